@@ -1,0 +1,27 @@
+"""Array types, and ragged (CSR) index helpers shared by the flat tree and leaf tables."""
+
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def starts(counts: IntArray) -> IntArray:
+    """Offsets of consecutive runs: ``[0, c0, c0 + c1, …]``, one longer than ``counts``."""
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+
+
+def owners(start: IntArray) -> IntArray:
+    """The run each item belongs to; the inverse of :func:`starts`."""
+    return np.repeat(np.arange(start.size - 1), np.diff(start))
+
+
+def frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """The same array, no longer writeable, so that frozen records stay frozen."""
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,150 @@
+"""The one interface of all solvers, what each can take, and the registry."""
+
+import importlib
+import importlib.util
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, cast
+
+from encoders.arrays import IntArray
+from encoders.errors import InputError, UnavailableBackendError
+from encoders.problem import Problem
+
+Status = Literal["optimal", "feasible", "infeasible", "unknown"]
+StopReason = Literal["proved", "time_limit", "memory_limit", "interrupted", "error"]
+OnBounds = Callable[[float, float], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """How to solve, apart from what.
+
+    Attributes
+    ----------
+    time_limit_s : seconds for building and solving
+    threads : solver threads
+    seed : random seed
+    hint : a choice of levels to start from, int64 (n_axes,), or None
+    cutoff : only choices that cost at most this are of interest
+    formulation : name of the backend's formulation, "" for its best
+    stop : set it, from any thread, to end the solve
+    on_bounds : called with (upper, lower) whenever one improves, from the solver's threads
+    """
+
+    time_limit_s: float
+    threads: int
+    seed: int = 0
+    hint: IntArray | None = None
+    cutoff: float = float("inf")
+    formulation: str = ""
+    stop: threading.Event = field(default_factory=threading.Event)
+    on_bounds: OnBounds = lambda upper, lower: None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a solver holds, and why it stopped.
+
+    Attributes
+    ----------
+    status : a proof only if "optimal" or "infeasible" (of the problem under the cutoff)
+    choices : choices of levels found, best first
+    upper, lower : bounds on the optimal cost; inf where nothing was found
+    build_s, solve_s : seconds
+    raw : the solver's own words
+    """
+
+    status: Status
+    stop_reason: StopReason
+    choices: tuple[IntArray, ...]
+    upper: float
+    lower: float
+    build_s: float
+    solve_s: float
+    raw: str
+
+
+@dataclass(frozen=True)
+class Capability:
+    """What a backend can take and report."""
+
+    aggregates: frozenset[str]
+    anytime_upper: bool
+    anytime_lower: bool
+    interrupt: bool
+    warm_start: bool
+    licence: str
+
+
+class Solve(Protocol):
+    """A pure function: solves may run at once, nothing is left behind."""
+
+    def __call__(self, problem: Problem, request: Request) -> Outcome: ...
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A registered solver; its module, and the solver with it, is imported on first use.
+
+    Attributes
+    ----------
+    formulations : names accepted by :attr:`Request.formulation`, the best first
+    plain : the formulation to compare with, for unreduced problems
+    requires : the distribution that must be installed
+    """
+
+    name: str
+    paradigm: str
+    module: str
+    requires: str
+    formulations: tuple[str, ...]
+    plain: str
+    capability: Capability
+
+    @property
+    def available(self) -> bool:
+        return importlib.util.find_spec(self.requires) is not None
+
+    def load(self) -> Solve:
+        """The solve function.
+
+        Raises
+        ------
+        UnavailableBackendError
+            The package it needs is not installed.
+        """
+        if not self.available:
+            raise UnavailableBackendError(
+                f"backend {self.name} needs the package {self.requires}; "
+                f"install it with: pip install {self.requires}"
+            )
+        return cast(Solve, importlib.import_module(self.module).solve)
+
+
+BACKENDS: tuple[Backend, ...] = (
+    Backend(
+        name="cp",
+        paradigm="constraint programming",
+        module="encoders.cp",
+        requires="ortools",
+        formulations=("order", "nodes", "index", "plain"),
+        plain="plain",
+        capability=Capability(frozenset({"sum", "max"}), True, True, True, True, "Apache-2.0"),
+    ),
+)
+
+
+def find_backend(name: str) -> Backend:
+    """The backend of that name.
+
+    Raises
+    ------
+    InputError
+        There is none.
+    """
+    for backend in BACKENDS:
+        if backend.name == name:
+            return backend
+    known = ", ".join(["auto", *(backend.name for backend in BACKENDS)])
+    raise InputError(f"there is no backend {name!r}; known are {known}.")

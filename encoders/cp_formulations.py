@@ -1,0 +1,237 @@
+"""CP-SAT formulations of a problem: the paper's own, and stronger equivalents.
+
+``plain``
+    Section 3 of the paper: one interval-index variable per axis, reified bounds per leaf
+    (equations 2-3), Element constraints for the cost.
+``index``
+    The same variables, but every used bound is one Boolean shared by all leaves.
+``order``
+    Order encoding: ``y[a, m]`` is true iff axis a is at most level m; leaves imply literals and
+    the cost is linear in them, so the LP relaxation sees it.
+``nodes``
+    ``order`` plus one Boolean per inner tree side, clauses at-most-one over whole sides.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from encoders.arrays import IntArray, owners, starts
+from encoders.problem import Problem
+
+Literal = Any  # a CP-SAT Boolean variable, its negation, or a constant
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """A built model and how to read and hint it.
+
+    Attributes
+    ----------
+    read : values of ``tracked`` (in order) -> levels
+    hint : levels -> values of ``tracked``
+    """
+
+    model: cp_model.CpModel
+    objective: Any
+    tracked: list[cp_model.IntVar]
+    read: Callable[[IntArray], IntArray]
+    hint: Callable[[IntArray], IntArray]
+
+
+def build(problem: Problem, cost: IntArray, name: str) -> Formulation:
+    """Build the named formulation with integer level costs."""
+    if name == "plain":
+        return _build_plain(problem, cost)
+    return _build_order(problem, cost, sides=name == "nodes", indexed=name == "index")
+
+
+def _build_plain(problem: Problem, cost: IntArray) -> Formulation:
+    model = cp_model.CpModel()
+    level = [model.new_int_var(0, int(n) - 1, "") for n in problem.size]
+    leaf = _leaves(model, problem)
+    lasts = problem.size - 1
+    for z, (begin, end) in zip(leaf, _runs(problem.leaf_start), strict=True):
+        for a, lo, hi in _literals(problem, begin, end):
+            if hi < lasts[a]:
+                model.add(level[a] <= hi).only_enforce_if(z)
+            if lo > 0:
+                model.add(level[a] >= lo).only_enforce_if(z)
+
+    def element(weights: IntArray) -> list[Any]:
+        terms = []
+        for a, (begin, end) in enumerate(_runs(problem.level_start)):
+            table = weights[begin:end].tolist()
+            if any(table):
+                term = model.new_int_var(min(table), max(table), "")
+                model.add_element(level[a], table, term)
+                terms.append(term)
+        return terms
+
+    def at_most(a: int, m: int) -> Literal:
+        flag = model.new_bool_var("")
+        model.add(level[a] <= m).only_enforce_if(flag)
+        model.add(level[a] > m).only_enforce_if(~flag)
+        return flag
+
+    objective = _finish(model, problem, cost, leaf, element, at_most)
+    return Formulation(model, objective, level, lambda values: values, lambda levels: levels)
+
+
+def _build_order(problem: Problem, cost: IntArray, sides: bool, indexed: bool) -> Formulation:
+    model = cp_model.CpModel()
+    true = model.new_constant(1)
+    size = problem.size
+    y = [[model.new_bool_var("") for _ in range(int(n) - 1)] for n in size]
+    for chain in y:
+        for m in range(len(chain) - 1):
+            model.add_implication(chain[m], chain[m + 1])
+        if indexed and len(chain) > 1:
+            index = model.new_int_var(0, len(chain), "")
+            model.add(index + sum(chain) == len(chain))
+
+    def at_most(a: int, m: int) -> Literal:
+        if m < 0:
+            return ~true
+        return true if m >= size[a] - 1 else y[a][m]
+
+    leaf = _leaves(model, problem)
+    if sides:
+        _side_cliques(model, problem, leaf, at_most)
+    else:
+        for z, (begin, end) in zip(leaf, _runs(problem.leaf_start), strict=True):
+            for a, lo, hi in _literals(problem, begin, end):
+                if hi < size[a] - 1:
+                    model.add_implication(z, y[a][hi])
+                if lo > 0:
+                    model.add_implication(z, ~y[a][lo - 1])
+
+    def linear(weights: IntArray) -> list[Any]:
+        """``w[level]`` per axis = w[0] + sum over m of (w[m + 1] - w[m]) * (level > m)."""
+        terms = []
+        for a, (begin, end) in enumerate(_runs(problem.level_start)):
+            step = np.diff(weights[begin:end]).tolist()
+            if any(step) or weights[begin]:
+                constant = int(weights[begin]) + sum(step)
+                used = [(v, -s) for v, s in zip(y[a], step, strict=True) if s]
+                terms.append(
+                    cp_model.LinearExpr.weighted_sum([v for v, _ in used], [s for _, s in used])
+                    + constant
+                )
+        return terms
+
+    objective = _finish(model, problem, cost, leaf, linear, at_most)
+    last = np.array([len(chain) for chain in y])
+    first = starts(last)
+    axis = owners(first)
+    rank = np.arange(axis.size) - first[axis]
+
+    def read(values: IntArray) -> IntArray:
+        levels: IntArray = last - np.bincount(axis[values == 1], minlength=size.size)
+        return levels
+
+    def hint(levels: IntArray) -> IntArray:
+        below: IntArray = (levels[axis] <= rank).astype(np.int64)
+        return below
+
+    return Formulation(model, objective, [v for chain in y for v in chain], read, hint)
+
+
+def _leaves(model: cp_model.CpModel, problem: Problem) -> list[cp_model.IntVar]:
+    leaf = [model.new_bool_var("") for _ in range(problem.n_leaves)]
+    for begin, end in _runs(problem.tree_start):
+        model.add_exactly_one(leaf[begin:end])
+    return leaf
+
+
+def _side_cliques(
+    model: cp_model.CpModel,
+    problem: Problem,
+    leaf: list[cp_model.IntVar],
+    at_most: Callable[[int, int], Literal],
+) -> None:
+    """Leaves of one tree wholly on one side of a bound: at most one of them or the other side."""
+    for first, last in _runs(problem.tree_start):
+        left: dict[tuple[int, int], list[Any]] = {}
+        right: dict[tuple[int, int], list[Any]] = {}
+        for z in range(first, last):
+            for a, lo, hi in _literals(problem, *problem.leaf_start[z : z + 2].tolist()):
+                if hi < problem.size[a] - 1:
+                    left.setdefault((a, hi), []).append((z, hi))
+                if lo > 0:
+                    right.setdefault((a, lo - 1), []).append((z, lo))
+        for side, negate in ((left, True), (right, False)):
+            for a, m in side:
+                wholly = [
+                    leaf[z]
+                    for (b, n), members in side.items()
+                    if b == a and (n <= m if negate else n >= m)
+                    for z, _ in members
+                ]
+                literal = at_most(a, m)
+                model.add_at_most_one([*wholly, ~literal if negate else literal])
+
+
+def _finish(
+    model: cp_model.CpModel,
+    problem: Problem,
+    cost: IntArray,
+    leaf: list[cp_model.IntVar],
+    per_axis: Callable[[IntArray], list[Any]],
+    at_most: Callable[[int, int], Literal],
+) -> Any:
+    """One-hot groups, rows, forbidden boxes and objective; the same for all formulations."""
+    owner = np.repeat(np.arange(problem.n_axes), problem.size)
+    for group in problem.one_hot:
+        chosen = []
+        for level in group.tolist():
+            a = int(owner[level])
+            # The level 1 is the last one of its axis: chosen iff not at most the one before.
+            position = level - int(problem.level_start[a])
+            chosen.append(~at_most(a, position - 1) if position else model.new_constant(1))
+        model.add_exactly_one(chosen)
+    for row in problem.leaf_rows:
+        used = np.flatnonzero(row.weight)
+        total = cp_model.LinearExpr.weighted_sum(
+            [leaf[z] for z in used.tolist()], row.weight[used].tolist()
+        )
+        model.add(total >= row.minimum)
+    for level_row in problem.level_rows:
+        model.add(sum(per_axis(level_row.weight)) <= level_row.maximum)
+    for box in problem.forbidden:
+        outside = []
+        for a, lo, hi in zip(box.axis.tolist(), box.lo.tolist(), box.hi.tolist(), strict=True):
+            if lo > 0:
+                outside.append(at_most(a, lo - 1))
+            if hi < problem.size[a] - 1:
+                outside.append(~at_most(a, hi))
+        model.add_bool_or(outside)
+    terms = per_axis(cost)
+    if problem.aggregate == "sum":
+        total = sum(terms)
+        model.minimize(total)
+        return total
+    worst = model.new_int_var(0, int(cost.max(initial=0)), "")
+    for term in terms:
+        model.add(worst >= term)
+    model.minimize(worst)
+    return worst
+
+
+def _runs(start: IntArray) -> list[tuple[int, int]]:
+    return list(pairwise(start.tolist()))
+
+
+def _literals(problem: Problem, begin: int, end: int) -> list[tuple[int, int, int]]:
+    return list(
+        zip(
+            problem.axis[begin:end].tolist(),
+            problem.lo[begin:end].tolist(),
+            problem.hi[begin:end].tolist(),
+            strict=True,
+        )
+    )

@@ -1,0 +1,112 @@
+"""A tree ensemble as flat arrays, with every split in one canonical form."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from encoders.arrays import FloatArray, IntArray, frozen
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Nodes of all trees, concatenated; node ids are global.
+
+    A split sends a value ``v`` of the model's input type left iff ``v <= last_left``. Models
+    disagree on ``<`` and ``<=`` and on the type of the threshold; the largest representable
+    value that goes left says the same for all of them, exactly.
+
+    Attributes
+    ----------
+    n_columns : int
+    root : int64 array (n_trees,)
+    column : int64 array (n_nodes,), -1 at a leaf
+    last_left : float64 array (n_nodes,), a value of ``dtype`` (or -inf: nothing goes left)
+    left, right : int64 array (n_nodes,), -1 at a leaf
+    score : float64 array (n_nodes, n_classes), the leaf's contribution to each class
+    bias : float64 array (n_classes,)
+    dtype : the type to which the model rounds its input, float32 or float64
+    margin_unit : float
+        How much leaf score one unit of the user's score is: the number of trees where the
+        model averages (a probability), 1 where it sums or votes.
+    votes : bool, True when every leaf holds one vote and scores are whole numbers
+    """
+
+    n_columns: int
+    root: IntArray
+    column: IntArray
+    last_left: FloatArray
+    left: IntArray
+    right: IntArray
+    score: FloatArray
+    bias: FloatArray
+    dtype: np.dtype[Any]
+    margin_unit: float
+    votes: bool
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.bias.size)
+
+    def scores(self, rows: FloatArray) -> FloatArray:
+        """Sum of leaf scores and bias in float64, shape (n_rows, n_classes)."""
+        values = rows.astype(self.dtype).astype(np.float64)
+        total = np.tile(self.bias, (rows.shape[0], 1))
+        row = np.arange(rows.shape[0])
+        for root in self.root:
+            node = np.full(rows.shape[0], root)
+            while (inner := self.column[node] >= 0).any():
+                goes_left = values[row, self.column[node]] <= self.last_left[node]
+                step = np.where(goes_left, self.left[node], self.right[node])
+                node = np.where(inner, step, node)
+            total += self.score[node]
+        return total
+
+
+def largest_at_most(bound: npt.ArrayLike, dtype: np.dtype[Any], strict: bool = False) -> FloatArray:
+    """Largest value of ``dtype`` that is <= ``bound`` (< if ``strict``), as float64."""
+    exact = np.asarray(bound, dtype=np.float64)
+    info = np.finfo(dtype)
+    clipped = np.clip(exact, float(info.min), float(info.max))
+    rounded = clipped.astype(dtype)
+    too_large = rounded.astype(np.float64) > exact
+    if strict:
+        too_large |= rounded.astype(np.float64) >= exact
+    below = np.nextafter(rounded, dtype.type(-np.inf))
+    value: FloatArray = np.where(too_large, below, rounded).astype(np.float64)
+    return value
+
+
+def smallest_at_least(bound: npt.ArrayLike, dtype: np.dtype[Any]) -> FloatArray:
+    """Smallest value of ``dtype`` that is >= ``bound``, as float64."""
+    return np.negative(largest_at_most(np.negative(np.asarray(bound, dtype=np.float64)), dtype))
+
+
+def next_above(value: npt.ArrayLike, dtype: np.dtype[Any]) -> FloatArray:
+    """The value of ``dtype`` right after ``value`` (itself a value of ``dtype``)."""
+    with np.errstate(over="ignore"):
+        above: FloatArray = np.nextafter(
+            np.asarray(value).astype(dtype), dtype.type(np.inf)
+        ).astype(np.float64)
+    return above
+
+
+def as_votes(ensemble: Ensemble) -> Ensemble:
+    """The same trees under hard voting: each leaf votes for its best (lowest) class."""
+    ballots = np.zeros_like(ensemble.score)
+    ballots[np.arange(ballots.shape[0]), ensemble.score.argmax(axis=1)] = 1.0
+    ballots[ensemble.column >= 0] = 0.0
+    return Ensemble(
+        n_columns=ensemble.n_columns,
+        root=ensemble.root,
+        column=ensemble.column,
+        last_left=ensemble.last_left,
+        left=ensemble.left,
+        right=ensemble.right,
+        score=frozen(ballots),
+        bias=frozen(np.zeros(ensemble.n_classes)),
+        dtype=ensemble.dtype,
+        margin_unit=1.0,
+        votes=True,
+    )

@@ -1,0 +1,111 @@
+"""What the columns of a row mean: numeric, ordinal, binary or categorical features."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from encoders.arrays import FloatArray
+
+Kind = Literal["numeric", "ordinal", "binary", "categorical"]
+Action = Literal["free", "fixed", "increase", "decrease"]
+KINDS: tuple[Kind, ...] = ("numeric", "ordinal", "binary", "categorical")
+ACTIONS: tuple[Action, ...] = ("free", "fixed", "increase", "decrease")
+MAX_LISTED_LEVELS = 12
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature: a column, or for a categorical one the columns of its one-hot group.
+
+    Attributes
+    ----------
+    name : str
+    kind : numeric (any value within the bounds), ordinal (whole numbers within the bounds, or
+        the given ``levels``), binary (two ``levels``), categorical (exactly one column is 1)
+    columns : indices into the model's columns
+    lower, upper : bounds of admissible values; a query outside widens them up to itself
+    levels : admissible values, ascending; empty for numeric, whole-number and categorical
+    labels : names of the categories (one per column) or of the two binary levels, else empty
+    std, mad : standard deviation and median absolute deviation of the training column
+    action : default actionability
+    allow_off_levels : accept a query value that is not an admissible level
+    """
+
+    name: str
+    kind: Kind
+    columns: tuple[int, ...]
+    lower: float
+    upper: float
+    levels: tuple[float, ...] = ()
+    labels: tuple[str, ...] = ()
+    std: float = 0.0
+    mad: float = 0.0
+    action: Action = "free"
+    allow_off_levels: bool = False
+
+    @property
+    def column(self) -> int:
+        """The only column of a feature that is not categorical."""
+        return self.columns[0]
+
+    def show(self, value: float) -> object:
+        """A value as people read it: category label, whole number or float."""
+        if self.kind == "categorical":
+            return self.labels[int(value)]
+        if self.labels:
+            return self.labels[self.levels.index(value)] if value in self.levels else value
+        if float(value).is_integer() and abs(value) < 2**53 and self.kind != "numeric":
+            return int(value)
+        return float(value)
+
+    def describe_values(self) -> str:
+        """Admissible values in a few words."""
+        if self.kind == "categorical":
+            return _shorten(self.labels)
+        if self.labels:
+            return _shorten(self.labels)
+        if self.levels:
+            return _shorten(tuple(f"{level:g}" for level in self.levels))
+        whole = "whole numbers " if self.kind == "ordinal" else ""
+        return f"{whole}{self.lower:g} to {self.upper:g}"
+
+
+def _shorten(words: tuple[str, ...]) -> str:
+    if len(words) <= MAX_LISTED_LEVELS:
+        return ", ".join(words)
+    return ", ".join(words[:MAX_LISTED_LEVELS]) + f", … ({len(words)} in all)"
+
+
+@dataclass(frozen=True)
+class FeatureSpace:
+    """All features of a model's input, covering each column exactly once.
+
+    ``str()`` prints what was inferred, one feature a line.
+    """
+
+    features: tuple[Feature, ...]
+    columns: tuple[str, ...]
+
+    def __str__(self) -> str:
+        width = max((len(feature.name) for feature in self.features), default=0)
+        return "\n".join(
+            f"{f.name:<{width}}  {f.kind:<11}  {f.action:<8}  {f.describe_values()}"
+            for f in self.features
+        )
+
+    def named(self, name: str) -> Feature | None:
+        """The feature of that name, or None."""
+        return next((f for f in self.features if f.name == name), None)
+
+    def values(self, row: FloatArray) -> FloatArray:
+        """One value per feature; for a categorical feature the index of its category.
+
+        ``row`` has one float64 per column and has been checked.
+        """
+        return np.array(
+            [
+                float(np.argmax(row[list(f.columns)])) if f.kind == "categorical" else row[f.column]
+                for f in self.features
+            ]
+        )

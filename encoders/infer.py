@@ -1,0 +1,246 @@
+"""Feature kinds from the training frame, and a small mapping that overrides them."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import FloatArray
+from encoders.errors import InputError
+from encoders.features import ACTIONS, KINDS, Action, Feature, FeatureSpace, Kind
+
+SEPARATORS = "_=.:- "
+_KEYS = {"kind", "levels", "bounds", "columns", "labels", "action", "allow_off_levels"}
+
+
+def infer_features(
+    frame: pd.DataFrame, overrides: Mapping[str, Any] | str | Path | None = None
+) -> FeatureSpace:
+    """Describe the columns of a numeric, finite training frame.
+
+    Two distinct values: binary. 0/1 columns with a common prefix that sum to one on every row:
+    one categorical feature. Whole numbers: ordinal. Else numeric. Bounds are the smallest and
+    largest training value.
+
+    Parameters
+    ----------
+    frame : DataFrame of float64, columns in the model's order
+    overrides : mapping, or path of a JSON file with one
+        ``{feature: kind}`` or ``{feature: {"kind", "levels", "bounds", "columns", "labels",
+        "action", "allow_off_levels"}}``, all optional. ``columns`` names the one-hot columns of
+        a categorical feature (default: those that begin with ``feature_``).
+
+    Raises
+    ------
+    InputError
+        An override that names an unknown column, kind or key, or that the data contradicts.
+    """
+    given = {name: _as_entry(name, entry) for name, entry in _load(overrides).items()}
+    names = [str(column) for column in frame.columns]
+    values = frame.to_numpy(dtype=np.float64)
+    claimed = _claimed_columns(given, names)
+    features = [
+        _feature(name, columns, names, values, given.get(name, {}))
+        for name, columns in [*claimed.items(), *_unclaimed(names, values, claimed)]
+    ]
+    return FeatureSpace(tuple(sorted(features, key=lambda f: f.columns)), tuple(names))
+
+
+def _load(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[str, Any]:
+    if overrides is None:
+        return {}
+    if isinstance(overrides, Mapping):
+        return overrides
+    path = Path(overrides)
+    try:
+        loaded = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"can't read the feature file {path}: {error.strerror}.") from error
+    except ValueError as error:
+        raise InputError(f"the feature file {path} is not valid JSON: {error}.") from error
+    if not isinstance(loaded, dict):
+        raise InputError(f"the feature file {path} must hold one JSON object, feature: kind.")
+    return loaded
+
+
+def _as_entry(name: str, entry: Any) -> dict[str, Any]:
+    entry = {"kind": entry} if isinstance(entry, str) else entry
+    if not isinstance(entry, Mapping):
+        raise InputError(f"feature {name}: expected a kind or a mapping, got {entry!r}.")
+    unknown = set(entry) - _KEYS
+    if unknown:
+        raise InputError(
+            f"feature {name}: unknown key {sorted(unknown)[0]!r}; known are {sorted(_KEYS)}."
+        )
+    if entry.get("kind", "numeric") not in KINDS:
+        raise InputError(f"feature {name}: unknown kind {entry['kind']!r}; known are {KINDS}.")
+    if entry.get("action", "free") not in ACTIONS:
+        raise InputError(f"feature {name}: unknown action {entry['action']!r}; known: {ACTIONS}.")
+    return dict(entry)
+
+
+def _claimed_columns(given: Mapping[str, dict[str, Any]], names: list[str]) -> dict[str, list[int]]:
+    """Columns that the overrides speak for, by feature."""
+    claimed: dict[str, list[int]] = {}
+    for name, entry in given.items():
+        if name in names and entry.get("kind") != "categorical":
+            wanted = [name]
+        else:
+            wanted = list(entry.get("columns") or [])
+            wanted = wanted or [c for c in names if c.startswith(name) and _cut(c, len(name))]
+        missing = [column for column in wanted if column not in names]
+        if missing or not wanted:
+            raise InputError(
+                f"feature {name}: there is no column {(missing or [name])[0]!r} "
+                "in the training data."
+            )
+        claimed[name] = [names.index(column) for column in wanted]
+    seen: dict[int, str] = {}
+    for name, columns in claimed.items():
+        for column in columns:
+            if column in seen:
+                raise InputError(
+                    f"column {names[column]!r} is claimed by both {seen[column]} and {name}."
+                )
+            seen[column] = name
+    return claimed
+
+
+def _cut(column: str, at: int) -> bool:
+    return len(column) > at + 1 and column[at] in SEPARATORS
+
+
+def _unclaimed(
+    names: list[str], values: FloatArray, claimed: Mapping[str, list[int]]
+) -> Iterator[tuple[str, list[int]]]:
+    """One-hot groups among the other columns, then the columns that are left."""
+    taken = {column for columns in claimed.values() for column in columns}
+    free = [column for column in range(len(names)) if column not in taken]
+    indicators = [c for c in free if ((values[:, c] == 0) | (values[:, c] == 1)).all()]
+    prefixes: dict[str, list[int]] = {}
+    for column in indicators:
+        for at in range(1, len(names[column]) - 1):
+            if _cut(names[column], at):
+                prefixes.setdefault(names[column][: at + 1], []).append(column)
+    for prefix, columns in sorted(prefixes.items(), key=lambda item: len(item[0])):
+        columns = [c for c in columns if c not in taken]
+        if len(columns) > 1 and (values[:, columns].sum(axis=1) == 1).all():
+            taken.update(columns)
+            yield prefix[:-1], columns
+    yield from ((names[column], [column]) for column in free if column not in taken)
+
+
+def _feature(
+    name: str,
+    columns: list[int],
+    names: list[str],
+    values: FloatArray,
+    entry: Mapping[str, Any],
+) -> Feature:
+    kind = cast(Kind, entry.get("kind")) or _infer_kind(values[:, columns])
+    action = cast(Action, entry.get("action", "free"))
+    if kind == "categorical":
+        return _categorical(name, columns, names, values, entry, action)
+    if len(columns) != 1:
+        raise InputError(f"feature {name}: only a categorical feature has several columns.")
+    column = values[:, columns[0]]
+    levels = _levels(name, kind, column, entry)
+    lower, upper = _bounds(name, column, levels, entry)
+    labels = tuple(str(label) for label in entry.get("labels", ()))
+    if labels and len(labels) != len(levels):
+        raise InputError(f"feature {name}: {len(labels)} labels for {len(levels)} levels.")
+    return Feature(
+        name=name,
+        kind=kind,
+        columns=tuple(columns),
+        lower=lower,
+        upper=upper,
+        levels=levels,
+        labels=labels,
+        std=float(np.std(column)),
+        mad=float(np.median(np.abs(column - np.median(column)))),
+        action=action,
+        allow_off_levels=bool(entry.get("allow_off_levels", False)),
+    )
+
+
+def _infer_kind(columns: FloatArray) -> Kind:
+    if columns.shape[1] > 1:
+        return "categorical"
+    distinct = np.unique(columns)
+    if distinct.size == 2:
+        return "binary"
+    return "ordinal" if (distinct == np.round(distinct)).all() else "numeric"
+
+
+def _categorical(
+    name: str,
+    columns: list[int],
+    names: list[str],
+    values: FloatArray,
+    entry: Mapping[str, Any],
+    action: Action,
+) -> Feature:
+    if action in ("increase", "decrease"):
+        raise InputError(f"feature {name}: categories have no order, so it can't only {action}.")
+    block = values[:, columns]
+    if not (np.isin(block, (0, 1)).all() and (block.sum(axis=1) == 1).all()):
+        raise InputError(
+            f"feature {name}: its columns are not one-hot on every training row "
+            "(exactly one 1, the others 0)."
+        )
+    prefix = len(name) + 1
+    default = [names[c][prefix:] if names[c].startswith(name) else names[c] for c in columns]
+    labels = tuple(str(label) for label in entry.get("labels", default))
+    if len(labels) != len(columns):
+        raise InputError(f"feature {name}: {len(labels)} labels for {len(columns)} columns.")
+    return Feature(name, "categorical", tuple(columns), 0.0, 1.0, labels=labels, action=action)
+
+
+def _levels(
+    name: str, kind: Kind, column: FloatArray, entry: Mapping[str, Any]
+) -> tuple[float, ...]:
+    if "levels" in entry:
+        if kind == "numeric":
+            raise InputError(f"feature {name}: levels need kind ordinal or binary, not numeric.")
+        levels = _numbers(name, "levels", entry["levels"])
+        if kind == "binary" and len(levels) != 2:
+            raise InputError(f"feature {name}: a binary feature has two levels, not {len(levels)}.")
+        return tuple(sorted(set(levels)))
+    distinct = np.unique(column)
+    if kind == "binary":
+        if distinct.size > 2:
+            raise InputError(f"feature {name}: binary, but the data hold {distinct.size} values.")
+        zero_one = distinct.size < 2 and np.isin(distinct, (0, 1)).all()
+        return (0.0, 1.0) if zero_one else tuple(distinct.tolist())
+    if kind == "ordinal" and (distinct != np.round(distinct)).any():
+        return tuple(distinct.tolist())  # not whole numbers: the values seen are the levels
+    return ()
+
+
+def _bounds(
+    name: str, column: FloatArray, levels: tuple[float, ...], entry: Mapping[str, Any]
+) -> tuple[float, float]:
+    if "bounds" in entry:
+        bounds = _numbers(name, "bounds", entry["bounds"])
+        if len(bounds) != 2 or bounds[0] > bounds[1]:
+            raise InputError(f"feature {name}: bounds must be [lowest, highest], got {bounds}.")
+        return bounds[0], bounds[1]
+    if levels:
+        return levels[0], levels[-1]
+    return float(column.min()), float(column.max())
+
+
+def _numbers(name: str, what: str, given: Any) -> list[float]:
+    if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str) or not len(given):
+        raise InputError(f"feature {name}: {what} must be a list of numbers, got {given!r}.")
+    try:
+        numbers = [float(value) for value in given]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"feature {name}: {what} must be numbers, got {given!r}.") from error
+    if not np.isfinite(numbers).all():
+        raise InputError(f"feature {name}: {what} must be finite, got {given!r}.")
+    return numbers

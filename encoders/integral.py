@@ -1,0 +1,64 @@
+"""Costs as whole numbers, for solvers that only know integers, with the error bounded."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.problem import Problem
+
+LARGEST_TOTAL = 2.0**44
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerCost:
+    """Whole-number costs and what they say about the real ones.
+
+    Attributes
+    ----------
+    cost : int64 (n_levels,)
+    values : for "max" the distinct real costs, an integer cost being an index into them;
+        empty for "sum"
+    scale : integer units per unit of cost ("sum")
+    slack : largest difference between an integer total and the scaled real total ("sum")
+    """
+
+    cost: IntArray
+    values: FloatArray
+    scale: float
+    slack: float
+
+    def lower(self, bound: float) -> float:
+        """A bound on the real cost that follows from a bound on the integer cost."""
+        if self.values.size:
+            index = int(np.clip(np.ceil(bound - 1e-6), 0, self.values.size - 1))
+            return float(self.values[index])
+        return max(0.0, (bound - self.slack) / self.scale)
+
+    def upper(self, cutoff: float) -> int:
+        """The largest integer cost that a choice of real cost <= ``cutoff`` can have."""
+        if self.values.size:
+            return int(np.searchsorted(self.values, cutoff, side="right")) - 1
+        return int(np.floor(cutoff * self.scale + self.slack))
+
+
+def integer_cost(problem: Problem, ceiling: float = np.inf) -> IntegerCost:
+    """Ranks for "max" (exact); scaled and rounded costs for "sum".
+
+    Parameters
+    ----------
+    ceiling : costs above it are of no interest and may be rounded down to just above it, which
+        leaves more digits for those below.
+    """
+    if problem.aggregate == "max":
+        values, rank = np.unique(np.append(problem.cost, 0.0), return_inverse=True)
+        return IntegerCost(rank[:-1].astype(np.int64), values, 1.0, 0.0)
+    cost = np.minimum(problem.cost, 2 * ceiling)
+    worst = np.maximum.reduceat(cost, problem.level_start[:-1]) if cost.size else cost
+    total = float(worst.sum())
+    # A power of two, so that scaling itself does not round.
+    scale = 2.0 ** np.floor(np.log2(LARGEST_TOTAL / total)) if total > 0 else 1.0
+    moving = int((worst > 0).sum())
+    whole = np.rint(cost * scale).astype(np.int64)
+    slack = 0.0 if (whole / scale == cost).all() else moving / 2
+    return IntegerCost(whole, np.zeros(0), float(scale), slack)

@@ -1,0 +1,126 @@
+"""The finite-domain problem every solver sees: pick one level per axis, keep every row."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray, owners
+
+
+@dataclass(frozen=True, eq=False)
+class LeafRow:
+    """``sum of weight[l] over the active leaves >= minimum``, in exact integers.
+
+    Weights are at least 0 and smallest weight of every tree is 0.
+    """
+
+    weight: IntArray
+    minimum: int
+
+
+@dataclass(frozen=True, eq=False)
+class LevelRow:
+    """``sum of weight[level] over the chosen levels <= maximum``."""
+
+    weight: IntArray
+    maximum: int
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """``lo <= level <= hi`` on each of the named axes; all int64 arrays of one length."""
+
+    axis: IntArray
+    lo: IntArray
+    hi: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Minimise the cost of the chosen levels.
+
+    An axis is an ordered domain of levels: the cells of a column, or the two levels (0, 1) of
+    one category of a one-hot group. Exactly one leaf per tree is active: the one whose literals
+    ``lo <= level <= hi`` all hold. Everything is sparse; nothing is leaves x levels.
+
+    Attributes
+    ----------
+    level_start : int64 (n_axes + 1,); axis a has the levels level_start[a]:level_start[a + 1]
+    cost : float64 (n_levels,), finite and >= 0
+    aggregate : the objective is the "sum" or the "max" of the chosen levels' costs
+    one_hot : groups of level ids, exactly one of each group is chosen
+    tree_start : int64 (n_trees + 1,), leaves of tree t
+    leaf_start : int64 (n_leaves + 1,), literals of leaf l
+    axis, lo, hi : int64 (n_literals,), levels counted within their axis
+    leaf_rows, level_rows : linear constraints
+    forbidden : boxes that must not contain the choice
+    origin : int64 (n_axes,), the query's own level, -1 where it is not admissible
+    exact : False if integer rounding may exceed the margin, so that nothing is proved
+    """
+
+    level_start: IntArray
+    cost: FloatArray
+    aggregate: Literal["sum", "max"]
+    one_hot: tuple[IntArray, ...]
+    tree_start: IntArray
+    leaf_start: IntArray
+    axis: IntArray
+    lo: IntArray
+    hi: IntArray
+    leaf_rows: tuple[LeafRow, ...]
+    level_rows: tuple[LevelRow, ...]
+    origin: IntArray
+    exact: bool = True
+    forbidden: tuple[Box, ...] = ()
+
+    @property
+    def n_axes(self) -> int:
+        return int(self.level_start.size - 1)
+
+    @property
+    def n_leaves(self) -> int:
+        return int(self.leaf_start.size - 1)
+
+    @property
+    def size(self) -> IntArray:
+        """Levels per axis, int64 (n_axes,)."""
+        return np.diff(self.level_start)
+
+    def distance(self, levels: IntArray) -> float:
+        """Objective value of a choice of levels, int64 (n_axes,)."""
+        chosen = self.cost[self.level_start[:-1] + levels]
+        return float(chosen.sum() if self.aggregate == "sum" else chosen.max(initial=0.0))
+
+    def active_leaves(self, levels: IntArray) -> IntArray:
+        """The leaf of each tree that holds the choice, int64 (n_trees,)."""
+        held = levels[self.axis]
+        broken = (held < self.lo) | (held > self.hi)
+        misses = np.bincount(owners(self.leaf_start)[broken], minlength=self.n_leaves)
+        return np.flatnonzero(misses == 0)
+
+    def admits(self, levels: IntArray) -> bool:
+        """Whether a choice keeps every constraint."""
+        chosen = self.level_start[:-1] + levels
+        leaves = self.active_leaves(levels)
+        return (
+            leaves.size == self.tree_start.size - 1
+            and all(np.isin(group, chosen).sum() == 1 for group in self.one_hot)
+            and all(int(row.weight[leaves].sum()) >= row.minimum for row in self.leaf_rows)
+            and all(int(row.weight[chosen].sum()) <= row.maximum for row in self.level_rows)
+            and not any(_inside(box, levels) for box in self.forbidden)
+        )
+
+    def without(self, levels: IntArray) -> "Problem":
+        """The same problem, with the region that shares all leaves with ``levels`` cut off."""
+        literal = np.isin(owners(self.leaf_start), self.active_leaves(levels))
+        axis, inverse = np.unique(self.axis[literal], return_inverse=True)
+        lo = np.zeros(axis.size, dtype=np.int64)
+        hi = self.size[axis] - 1
+        np.maximum.at(lo, inverse, self.lo[literal])
+        np.minimum.at(hi, inverse, self.hi[literal])
+        return replace(self, forbidden=(*self.forbidden, Box(axis, lo, hi)))
+
+
+def _inside(box: Box, levels: IntArray) -> bool:
+    return bool(((levels[box.axis] >= box.lo) & (levels[box.axis] <= box.hi)).all())

@@ -1,0 +1,110 @@
+"""Solve, verify, cut off what the model does not confirm, and solve on."""
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.backend import Backend, Outcome, Request, Status, StopReason
+from encoders.features import FeatureSpace
+from encoders.pose import Posed, Query
+from encoders.problem import Problem
+from portfolio.native import NativeModel
+from portfolio.verify import Verified, verify
+
+INEXACT = (
+    "The scores are too large for the margin to be covered by exact integers, so nothing is "
+    "proved; use a larger margin."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What is known about one target class; ``answer`` has been verified."""
+
+    status: Status
+    stop_reason: StopReason
+    answer: Verified | None
+    lower: float
+    build_s: float
+    solve_s: float
+    verify_s: float
+    message: str = ""
+
+
+def certify(
+    posed: Posed,
+    query: Query,
+    space: FeatureSpace,
+    native: NativeModel,
+    backend: Backend,
+    request: Request,
+) -> Certificate:
+    """Find the cheapest choice that the native model confirms.
+
+    Every choice that fails verification is excluded together with all choices that share its
+    leaves, and the search goes on within the same time limit. Bounds of earlier rounds stay
+    valid: each round only removes choices that are no counterfactuals.
+    """
+    solve = backend.load()
+    deadline = time.perf_counter() + request.time_limit_s
+    problem, lower, spent = posed.problem, 0.0, np.zeros(3)
+    answer: Verified | None = None
+    while True:
+        cutoff = request.cutoff if answer is None else min(request.cutoff, answer.distance)
+        left = deadline - time.perf_counter()
+        outcome = solve(problem, replace(request, time_limit_s=left, cutoff=cutoff))
+        began = time.perf_counter()
+        found, rejected = _first_verified(outcome, posed, query, space, native)
+        spent += (outcome.build_s, outcome.solve_s, time.perf_counter() - began)
+        lower = max(lower, min(outcome.lower, cutoff))
+        if found is not None and (answer is None or found.distance < answer.distance):
+            answer = found
+        for choice in rejected:
+            problem = problem.without(choice)
+        if not rejected or outcome.stop_reason != "proved" or time.perf_counter() >= deadline:
+            break
+    settled = outcome.stop_reason == "proved" and not rejected
+    reason = outcome.stop_reason if settled or not rejected else _unsettled(outcome)
+    return _conclude(answer, lower, settled, reason, spent, posed.problem)
+
+
+def _unsettled(outcome: Outcome) -> StopReason:
+    """The last choices were rejected and there was no time to look for others."""
+    return "time_limit" if outcome.stop_reason == "proved" else outcome.stop_reason
+
+
+def _first_verified(
+    outcome: Outcome, posed: Posed, query: Query, space: FeatureSpace, native: NativeModel
+) -> tuple[Verified | None, list[IntArray]]:
+    """The cheapest choice that the model confirms, and the cheaper ones that it does not."""
+    rejected: list[IntArray] = []
+    for choice in outcome.choices:
+        claimed = posed.problem.distance(choice)
+        found = verify(posed.decode(choice), claimed, query, space, native)
+        if found is not None:
+            return found, rejected
+        rejected.append(choice)
+    return None, rejected
+
+
+def _conclude(
+    answer: Verified | None,
+    lower: float,
+    settled: bool,
+    reason: StopReason,
+    spent: FloatArray,
+    problem: Problem,
+) -> Certificate:
+    status: Status = "unknown" if answer is None else "feasible"
+    message = ""
+    if not problem.exact:
+        lower, message = 0.0, INEXACT
+        reason = "error" if settled else reason
+    elif settled:
+        status = "infeasible" if answer is None else "optimal"
+    if answer is not None:
+        lower = min(lower, answer.distance)
+    build_s, solve_s, verify_s = spent.tolist()
+    return Certificate(status, reason, answer, lower, build_s, solve_s, verify_s, message)

@@ -1,0 +1,165 @@
+"""The answer to a query: an immutable record that shares nothing with later calls."""
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.backend import Status, StopReason
+
+Bounds = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Seconds. ``read`` was spent once when the Explainer was made and is not in ``total``."""
+
+    read: float = 0.0
+    pose: float = 0.0
+    reduce: float = 0.0
+    build: float = 0.0
+    solve: float = 0.0
+    verify: float = 0.0
+    total: float = 0.0
+
+
+@dataclass(frozen=True)
+class Change:
+    """One feature that differs: what it was, what it becomes, what that costs (weighted)."""
+
+    feature: str
+    before: object
+    after: object
+    cost: float
+
+    def __str__(self) -> str:
+        if isinstance(self.before, int | float) and isinstance(self.after, int | float):
+            verb = "Increase" if self.after > self.before else "Decrease"
+            return f"{verb} {self.feature} from {self.before:.10g} to {self.after:.10g}."
+        return f"Change {self.feature} from {self.before} to {self.after}."
+
+
+@dataclass(frozen=True)
+class Result:
+    """A verified counterfactual, or a proof that there is none, or an honest neither.
+
+    Attributes
+    ----------
+    status : "optimal" and "infeasible" are proofs; "feasible" is an answer without proof of
+        minimality, "unknown" is neither
+    stop_reason : "proved", "time_limit", "memory_limit", "interrupted" or "error"
+    distance : cost of the counterfactual, inf without one
+    lower_bound : no counterfactual costs less (inf if infeasible)
+    gap : (distance - lower_bound) / distance; 0 at distance 0, inf without a counterfactual
+    backend : what answered
+    target : label that the counterfactual is predicted as; without one the label asked for
+        (None: any other class)
+    verified : the model's own predict gave the target on exactly this row
+    trace : (seconds since the call, upper bound, lower bound), best so far at each improvement
+    message : why the answer is weaker than a proof, "" if it is not
+    """
+
+    status: Status
+    stop_reason: StopReason
+    distance: float
+    lower_bound: float
+    backend: str
+    target: Any
+    verified: bool
+    timings: Timings
+    trace: tuple[Bounds, ...]
+    message: str = ""
+    changed: tuple[Change, ...] = ()
+    _row: Any = field(default=None, repr=False)
+
+    @property
+    def counterfactual(self) -> Any:
+        """A fresh copy of the row, shaped like the query; None if none was found."""
+        return None if self._row is None else self._row.copy()
+
+    @property
+    def gap(self) -> float:
+        """Relative gap between the distance and the lower bound."""
+        if not math.isfinite(self.distance):
+            return math.inf
+        if self.distance == 0:
+            return 0.0
+        return max(0.0, (self.distance - self.lower_bound) / self.distance)
+
+    def changes(self) -> pd.DataFrame:
+        """One row per changed feature: feature, from, to, cost."""
+        return pd.DataFrame(
+            [(c.feature, c.before, c.after, c.cost) for c in self.changed],
+            columns=["feature", "from", "to", "cost"],
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON; infinite numbers become None."""
+        row = self._row
+        if isinstance(row, pd.Series):
+            row = {str(name): value for name, value in row.items()}
+        plain: dict[str, Any] = _plain(
+            {
+                "status": self.status,
+                "stop_reason": self.stop_reason,
+                "target": self.target,
+                "distance": self.distance,
+                "lower_bound": self.lower_bound,
+                "gap": self.gap,
+                "backend": self.backend,
+                "verified": self.verified,
+                "message": self.message,
+                "counterfactual": row,
+                "changes": self.changes().to_dict("records"),
+                "timings": asdict(self.timings),
+                "trace": self.trace,
+            }
+        )
+        return plain
+
+    def to_json(self) -> str:
+        """:meth:`to_dict` as one JSON object."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    def __str__(self) -> str:
+        return "\n".join([self._headline(), *(f"- {change}" for change in self.changed)])
+
+    def _headline(self) -> str:
+        why = f" {self.message}" if self.message else ""
+        if self.status == "infeasible":
+            return f"Infeasible: no admissible change leads to {_words(self.target)} (proved).{why}"
+        if self._row is None:
+            return f"Unknown: no counterfactual found before the {self._stopped()}.{why}"
+        if not self.changed:
+            return f"Already predicted as {_words(self.target)}: nothing needs to change."
+        count = f"{len(self.changed)} change{'s' if len(self.changed) > 1 else ''}"
+        text = f"{count} to be predicted as {_words(self.target)}, at distance {self.distance:.6g}"
+        if self.status == "optimal":
+            return f"Optimal: {text} (proved: no smaller change exists).{why}"
+        bound = f"at least {self.lower_bound:.6g} is needed; stopped by the {self._stopped()}"
+        return f"Feasible: {text} ({bound}).{why}"
+
+    def _stopped(self) -> str:
+        return {"time_limit": "time limit", "memory_limit": "memory limit"}.get(
+            self.stop_reason, {"interrupted": "interrupt"}.get(self.stop_reason, "solver")
+        )
+
+
+def _words(target: Any) -> str:
+    return "another class" if target is None else repr(target)
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no numpy scalars and no infinity."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,242 @@
+"""From a fitted model and a row to the closest row that the model decides otherwise."""
+
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import ceil, inf
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from encoders.backend import Request
+from encoders.constraints import Constraint, resolve
+from encoders.cost import Norm, make_cost
+from encoders.errors import InputError
+from encoders.features import FeatureSpace
+from encoders.pose import Query
+from portfolio.counterfactual import Result, Timings
+from portfolio.frames import Row, read_row
+from portfolio.interrupt import run_interruptible
+from portfolio.progress import OnProgress, Progress
+from portfolio.reading import read
+from portfolio.targets import Answer, answer
+from selector import check_name
+
+DEFAULT_MARGIN = 1e-7
+
+
+class Explainer:
+    """Explains one fitted model; reads it once, answers any number of queries.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        scikit-learn forests, trees and gradient boosting, XGBoost, LightGBM, or
+        :class:`HardVotingClassifier`.
+    X_train : DataFrame or array (n_rows, n_columns)
+        The numeric frame the model was trained on; bounds, kinds and scales come from it.
+    features : mapping, path of a JSON file, FeatureSpace, or None
+        Overrides of what is inferred (see :func:`encoders.infer.infer_features`).
+    voting : "soft", "hard" or None
+        "hard" lets the trees of a forest vote; None and "soft" take the model as it is.
+
+    Raises
+    ------
+    InputError, UnsupportedModelError
+        One sentence on what is wrong and what to do.
+
+    Notes
+    -----
+    Immutable after construction; one Explainer may be used from several threads.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        X_train: Any,
+        features: Mapping[str, Any] | str | Path | FeatureSpace | None = None,
+        voting: Literal["soft", "hard"] | None = None,
+    ) -> None:
+        self._reading = read(model, X_train, features, voting)
+
+    @property
+    def features(self) -> FeatureSpace:
+        """What the columns were taken for; ``print`` it to see."""
+        return self._reading.space
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The model's labels."""
+        return self._reading.native.classes
+
+    def explain(
+        self,
+        x: Any,
+        target: Any = None,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        backend: str = "auto",
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_progress: OnProgress | None = None,
+        reduce: bool = True,
+    ) -> Result:
+        """Find the cheapest change that makes the model predict ``target``, and prove it.
+
+        Parameters
+        ----------
+        x : Series, one-row DataFrame, mapping, or array (n_columns,)
+        target : label to reach; None: any other than the current one, the cheapest wins
+        norm : 0, 1, 2 (sum of squares), any p > 0, "inf" (largest single change), a function
+            ``(feature, from, to) -> cost``, or ``{feature: {value: cost} | (from, to) -> cost}``
+            (features left out cost L1). Costs of a function must not fall with distance.
+        scale : change of a numeric or ordinal feature that costs 1: its "range" in the training
+            data, "std", "mad" (std where that is 0), or "none"
+        weights : factor per feature, default 1; a mapping by name or one per feature
+        constraints : Fixed, Increase, Decrease, Range, Allowed, MaxChanges
+        margin : lead over every other class, in the model's score (probability of a forest,
+            raw score of boosting: default 1e-7; votes in hard voting: default 1)
+        backend : "auto" or a registered name
+        time_limit_s : seconds from this call, posing and verification included
+        threads : solver threads, default all cores this process may use
+        on_progress : called with (seconds, upper bound, lower bound), from solver threads
+        reduce : False solves the unreduced problem by the backend's plain published
+            formulation, for comparisons
+
+        Returns
+        -------
+        Result
+
+        Raises
+        ------
+        InputError
+            Bad query, target, norm, weights, constraints or limits.
+        """
+        began = time.perf_counter()
+        _check_limits(time_limit_s, threads, seed)
+        space, native = self._reading.space, self._reading.native
+        row = read_row(x, space, self._reading.ensemble.dtype)
+        current = int(native.predict(row.values[None, :])[0])
+        targets = self._targets(target, current)
+        admissible, max_changes = resolve(space, space.values(row.values), constraints)
+        query = Query(
+            row=row.values,
+            target=targets[0],
+            cost=make_cost(space, norm, scale, weights),
+            admissible=admissible,
+            max_changes=max_changes,
+            margin=self._margin(margin),
+        )
+        check_name(backend)
+        if targets == [current] and self._may_stay(query, explicit=margin is not None):
+            return self._unchanged(row, current, began)
+        stop = threading.Event()
+        progress = Progress(began, targets, on_progress, stop)
+        request = Request(
+            time_limit_s=time_limit_s,
+            threads=threads or len(os.sched_getaffinity(0)),
+            seed=seed,
+            stop=stop,
+        )
+        solve = partial(
+            answer,
+            self._reading,
+            query,
+            targets,
+            backend,
+            reduce,
+            request,
+            began + time_limit_s,
+            progress,
+        )
+        found = run_interruptible(solve, stop)
+        progress.reraise()
+        return self._result(found, row, target, progress, began)
+
+    def _targets(self, target: Any, current: int) -> list[int]:
+        classes = self.classes
+        if len(classes) < 2:
+            raise InputError(
+                f"the model knows only one class, {classes[0]!r}; there is nothing to change to."
+            )
+        if target is None:
+            return [index for index in range(len(classes)) if index != current]
+        return [self._reading.native.class_index(target)]
+
+    def _margin(self, margin: float | None) -> float:
+        votes = self._reading.ensemble.votes
+        if margin is None:
+            return 1.0 if votes else DEFAULT_MARGIN
+        if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < inf:
+            raise InputError(f"margin must be a finite number above 0, got {margin!r}.")
+        return float(ceil(margin)) if votes else float(margin)
+
+    def _may_stay(self, query: Query, explicit: bool) -> bool:
+        """Whether a row of the target class is an answer as it is."""
+        if not all(admissible.stay for admissible in query.admissible):
+            return False
+        if not explicit:
+            return True
+        scores = self._reading.ensemble.scores(query.row[None, :])[0]
+        rivals = np.delete(scores, query.target)
+        lead = scores[query.target] - rivals.max(initial=-inf)
+        return bool(lead >= query.margin * self._reading.ensemble.margin_unit)
+
+    def _unchanged(self, row: Row, current: int, began: float) -> Result:
+        total = time.perf_counter() - began
+        return Result(
+            status="optimal",
+            stop_reason="proved",
+            distance=0.0,
+            lower_bound=0.0,
+            backend="none",
+            target=self.classes[current],
+            verified=True,
+            timings=Timings(read=self._reading.seconds, total=total),
+            trace=((total, 0.0, 0.0),),
+            _row=row.like(row.values),
+        )
+
+    def _result(
+        self, found: Answer, row: Row, target: Any, progress: Progress, began: float
+    ) -> Result:
+        certificate = found.certificate
+        verified = certificate.answer
+        reached = target if found.target is None else self.classes[found.target]
+        return Result(
+            status=certificate.status,
+            stop_reason=certificate.stop_reason,
+            distance=inf if verified is None else verified.distance,
+            lower_bound=certificate.lower,
+            backend=found.backend,
+            target=reached,
+            verified=verified is not None,
+            timings=Timings(
+                read=self._reading.seconds,
+                pose=found.pose_s,
+                build=certificate.build_s,
+                solve=certificate.solve_s,
+                verify=certificate.verify_s,
+                total=time.perf_counter() - began,
+            ),
+            trace=tuple(progress.trace),
+            message=certificate.message,
+            changed=() if verified is None else verified.changed,
+            _row=None if verified is None else row.like(verified.row),
+        )
+
+
+def _check_limits(time_limit_s: float, threads: int | None, seed: int) -> None:
+    if not isinstance(time_limit_s, int | float) or not time_limit_s > 0:
+        raise InputError(f"time_limit_s must be above 0 seconds, got {time_limit_s!r}.")
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise InputError(f"threads must be at least 1, got {threads!r}.")
+    if not isinstance(seed, int) or not 0 <= seed < 2**31:
+        raise InputError(f"seed must be a whole number from 0 to 2**31 - 1, got {seed!r}.")

@@ -1,0 +1,105 @@
+"""One query towards one or several target classes: the cheapest verified answer wins."""
+
+import math
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+
+from encoders.backend import Request, Status
+from encoders.pose import Query, pose
+from portfolio.certify import Certificate, certify
+from portfolio.progress import Progress
+from portfolio.reading import Reading
+from selector import choose
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The joint certificate of all targets.
+
+    Attributes
+    ----------
+    target : class index of the answer, None without one
+    backend : what was used
+    """
+
+    certificate: Certificate
+    target: int | None
+    backend: str
+    pose_s: float
+
+
+def answer(
+    reading: Reading,
+    query: Query,
+    targets: list[int],
+    backend: str,
+    reduce: bool,
+    request: Request,
+    deadline: float,
+    progress: Progress,
+) -> Answer:
+    """Solve for each target in turn, each cut off at the best answer so far.
+
+    Parameters
+    ----------
+    query : its ``target`` is replaced by each of ``targets``
+    deadline : ``time.perf_counter()`` at which to stop
+    """
+    joint: Answer | None = None
+    for target in targets:
+        began = time.perf_counter()
+        asked = replace(query, target=target)
+        posed = pose(reading.ensemble, reading.cells, reading.space, asked)
+        chosen = choose(posed.problem, backend)
+        pose_s = time.perf_counter() - began
+        best = joint.certificate.answer if joint else None
+        certificate = certify(
+            posed,
+            asked,
+            reading.space,
+            reading.native,
+            chosen,
+            replace(
+                request,
+                time_limit_s=deadline - time.perf_counter(),
+                cutoff=math.inf if best is None else best.distance,
+                formulation="" if reduce else chosen.plain,
+                on_bounds=partial(progress.report, target),
+            ),
+        )
+        own = Answer(certificate, target if certificate.answer else None, chosen.name, pose_s)
+        joint = own if joint is None else _join(joint, own)
+        upper = math.inf if certificate.answer is None else certificate.answer.distance
+        progress.report(target, upper, certificate.lower)
+    assert joint is not None
+    return joint
+
+
+def _join(first: Answer, second: Answer) -> Answer:
+    """What two targets together prove: a bound holds only if both have it."""
+    a, b = first.certificate, second.certificate
+    best = (
+        second
+        if b.answer is not None and (a.answer is None or b.answer.distance < a.answer.distance)
+        else first
+    )
+    weaker = next((c for c in (a, b) if c.status in ("unknown", "feasible")), None)
+    found = best.certificate.answer
+    status: Status
+    if weaker is None:
+        status, reason = ("infeasible" if found is None else "optimal"), a.stop_reason
+    else:
+        status, reason = ("unknown" if found is None else "feasible"), weaker.stop_reason
+    lower = min(a.lower, b.lower)
+    certificate = Certificate(
+        status=status,
+        stop_reason=reason,
+        answer=found,
+        lower=lower if found is None else min(lower, found.distance),
+        build_s=a.build_s + b.build_s,
+        solve_s=a.solve_s + b.solve_s,
+        verify_s=a.verify_s + b.verify_s,
+        message=a.message or b.message,
+    )
+    return Answer(certificate, best.target, best.backend, first.pose_s + second.pose_s)

@@ -1,0 +1,86 @@
+"""Trust nothing: every answer is run through the user's model and its cost recomputed."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.arrays import FloatArray
+from encoders.features import Feature, FeatureSpace
+from encoders.pose import Query
+from portfolio.counterfactual import Change
+from portfolio.native import NativeModel
+
+RELATIVE_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Verified:
+    """A row that the model itself predicts as the target.
+
+    Attributes
+    ----------
+    row : float64 (n_columns,)
+    distance : recomputed from the row in float64
+    """
+
+    row: FloatArray
+    distance: float
+    changed: tuple[Change, ...]
+
+
+def verify(
+    row: FloatArray, claimed: float, query: Query, space: FeatureSpace, native: NativeModel
+) -> Verified | None:
+    """Check class, constraints and distance of a decoded row; None if anything is off."""
+    if int(native.predict(row[None, :])[0]) != query.target:
+        return None
+    before, after = space.values(query.row), space.values(row)
+    if not _admissible(before, after, row, query, space):
+        return None
+    changed = []
+    for index, feature in enumerate(space.features):
+        if after[index] == before[index]:
+            continue
+        cost = query.cost.of(index, feature, float(before[index]), after[index : index + 1])
+        changed.append(
+            Change(
+                feature.name,
+                feature.show(float(before[index])),
+                feature.show(float(after[index])),
+                float(cost[0]),
+            )
+        )
+    costs = [change.cost for change in changed]
+    distance = math.fsum(costs) if query.cost.aggregate == "sum" else max(costs, default=0.0)
+    if not math.isclose(distance, claimed, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-300):
+        return None
+    return Verified(row, distance, tuple(changed))
+
+
+def _admissible(
+    before: FloatArray, after: FloatArray, row: FloatArray, query: Query, space: FeatureSpace
+) -> bool:
+    changes = int((before != after).sum())
+    if query.max_changes is not None and changes > query.max_changes:
+        return False
+    return all(
+        (admissible.stay and after[index] == before[index])
+        or (
+            admissible.lower <= after[index] <= admissible.upper
+            and (admissible.values is None or after[index] in admissible.values)
+            and _on_level(feature, float(after[index]), row)
+        )
+        for index, (feature, admissible) in enumerate(
+            zip(space.features, query.admissible, strict=True)
+        )
+    )
+
+
+def _on_level(feature: Feature, value: float, row: FloatArray) -> bool:
+    if feature.kind == "categorical":
+        group = row[list(feature.columns)]
+        return bool(group.sum() == 1 and np.isin(group, (0, 1)).all())
+    if feature.levels:
+        return value in feature.levels
+    return feature.kind == "numeric" or value.is_integer()

@@ -71,7 +71,7 @@ class Cost:
         return weighted
 
     def _delta(self, index: int, feature: Feature, start: float, values: FloatArray) -> FloatArray:
-        changed = (values != start).astype(np.float64)
+        changed: FloatArray = (values != start).astype(np.float64)
         if feature.kind in ("categorical", "binary") or self.power == 0:
             return changed
         distance = np.abs(values - start) / self.unit[index]

@@ -176,7 +176,8 @@ def _from_treelite(trees: Any, dtype: np.dtype[Any], source: str) -> Ensemble:
     score = np.concatenate(
         [_leaf_scores(part, n_classes, int(class_of_tree[t])) for t, part in enumerate(parts)]
     )
-    bias = np.asarray(header.get_field("base_scores"), dtype=np.float64)
+    # treelite hands out views of memory that goes with its model: copy.
+    bias = np.array(header.get_field("base_scores"), dtype=np.float64)
     averaged = bool(header.get_field("average_tree_output")[0])
     if averaged:
         bias = bias * n_trees

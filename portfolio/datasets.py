@@ -1,0 +1,212 @@
+"""CSV files with three header lines: names, types, actionability."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import IntArray
+from encoders.errors import InputError
+from encoders.features import Action, Feature, FeatureSpace
+from encoders.infer import infer_features
+
+LARGEST_FILE = 2**30
+KINDS = {"N": "numeric", "D": "ordinal", "C": "categorical", "B": "binary"}
+ACTIONS: dict[str, Action] = {
+    "FREE": "free", "INC": "increase", "DEC": "decrease", "FIXED": "fixed"
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A table encoded for a tree model.
+
+    Attributes
+    ----------
+    name : file name without endings
+    X : float64 frame; categorical columns are one-hot as ``name_category``, binary text is 0/1
+    y : int64 (n_rows,)
+    space : kinds, bounds, labels and actionability as the file states them
+    categories : raw column -> its sorted categories or two binary values, for encoding rows
+    """
+
+    name: str
+    X: pd.DataFrame
+    y: IntArray
+    space: FeatureSpace
+    categories: dict[str, list[Any]]
+
+    def encode(self, raw: pd.DataFrame, where: str) -> pd.DataFrame:
+        """Rows in the file's own columns (label not needed) -> rows in the model's columns."""
+        return _encode(raw, self.space, self.categories, where)
+
+
+def read_dataset(path: str | Path) -> Dataset:
+    """Read a CSV (or .csv.gz) with the header lines names / types / actionability.
+
+    Types are N, D, C, B (numerical, ordinal, categorical, binary); actionability is FREE, INC,
+    DEC, FIXED, and PREDICT for the label, which must be the last column.
+
+    Raises
+    ------
+    InputError
+        Missing, oversized or corrupt file, wrong header lines.
+    """
+    path = Path(path)
+    names, types, actions = _read_header(path)
+    raw = _read_rows(path, skip=[1, 2])
+    label = names[-1]
+    if raw[label].isna().any():
+        raise InputError(f"{path}: the label {label} is missing in some rows.")
+    for name in names:
+        if raw[name].isna().any():
+            row = int(np.flatnonzero(raw[name].isna())[0]) + 4
+            raise InputError(f"{path}, line {row}: {name} is missing; fill or drop such rows.")
+    try:
+        y = raw[label].to_numpy(dtype=np.int64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: the labels in {label} must be whole numbers 0..K-1.") from error
+    kinds = {name: KINDS[letter] for name, letter in zip(names[:-1], types, strict=False)}
+    categories = {
+        name: sorted(raw[name].unique().tolist(), key=lambda v: (isinstance(v, str), v))
+        for name, kind in kinds.items()
+        if kind in ("categorical", "binary")
+    }
+    for name, kind in kinds.items():
+        if kind == "binary" and len(categories[name]) > 2:
+            raise InputError(f"{path}: {name} is of type B but holds {len(categories[name])} values.")
+    space = _space(raw, kinds, categories, dict(zip(names, actions, strict=True)), path)
+    X = _encode(raw, space, categories, str(path))
+    stem = path.name.removesuffix(".gz").removesuffix(".csv")
+    return Dataset(stem, X, y, space, categories)
+
+
+def _read_header(path: Path) -> tuple[list[str], list[str], list[str]]:
+    lines = _open_csv(path, header=None, nrows=3, dtype=str, keep_default_na=False)
+    form = "line 1: names, line 2: types N D C B, line 3: FREE INC DEC FIXED and PREDICT"
+    if len(lines) < 3:
+        raise InputError(f"{path} has fewer than three header lines ({form}).")
+    names, types, actions = (line.str.strip().tolist() for _, line in lines.iterrows())
+    if len(set(names)) != len(names):
+        raise InputError(f"{path}, line 1: column names are not unique.")
+    wrong = [t for t in types if t not in KINDS]
+    if wrong:
+        raise InputError(f"{path}, line 2: {wrong[0]!r} is not a type; expected {form}.")
+    wrong = [a for a in actions[:-1] if a not in ACTIONS]
+    if wrong:
+        raise InputError(f"{path}, line 3: {wrong[0]!r} is not an actionability; expected {form}.")
+    if actions[-1] != "PREDICT":
+        raise InputError(f"{path}, line 3: the last column must be PREDICT, got {actions[-1]!r}.")
+    return names, types, actions
+
+
+def _read_rows(path: Path, skip: list[int]) -> pd.DataFrame:
+    frame = _open_csv(path, skiprows=skip)
+    if frame.empty:
+        raise InputError(f"{path} has no rows.")
+    return frame.rename(columns=lambda name: str(name).strip())
+
+
+def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
+    """pandas.read_csv with its many errors in one sentence."""
+    if not path.is_file():
+        raise InputError(f"there is no file {path}.")
+    if path.stat().st_size > LARGEST_FILE:
+        raise InputError(f"{path} is larger than {LARGEST_FILE >> 20} MiB; take a sample of it.")
+    try:
+        return pd.read_csv(path, **options)
+    except (OSError, EOFError, ValueError, UnicodeError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else "not a CSV"
+        raise InputError(f"{path} can't be read as CSV: {reason}") from error
+
+
+def read_query(path: str | Path, dataset: Dataset) -> pd.DataFrame:
+    """One encoded row from a CSV with the data set's column names; header lines 2-3 optional.
+
+    Raises
+    ------
+    InputError
+        Not exactly one row, or other columns than the data set's.
+    """
+    path = Path(path)
+    head = _open_csv(path, header=None, nrows=3, dtype=str, keep_default_na=False)
+    typed = len(head) == 3 and set(head.iloc[1]) <= set(KINDS)
+    rows = _read_rows(path, skip=[1, 2] if typed else [])
+    if len(rows) != 1:
+        raise InputError(f"{path} has {len(rows)} rows; explain takes exactly one.")
+    return dataset.encode(rows, str(path))
+
+
+def _space(
+    raw: pd.DataFrame,
+    kinds: dict[str, str],
+    categories: dict[str, list[Any]],
+    actions: dict[str, str],
+    path: Path,
+) -> FeatureSpace:
+    """The inference's own description, told what the header lines say."""
+    overrides: dict[str, Any] = {}
+    for name, kind in kinds.items():
+        entry: dict[str, Any] = {"kind": kind, "action": ACTIONS[actions[name]]}
+        if kind == "categorical":
+            entry["columns"] = [f"{name}_{category}" for category in categories[name]]
+            entry["labels"] = [str(category) for category in categories[name]]
+        elif kind == "binary" and any(isinstance(v, str) for v in categories[name]):
+            entry["labels"] = [str(value) for value in categories[name]]
+            entry["levels"] = list(range(len(categories[name])))
+        overrides[name] = entry
+    columns = [
+        column
+        for name, kind in kinds.items()
+        for column in (overrides[name]["columns"] if kind == "categorical" else [name])
+    ]
+    skeleton = FeatureSpace(
+        tuple(Feature(name, "numeric", (i,), 0, 0) for i, name in enumerate(kinds)), tuple(columns)
+    )
+    try:
+        return infer_features(_encode(raw, skeleton, categories, str(path)), overrides)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _encode(
+    raw: pd.DataFrame, space: FeatureSpace, categories: dict[str, list[Any]], where: str
+) -> pd.DataFrame:
+    columns: dict[str, Any] = {}
+    for feature in space.features:
+        name = feature.name
+        if name not in raw.columns:
+            raise InputError(f"{where} lacks the column {name!r}.")
+        known = categories.get(name)
+        if known is None:
+            columns[name] = _as_numbers(raw[name], f"{where}: column {name}")
+            continue
+        position = {_text(value): index for index, value in enumerate(known)}
+        code = [position.get(_text(value), -1) for value in raw[name]]
+        if -1 in code:
+            value = raw[name].iloc[code.index(-1)]
+            raise InputError(
+                f"{where}: {name} has no value {value!r}; known are {', '.join(position)}."
+            )
+        one_hot = [f"{name}_{value}" for value in known]
+        if one_hot[0] in space.columns:
+            columns.update({c: np.equal(code, i).astype(float) for i, c in enumerate(one_hot)})
+        elif any(isinstance(value, str) for value in known):
+            columns[name] = np.array(code, dtype=np.float64)
+        else:
+            columns[name] = np.array([known[c] for c in code], dtype=np.float64)
+    return pd.DataFrame(columns, index=raw.index)
+
+
+def _text(value: Any) -> str:
+    """1.0 and 1 are the same category, however pandas read the column."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _as_numbers(column: "pd.Series[Any]", where: str) -> Any:
+    try:
+        return column.to_numpy(dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{where} is not numeric.") from error

@@ -1,0 +1,152 @@
+"""Brute force over every cell, from the native model's own thresholds and its own scores.
+
+Nothing here uses the project's reading of trees, its cells, costs or constraints.
+"""
+
+import itertools
+import json
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One feature as the test sees it."""
+
+    name: str
+    kind: str
+    columns: tuple[int, ...]
+    lower: float
+    upper: float
+    levels: tuple[float, ...] = ()
+
+
+def thresholds(model, n_columns):
+    """Every split threshold per column, and the type in which the model compares."""
+    name = type(model).__name__
+    found = [set() for _ in range(n_columns)]
+    if name == "HardVotingClassifier":
+        return thresholds(model.forest_, n_columns)
+    if name == "XGBClassifier":
+        for dump in model.get_booster().get_dump(dump_format="json"):
+            _walk_xgboost(json.loads(dump), found, model)
+        return found, np.float32
+    if name == "HistGradientBoostingClassifier":
+        for stage in model._predictors:
+            for tree in stage:
+                inner = tree.nodes[tree.nodes["is_leaf"] == 0]
+                for column, value in zip(
+                    inner["feature_idx"], inner["num_threshold"], strict=True
+                ):
+                    found[column].add(float(value))
+        return found, np.float64
+    if name == "LGBMClassifier":
+        for tree in model.booster_.dump_model()["tree_info"]:
+            _walk_lightgbm(tree["tree_structure"], found)
+        return found, np.float64
+    trees = [model] if hasattr(model, "tree_") else np.ravel(model.estimators_)
+    for tree in trees:
+        inner = tree.tree_.children_left >= 0
+        pairs = zip(tree.tree_.feature[inner], tree.tree_.threshold[inner], strict=True)
+        for column, value in pairs:
+            found[column].add(float(value))
+    return found, np.float32
+
+
+def _walk_xgboost(node, found, model):
+    if "children" in node:
+        names = model.get_booster().feature_names
+        column = names.index(node["split"]) if names else int(node["split"][1:])
+        found[column].add(float(np.float32(node["split_condition"])))
+        for child in node["children"]:
+            _walk_xgboost(child, found, model)
+
+
+def _walk_lightgbm(node, found):
+    if "split_feature" in node:
+        found[node["split_feature"]].add(float(node["threshold"]))
+        _walk_lightgbm(node["left_child"], found)
+        _walk_lightgbm(node["right_child"], found)
+
+
+def margins(model, rows, target):
+    """Lead of the target over its strongest rival in the model's own scores, and the unit."""
+    name = type(model).__name__
+    if name == "HardVotingClassifier":
+        scores = np.rint(model.predict_proba(rows) * len(model.forest_.estimators_))
+    elif name == "XGBClassifier":
+        scores = model.predict(rows, output_margin=True)
+    elif name == "LGBMClassifier":
+        scores = model.predict(rows, raw_score=True)
+    elif hasattr(model, "decision_function"):
+        scores = model.decision_function(rows)
+    else:
+        scores = model.predict_proba(rows)
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.ndim == 1:
+        scores = np.column_stack([np.zeros(len(scores)), scores])
+    return scores[:, target] - np.delete(scores, target, axis=1).max(axis=1)
+
+
+def candidates(spec, x, cuts, dtype):
+    """Values that can be cheapest in some cell: the query, both ends of every cell, levels."""
+    own = float(x[spec.columns[0]])
+    if spec.kind == "categorical":
+        return [tuple(float(i == j) for i in range(len(spec.columns))) for j in
+                range(len(spec.columns))]  # fmt: skip
+    if spec.levels:
+        return [(v,) for v in {*spec.levels, own}]
+    low, high = min(spec.lower, own), max(spec.upper, own)
+    values = {own}
+    if spec.kind == "ordinal":
+        values |= {float(v) for v in range(math.ceil(low), math.floor(high) + 1)}
+        return [(v,) for v in values]
+    tiny = np.finfo(dtype).max
+    for cut in cuts:
+        if abs(cut) > tiny:
+            continue
+        near = dtype(cut)
+        for value in (near, np.nextafter(near, dtype(-np.inf)), np.nextafter(near, dtype(np.inf))):
+            values.add(float(value))
+    for end in (low, high):
+        near = dtype(end)
+        for value in (near, np.nextafter(near, dtype(-np.inf)), np.nextafter(near, dtype(np.inf))):
+            values.add(float(value))
+    return [(v,) for v in values if v == own or low <= v <= high]
+
+
+def all_rows(specs, x, model, dtype, cuts, limit):
+    """Every combination of candidates, or None if there are more than ``limit``."""
+    choices = [candidates(s, x, cuts[s.columns[0]], dtype) for s in specs]
+    if math.prod(len(c) for c in choices) > limit:
+        return None
+    columns = [c for s in specs for c in s.columns]
+    rows = np.array(
+        [list(itertools.chain.from_iterable(combo)) for combo in itertools.product(*choices)]
+    )
+    ordered = np.empty_like(rows)
+    ordered[:, columns] = rows
+    return ordered
+
+
+def distances(specs, x, rows, p, units, weights):
+    """The definition of the cost, feature by feature."""
+    parts = []
+    for spec, unit, weight in zip(specs, units, weights, strict=True):
+        old, new = x[list(spec.columns)], rows[:, spec.columns]
+        if spec.kind in ("categorical", "binary") or p == 0:
+            cost = (new != old).any(axis=1).astype(float)
+        else:
+            gap = np.abs(new[:, 0] - old[0]) / unit
+            cost = gap if math.isinf(p) else gap**p
+        parts.append(weight * cost)
+    table = np.column_stack(parts)
+    return table.max(axis=1) if math.isinf(p) else table.sum(axis=1)
+
+
+def as_frame(model, rows):
+    names = getattr(model, "feature_names_in_", None)
+    return rows if names is None else pd.DataFrame(rows, columns=list(names))

@@ -1,0 +1,131 @@
+"""The optimum equals a brute force over every cell, for every kind of model and query."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from portfolio import (
+    Allowed,
+    Decrease,
+    Explainer,
+    Fixed,
+    Increase,
+    InputError,
+    MaxChanges,
+    Range,
+)
+from tests.brute import all_rows, as_frame, distances, margins, thresholds
+from tests.ensembles import KINDS, random_frame, random_model
+
+CASES = 500
+BATCH = 20
+MARGIN = 1e-7
+# Scores are summed in float32 or in another order: leads this near to the margin prove nothing.
+BLUR = 2e-6
+
+
+def random_constraints(rng, specs, x):
+    """Constraints, and the test's own reading of them as a mask over rows."""
+    constraints, masks = [], []
+    for spec in specs:
+        column = spec.columns[0]
+        own = x[column]
+        kind = rng.choice(["none", "none", "none", "fixed", "up", "down", "range", "allowed"])
+        if kind == "fixed":
+            constraints.append(Fixed(spec.name))
+            masks.append(lambda r, c=list(spec.columns): (r[:, c] == x[c]).all(axis=1))
+        elif spec.kind == "categorical" and kind == "allowed":
+            constraints.append(Allowed(spec.name, ["c0", "c2"]))
+            masks.append(lambda r, c=spec.columns: (r[:, c[0]] == 1) | (r[:, c[2]] == 1))
+        elif spec.kind == "categorical":
+            continue
+        elif kind == "up":
+            constraints.append(Increase(spec.name))
+            masks.append(lambda r, c=column, v=own: r[:, c] >= v)
+        elif kind == "down":
+            constraints.append(Decrease(spec.name))
+            masks.append(lambda r, c=column, v=own: r[:, c] <= v)
+        elif kind == "range":
+            low, high = np.sort(rng.choice([spec.lower, own, spec.upper], 2, replace=False))
+            constraints.append(Range(spec.name, low, high))
+            masks.append(lambda r, c=column, a=low, b=high: (r[:, c] >= a) & (r[:, c] <= b))
+        elif kind == "allowed" and spec.kind == "ordinal":
+            constraints.append(Allowed(spec.name, [1, 2, own]))
+            masks.append(lambda r, c=column, v=own: np.isin(r[:, c], [1, 2, v]))
+    if rng.random() < 0.3:
+        limit = int(rng.integers(1, 3))
+        constraints.append(MaxChanges(limit))
+        masks.append(lambda r: _changes(r, x, specs) <= limit)
+    return constraints, masks
+
+
+def _changes(rows, x, specs):
+    return sum((rows[:, s.columns] != x[list(s.columns)]).any(axis=1).astype(int) for s in specs)
+
+
+def check_one(seed):
+    rng = np.random.default_rng(seed)
+    kind = KINDS[seed % len(KINDS)]
+    n_classes = int(rng.integers(2, 5))
+    X, specs = random_frame(rng)
+    model = random_model(rng, kind, X, n_classes)
+    explainer = Explainer(model, X)
+    x = X.iloc[int(rng.integers(len(X)))]
+    values = x.to_numpy()
+    current = list(explainer.classes).index(model.predict(X.loc[[x.name]])[0])
+    target = (current + int(rng.integers(1, len(explainer.classes)))) % len(explainer.classes)
+    p = float(rng.choice([0, 0.5, 1, 2, 3, math.inf]))
+    weights = [float(w) for w in rng.choice([0.5, 1.0, 2.0, 0.0], len(specs), p=[0.3, 0.3, 0.3, 0.1])]
+    constraints, masks = random_constraints(rng, specs, values)
+    cuts, dtype = thresholds(model, X.shape[1])
+    rows = all_rows(specs, values, model, dtype, cuts, limit=60_000)
+    if rows is None:
+        return "too many cells"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        lead = margins(model, as_frame(model, rows), target)
+    for mask in masks:
+        keep = mask(rows)
+        rows, lead = rows[keep], lead[keep]
+    units = [(s.upper - s.lower) or 1.0 for s in specs]
+    cost = distances(specs, values, rows, p, units, weights)
+    needed = 1.0 if kind == "hard" else MARGIN
+    blur = 0.0 if kind == "hard" else BLUR
+    sure, perhaps = cost[lead >= needed + blur], cost[lead >= needed - blur]
+    result = explainer.explain(
+        x,
+        target=explainer.classes[target],
+        norm="inf" if math.isinf(p) else p,
+        weights=weights,
+        constraints=constraints,
+        backend="cp",
+        threads=1,
+        reduce=bool(seed % 5),
+    )
+    where = f"seed {seed}, {kind}, norm {p}, {constraints}"
+    best, hoped = sure.min(initial=math.inf), perhaps.min(initial=math.inf)
+    assert result.status == ("infeasible" if math.isinf(result.distance) else "optimal"), where
+    assert hoped - 1e-9 * max(1, hoped if hoped < math.inf else 1) <= result.distance, where
+    assert result.distance <= best * (1 + 1e-9), where
+    if result.status == "optimal":
+        row = result.counterfactual
+        assert model.predict(row.to_frame().T)[0] == explainer.classes[target], where
+        again = distances(specs, values, row.to_numpy()[None, :], p, units, weights)[0]
+        assert math.isclose(again, result.distance, rel_tol=1e-9), where
+        assert math.isclose(result.lower_bound, result.distance, rel_tol=2e-9), where
+        assert all(mask(row.to_numpy()[None, :]).all() for mask in masks), where
+    return result.status
+
+
+@pytest.mark.parametrize("batch", range(CASES // BATCH))
+def test_optimum_equals_brute_force(batch):
+    seen = []
+    for seed in range(batch * BATCH, (batch + 1) * BATCH):
+        try:
+            seen.append(check_one(seed))
+        except InputError as error:
+            assert "contradictory" in str(error)
+            seen.append("contradictory")
+    assert seen.count("optimal") >= BATCH // 4, seen

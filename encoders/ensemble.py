@@ -73,7 +73,8 @@ def largest_at_most(bound: npt.ArrayLike, dtype: np.dtype[Any], strict: bool = F
     too_large = rounded.astype(np.float64) > exact
     if strict:
         too_large |= rounded.astype(np.float64) >= exact
-    below = np.nextafter(rounded, dtype.type(-np.inf))
+    with np.errstate(over="ignore"):  # below the smallest finite value is -inf, as meant
+        below = np.nextafter(rounded, dtype.type(-np.inf))
     value: FloatArray = np.where(too_large, below, rounded).astype(np.float64)
     return value
 

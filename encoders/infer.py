@@ -38,7 +38,7 @@ def infer_features(
     InputError
         An override that names an unknown column, kind or key, or that the data contradicts.
     """
-    given = {name: _as_entry(name, entry) for name, entry in _load(overrides).items()}
+    given = {name: as_entry(name, entry) for name, entry in load_overrides(overrides).items()}
     names = [str(column) for column in frame.columns]
     values = frame.to_numpy(dtype=np.float64)
     claimed = _claimed_columns(given, names)
@@ -49,7 +49,8 @@ def infer_features(
     return FeatureSpace(tuple(sorted(features, key=lambda f: f.columns)), tuple(names))
 
 
-def _load(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[str, Any]:
+def load_overrides(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[str, Any]:
+    """The mapping itself, or the one in a JSON file."""
     if overrides is None:
         return {}
     if isinstance(overrides, Mapping):
@@ -66,7 +67,8 @@ def _load(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[str, Any]
     return loaded
 
 
-def _as_entry(name: str, entry: Any) -> dict[str, Any]:
+def as_entry(name: str, entry: Any) -> dict[str, Any]:
+    """One override, checked; a bare kind becomes a mapping."""
     entry = {"kind": entry} if isinstance(entry, str) else entry
     if not isinstance(entry, Mapping):
         raise InputError(f"feature {name}: expected a kind or a mapping, got {entry!r}.")

@@ -21,6 +21,9 @@ _SKLEARN_DTYPE = {
     "GradientBoostingClassifier": np.float32,
     "HistGradientBoostingClassifier": np.float64,
 }
+NATIVE_CATEGORIES = (
+    "the model splits on native categories; one-hot encode those columns and retrain."
+)
 _LESS_EQUAL, _LESS_THAN = 3, 2  # treelite's Operator codes
 
 
@@ -64,6 +67,8 @@ def _sklearn_trees(model: Any) -> Any:
         raise UnsupportedModelError(
             "the model has several outputs; fit one classifier per output and explain each."
         )
+    if np.any(getattr(model, "is_categorical_", None)):
+        raise UnsupportedModelError(NATIVE_CATEGORIES)
     if hasattr(model, "tree_"):
         model = _forest_of_one(model)
     try:
@@ -212,9 +217,7 @@ def _from_treelite(trees: Any, dtype: np.dtype[Any], source: str) -> Ensemble:
 
 def _tree_arrays(tree: Any, dtype: np.dtype[Any]) -> dict[str, Any]:
     if tree.get_field("has_categorical_split")[0]:
-        raise UnsupportedModelError(
-            "the model splits on native categories; one-hot encode those columns and retrain."
-        )
+        raise UnsupportedModelError(NATIVE_CATEGORIES)
     left = tree.get_field("cleft").astype(np.int64)
     operator = tree.get_field("cmp")
     inner = left >= 0

@@ -10,7 +10,7 @@ import pandas as pd
 from encoders.arrays import IntArray
 from encoders.errors import InputError
 from encoders.features import Action, Feature, FeatureSpace
-from encoders.infer import infer_features
+from encoders.infer import as_entry, infer_features, load_overrides
 
 LARGEST_FILE = 2**30
 KINDS = {"N": "numeric", "D": "ordinal", "C": "categorical", "B": "binary"}
@@ -41,6 +41,14 @@ class Dataset:
     def encode(self, raw: pd.DataFrame, where: str) -> pd.DataFrame:
         """Rows in the file's own columns (label not needed) -> rows in the model's columns."""
         return _encode(raw, self.space, self.categories, where)
+
+    def overridden(self, path: str | Path) -> FeatureSpace:
+        """The file's own description, with the features named in a JSON file replaced."""
+        given = load_overrides(path)
+        stated = {f.name: _entry(f, self.space.columns) for f in self.space.features}
+        for name, entry in given.items():
+            stated[name] = stated.get(name, {}) | as_entry(name, entry)
+        return infer_features(self.X, stated)
 
 
 def read_dataset(path: str | Path) -> Dataset:
@@ -76,7 +84,9 @@ def read_dataset(path: str | Path) -> Dataset:
     }
     for name, kind in kinds.items():
         if kind == "binary" and len(categories[name]) > 2:
-            raise InputError(f"{path}: {name} is of type B but holds {len(categories[name])} values.")
+            raise InputError(
+                f"{path}: {name} is of type B but holds {len(categories[name])} values."
+            )
     space = _space(raw, kinds, categories, dict(zip(names, actions, strict=True)), path)
     X = _encode(raw, space, categories, str(path))
     stem = path.name.removesuffix(".gz").removesuffix(".csv")
@@ -116,10 +126,11 @@ def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
     if path.stat().st_size > LARGEST_FILE:
         raise InputError(f"{path} is larger than {LARGEST_FILE >> 20} MiB; take a sample of it.")
     try:
-        return pd.read_csv(path, **options)
+        frame: pd.DataFrame = pd.read_csv(path, **options)
     except (OSError, EOFError, ValueError, UnicodeError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else "not a CSV"
         raise InputError(f"{path} can't be read as CSV: {reason}") from error
+    return frame
 
 
 def read_query(path: str | Path, dataset: Dataset) -> pd.DataFrame:
@@ -169,6 +180,16 @@ def _space(
         return infer_features(_encode(raw, skeleton, categories, str(path)), overrides)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+
+
+def _entry(feature: Feature, columns: tuple[str, ...]) -> dict[str, Any]:
+    """A feature as an override that describes it."""
+    entry: dict[str, Any] = {"kind": feature.kind, "action": feature.action}
+    if feature.kind == "categorical":
+        entry["columns"] = [columns[c] for c in feature.columns]
+    if feature.labels:
+        entry["labels"] = list(feature.labels)
+    return entry
 
 
 def _encode(

@@ -19,24 +19,28 @@ def run_interruptible(call: Callable[[], Answer], stop: threading.Event) -> Answ
     answers: list[Answer] = []
     errors: list[BaseException] = []
 
+    # An event, because a join that a signal cuts short may call a running thread finished.
+    over = threading.Event()
+
     def work() -> None:
         try:
             answers.append(call())
         except BaseException as error:
             errors.append(error)
+        finally:
+            over.set()
 
-    thread = threading.Thread(target=work, name="counterfolio-solve", daemon=True)
-    thread.start()
+    threading.Thread(target=work, name="counterfolio-solve", daemon=True).start()
     try:
-        _wait(thread)
+        _wait(over)
     except KeyboardInterrupt:
         stop.set()
-        _wait(thread)
+        _wait(over)
     if errors:
         raise errors[0]
     return answers[0]
 
 
-def _wait(thread: threading.Thread) -> None:
-    while thread.is_alive():
-        thread.join(WAIT_S)
+def _wait(over: threading.Event) -> None:
+    while not over.wait(WAIT_S):
+        pass

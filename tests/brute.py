@@ -38,9 +38,7 @@ def thresholds(model, n_columns):
         for stage in model._predictors:
             for tree in stage:
                 inner = tree.nodes[tree.nodes["is_leaf"] == 0]
-                for column, value in zip(
-                    inner["feature_idx"], inner["num_threshold"], strict=True
-                ):
+                for column, value in zip(inner["feature_idx"], inner["num_threshold"], strict=True):
                     found[column].add(float(value))
         return found, np.float64
     if name == "LGBMClassifier":

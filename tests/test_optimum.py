@@ -77,7 +77,9 @@ def check_one(seed):
     current = list(explainer.classes).index(model.predict(X.loc[[x.name]])[0])
     target = (current + int(rng.integers(1, len(explainer.classes)))) % len(explainer.classes)
     p = float(rng.choice([0, 0.5, 1, 2, 3, math.inf]))
-    weights = [float(w) for w in rng.choice([0.5, 1.0, 2.0, 0.0], len(specs), p=[0.3, 0.3, 0.3, 0.1])]
+    weights = [
+        float(w) for w in rng.choice([0.5, 1.0, 2.0, 0.0], len(specs), p=[0.3, 0.3, 0.3, 0.1])
+    ]
     constraints, masks = random_constraints(rng, specs, values)
     cuts, dtype = thresholds(model, X.shape[1])
     rows = all_rows(specs, values, model, dtype, cuts, limit=60_000)

@@ -1,0 +1,259 @@
+"""Bad input gets one clear sentence: what is wrong, where, what to do."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from portfolio import (
+    Allowed,
+    Decrease,
+    Explainer,
+    Fixed,
+    Increase,
+    InputError,
+    MaxChanges,
+    Range,
+    UnsupportedModelError,
+)
+from portfolio.datasets import read_dataset
+from portfolio.model_files import load_model
+
+
+def expect(message, call):
+    with pytest.raises(InputError, match=message) as caught:
+        call()
+    text = str(caught.value)
+    assert "\n" not in text and len(text) < 500
+    return text
+
+
+def changed(row, **values):
+    row = row.copy()
+    for name, value in values.items():
+        row[name] = value
+    return row
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"income": np.nan}, "income is missing"),
+        ({"income": np.inf}, "income is infinite"),
+        ({"income": 1e300}, "income is 1e\\+300, too large"),
+        ({"income": "much"}, "income is 'much'"),
+        ({"home_own": 1.0, "home_free": 1.0, "home_rent": 1.0}, "home must hold exactly one 1"),
+        ({"home_own": 0.0, "home_free": 0.0, "home_rent": 0.0}, "home must hold exactly one 1"),
+        ({"employed": 0.5}, "employed is 0.5, which is not one of its values"),
+        ({"age": 33.3}, "age is 33.3, which is not one of its values"),
+    ],
+)
+def test_queries(explainer, refused, change, message):
+    expect(message, lambda: explainer.explain(changed(refused.astype(object), **change)))
+
+
+def test_columns_of_the_query(explainer, refused):
+    expect("has 5 columns, the model takes 6", lambda: explainer.explain(refused[:5]))
+    expect("lacks 'age'", lambda: explainer.explain(refused.rename({"age": "years"})))
+    expect("has 4 columns", lambda: explainer.explain([1, 2, 3, 4]))
+    expect("takes one row", lambda: explainer.explain(np.zeros((2, 6))))
+    expect("takes one row", lambda: explainer.explain(pd.DataFrame([refused, refused])))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "maybe"}, "unknown target 'maybe'; the model's classes are 'granted'"),
+        ({"norm": -1}, "norm must be at least 0"),
+        ({"norm": "L7"}, "norm 'L7' is not known"),
+        ({"norm": float("nan")}, "norm must be"),
+        ({"norm": {"wealth": {}}}, "'wealth', which is no feature"),
+        ({"norm": {"age": 3}}, "must be a table or a function"),
+        ({"norm": lambda f, a, b: -1.0}, "must be finite and at least 0"),
+        ({"scale": "log"}, "unknown scale 'log'"),
+        ({"weights": {"age": -1}}, "weight of age must be"),
+        ({"weights": {"wealth": 1}}, "'wealth', which is no feature"),
+        ({"weights": [1, 2]}, "2 weights for 4 features"),
+        ({"margin": 0}, "margin must be"),
+        ({"margin": -0.1}, "margin must be"),
+        ({"backend": "oracle"}, "no backend 'oracle'; known are auto, cp"),
+        ({"time_limit_s": 0}, "time_limit_s must be above 0"),
+        ({"time_limit_s": -3}, "time_limit_s must be above 0"),
+        ({"time_limit_s": float("nan")}, "time_limit_s must be above 0"),
+        ({"threads": 0}, "threads must be at least 1"),
+        ({"seed": -1}, "seed must be"),
+        ({"constraints": [Fixed("wealth")]}, "there is no feature 'wealth'"),
+        ({"constraints": ["age"]}, "is not a constraint"),
+        ({"constraints": Fixed("age")}, "must be a sequence"),
+        ({"constraints": [Increase("age"), Decrease("age")]}, "Increase and Decrease"),
+        ({"constraints": [Fixed("age"), Range("age", 200, 300)]}, "Fixed.*Range"),
+        ({"constraints": [Range("age", 5, 3)]}, "lower must not exceed upper"),
+        ({"constraints": [Range("age", 30.2, 30.8)]}, "no admissible value"),
+        ({"constraints": [Range("income", 1e6, 2e6)]}, "no admissible value"),
+        ({"constraints": [Increase("home")]}, "categories have no order"),
+        ({"constraints": [Allowed("home", ["castle"])]}, "no category 'castle'"),
+        ({"constraints": [Allowed("home", [])]}, "list of allowed values is empty"),
+        ({"constraints": [Allowed("age", ["old"])]}, "'old' is not a value of age"),
+        ({"constraints": [MaxChanges(-1)]}, "MaxChanges needs a whole number"),
+    ],
+)
+def test_options(explainer, refused, options, message):
+    expect(message, lambda: explainer.explain(refused, **({"target": "granted"} | options)))
+
+
+def test_models(credit):
+    _, X = credit
+    y = (X["income"] > 20).astype(int)
+    names = [f"c{i}" for i in range(X.shape[1])]
+    plain = X.to_numpy()
+    categories = X.assign(job=pd.Categorical(["a", "b"] * (len(X) // 2)))
+    missing = plain.copy()
+    missing[0, 1] = np.nan
+    linear = xgboost.XGBClassifier(booster="gblinear").fit(plain, y)
+    regressor = xgboost.train({"objective": "reg:squarederror"}, xgboost.DMatrix(plain, y), 2)
+    cases = [
+        (AdaBoostClassifier().fit(X, y), "type AdaBoostClassifier can't be read exactly"),
+        (LogisticRegression(max_iter=5000).fit(X, y), "type LogisticRegression"),
+        (RandomForestRegressor(2).fit(X, y), "type RandomForestRegressor"),
+        (xgboost.XGBRegressor(n_estimators=2).fit(X, y), "type XGBRegressor"),
+        (regressor, "reg:squarederror does not classify"),
+        (linear, "linear booster"),
+        (linear.get_booster(), "linear booster"),
+        (make_pipeline(StandardScaler(), RandomForestClassifier(2)).fit(X, y), "last step"),
+        (RandomForestClassifier(), "is not fitted"),
+        (DecisionTreeClassifier(), "is not fitted"),
+        (GradientBoostingClassifier(), "is not fitted"),
+        (xgboost.XGBClassifier(), "is not fitted"),
+        (RandomForestClassifier(2).fit(X, np.c_[y, y]), "several outputs"),
+        (GradientBoostingClassifier(init=DecisionTreeClassifier()).fit(X, y), "can't be read"),
+        ("a string", "type str"),
+    ]
+    for model, message in cases:
+        text = expect(message, lambda m=model: Explainer(m, X))
+        assert "Traceback" not in text
+    hist = HistGradientBoostingClassifier(max_iter=2).fit(categories, y)
+    expect("native categories", lambda: Explainer(hist, categories))
+    model = RandomForestClassifier(3, random_state=0).fit(X, y)
+    expect("5 columns, the model was trained on 6", lambda: Explainer(model, X.iloc[:, :5]))
+    expect("lacks 'age'", lambda: Explainer(model, X.set_axis(names, axis=1)))
+    expect("'income' is missing in row 0", lambda: Explainer(model, missing))
+    expect("has no rows", lambda: Explainer(model, X.iloc[:0]))
+    expect("not numeric", lambda: Explainer(model, X.assign(age="old")))
+    expect("voting must be", lambda: Explainer(model, X, voting="loud"))
+    boosted = GradientBoostingClassifier(n_estimators=2).fit(X, y)
+    expect("hard voting is for", lambda: Explainer(boosted, X, voting="hard"))
+
+
+def test_a_model_that_differs_from_its_trees_is_refused(credit):
+    _, X = credit
+    y = (X["income"] > 20).astype(int)
+
+    class Contrary(RandomForestClassifier):
+        def predict(self, rows):
+            return 1 - super().predict(rows)
+
+    Contrary.__module__, Contrary.__name__ = "sklearn.ensemble", "RandomForestClassifier"
+    model = Contrary(3, random_state=0).fit(X, y)
+    with pytest.raises(UnsupportedModelError, match="disagrees with its trees"):
+        Explainer(model, X)
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        ({"wealth": "numeric"}, "no column 'wealth'"),
+        ({"age": "fuzzy"}, "unknown kind 'fuzzy'"),
+        ({"age": {"colour": 1}}, "unknown key 'colour'"),
+        ({"age": {"action": "explode"}}, "unknown action"),
+        ({"age": 3}, "expected a kind or a mapping"),
+        ({"age": "binary"}, "binary, but the data hold"),
+        ({"age": {"kind": "ordinal", "levels": ["x"]}}, "levels must be numbers"),
+        ({"age": {"kind": "ordinal", "levels": []}}, "levels must be a list"),
+        ({"age": {"bounds": [5, 1]}}, "bounds must be"),
+        ({"g": {"kind": "categorical", "columns": ["age", "income"]}}, "not one-hot"),
+        ({"home": "categorical", "home_own": "binary"}, "claimed by both"),
+    ],
+)
+def test_features(credit, features, message):
+    expect(message, lambda: Explainer(*credit, features=features))
+
+
+def test_feature_files(credit, tmp_path):
+    expect("can't read the feature file", lambda: Explainer(*credit, tmp_path / "none.json"))
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    expect("not valid JSON", lambda: Explainer(*credit, broken))
+    broken.write_text("[]")
+    expect("one JSON object", lambda: Explainer(*credit, broken))
+    broken.write_text(json.dumps({"age": "numeric"}))
+    assert Explainer(*credit, broken).features.named("age").kind == "numeric"
+
+
+HEADER = "a,b,Class\nN,C,B\nFREE,FREE,PREDICT\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "can't be read as CSV"),
+        ("a,b,Class\n1,x,0\n", "fewer than three header lines"),
+        ("a,b,Class\n1,x,0\n2,y,1\n", "line 2: '1' is not a type"),
+        ("a,b,Class\nN,C,B\n1,x,0\n", "line 3: '1' is not an actionability"),
+        ("a,b,Class\nN,C,B\nFREE,FREE,FREE\n1,x,0\n", "must be PREDICT"),
+        ("a,a,Class\nN,C,B\nFREE,FREE,PREDICT\n1,x,0\n", "not unique"),
+        (HEADER, "has no rows"),
+        (HEADER + "1,x,0\n,y,1\n", "line 5: a is missing"),
+        (HEADER + "1,x,0\nz,y,1\n", "column a is not numeric"),
+        (HEADER + "1,x,no\n2,y,yes\n", "labels in Class must be whole numbers"),
+        (HEADER + "1,x,0\n2,y,1,4,5\n", "can't be read as CSV"),
+        ("a,b,Class\nB,C,B\nFREE,FREE,PREDICT\n1,x,0\n2,y,1\n3,x,1\n", "holds 3 values"),
+        ("a,b,Class\nN,C,B\nFREE,INC,PREDICT\n1,x,0\n2,y,1\n", "categories have no order"),
+    ],
+)
+def test_csv_files(tmp_path, text, message):
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    expect(message, lambda: read_dataset(path))
+
+
+def test_binary_garbage_as_csv(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes(bytes(range(256)) * 4)
+    expect("data.csv", lambda: read_dataset(path))
+    path = tmp_path / "data.csv.gz"
+    path.write_bytes(b"not gzip")
+    expect("data.csv.gz", lambda: read_dataset(path))
+
+
+@pytest.mark.parametrize("ending", [".json", ".ubj", ".txt", ".skops", ".pkl", ".joblib"])
+def test_corrupt_model_files(tmp_path, ending):
+    path = tmp_path / f"model{ending}"
+    for content in (b"", b"garbage", b"tree\nversion=v4\nnum_class=1\ngarbage"):
+        path.write_bytes(content)
+        expect(f"model{ending}", lambda: load_model(path, trust_pickle=True))
+
+
+def test_other_model_files(tmp_path):
+    expect("no model file", lambda: load_model(tmp_path / "none.json"))
+    path = tmp_path / "model.onnx"
+    path.write_text("x")
+    expect("unknown model ending '.onnx'", lambda: load_model(path))
+    pickle = tmp_path / "model.pkl"
+    pickle.write_bytes(b"cos\nsystem\n(S'false'\ntR.")
+    expect("--trust-pickle", lambda: load_model(pickle))
+    with path.open("wb") as huge:
+        huge.truncate(2**31 + 1)
+    expect("larger than 2048 MiB", lambda: load_model(path))

@@ -1,0 +1,161 @@
+"""The command line: exit codes, JSON, model files."""
+
+import json
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.ensemble import RandomForestClassifier
+from typer.testing import CliRunner
+
+from portfolio.cli import app, main
+from portfolio.datasets import read_dataset
+from portfolio.training import train
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """A small data set in the three-header-line format."""
+    rng = np.random.default_rng(5)
+    n = 120
+    frame = pd.DataFrame(
+        {
+            "Age": rng.integers(20, 60, n),
+            "Sex": rng.choice(["F", "M"], n),
+            "Job": rng.choice(["none", "some", "top"], n),
+            "Amount": np.round(rng.lognormal(2, 1, n), 2),
+        }
+    )
+    frame["Class"] = ((frame["Amount"] < 9) & (frame["Job"] != "none")).astype(int)
+    path = tmp_path_factory.mktemp("data") / "loans.csv"
+    body = frame.to_csv(index=False).split("\n", 1)
+    path.write_text(body[0] + "\nD,B,C,N,B\nINC,FIXED,FREE,FREE,PREDICT\n" + body[1])
+    return path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def explain(table, *more, model=("--train", "forest", "--trees", 6, "--depth", 3)):
+    return run("explain", "--dataset", table, *model, *more)
+
+
+def refused_row(table):
+    data = read_dataset(table)
+    model = train(data, "forest", 6, 3, 0)
+    return int(np.flatnonzero(model.predict(data.X) == 0)[0])
+
+
+def test_json_is_one_object(table):
+    row = refused_row(table)
+    out = explain(table, "--row", row, "--target", 1, "--json")
+    answer = json.loads(out.stdout)
+    assert out.exit_code == 0
+    assert answer["status"] == "optimal" and answer["verified"] is True
+    assert set(answer["query"]) == set(answer["counterfactual"])
+    keys = {"distance", "lower_bound", "gap", "backend", "target", "changes", "timings", "trace"}
+    assert keys <= set(answer)
+    assert answer["counterfactual"]["Age"] >= answer["query"]["Age"]  # INC in the file
+    assert answer["counterfactual"]["Sex"] == answer["query"]["Sex"]  # FIXED in the file
+
+
+def test_table_shows_labels(table):
+    out = explain(table, "--row", refused_row(table), "--norm", "0")
+    assert out.exit_code == 0
+    assert "Optimal" in out.stdout and "verified by the model's own predict" in out.stdout
+
+
+@pytest.mark.parametrize("kind", ["forest", "hard-forest", "xgboost"])
+@pytest.mark.parametrize("norm", ["0", "2", "inf"])
+def test_kinds_and_norms(table, kind, norm):
+    out = explain(
+        table, "--row", 3, "--norm", norm, "--json", model=("--train", kind, "--trees", 5)
+    )
+    assert out.exit_code == 0
+    assert json.loads(out.stdout)["status"] == "optimal"
+
+
+def test_infeasible_has_its_exit_code(table):
+    row = refused_row(table)
+    out = explain(table, "--row", row, "--target", 1, "--fix", "Age,Sex,Job,Amount", "--json")
+    assert out.exit_code == 4
+    assert json.loads(out.stdout)["counterfactual"] is None
+
+
+def test_constraints_from_options(table):
+    row = refused_row(table)
+    out = explain(
+        table, "--row", row, "--json", "--fix", "Job", "--range", "Amount=1:8", "--increase", "Age"
+    )
+    if out.exit_code == 0:
+        changes = json.loads(out.stdout)["changes"]
+        assert "Job" not in [c["feature"] for c in changes]
+
+
+def test_query_file(table, tmp_path):
+    data = pd.read_csv(table, skiprows=[1, 2])
+    row = refused_row(table)
+    query = tmp_path / "query.csv"
+    data.drop(columns="Class").iloc[[row]].to_csv(query, index=False)
+    one = json.loads(explain(table, "--query", query, "--json").stdout)
+    two = json.loads(explain(table, "--row", row, "--json").stdout)
+    assert one["distance"] == two["distance"]
+    data.iloc[:2].to_csv(query, index=False)
+    assert isinstance(explain(table, "--query", query).exception, ValueError)
+    data.iloc[[0]].assign(Job="pirate").to_csv(query, index=False)
+    assert "pirate" in str(explain(table, "--query", query).exception)
+
+
+def test_model_files(table, tmp_path):
+    data = read_dataset(table)
+    forest = RandomForestClassifier(6, max_depth=3, random_state=0).fit(data.X, data.y)
+    boosted = train(data, "xgboost", 5, 3, 0)
+    from lightgbm import LGBMClassifier
+
+    light = LGBMClassifier(n_estimators=5, verbose=-1).fit(data.X, data.y)
+    skops.io.dump(forest, tmp_path / "forest.skops")
+    joblib.dump(forest, tmp_path / "forest.joblib")
+    boosted.save_model(tmp_path / "boosted.json")
+    boosted.save_model(tmp_path / "boosted.ubj")
+    light.booster_.save_model(tmp_path / "light.txt")
+    row = refused_row(table)
+    for name in ("forest.skops", "boosted.json", "boosted.ubj", "light.txt"):
+        out = explain(table, "--row", row, "--json", model=("--model", tmp_path / name))
+        assert out.exit_code in (0, 4), (name, out.exception)
+        assert json.loads(out.stdout)["status"] in ("optimal", "infeasible")
+    pickled = ("--model", tmp_path / "forest.joblib")
+    assert "trust" in str(explain(table, "--row", row, model=pickled).exception)
+    assert explain(table, "--row", row, "--trust-pickle", model=pickled).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--row", "9999"], "there is no row 9999"),
+        ([], "exactly one of --row and --query"),
+        (["--row", "0", "--target", "7"], "unknown target '7'"),
+        (["--row", "0", "--fix", "Wealth"], "no feature 'Wealth'"),
+        (["--row", "0", "--range", "Age"], "expected name=low:high"),
+        (["--row", "0", "--time-limit", "0"], "must be above 0"),
+        (["--row", "0", "--train", "svm"], "known are forest"),
+        (["--row", "0", "--model", "m.json"], "exactly one of --train and --model"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(table, arguments, message, monkeypatch, capsys):
+    base = ["counterfolio", "explain", "--dataset", str(table), "--trees", "3"]
+    monkeypatch.setattr("sys.argv", [*base, "--train", "forest", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert message in " ".join(error.split())
+    assert "Traceback" not in error
+
+
+def test_demo():
+    out = run("demo", "--rows", 1, "--norm", "0", "--time-limit", 20)
+    assert out.exit_code in (0, 3)
+    assert "benign" in out.stdout

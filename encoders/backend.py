@@ -128,7 +128,7 @@ BACKENDS: tuple[Backend, ...] = (
         paradigm="constraint programming",
         module="encoders.cp",
         requires="ortools",
-        formulations=("order", "nodes", "index", "plain"),
+        formulations=("order", "plain"),
         plain="plain",
         capability=Capability(frozenset({"sum", "max"}), True, True, True, True, "Apache-2.0"),
     ),

@@ -75,6 +75,8 @@ def _solve_rounded(problem: Problem, request: Request, costs: IntegerCost) -> Ou
     solver.parameters.num_workers = request.threads
     solver.parameters.random_seed = request.seed
     solver.parameters.catch_sigint_signal = False
+    # The order encoding leaves presolve nothing to find: it costs more than the solve.
+    solver.parameters.cp_model_presolve = request.formulation == "plain"
     recorder = _Recorder(problem, formulation, costs, request)
     solver.best_bound_callback = recorder.on_lower
     watcher = _StopWatcher(solver, request.stop)

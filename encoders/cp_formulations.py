@@ -3,13 +3,9 @@
 ``plain``
     Section 3 of the paper: one interval-index variable per axis, reified bounds per leaf
     (equations 2-3), Element constraints for the cost.
-``index``
-    The same variables, but every used bound is one Boolean shared by all leaves.
 ``order``
     Order encoding: ``y[a, m]`` is true iff axis a is at most level m; leaves imply literals and
     the cost is linear in them, so the LP relaxation sees it.
-``nodes``
-    ``order`` plus one Boolean per inner tree side, clauses at-most-one over whole sides.
 """
 
 from collections.abc import Callable
@@ -47,7 +43,7 @@ def build(problem: Problem, cost: IntArray, name: str) -> Formulation:
     """Build the named formulation with integer level costs."""
     if name == "plain":
         return _build_plain(problem, cost)
-    return _build_order(problem, cost, sides=name == "nodes", indexed=name == "index")
+    return _build_order(problem, cost)
 
 
 def _build_plain(problem: Problem, cost: IntArray) -> Formulation:
@@ -82,7 +78,7 @@ def _build_plain(problem: Problem, cost: IntArray) -> Formulation:
     return Formulation(model, objective, level, lambda values: values, lambda levels: levels)
 
 
-def _build_order(problem: Problem, cost: IntArray, sides: bool, indexed: bool) -> Formulation:
+def _build_order(problem: Problem, cost: IntArray) -> Formulation:
     model = cp_model.CpModel()
     true = model.new_constant(1)
     size = problem.size
@@ -90,9 +86,6 @@ def _build_order(problem: Problem, cost: IntArray, sides: bool, indexed: bool) -
     for chain in y:
         for m in range(len(chain) - 1):
             model.add_implication(chain[m], chain[m + 1])
-        if indexed and len(chain) > 1:
-            index = model.new_int_var(0, len(chain), "")
-            model.add(index + sum(chain) == len(chain))
 
     def at_most(a: int, m: int) -> Literal:
         if m < 0:
@@ -100,15 +93,12 @@ def _build_order(problem: Problem, cost: IntArray, sides: bool, indexed: bool) -
         return true if m >= size[a] - 1 else y[a][m]
 
     leaf = _leaves(model, problem)
-    if sides:
-        _side_cliques(model, problem, leaf, at_most)
-    else:
-        for z, (begin, end) in zip(leaf, _runs(problem.leaf_start), strict=True):
-            for a, lo, hi in _literals(problem, begin, end):
-                if hi < size[a] - 1:
-                    model.add_implication(z, y[a][hi])
-                if lo > 0:
-                    model.add_implication(z, ~y[a][lo - 1])
+    for z, (begin, end) in zip(leaf, _runs(problem.leaf_start), strict=True):
+        for a, lo, hi in _literals(problem, begin, end):
+            if hi < size[a] - 1:
+                model.add_implication(z, y[a][hi])
+            if lo > 0:
+                model.add_implication(z, ~y[a][lo - 1])
 
     def linear(weights: IntArray) -> list[Any]:
         """``w[level]`` per axis = w[0] + sum over m of (w[m + 1] - w[m]) * (level > m)."""
@@ -146,34 +136,6 @@ def _leaves(model: cp_model.CpModel, problem: Problem) -> list[cp_model.IntVar]:
     for begin, end in _runs(problem.tree_start):
         model.add_exactly_one(leaf[begin:end])
     return leaf
-
-
-def _side_cliques(
-    model: cp_model.CpModel,
-    problem: Problem,
-    leaf: list[cp_model.IntVar],
-    at_most: Callable[[int, int], Literal],
-) -> None:
-    """Leaves of one tree wholly on one side of a bound: at most one of them or the other side."""
-    for first, last in _runs(problem.tree_start):
-        left: dict[tuple[int, int], list[Any]] = {}
-        right: dict[tuple[int, int], list[Any]] = {}
-        for z in range(first, last):
-            for a, lo, hi in _literals(problem, *problem.leaf_start[z : z + 2].tolist()):
-                if hi < problem.size[a] - 1:
-                    left.setdefault((a, hi), []).append((z, hi))
-                if lo > 0:
-                    right.setdefault((a, lo - 1), []).append((z, lo))
-        for side, negate in ((left, True), (right, False)):
-            for a, m in side:
-                wholly = [
-                    leaf[z]
-                    for (b, n), members in side.items()
-                    if b == a and (n <= m if negate else n >= m)
-                    for z, _ in members
-                ]
-                literal = at_most(a, m)
-                model.add_at_most_one([*wholly, ~literal if negate else literal])
 
 
 def _finish(

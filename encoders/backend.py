@@ -51,8 +51,9 @@ class Outcome:
     status : a proof only if "optimal" or "infeasible" (of the problem under the cutoff)
     choices : choices of levels found, best first
     upper, lower : bounds on the optimal cost; inf where nothing was found
-    build_s, solve_s : seconds
+    build_s, solve_s, reduce_s : seconds
     raw : the solver's own words
+    backend : its name, "reduce" if no solver was needed
     """
 
     status: Status
@@ -63,6 +64,8 @@ class Outcome:
     build_s: float
     solve_s: float
     raw: str
+    reduce_s: float = 0.0
+    backend: str = ""
 
 
 @dataclass(frozen=True)

@@ -45,15 +45,30 @@ class Posed:
     Attributes
     ----------
     value : float64 (n_levels,), the column value each level stands for
+    nearest : per column, the level nearest to each cell (for a category: to 0 and 1)
     """
 
     problem: Problem
     value: FloatArray
+    nearest: tuple[IntArray, ...]
 
     def decode(self, levels: IntArray) -> FloatArray:
         """The row of a choice of levels, float64 (n_columns,)."""
         row: FloatArray = self.value[self.problem.level_start[:-1] + levels]
         return row
+
+    def closest(self, codes: IntArray, count: int) -> IntArray:
+        """The cheapest of many rows, as choices of levels, int64 (at most count, n_columns).
+
+        ``codes`` are rows as in :class:`encoders.reference.Reference`.
+        """
+        levels = np.empty_like(codes)
+        cost = np.zeros(len(codes))
+        for column, table in enumerate(self.nearest):
+            levels[:, column] = table[codes[:, column]]
+            price = self.problem.cost[self.problem.level_start[column] + levels[:, column]]
+            cost = cost + price if self.problem.aggregate == "sum" else np.maximum(cost, price)
+        return levels[np.argsort(cost, kind="stable")[:count]]
 
 
 def pose(ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Query) -> Posed:
@@ -98,7 +113,22 @@ def pose(ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Query) ->
         origin=frozen(np.array([axis.origin for axis in axes])),
         exact=exact,
     )
-    return Posed(problem, frozen(value))
+    grouped = {column for group in groups for column in group}
+    nearest = tuple(
+        _nearest(axis, 2 if column in grouped else boundary.size + 1, column in grouped)
+        for column, (axis, boundary) in enumerate(zip(axes, cells.boundary, strict=True))
+    )
+    return Posed(problem, frozen(value), nearest)
+
+
+def _nearest(axis: Axis, n_codes: int, is_category: bool) -> IntArray:
+    """For each code the level nearest to it."""
+    known = axis.value.astype(np.int64) if is_category else axis.cell
+    codes = np.arange(n_codes)
+    above = np.minimum(np.searchsorted(known, codes), known.size - 1)
+    below = np.maximum(above - 1, 0)
+    closer_below = np.abs(codes - known[below]) < np.abs(known[above] - codes)
+    return np.where(closer_below, below, above)
 
 
 def _sparsity(changed: BoolArray, max_changes: int | None) -> tuple[LevelRow, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
-from encoders.backend import Backend, Outcome, Request, Status, StopReason
+from encoders.backend import Outcome, Request, Solve, Status, StopReason
 from encoders.features import FeatureSpace
 from encoders.pose import Posed, Query
 from encoders.problem import Problem
@@ -27,6 +27,8 @@ class Certificate:
     stop_reason: StopReason
     answer: Verified | None
     lower: float
+    backend: str
+    reduce_s: float
     build_s: float
     solve_s: float
     verify_s: float
@@ -38,7 +40,7 @@ def certify(
     query: Query,
     space: FeatureSpace,
     native: NativeModel,
-    backend: Backend,
+    solve: Solve,
     request: Request,
 ) -> Certificate:
     """Find the cheapest choice that the native model confirms.
@@ -47,9 +49,8 @@ def certify(
     leaves, and the search goes on within the same time limit. Bounds of earlier rounds stay
     valid: each round only removes choices that are no counterfactuals.
     """
-    solve = backend.load()
     deadline = time.perf_counter() + request.time_limit_s
-    problem, lower, spent = posed.problem, 0.0, np.zeros(3)
+    problem, lower, spent = posed.problem, 0.0, np.zeros(4)
     answer: Verified | None = None
     while True:
         cutoff = request.cutoff if answer is None else min(request.cutoff, answer.distance)
@@ -57,7 +58,8 @@ def certify(
         outcome = solve(problem, replace(request, time_limit_s=left, cutoff=cutoff))
         began = time.perf_counter()
         found, rejected = _first_verified(outcome, posed, query, space, native)
-        spent += (outcome.build_s, outcome.solve_s, time.perf_counter() - began)
+        verify_s = time.perf_counter() - began
+        spent += (outcome.reduce_s, outcome.build_s, outcome.solve_s, verify_s)
         lower = max(lower, min(outcome.lower, cutoff))
         if found is not None and (answer is None or found.distance < answer.distance):
             answer = found
@@ -67,7 +69,7 @@ def certify(
             break
     settled = outcome.stop_reason == "proved" and not rejected
     reason = outcome.stop_reason if settled or not rejected else _unsettled(outcome)
-    return _conclude(answer, lower, settled, reason, spent, posed.problem)
+    return _conclude(answer, lower, settled, reason, spent, posed.problem, outcome.backend)
 
 
 def _unsettled(outcome: Outcome) -> StopReason:
@@ -96,6 +98,7 @@ def _conclude(
     reason: StopReason,
     spent: FloatArray,
     problem: Problem,
+    backend: str,
 ) -> Certificate:
     status: Status = "unknown" if answer is None else "feasible"
     message = ""
@@ -106,5 +109,4 @@ def _conclude(
         status = "infeasible" if answer is None else "optimal"
     if answer is not None:
         lower = min(lower, answer.distance)
-    build_s, solve_s, verify_s = spent.tolist()
-    return Certificate(status, reason, answer, lower, build_s, solve_s, verify_s, message)
+    return Certificate(status, reason, answer, lower, backend, *spent.tolist(), message)

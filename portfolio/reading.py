@@ -12,6 +12,7 @@ from encoders.errors import InputError, UnsupportedModelError
 from encoders.features import FeatureSpace
 from encoders.infer import infer_features
 from encoders.read import read_ensemble
+from encoders.reference import Reference, make_reference
 from portfolio.frames import training_frame
 from portfolio.native import NativeModel, check_reading, wrap_native
 
@@ -23,6 +24,7 @@ class Reading:
     ensemble: Ensemble
     cells: Cells
     space: FeatureSpace
+    reference: Reference
     native: NativeModel
     seconds: float
 
@@ -52,7 +54,9 @@ def read(
         space = infer_features(frame, features)
     if len(native.classes) > 1:
         check_reading(ensemble, native, frame.to_numpy())
-    return Reading(ensemble, cut(ensemble), space, native, time.perf_counter() - began)
+    cells = cut(ensemble)
+    reference = make_reference(ensemble, cells, space, frame.to_numpy())
+    return Reading(ensemble, cells, space, reference, native, time.perf_counter() - began)
 
 
 def _with_voting(model: Any, voting: str | None) -> Any:

@@ -5,12 +5,15 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 
-from encoders.backend import Request, Status
-from encoders.pose import Query, pose
+from encoders.backend import Request, Solve, Status
+from encoders.pose import Posed, Query, pose
+from encoders.reduce import solve_plain, solve_reduced
 from portfolio.certify import Certificate, certify
 from portfolio.progress import Progress
 from portfolio.reading import Reading
 from selector import choose
+
+STARTS = 8  # nearest training rows that an incumbent is made from
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,12 +23,10 @@ class Answer:
     Attributes
     ----------
     target : class index of the answer, None without one
-    backend : what was used
     """
 
     certificate: Certificate
     target: int | None
-    backend: str
     pose_s: float
 
 
@@ -51,7 +52,6 @@ def answer(
         began = time.perf_counter()
         asked = replace(query, target=target)
         posed = pose(reading.ensemble, reading.cells, reading.space, asked)
-        chosen = choose(posed.problem, backend)
         pose_s = time.perf_counter() - began
         best = joint.certificate.answer if joint else None
         certificate = certify(
@@ -59,21 +59,29 @@ def answer(
             asked,
             reading.space,
             reading.native,
-            chosen,
+            _solver(reading, posed, target, backend, reduce),
             replace(
                 request,
                 time_limit_s=deadline - time.perf_counter(),
                 cutoff=math.inf if best is None else best.distance,
-                formulation="" if reduce else chosen.plain,
                 on_bounds=partial(progress.report, target),
             ),
         )
-        own = Answer(certificate, target if certificate.answer else None, chosen.name, pose_s)
+        own = Answer(certificate, target if certificate.answer else None, pose_s)
         joint = own if joint is None else _join(joint, own)
         upper = math.inf if certificate.answer is None else certificate.answer.distance
         progress.report(target, upper, certificate.lower)
     assert joint is not None
     return joint
+
+
+def _solver(reading: Reading, posed: Posed, target: int, backend: str, reduce: bool) -> Solve:
+    """Reduction and the backend picked after it, or the plain formulation of all of it."""
+    pick = partial(choose, name=backend)
+    if not reduce:
+        return partial(solve_plain, pick=pick)
+    starts = posed.closest(reading.reference.rows[target], STARTS)
+    return partial(solve_reduced, pick=pick, starts=starts)
 
 
 def _join(first: Answer, second: Answer) -> Answer:
@@ -97,9 +105,11 @@ def _join(first: Answer, second: Answer) -> Answer:
         stop_reason=reason,
         answer=found,
         lower=lower if found is None else min(lower, found.distance),
+        backend=best.certificate.backend,
+        reduce_s=a.reduce_s + b.reduce_s,
         build_s=a.build_s + b.build_s,
         solve_s=a.solve_s + b.solve_s,
         verify_s=a.verify_s + b.verify_s,
         message=a.message or b.message,
     )
-    return Answer(certificate, best.target, best.backend, first.pose_s + second.pose_s)
+    return Answer(certificate, best.target, first.pose_s + second.pose_s)

@@ -1,0 +1,224 @@
+"""Rebuild a problem from what is left: drop, merge levels no leaf tells apart, fix trees."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from encoders.arrays import BoolArray, IntArray, owners, starts
+from encoders.problem import Box, LeafRow, LevelRow, Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Lift:
+    """The way back from a smaller problem.
+
+    Attributes
+    ----------
+    level_start : of the smaller problem
+    level : int64, for each of its levels the level of the original axis
+    """
+
+    level_start: IntArray
+    level: IntArray
+
+    def up(self, levels: IntArray) -> IntArray:
+        """A choice in the smaller problem as a choice in the original."""
+        lifted: IntArray = self.level[self.level_start[:-1] + levels]
+        return lifted
+
+    def then(self, inner: "Lift") -> "Lift":
+        """First lift by ``inner``, then by this one."""
+        position = self.level_start[:-1][owners(inner.level_start)] + inner.level
+        return Lift(inner.level_start, self.level[position])
+
+
+def identity(problem: Problem) -> Lift:
+    """A problem is its own smaller problem."""
+    first = problem.level_start[:-1][owners(problem.level_start)]
+    return Lift(problem.level_start, np.arange(problem.cost.size) - first)
+
+
+def compress(problem: Problem, keep: BoolArray, alive: BoolArray) -> tuple[Problem, Lift]:
+    """The problem without the levels and leaves not kept.
+
+    Every choice of the original that uses only kept levels and leaves has one here that costs
+    at most as much and has the same active leaves, and every choice here is one there.
+    """
+    keep = keep & _in_sole_leaves(problem, alive)
+    keep = _merge_levels(problem, keep, alive)
+    keep = _merge_categories(problem, keep, alive)
+    owner = owners(problem.level_start)
+    level_start = starts(np.bincount(owner[keep], minlength=problem.n_axes))
+    # For every old level the nearest kept one at or above, and at or below, within its axis.
+    rank = np.cumsum(keep)
+    at_or_above = (rank - keep) - level_start[:-1][owner]
+    at_or_below = rank - 1 - level_start[:-1][owner]
+    first = problem.level_start[:-1]
+    size = np.diff(level_start)
+
+    def place(axis: IntArray, lo: IntArray, hi: IntArray) -> tuple[IntArray, IntArray]:
+        return at_or_above[first[axis] + lo], at_or_below[first[axis] + hi]
+
+    lo, hi = place(problem.axis, problem.lo, problem.hi)
+    leaf = owners(problem.leaf_start)
+    alive = alive.copy()
+    alive[leaf[lo > hi]] = False
+    tells = ((lo > 0) | (hi < size[problem.axis] - 1)) & alive[leaf]
+    alive, rows = _fix_trees(problem, alive, np.bincount(leaf[tells], minlength=alive.size))
+    tells &= alive[leaf]
+    per_leaf = np.bincount(leaf[tells], minlength=alive.size)[alive]
+    per_tree = np.bincount(owners(problem.tree_start)[alive], minlength=problem.tree_start.size - 1)
+    lift = Lift(level_start, np.flatnonzero(keep) - first[owner[keep]])
+    smaller = replace(
+        problem,
+        level_start=level_start,
+        cost=problem.cost[keep],
+        one_hot=_one_hot(problem, keep, rank),
+        tree_start=starts(per_tree[per_tree > 0]),
+        leaf_start=starts(per_leaf),
+        axis=problem.axis[tells],
+        lo=lo[tells],
+        hi=hi[tells],
+        leaf_rows=rows,
+        level_rows=tuple(LevelRow(r.weight[keep], r.maximum) for r in problem.level_rows),
+        origin=_origin(problem, keep, at_or_above),
+        forbidden=tuple(
+            Box(box.axis, *place(box.axis, box.lo, box.hi)) for box in problem.forbidden
+        ),
+    )
+    return replace(smaller, forbidden=_reachable(smaller.forbidden)), lift
+
+
+def _reachable(boxes: tuple[Box, ...]) -> tuple[Box, ...]:
+    return tuple(box for box in boxes if (box.lo <= box.hi).all())
+
+
+def _origin(problem: Problem, keep: BoolArray, at_or_above: IntArray) -> IntArray:
+    position = problem.level_start[:-1] + np.maximum(problem.origin, 0)
+    kept = (problem.origin >= 0) & keep[position]
+    return np.where(kept, at_or_above[position], -1)
+
+
+def _one_hot(problem: Problem, keep: BoolArray, rank: IntArray) -> tuple[IntArray, ...]:
+    return tuple(rank[group[keep[group]]] - 1 for group in problem.one_hot)
+
+
+def _in_sole_leaves(problem: Problem, alive: BoolArray) -> BoolArray:
+    """Levels inside the box of every leaf that is the only one left of its tree."""
+    tree = owners(problem.tree_start)
+    left = np.bincount(tree[alive], minlength=problem.tree_start.size - 1)
+    sole = alive & (left[tree] == 1)
+    inside = np.ones(problem.cost.size, dtype=np.bool_)
+    first = problem.level_start[:-1]
+    for k in np.flatnonzero(sole[owners(problem.leaf_start)]):
+        a = problem.axis[k]
+        inside[first[a] : first[a] + problem.lo[k]] = False
+        inside[first[a] + problem.hi[k] + 1 : problem.level_start[a + 1]] = False
+    return inside
+
+
+def _merge_levels(problem: Problem, keep: BoolArray, alive: BoolArray) -> BoolArray:
+    """Of neighbouring levels that no leaf tells apart keep the cheapest.
+
+    Where a level row weighs them differently, those that weigh less than the cheapest stay too.
+    """
+    owner = owners(problem.level_start)
+    cut = np.zeros(problem.cost.size + 1, dtype=np.bool_)
+    cut[problem.level_start[:-1]] = True
+    literal = alive[owners(problem.leaf_start)]
+    boxes = [(problem.axis[literal], problem.lo[literal], problem.hi[literal])]
+    boxes += [(box.axis, box.lo, box.hi) for box in problem.forbidden]
+    for axis, lo, hi in boxes:
+        cut[problem.level_start[:-1][axis] + lo] = True
+        cut[problem.level_start[:-1][axis] + hi + 1] = True
+    grouped = np.zeros(problem.n_axes, dtype=np.bool_)
+    for group in problem.one_hot:
+        grouped[owner[group]] = True
+    cut[:-1] |= grouped[owner]
+    level = np.flatnonzero(keep)
+    segment = np.cumsum(cut[:-1])[level]
+    order = np.lexsort((level, problem.cost[level], segment))
+    first = order[np.r_[True, np.diff(segment[order]) > 0]] if order.size else order
+    kept = np.zeros_like(keep)
+    kept[level[first]] = True
+    for row in problem.level_rows:
+        cheapest = np.zeros(int(segment.max(initial=0)) + 1, dtype=np.int64)
+        cheapest[segment[first]] = row.weight[level[first]]
+        kept[level[row.weight[level] < cheapest[segment]]] = True
+    return kept
+
+
+def _merge_categories(problem: Problem, keep: BoolArray, alive: BoolArray) -> BoolArray:
+    """Of categories that no leaf tells apart keep the cheapest (under equal level rows)."""
+    if not problem.one_hot:
+        return keep
+    keep = keep.copy()
+    owner = owners(problem.level_start)
+    for group in problem.one_hot:
+        _force_group(problem, group, keep, owner)
+    literal = np.flatnonzero(alive[owners(problem.leaf_start)])
+    literal = literal[np.argsort(problem.axis[literal], kind="stable")]
+    leaf = owners(problem.leaf_start)[literal]
+    begin = np.searchsorted(problem.axis[literal], np.arange(problem.n_axes + 1))
+    in_box = {int(a) for box in problem.forbidden for a in box.axis}
+    for group in problem.one_hot:
+        seen: set[tuple[bytes, ...]] = set()
+        kept = group[keep[group]]
+        for level in kept[np.argsort(problem.cost[kept], kind="stable")].tolist():
+            a = int(owner[level])
+            if a in in_box:
+                continue
+            part = slice(begin[a], begin[a + 1])
+            sign = (
+                leaf[part].tobytes(),
+                problem.lo[literal[part]].tobytes(),
+                np.array([row.weight[level] for row in problem.level_rows]).tobytes(),
+            )
+            if sign in seen:
+                keep[level] = False
+            seen.add(sign)
+        _settle_group(problem, group, keep, owner)
+    return keep
+
+
+def _force_group(problem: Problem, group: IntArray, keep: BoolArray, owner: IntArray) -> None:
+    """An axis that must be 1 rules the others out; without any category nothing is left."""
+    axes = owner[group]
+    zero = 2 * problem.level_start[axes] + 1 - group
+    forced = keep[group] & ((problem.size[axes] == 1) | ~keep[np.minimum(zero, keep.size - 1)])
+    if forced.any():
+        keep[group[~forced]] = False
+    if forced.sum() > 1 or not keep[group].any():
+        a = axes[0]
+        keep[problem.level_start[a] : problem.level_start[a + 1]] = False
+
+
+def _settle_group(problem: Problem, group: IntArray, keep: BoolArray, owner: IntArray) -> None:
+    """With one category left its axis is 1; updates ``keep`` in place."""
+    left = group[keep[group]]
+    if left.size == 1:
+        a = owner[left[0]]
+        zero = problem.level_start[a] + (1 - (left[0] - problem.level_start[a]))
+        if problem.size[a] > 1:
+            keep[zero] = False
+
+
+def _fix_trees(
+    problem: Problem, alive: BoolArray, tells: IntArray
+) -> tuple[BoolArray, tuple[LeafRow, ...]]:
+    """Take trees whose one leaf is certain out, into the rows' minima; drop rows that hold."""
+    tree = owners(problem.tree_start)
+    left = np.bincount(tree[alive], minlength=problem.tree_start.size - 1)
+    certain = alive & (left[tree] == 1) & (tells == 0)
+    stays = alive & ~certain
+    rows = []
+    for row in problem.leaf_rows:
+        minimum = row.minimum - int(row.weight[certain].sum())
+        weight = row.weight[stays]
+        if weight.size:
+            first = np.flatnonzero(np.r_[True, np.diff(tree[stays]) > 0])
+            base = np.minimum.reduceat(weight, first)
+            minimum -= int(base.sum())
+            weight = weight - np.repeat(base, np.diff(np.r_[first, weight.size]))
+        rows.append(LeafRow(weight, minimum))
+    return stays, tuple(rows)

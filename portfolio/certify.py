@@ -109,4 +109,7 @@ def _conclude(
         status = "infeasible" if answer is None else "optimal"
     if answer is not None:
         lower = min(lower, answer.distance)
-    return Certificate(status, reason, answer, lower, backend, *spent.tolist(), message)
+    reduce_s, build_s, solve_s, verify_s = spent.tolist()
+    return Certificate(
+        status, reason, answer, lower, backend, reduce_s, build_s, solve_s, verify_s, message
+    )

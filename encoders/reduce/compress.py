@@ -50,8 +50,8 @@ def compress(problem: Problem, keep: BoolArray, alive: BoolArray) -> tuple[Probl
     owner = owners(problem.level_start)
     level_start = starts(np.bincount(owner[keep], minlength=problem.n_axes))
     # For every old level the nearest kept one at or above, and at or below, within its axis.
-    rank = np.cumsum(keep)
-    at_or_above = (rank - keep) - level_start[:-1][owner]
+    rank = np.cumsum(keep, dtype=np.int64)
+    at_or_above = (rank - keep.astype(np.int64)) - level_start[:-1][owner]
     at_or_below = rank - 1 - level_start[:-1][owner]
     first = problem.level_start[:-1]
     size = np.diff(level_start)

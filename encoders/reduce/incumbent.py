@@ -43,8 +43,8 @@ def _repaired(problem: Problem, t: Tables, start: IntArray) -> IntArray:
     return levels
 
 
-@numba.njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def _improve(t, levels, power):  # type: ignore[no-untyped-def]
+@numba.njit(**OPTIONS)
+def _improve(t, levels, power):
     """Walk until all rows hold, then make every change as small as it can be; in place."""
     misses = np.zeros(t.tree_of.size, dtype=np.int64)
     lead = np.zeros(t.need.size, dtype=np.int64)
@@ -76,8 +76,8 @@ def _improve(t, levels, power):  # type: ignore[no-untyped-def]
     return True
 
 
-@numba.njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def _walk(t, levels, misses, lead, load, out, power):  # type: ignore[no-untyped-def]
+@numba.njit(**OPTIONS)
+def _walk(t, levels, misses, lead, load, out, power):
     """Greedy: the move with most gain (to a power) per cost, until nothing is missing."""
     tiny = 1e-12
     for _ in range(4 * levels.size + 20):
@@ -128,8 +128,8 @@ def _walk(t, levels, misses, lead, load, out, power):  # type: ignore[no-untyped
     return deficit(lead, load) == 0
 
 
-@numba.njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def _load_kept(t, load, a, old, new):  # type: ignore[no-untyped-def]
+@numba.njit(**OPTIONS)
+def _load_kept(t, load, a, old, new):
     first = t.level_start[a]
     for q in range(load.size):
         change = t.level_weight[q, first + new] - t.level_weight[q, first + old]
@@ -138,8 +138,8 @@ def _load_kept(t, load, a, old, new):  # type: ignore[no-untyped-def]
     return True
 
 
-@numba.njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def _shrink(t, levels, misses, lead, load, out):  # type: ignore[no-untyped-def]
+@numba.njit(**OPTIONS)
+def _shrink(t, levels, misses, lead, load, out):
     """Set each axis to its cheapest level that keeps all rows, dearest change first."""
     again = True
     while again:
@@ -174,8 +174,8 @@ def _shrink(t, levels, misses, lead, load, out):  # type: ignore[no-untyped-def]
                 again = True
 
 
-@numba.njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def _cheaper_category(t, levels, misses, lead, load, g):  # type: ignore[no-untyped-def]
+@numba.njit(**OPTIONS)
+def _cheaper_category(t, levels, misses, lead, load, g):
     """Enter the cheapest category of a group that keeps all rows; True if it changed."""
     start = -1
     for i in range(t.group_start[g], t.group_start[g + 1]):

@@ -6,8 +6,8 @@ import numpy as np
 OPTIONS = {"cache": True, "nogil": True}
 
 
-@numba.njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def evaluate(t, levels, misses, lead, load):  # type: ignore[no-untyped-def]
+@numba.njit(**OPTIONS)
+def evaluate(t, levels, misses, lead, load):
     """Fill the literals each leaf misses, the leaf rows' leads and the level rows' loads."""
     misses[:] = 0
     for k in range(t.axis.size):
@@ -25,8 +25,8 @@ def evaluate(t, levels, misses, lead, load):  # type: ignore[no-untyped-def]
             load[q] += t.level_weight[q, t.level_start[a] + levels[a]]
 
 
-@numba.njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def set_level(t, levels, misses, lead, load, a, new):  # type: ignore[no-untyped-def]
+@numba.njit(**OPTIONS)
+def set_level(t, levels, misses, lead, load, a, new):
     """Move one axis, updating what :func:`evaluate` filled."""
     old = levels[a]
     if old == new:
@@ -54,8 +54,8 @@ def set_level(t, levels, misses, lead, load, a, new):  # type: ignore[no-untyped
     levels[a] = new
 
 
-@numba.njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def move(t, levels, misses, lead, load, a, new):  # type: ignore[no-untyped-def]
+@numba.njit(**OPTIONS)
+def move(t, levels, misses, lead, load, a, new):
     """Move an axis; in a group, entering a category leaves the present one.
 
     Returns the axis that was left (-1 if none), so that the move can be undone.
@@ -72,8 +72,8 @@ def move(t, levels, misses, lead, load, a, new):  # type: ignore[no-untyped-def]
     return left
 
 
-@numba.njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def total_cost(t, levels):  # type: ignore[no-untyped-def]
+@numba.njit(**OPTIONS)
+def total_cost(t, levels):
     """Objective of a choice."""
     total = t.base
     for a in range(levels.size):
@@ -85,8 +85,8 @@ def total_cost(t, levels):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def deficit(lead, load):  # type: ignore[no-untyped-def]
+@numba.njit(**OPTIONS)
+def deficit(lead, load):
     """How far a choice is from keeping all rows; 0 if it does."""
     missing = 0.0
     for r in range(lead.size):
@@ -98,8 +98,8 @@ def deficit(lead, load):  # type: ignore[no-untyped-def]
     return missing
 
 
-@numba.njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def profile(t, levels, misses, lead, a, out):  # type: ignore[no-untyped-def]
+@numba.njit(**OPTIONS)
+def profile(t, levels, misses, lead, a, out):
     """Leads of every level of an axis, all else unchanged: ``out[r, v]``."""
     size = t.level_start[a + 1] - t.level_start[a]
     old = levels[a]

@@ -19,8 +19,8 @@ from encoders.reduce.moves import OPTIONS
 NOTHING_LEFT = -1
 
 
-@numba.njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def range_cost(t, a, lo, hi):  # type: ignore[no-untyped-def]
+@numba.njit(**OPTIONS)
+def range_cost(t, a, lo, hi):
     """Cheapest level of an axis within lo..hi (inf if empty)."""
     first = t.level_start[a]
     if lo > hi:
@@ -33,8 +33,8 @@ def range_cost(t, a, lo, hi):  # type: ignore[no-untyped-def]
     return cheapest
 
 
-@numba.njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def leaf_costs(t, alive, out):  # type: ignore[no-untyped-def]
+@numba.njit(**OPTIONS)
+def leaf_costs(t, alive, out):
     """Cost of each leaf's box beyond ``base`` ("sum"), or of its dearest axis ("max")."""
     for leaf in range(alive.size):
         if not alive[leaf]:
@@ -46,8 +46,8 @@ def leaf_costs(t, alive, out):  # type: ignore[no-untyped-def]
         out[leaf] = extra
 
 
-@numba.njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def tighten(t, upper, keep, alive, budget):  # type: ignore[no-untyped-def]
+@numba.njit(**OPTIONS)
+def tighten(t, upper, keep, alive, budget):
     """Mark what can go in ``keep`` (levels) and ``alive`` (leaves).
 
     Parameters
@@ -123,8 +123,8 @@ def tighten(t, upper, keep, alive, budget):  # type: ignore[no-untyped-def]
     return dropped
 
 
-@numba.njit(**OPTIONS)  # type: ignore[untyped-decorator]
-def _fits(t, upper, alive, extra, box_lo, box_hi, box_cost, box_extra):  # type: ignore[no-untyped-def]
+@numba.njit(**OPTIONS)
+def _fits(t, upper, alive, extra, box_lo, box_hi, box_cost, box_extra):
     """Whether the best leaves that fit a box, each affordable with it, keep every row."""
     n_rows = t.need.size
     total = np.zeros(n_rows, dtype=np.int64)
@@ -161,4 +161,7 @@ def _fits(t, upper, alive, extra, box_lo, box_hi, box_cost, box_extra):  # type:
             return False
         for r in range(n_rows):
             total[r] += best[r]
-    return all(total[r] >= t.need[r] for r in range(n_rows))
+    for r in range(n_rows):
+        if total[r] < t.need[r]:
+            return False
+    return True

@@ -127,6 +127,15 @@ class Backend:
 
 BACKENDS: tuple[Backend, ...] = (
     Backend(
+        name="search",
+        paradigm="branch and bound",
+        module="encoders.search",
+        requires="numba",
+        formulations=("boxes",),
+        plain="boxes",
+        capability=Capability(frozenset({"sum", "max"}), True, True, True, True, "MIT"),
+    ),
+    Backend(
         name="cp",
         paradigm="constraint programming",
         module="encoders.cp",

@@ -25,6 +25,7 @@ class Tables(NamedTuple):
     leaf_of, tree_of : leaf of each literal, tree of each leaf
     by_axis, axis_start : literals ordered by axis
     weight, need : leaf rows, int64 (n_rows, n_leaves) and (n_rows,)
+    order : leaves tree by tree, heaviest in the row first, int64 (n_rows, n_leaves)
     level_weight, level_limit : level rows, int64 (n_level_rows, n_levels) and (n_level_rows,)
     group_of, group_start, group_axes : one-hot groups of axes; group_of is -1 outside
     one : the level that means 1 on a group's axis, -1 where there is none
@@ -47,6 +48,7 @@ class Tables(NamedTuple):
     axis_start: IntArray
     weight: IntArray
     need: IntArray
+    order: IntArray
     level_weight: IntArray
     level_limit: IntArray
     group_of: IntArray
@@ -69,11 +71,11 @@ def tabulate(problem: Problem) -> Tables:
     smallest = np.minimum.reduceat(cost, first)
     is_max = problem.aggregate == "max"
     base = float(smallest.max(initial=0.0) if is_max else smallest.sum())
-    if is_max:
-        pass
-    else:
+    if not is_max:
         cost = cost - smallest[owner]
     n_levels, n_leaves = problem.cost.size, problem.n_leaves
+    weight = _stack([row.weight for row in problem.leaf_rows], n_leaves)
+    tree_of = owners(problem.tree_start)
     by_axis = np.argsort(problem.axis, kind="stable")
     return Tables(
         level_start=problem.level_start,
@@ -88,10 +90,11 @@ def tabulate(problem: Problem) -> Tables:
         lo=problem.lo,
         hi=problem.hi,
         leaf_of=owners(problem.leaf_start),
-        tree_of=owners(problem.tree_start),
+        tree_of=tree_of,
         by_axis=by_axis,
         axis_start=starts(np.bincount(problem.axis, minlength=problem.n_axes)),
-        weight=_stack([row.weight for row in problem.leaf_rows], n_leaves),
+        weight=weight,
+        order=_stack([np.lexsort((-row, tree_of)) for row in weight], n_leaves),
         need=np.array([row.minimum for row in problem.leaf_rows], dtype=np.int64),
         level_weight=_stack([row.weight for row in problem.level_rows], n_levels),
         level_limit=np.array([row.maximum for row in problem.level_rows], dtype=np.int64),

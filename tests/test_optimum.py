@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
+from encoders.backend import BACKENDS
 from portfolio import (
     Allowed,
     Decrease,
@@ -65,7 +66,7 @@ def _changes(rows, x, specs):
     return sum((rows[:, s.columns] != x[list(s.columns)]).any(axis=1).astype(int) for s in specs)
 
 
-def check_one(seed):
+def check_one(seed, backend):
     rng = np.random.default_rng(seed)
     kind = KINDS[seed % len(KINDS)]
     n_classes = int(rng.integers(2, 5))
@@ -102,11 +103,11 @@ def check_one(seed):
         norm="inf" if math.isinf(p) else p,
         weights=weights,
         constraints=constraints,
-        backend="cp",
+        backend=backend,
         threads=1,
         reduce=bool(seed % 5),
     )
-    where = f"seed {seed}, {kind}, norm {p}, {constraints}"
+    where = f"seed {seed}, {kind}, {backend}, norm {p}, {constraints}"
     best, hoped = sure.min(initial=math.inf), perhaps.min(initial=math.inf)
     assert result.status == ("infeasible" if math.isinf(result.distance) else "optimal"), where
     assert hoped - 1e-9 * max(1, hoped if hoped < math.inf else 1) <= result.distance, where
@@ -121,12 +122,13 @@ def check_one(seed):
     return result.status
 
 
+@pytest.mark.parametrize("backend", [backend.name for backend in BACKENDS])
 @pytest.mark.parametrize("batch", range(CASES // BATCH))
-def test_optimum_equals_brute_force(batch):
+def test_optimum_equals_brute_force(batch, backend):
     seen = []
     for seed in range(batch * BATCH, (batch + 1) * BATCH):
         try:
-            seen.append(check_one(seed))
+            seen.append(check_one(seed, backend))
         except InputError as error:
             assert "contradictory" in str(error)
             seen.append("contradictory")

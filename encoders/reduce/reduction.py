@@ -11,9 +11,9 @@ from encoders.reduce.incumbent import find_incumbent
 from encoders.reduce.tighten import NOTHING_LEFT, tighten
 from encoders.tables import tabulate
 
-ROUNDS = 8
-BUDGET = 20_000_000  # leaf-against-leaf comparisons over all rounds, about 0.2 s
+BUDGET = 500_000  # leaves looked at over all rounds, about 50 ms
 WORTHWHILE = 0.02
+EFFORTS = (0, 1, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +46,12 @@ def reduce(problem: Problem, starts: IntArray, cutoff: float = np.inf) -> Reduct
     tables = tabulate(problem)
     incumbent = find_incumbent(problem, tables, starts)
     upper = cutoff if incumbent is None else min(cutoff, problem.distance(incumbent))
-    lift, small, budget = identity(problem), problem, BUDGET
-    for _ in range(ROUNDS):
+    lift, small, looked, effort = identity(problem), problem, 0, 0
+    while True:
         keep = np.ones(small.cost.size, dtype=np.bool_)
         alive = np.ones(small.n_leaves, dtype=np.bool_)
-        dropped = tighten(tables, upper, keep, alive, budget // 2)
-        budget //= 2
+        dropped, more = tighten(tables, upper, keep, alive, effort, BUDGET - looked)
+        looked += more
         if dropped == NOTHING_LEFT:
             return Reduction(None, lift, incumbent, upper)
         before = small.cost.size + small.n_leaves
@@ -59,7 +59,11 @@ def reduce(problem: Problem, starts: IntArray, cutoff: float = np.inf) -> Reduct
         if (small.size == 0).any():
             return Reduction(None, lift, incumbent, upper)
         lift = lift.then(step)
+        if small.n_leaves == 0 and small.admits(cheapest := tabulate(small).best):
+            return Reduction(None, lift, lift.up(cheapest), small.distance(cheapest))
         tables = tabulate(small)
+        # Cheap rules again as long as they find something; dearer ones once they do not.
         if before - small.cost.size - small.n_leaves <= WORTHWHILE * before:
-            break
-    return Reduction(small, lift, incumbent, upper)
+            effort += 1
+        if effort not in EFFORTS or looked > BUDGET:
+            return Reduction(small, lift, incumbent, upper)

@@ -47,99 +47,126 @@ def leaf_costs(t, alive, out):
 
 
 @numba.njit(**OPTIONS)
-def tighten(t, upper, keep, alive, budget):
+def drop_dear(t, upper, keep, alive, extra):
+    """The cost rule, for every level and leaf; returns how many were dropped."""
+    dropped = 0
+    leaf_costs(t, alive, extra)
+    for v in range(keep.size):
+        if keep[v] and whole_cost(t, t.cost[v]) >= upper:
+            keep[v] = False
+            dropped += 1
+    for leaf in range(alive.size):
+        if alive[leaf] and whole_cost(t, extra[leaf]) >= upper:
+            alive[leaf] = False
+            dropped += 1
+    return dropped
+
+
+@numba.njit(**OPTIONS)
+def whole_cost(t, extra):
+    """Cost of the cheapest completion of something that costs ``extra``."""
+    return max(t.base, extra) if t.is_max else t.base + extra
+
+
+@numba.njit(**OPTIONS)
+def tighten(t, upper, keep, alive, effort, budget):
     """Mark what can go in ``keep`` (levels) and ``alive`` (leaves).
 
     Parameters
     ----------
     upper : only choices that cost less matter
-    budget : how many leaf-against-leaf comparisons may be spent
+    effort : 0 cost and the whole problem, 1 also every level, 2 also every leaf
+    budget : how many leaves may be looked at
 
     Returns
     -------
-    How many levels and leaves were dropped; NOTHING_LEFT if no choice is left at all.
+    How many levels and leaves were dropped (NOTHING_LEFT if no choice is left), and how many
+    leaves were looked at.
     """
-    n_axes, n_leaves, _n_trees = t.best.size, alive.size, t.tree_start.size - 1
-    extra = np.zeros(n_leaves)
-    leaf_costs(t, alive, extra)
-    dropped = 0
+    n_axes = t.best.size
+    extra = np.zeros(alive.size)
     if t.base >= upper:
-        return NOTHING_LEFT
-    for a in range(n_axes):
-        for v in range(t.level_start[a], t.level_start[a + 1]):
-            cost = max(t.base, t.cost[v]) if t.is_max else t.base + t.cost[v]
-            if keep[v] and cost >= upper:
-                keep[v] = False
-                dropped += 1
-    for leaf in range(n_leaves):
-        cost = max(t.base, extra[leaf]) if t.is_max else t.base + extra[leaf]
-        if alive[leaf] and cost >= upper:
-            alive[leaf] = False
-            dropped += 1
+        return NOTHING_LEFT, 0
+    dropped = drop_dear(t, upper, keep, alive, extra)
     box_lo = np.zeros(n_axes, dtype=np.int64)
     box_hi = np.zeros(n_axes, dtype=np.int64)
     box_cost = np.zeros(n_axes)
     for a in range(n_axes):
         box_hi[a] = t.level_start[a + 1] - t.level_start[a] - 1
-    n_alive = alive.sum()
-    if budget < n_alive:
-        return dropped if _fits(t, upper, alive, extra, box_lo, box_hi, box_cost, 0.0) else -1
-    if not _fits(t, upper, alive, extra, box_lo, box_hi, box_cost, 0.0):
-        return NOTHING_LEFT
-    budget -= n_alive
-    # Levels first: there are fewer, and every one that goes may take leaves along.
-    for a in range(n_axes):
-        size = t.level_start[a + 1] - t.level_start[a]
-        if size < 2:
-            continue
-        for v in range(size):
-            if budget < n_alive:
-                return dropped
-            if not keep[t.level_start[a] + v]:
+    rest = np.zeros((t.need.size, t.tree_start.size), dtype=np.int64)
+    optimum_of_rest(t, alive, rest)
+    fits, looked = _fits(t, upper, alive, rest, box_lo, box_hi, box_cost, 0.0)
+    if not fits:
+        return NOTHING_LEFT, looked
+    if effort >= 1:
+        for a in range(n_axes):
+            first, size = t.level_start[a], t.level_start[a + 1] - t.level_start[a]
+            for v in range(size if size > 1 else 0):
+                if looked > budget or not keep[first + v]:
+                    continue
+                box_lo[a], box_hi[a], box_cost[a] = v, v, t.cost[first + v]
+                fits, more = _fits(t, upper, alive, rest, box_lo, box_hi, box_cost, box_cost[a])
+                looked += more
+                if not fits:
+                    keep[first + v] = False
+                    dropped += 1
+            box_lo[a], box_hi[a], box_cost[a] = 0, size - 1, 0.0
+    if effort >= 2:
+        for leaf in range(alive.size):
+            if looked > budget:
+                break
+            if not alive[leaf]:
                 continue
-            budget -= n_alive
-            cost = t.cost[t.level_start[a] + v]
-            box_lo[a], box_hi[a], box_cost[a] = v, v, cost
-            if not _fits(t, upper, alive, extra, box_lo, box_hi, box_cost, cost):
-                keep[t.level_start[a] + v] = False
+            for k in range(t.leaf_start[leaf], t.leaf_start[leaf + 1]):
+                a = t.axis[k]
+                box_lo[a], box_hi[a] = t.lo[k], t.hi[k]
+                box_cost[a] = range_cost(t, a, t.lo[k], t.hi[k])
+            fits, more = _fits(t, upper, alive, rest, box_lo, box_hi, box_cost, extra[leaf])
+            looked += more
+            if not fits:
+                alive[leaf] = False
                 dropped += 1
-        box_lo[a], box_hi[a], box_cost[a] = 0, size - 1, 0.0
-    for leaf in range(n_leaves):
-        if budget < n_alive:
-            return dropped
-        if not alive[leaf]:
-            continue
-        budget -= n_alive
-        for k in range(t.leaf_start[leaf], t.leaf_start[leaf + 1]):
-            a = t.axis[k]
-            box_lo[a], box_hi[a] = t.lo[k], t.hi[k]
-            box_cost[a] = range_cost(t, a, t.lo[k], t.hi[k])
-        if not _fits(t, upper, alive, extra, box_lo, box_hi, box_cost, extra[leaf]):
-            alive[leaf] = False
-            dropped += 1
-        for k in range(t.leaf_start[leaf], t.leaf_start[leaf + 1]):
-            a = t.axis[k]
-            box_lo[a], box_hi[a], box_cost[a] = 0, t.level_start[a + 1] - t.level_start[a] - 1, 0.0
-    return dropped
+            for k in range(t.leaf_start[leaf], t.leaf_start[leaf + 1]):
+                a = t.axis[k]
+                box_lo[a], box_cost[a] = 0, 0.0
+                box_hi[a] = t.level_start[a + 1] - t.level_start[a] - 1
+    return dropped, looked
 
 
 @numba.njit(**OPTIONS)
-def _fits(t, upper, alive, extra, box_lo, box_hi, box_cost, box_extra):
+def optimum_of_rest(t, alive, rest):
+    """``rest[r, tree]``: the most that row r can still get from the trees from ``tree`` on."""
+    for r in range(t.need.size):
+        for tree in range(t.tree_start.size - 2, -1, -1):
+            best = 0
+            for leaf in range(t.tree_start[tree], t.tree_start[tree + 1]):
+                if alive[leaf]:
+                    best = max(best, t.weight[r, leaf])
+            rest[r, tree] = rest[r, tree + 1] + best
+
+
+@numba.njit(**OPTIONS)
+def _fits(t, upper, alive, rest, box_lo, box_hi, box_cost, box_extra):
     """Whether the best leaves that fit a box, each affordable with it, keep every row."""
     n_rows = t.need.size
     total = np.zeros(n_rows, dtype=np.int64)
     best = np.zeros(n_rows, dtype=np.int64)
+    looked = 0
     for tree in range(t.tree_start.size - 1):
         supported = False
         best[:] = 0
-        for leaf in range(t.tree_start[tree], t.tree_start[tree + 1]):
+        for i in range(t.tree_start[tree], t.tree_start[tree + 1]):
+            leaf = t.order[0, i]
             if not alive[leaf]:
                 continue
             useful = not supported
             for r in range(n_rows):
                 useful = useful or t.weight[r, leaf] > best[r]
             if not useful:
+                if n_rows == 1:
+                    break
                 continue
+            looked += 1
             cost, fits = box_extra, True
             for k in range(t.leaf_start[leaf], t.leaf_start[leaf + 1]):
                 a = t.axis[k]
@@ -149,19 +176,18 @@ def _fits(t, upper, alive, extra, box_lo, box_hi, box_cost, box_extra):
                     break
                 c = range_cost(t, a, lo, hi)
                 cost = max(cost, c) if t.is_max else cost + c - box_cost[a]
+                if whole_cost(t, cost) >= upper:
+                    fits = False
+                    break
             if not fits:
-                continue
-            whole = max(t.base, cost) if t.is_max else t.base + cost
-            if whole >= upper:
                 continue
             supported = True
             for r in range(n_rows):
                 best[r] = max(best[r], t.weight[r, leaf])
         if not supported:
-            return False
+            return False, looked
         for r in range(n_rows):
             total[r] += best[r]
-    for r in range(n_rows):
-        if total[r] < t.need[r]:
-            return False
-    return True
+            if total[r] + rest[r, tree + 1] < t.need[r]:
+                return False, looked
+    return True, looked

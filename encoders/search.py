@@ -1,0 +1,131 @@
+"""Our own branch and bound over boxes of levels, compiled."""
+
+import time
+
+import numpy as np
+
+from encoders.arrays import IntArray, starts
+from encoders.backend import Outcome, Request, Status, StopReason
+from encoders.problem import Problem
+from encoders.search_kernel import FREE, HEAP, NODES, STACK, Pool, run_slice
+from encoders.tables import tabulate
+
+POOL_BYTES = 256 * 2**20
+LARGEST_POOL = 200_000
+FIRST_SLICE, SLICE_S = 64, 0.02
+# Choices that differ by less are equal: far below the gap that "optimal" allows.
+EQUAL = 1e-12
+
+
+def solve(problem: Problem, request: Request) -> Outcome:
+    """Best-first branch and bound.
+
+    A node is a box of levels. Its cheapest choice bounds its cost; the best leaves that fit the
+    box and can be paid for bound every row. It is split where the near side loses most of a
+    row's slack and the far side costs most. Open nodes take at most 256 MiB; when they run
+    short, the search goes depth first.
+
+    The lower bound is the least bound of all open nodes. Pure and thread safe; runs outside the
+    interpreter lock, on one thread.
+    """
+    began = time.perf_counter()
+    tables = tabulate(problem)
+    pool = _make_pool(problem)
+    forbidden, forbidden_start = _boxes(problem)
+    build_s = time.perf_counter() - began
+    upper, lower, slice_nodes = request.cutoff, 0.0, FIRST_SLICE
+    choices: list[IntArray] = []
+    point = np.zeros(problem.n_axes, dtype=np.int64)
+    reserve = _reserve(problem)
+    reason: StopReason = "proved"
+    while pool.counts[HEAP] + pool.counts[STACK] > 0:
+        if request.stop.is_set():
+            reason = "interrupted"
+        elif time.perf_counter() - began >= request.time_limit_s:
+            reason = "time_limit"
+        if reason != "proved":
+            break
+        slice_began = time.perf_counter()
+        cost = run_slice(
+            tables, pool, point, _below(upper), forbidden, forbidden_start, slice_nodes, reserve
+        )
+        if np.isfinite(cost):
+            choices.append(point.copy())
+            upper = problem.distance(point)
+            request.on_bounds(upper, min(lower, upper))
+        slice_nodes = _next_slice(slice_nodes, time.perf_counter() - slice_began)
+        floor = min(_floor(pool), upper)
+        if floor > lower:
+            lower = floor
+            request.on_bounds(upper if choices else np.inf, lower)
+    return _outcome(reason, choices, problem, upper, lower, pool, (began, build_s))
+
+
+def _below(upper: float) -> float:
+    return upper - EQUAL * abs(upper) if np.isfinite(upper) else upper
+
+
+def _next_slice(nodes: int, seconds: float) -> int:
+    """Slices short enough to be stopped soon, long enough to cost nothing."""
+    return int(np.clip(nodes * SLICE_S / max(seconds, 1e-6), FIRST_SLICE, 8 * nodes))
+
+
+def _reserve(problem: Problem) -> int:
+    """Slots that depth first may need: two per split on the way to a single choice."""
+    return 2 * int(problem.size.sum()) + 64
+
+
+def _make_pool(problem: Problem) -> Pool:
+    """A pool holding the whole problem as its only node."""
+    per_node = 2 * 4 * problem.n_axes + 8 * 4
+    slots = min(LARGEST_POOL, POOL_BYTES // per_node) + _reserve(problem)
+    # Untouched pages cost no memory.
+    lo = np.zeros((slots, problem.n_axes), dtype=np.int32)
+    hi = np.zeros((slots, problem.n_axes), dtype=np.int32)
+    hi[0] = problem.size - 1
+    heap = np.zeros(slots, dtype=np.int64)
+    free = np.arange(slots, dtype=np.int64)[::-1].copy()
+    count = np.zeros(4, dtype=np.int64)
+    count[HEAP], count[FREE] = 1, slots - 1
+    return Pool(lo, hi, np.zeros(slots), heap, heap.copy(), free, count, np.full(1, np.inf))
+
+
+def _floor(pool: Pool) -> float:
+    """The least bound of all open nodes."""
+    top = pool.key[pool.heap[0]] if pool.counts[HEAP] else np.inf
+    deep = pool.floor[0] if pool.counts[STACK] else np.inf
+    return float(min(top, deep))
+
+
+def _boxes(problem: Problem) -> tuple[IntArray, IntArray]:
+    """Forbidden boxes as rows of (axis, lo, hi)."""
+    rows = [np.stack([box.axis, box.lo, box.hi], axis=1) for box in problem.forbidden]
+    start = starts(np.array([len(row) for row in rows], dtype=np.int64))
+    return np.concatenate([np.zeros((0, 3), dtype=np.int64), *rows]), start
+
+
+def _outcome(
+    reason: StopReason,
+    choices: list[IntArray],
+    problem: Problem,
+    upper: float,
+    lower: float,
+    pool: Pool,
+    times: tuple[float, float],
+) -> Outcome:
+    began, build_s = times
+    status: Status
+    if reason == "proved":
+        status, lower = ("optimal" if choices else "infeasible"), upper
+    else:
+        status = "feasible" if choices else "unknown"
+    return Outcome(
+        status=status,
+        stop_reason=reason,
+        choices=tuple(reversed(choices)),
+        upper=upper if choices else np.inf,
+        lower=lower if choices or reason != "proved" else np.inf,
+        build_s=build_s,
+        solve_s=time.perf_counter() - began - build_s,
+        raw=f"{int(pool.counts[NODES])} nodes",
+    )

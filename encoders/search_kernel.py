@@ -1,0 +1,262 @@
+"""The compiled loop of the branch and bound: best first, depth first when memory runs short."""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray, NarrowArray
+from encoders.reduce.moves import OPTIONS
+from encoders.search_node import (
+    PRUNED,
+    SOLVED,
+    SPLIT,
+    cheapest_point,
+    fill_drops,
+    overloaded,
+    point_keeps_rows,
+    scan_leaves,
+)
+
+HEAP, STACK, FREE, NODES = 0, 1, 2, 3  # counters in Pool.counts
+PROPAGATIONS = 20
+
+
+class Pool(NamedTuple):
+    """Open nodes: boxes with a lower bound each; heap and stack hold slots, free the others.
+
+    The stack serves depth first; its nodes all come from the heap node whose bound is in
+    ``floor[0]`` (inf when the stack is empty).
+    """
+
+    lo: NarrowArray
+    hi: NarrowArray
+    key: FloatArray
+    heap: IntArray
+    stack: IntArray
+    free: IntArray
+    counts: IntArray
+    floor: FloatArray
+
+
+@numba.njit(**OPTIONS)
+def run_slice(t, pool, found, upper, forbidden, forbidden_start, n_nodes, reserve):
+    """Expand up to ``n_nodes`` nodes.
+
+    Returns at once when a choice cheaper than ``upper`` is found (in ``found``): its cost, else
+    inf. The search is over when heap and stack are empty.
+    """
+    n_axes, n_leaves, n_rows = t.best.size, t.tree_of.size, t.need.size
+    lo = np.zeros(n_axes, dtype=np.int64)
+    hi = np.zeros(n_axes, dtype=np.int64)
+    live = np.zeros(n_leaves, dtype=np.bool_)
+    best = np.zeros((n_rows, t.tree_start.size - 1), dtype=np.int64)
+    up = np.zeros((n_rows, t.cost.size), dtype=np.int64)
+    down = np.zeros((n_rows, t.cost.size), dtype=np.int64)
+    split = np.zeros(3, dtype=np.int64)
+    for _ in range(n_nodes):
+        node = _pop(pool)
+        if node < 0:
+            return np.inf
+        pool.counts[NODES] += 1
+        lo[:] = pool.lo[node]
+        hi[:] = pool.hi[node]
+        key = pool.key[node]
+        pool.free[pool.counts[FREE]] = node
+        pool.counts[FREE] += 1
+        if key >= upper:
+            continue
+        kind, bound = _expand(
+            t, lo, hi, key, upper, forbidden, forbidden_start, found, live, best, up, down, split
+        )
+        if kind == SOLVED:
+            return bound
+        if kind == SPLIT:
+            a, v, near_is_low = split[0], split[1], split[2]
+            deep = pool.counts[FREE] < reserve or pool.counts[STACK] > 0
+            if deep and pool.counts[STACK] == 0:
+                pool.floor[0] = bound
+            # The near side is pushed last, so that depth first goes there first.
+            for side in (1 - near_is_low, near_is_low):
+                _push(pool, lo, hi, bound, a, v, side == 1, deep)
+    return np.inf
+
+
+@numba.njit(**OPTIONS)
+def _expand(t, lo, hi, key, upper, forbidden, forbidden_start, point, live, best, up, down, split):
+    """Bound a box, shrink it, and solve or split it: (kind, lower bound)."""
+    bound = key
+    for _ in range(PROPAGATIONS):
+        cost = cheapest_point(t, lo, hi, point)
+        if cost >= upper or overloaded(t, lo, hi):
+            return PRUNED, bound
+        lower = scan_leaves(t, lo, hi, point, cost, upper, live, best)
+        if lower >= upper:
+            return PRUNED, bound
+        bound = max(bound, lower)
+        if not _rows_reachable(t, best):
+            return PRUNED, bound
+        if point_keeps_rows(t, point, live, forbidden, forbidden_start):
+            return SOLVED, cost
+        for r in range(t.need.size):
+            fill_drops(t, r, point, live, best, up[r], down[r])
+        changed = _shrink(t, lo, hi, point, cost, upper, best, up, down)
+        if changed < 0:
+            return PRUNED, bound
+        if changed == 0:
+            break
+    if not _choose_split(t, lo, hi, point, cost, upper, best, up, down, split):
+        return PRUNED, bound
+    return SPLIT, bound
+
+
+@numba.njit(**OPTIONS)
+def _slack(t, best, r):
+    total = -t.need[r]
+    for tree in range(best.shape[1]):
+        total += t.weight[r, best[r, tree]]
+    return total
+
+
+@numba.njit(**OPTIONS)
+def _rows_reachable(t, best):
+    for r in range(t.need.size):
+        if _slack(t, best, r) < 0:
+            return False
+    return True
+
+
+@numba.njit(**OPTIONS)
+def _step_cost(t, a, frm, to, cost):
+    """Bound on the whole cost once an axis has moved from its cheapest level this far."""
+    first = t.level_start[a]
+    if t.is_max:
+        return max(cost, t.cost[first + to])
+    if t.group_of[a] >= 0:
+        return cost
+    return cost + t.cost[first + to] - t.cost[first + frm]
+
+
+@numba.njit(**OPTIONS)
+def _shrink(t, lo, hi, point, cost, upper, best, up, down):
+    """Cut off what is too dear, and sides on which a row can't be kept; -1 if nothing is left."""
+    changed = 0
+    for a in range(lo.size):
+        if lo[a] == hi[a]:
+            continue
+        while (
+            t.unimodal[a] and hi[a] > point[a] and _step_cost(t, a, point[a], hi[a], cost) >= upper
+        ):
+            hi[a] -= 1
+            changed += 1
+        while (
+            t.unimodal[a] and lo[a] < point[a] and _step_cost(t, a, point[a], lo[a], cost) >= upper
+        ):
+            lo[a] += 1
+            changed += 1
+        first = t.level_start[a]
+        for r in range(t.need.size):
+            slack = _slack(t, best, r)
+            # The row needs this axis to go beyond v, upwards or downwards.
+            must_up = point[a] - 1
+            while must_up + 1 <= hi[a] and up[r, first + must_up + 1] > slack:
+                must_up += 1
+            must_down = point[a] + 1
+            while must_down - 1 >= lo[a] and down[r, first + must_down - 1] > slack:
+                must_down -= 1
+            if must_up >= point[a] and must_up + 1 > lo[a]:
+                lo[a] = must_up + 1
+                changed += 1
+            if must_down <= point[a] and must_down - 1 < hi[a]:
+                hi[a] = must_down - 1
+                changed += 1
+            if lo[a] > hi[a]:
+                return -1
+    return changed
+
+
+@numba.njit(**OPTIONS)
+def _choose_split(t, lo, hi, point, cost, upper, best, up, down, split):
+    """The split whose near side loses most of a row and whose far side costs most."""
+    score, room = -1.0, upper - cost
+    for r in range(t.need.size):
+        slack = _slack(t, best, r) + 1.0
+        for a in range(lo.size):
+            if lo[a] == hi[a]:
+                continue
+            first = t.level_start[a]
+            for v in range(point[a], hi[a]):
+                if up[r, first + v] == 0:
+                    break
+                far = _step_cost(t, a, point[a], v + 1, cost) - cost
+                now = (up[r, first + v] / slack + 0.01) * (far / room + 0.01)
+                if now > score:
+                    score = now
+                    split[0], split[1], split[2] = a, v, 1
+            for v in range(point[a], lo[a], -1):
+                if down[r, first + v] == 0:
+                    break
+                far = _step_cost(t, a, point[a], v - 1, cost) - cost
+                now = (down[r, first + v] / slack + 0.01) * (far / room + 0.01)
+                if now > score:
+                    score = now
+                    split[0], split[1], split[2] = a, v - 1, 0
+    if score >= 0:
+        return True
+    # All rows hold at the point, but a level row or a forbidden box does not: split anywhere.
+    for a in range(lo.size):
+        if lo[a] < hi[a]:
+            v = min(point[a], hi[a] - 1)
+            split[0], split[1], split[2] = a, v, 1 if point[a] <= v else 0
+            return True
+    return False
+
+
+@numba.njit(**OPTIONS)
+def _push(pool, lo, hi, key, a, v, low_side, deep):
+    """Open the box ``axis a <= v`` or ``axis a > v``."""
+    pool.counts[FREE] -= 1
+    node = pool.free[pool.counts[FREE]]
+    pool.lo[node] = lo
+    pool.hi[node] = hi
+    if low_side:
+        pool.hi[node, a] = v
+    else:
+        pool.lo[node, a] = v + 1
+    pool.key[node] = key
+    if deep:
+        pool.stack[pool.counts[STACK]] = node
+        pool.counts[STACK] += 1
+        return
+    at = pool.counts[HEAP]
+    pool.counts[HEAP] += 1
+    while at > 0 and key < pool.key[pool.heap[(at - 1) // 2]]:
+        pool.heap[at] = pool.heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    pool.heap[at] = node
+
+
+@numba.njit(**OPTIONS)
+def _pop(pool):
+    """The newest node of the stack, else the best of the heap; -1 if there is none."""
+    if pool.counts[STACK] > 0:
+        pool.counts[STACK] -= 1
+        return pool.stack[pool.counts[STACK]]
+    pool.floor[0] = np.inf
+    if pool.counts[HEAP] == 0:
+        return -1
+    top = pool.heap[0]
+    pool.counts[HEAP] -= 1
+    size = pool.counts[HEAP]
+    last = pool.heap[size]
+    at = 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and pool.key[pool.heap[child + 1]] < pool.key[pool.heap[child]]:
+            child += 1
+        if pool.key[pool.heap[child]] >= pool.key[last]:
+            break
+        pool.heap[at] = pool.heap[child]
+        at = child
+    pool.heap[at] = last
+    return top

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray, NarrowArray
-from encoders.reduce.moves import OPTIONS
+from encoders.reduce.moves import INLINE, OPTIONS
 from encoders.search_node import (
     PRUNED,
     SOLVED,
@@ -86,6 +86,7 @@ def run_slice(t, pool, found, upper, forbidden, forbidden_start, n_nodes, reserv
 def _expand(t, lo, hi, key, upper, forbidden, forbidden_start, point, live, best, up, down, split):
     """Bound a box, shrink it, and solve or split it: (kind, lower bound)."""
     bound = key
+    slack = np.zeros(t.need.size, dtype=np.int64)
     for _ in range(PROPAGATIONS):
         cost = cheapest_point(t, lo, hi, point)
         if cost >= upper or overloaded(t, lo, hi):
@@ -94,75 +95,77 @@ def _expand(t, lo, hi, key, upper, forbidden, forbidden_start, point, live, best
         if lower >= upper:
             return PRUNED, bound
         bound = max(bound, lower)
-        if not _rows_reachable(t, best):
+        if not _fill_slack(t, best, slack):
             return PRUNED, bound
         if point_keeps_rows(t, point, live, forbidden, forbidden_start):
             return SOLVED, cost
         for r in range(t.need.size):
             fill_drops(t, r, point, live, best, up[r], down[r])
-        changed = _shrink(t, lo, hi, point, cost, upper, best, up, down)
+        changed = _shrink(t, lo, hi, point, cost, upper, slack, up, down)
         if changed < 0:
             return PRUNED, bound
         if changed == 0:
             break
-    if not _choose_split(t, lo, hi, point, cost, upper, best, up, down, split):
+    if not _choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
         return PRUNED, bound
     return SPLIT, bound
 
 
 @numba.njit(**OPTIONS)
-def _slack(t, best, r):
-    total = -t.need[r]
-    for tree in range(best.shape[1]):
-        total += t.weight[r, best[r, tree]]
-    return total
-
-
-@numba.njit(**OPTIONS)
-def _rows_reachable(t, best):
-    for r in range(t.need.size):
-        if _slack(t, best, r) < 0:
+def _fill_slack(t, best, slack):
+    """What the best leaves of all trees give beyond each row's need; False if too little."""
+    need, weight = t.need, t.weight
+    for r in range(need.size):
+        slack[r] = -need[r]
+        for tree in range(best.shape[1]):
+            slack[r] += weight[r, best[r, tree]]
+        if slack[r] < 0:
             return False
     return True
 
 
-@numba.njit(**OPTIONS)
-def _step_cost(t, a, frm, to, cost):
+@numba.njit(**INLINE)
+def _step_cost(cost_of, is_max, grouped, first, frm, to, cost):
     """Bound on the whole cost once an axis has moved from its cheapest level this far."""
-    first = t.level_start[a]
-    if t.is_max:
-        return max(cost, t.cost[first + to])
-    if t.group_of[a] >= 0:
-        return cost
-    return cost + t.cost[first + to] - t.cost[first + frm]
+    moved = cost
+    if is_max:
+        moved = max(cost, cost_of[first + to])
+    elif not grouped:
+        moved = cost + cost_of[first + to] - cost_of[first + frm]
+    return moved
 
 
 @numba.njit(**OPTIONS)
-def _shrink(t, lo, hi, point, cost, upper, best, up, down):
+def _shrink(t, lo, hi, point, cost, upper, slack, up, down):
     """Cut off what is too dear, and sides on which a row can't be kept; -1 if nothing is left."""
     changed = 0
+    cost_of, is_max, level_start, unimodal = t.cost, t.is_max, t.level_start, t.unimodal
+    group_of, n_rows = t.group_of, t.need.size
     for a in range(lo.size):
         if lo[a] == hi[a]:
             continue
+        first, grouped = level_start[a], group_of[a] >= 0
         while (
-            t.unimodal[a] and hi[a] > point[a] and _step_cost(t, a, point[a], hi[a], cost) >= upper
+            unimodal[a]
+            and hi[a] > point[a]
+            and _step_cost(cost_of, is_max, grouped, first, point[a], hi[a], cost) >= upper
         ):
             hi[a] -= 1
             changed += 1
         while (
-            t.unimodal[a] and lo[a] < point[a] and _step_cost(t, a, point[a], lo[a], cost) >= upper
+            unimodal[a]
+            and lo[a] < point[a]
+            and _step_cost(cost_of, is_max, grouped, first, point[a], lo[a], cost) >= upper
         ):
             lo[a] += 1
             changed += 1
-        first = t.level_start[a]
-        for r in range(t.need.size):
-            slack = _slack(t, best, r)
+        for r in range(n_rows):
             # The row needs this axis to go beyond v, upwards or downwards.
             must_up = point[a] - 1
-            while must_up + 1 <= hi[a] and up[r, first + must_up + 1] > slack:
+            while must_up + 1 <= hi[a] and up[r, first + must_up + 1] > slack[r]:
                 must_up += 1
             must_down = point[a] + 1
-            while must_down - 1 >= lo[a] and down[r, first + must_down - 1] > slack:
+            while must_down - 1 >= lo[a] and down[r, first + must_down - 1] > slack[r]:
                 must_down -= 1
             if must_up >= point[a] and must_up + 1 > lo[a]:
                 lo[a] = must_up + 1
@@ -176,28 +179,28 @@ def _shrink(t, lo, hi, point, cost, upper, best, up, down):
 
 
 @numba.njit(**OPTIONS)
-def _choose_split(t, lo, hi, point, cost, upper, best, up, down, split):
+def _choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
     """The split whose near side loses most of a row and whose far side costs most."""
     score, room = -1.0, upper - cost
+    cost_of, is_max, level_start, group_of = t.cost, t.is_max, t.level_start, t.group_of
     for r in range(t.need.size):
-        slack = _slack(t, best, r) + 1.0
         for a in range(lo.size):
             if lo[a] == hi[a]:
                 continue
-            first = t.level_start[a]
+            first, grouped = level_start[a], group_of[a] >= 0
             for v in range(point[a], hi[a]):
                 if up[r, first + v] == 0:
                     break
-                far = _step_cost(t, a, point[a], v + 1, cost) - cost
-                now = (up[r, first + v] / slack + 0.01) * (far / room + 0.01)
+                far = _step_cost(cost_of, is_max, grouped, first, point[a], v + 1, cost) - cost
+                now = (up[r, first + v] / (slack[r] + 1.0) + 0.01) * (far / room + 0.01)
                 if now > score:
                     score = now
                     split[0], split[1], split[2] = a, v, 1
             for v in range(point[a], lo[a], -1):
                 if down[r, first + v] == 0:
                     break
-                far = _step_cost(t, a, point[a], v - 1, cost) - cost
-                now = (down[r, first + v] / slack + 0.01) * (far / room + 0.01)
+                far = _step_cost(cost_of, is_max, grouped, first, point[a], v - 1, cost) - cost
+                now = (down[r, first + v] / (slack[r] + 1.0) + 0.01) * (far / room + 0.01)
                 if now > score:
                     score = now
                     split[0], split[1], split[2] = a, v - 1, 0

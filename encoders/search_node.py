@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from encoders.reduce.moves import OPTIONS
+from encoders.reduce.moves import INLINE, OPTIONS
 from encoders.reduce.tighten import range_cost
 
 PRUNED, SOLVED, SPLIT = 0, 1, 2
@@ -15,11 +15,20 @@ def cheapest_point(t, lo, hi, point):
 
     One-hot groups are propagated into ``lo`` and ``hi``.
     """
-    for g in range(t.group_start.size - 1):
+    base = t.base
+    cheapest = t.best
+    cost_of = t.cost
+    group_axes = t.group_axes
+    group_start = t.group_start
+    is_max = t.is_max
+    level_start = t.level_start
+    one = t.one
+    unimodal = t.unimodal
+    for g in range(group_start.size - 1):
         forced, possible, last = 0, 0, -1
-        for i in range(t.group_start[g], t.group_start[g + 1]):
-            a = t.group_axes[i]
-            if lo[a] <= t.one[a] <= hi[a]:
+        for i in range(group_start[g], group_start[g + 1]):
+            a = group_axes[i]
+            if lo[a] <= one[a] <= hi[a]:
                 possible += 1
                 last = a
                 if lo[a] == hi[a]:
@@ -27,27 +36,27 @@ def cheapest_point(t, lo, hi, point):
         if possible == 0 or forced > 1:
             return np.inf
         if possible == 1:
-            lo[last] = t.one[last]
-            hi[last] = t.one[last]
+            lo[last] = one[last]
+            hi[last] = one[last]
         elif forced == 1:
-            for i in range(t.group_start[g], t.group_start[g + 1]):
-                a = t.group_axes[i]
+            for i in range(group_start[g], group_start[g + 1]):
+                a = group_axes[i]
                 if lo[a] < hi[a]:
-                    lo[a] = 1 - t.one[a]
-                    hi[a] = 1 - t.one[a]
-    total = t.base
+                    lo[a] = 1 - one[a]
+                    hi[a] = 1 - one[a]
+    total = base
     for a in range(lo.size):
-        first = t.level_start[a]
-        if t.unimodal[a]:
-            point[a] = min(max(t.best[a], lo[a]), hi[a])
+        first = level_start[a]
+        if unimodal[a]:
+            point[a] = min(max(cheapest[a], lo[a]), hi[a])
         else:
             point[a] = lo[a]
             for v in range(lo[a] + 1, hi[a] + 1):
-                if t.cost[first + v] < t.cost[first + point[a]]:
+                if cost_of[first + v] < cost_of[first + point[a]]:
                     point[a] = v
-        c = t.cost[first + point[a]]
-        total = max(total, c) if t.is_max else total + c
-    for g in range(t.group_start.size - 1):
+        c = cost_of[first + point[a]]
+        total = max(total, c) if is_max else total + c
+    for g in range(group_start.size - 1):
         total = _settle_group(t, g, lo, hi, point, total)
     return total
 
@@ -73,27 +82,40 @@ def scan_leaves(t, lo, hi, point, cost, upper, live, best):
     Returns a lower bound on the box's cost: every tree needs one of its leaves. inf if a tree
     has none.
     """
+    leaf_axis = t.axis
+    cheapest = t.best
+    cost_of = t.cost
+    group_of = t.group_of
+    leaf_hi = t.hi
+    is_max = t.is_max
+    leaf_start = t.leaf_start
+    level_start = t.level_start
+    leaf_lo = t.lo
+    need = t.need
+    tree_start = t.tree_start
+    unimodal = t.unimodal
+    weight = t.weight
     lower = cost
-    n_rows = t.need.size
-    for tree in range(t.tree_start.size - 1):
+    n_rows = need.size
+    for tree in range(tree_start.size - 1):
         dearest = np.inf
         for r in range(n_rows):
             best[r, tree] = -1
-        for leaf in range(t.tree_start[tree], t.tree_start[tree + 1]):
+        for leaf in range(tree_start[tree], tree_start[tree + 1]):
             live[leaf] = False
             extra, fits = cost, True
-            for k in range(t.leaf_start[leaf], t.leaf_start[leaf + 1]):
-                a = t.axis[k]
-                first, last = max(lo[a], t.lo[k]), min(hi[a], t.hi[k])
+            for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
+                a = leaf_axis[k]
+                first, last = max(lo[a], leaf_lo[k]), min(hi[a], leaf_hi[k])
                 if first > last:
                     fits = False
                     break
                 if not first <= point[a] <= last:
-                    c = range_cost(t, a, first, last)
-                    if t.is_max:
+                    c = range_cost(cost_of, level_start, cheapest, unimodal, a, first, last)
+                    if is_max:
                         extra = max(extra, c)
-                    elif t.group_of[a] < 0:
-                        extra += c - t.cost[t.level_start[a] + point[a]]
+                    elif group_of[a] < 0:
+                        extra += c - cost_of[level_start[a] + point[a]]
                     if extra >= upper:
                         fits = False
                         break
@@ -102,8 +124,8 @@ def scan_leaves(t, lo, hi, point, cost, upper, live, best):
             live[leaf] = True
             dearest = min(dearest, extra)
             for r in range(n_rows):
-                w = t.weight[r, leaf]
-                if best[r, tree] < 0 or w > t.weight[r, best[r, tree]]:
+                w = weight[r, leaf]
+                if best[r, tree] < 0 or w > weight[r, best[r, tree]]:
                     best[r, tree] = leaf
         lower = max(lower, dearest)
         if lower >= upper:
@@ -114,23 +136,32 @@ def scan_leaves(t, lo, hi, point, cost, upper, live, best):
 @numba.njit(**OPTIONS)
 def point_keeps_rows(t, point, live, forbidden, forbidden_start):
     """Whether the cheapest choice satisfies every row and lies in no forbidden box."""
-    for r in range(t.need.size):
-        total = -t.need[r]
+    leaf_axis = t.axis
+    leaf_hi = t.hi
+    leaf_start = t.leaf_start
+    level_limit = t.level_limit
+    level_start = t.level_start
+    level_weight = t.level_weight
+    leaf_lo = t.lo
+    need = t.need
+    weight = t.weight
+    for r in range(need.size):
+        total = -need[r]
         for leaf in range(live.size):
             if live[leaf]:
                 inside = True
-                for k in range(t.leaf_start[leaf], t.leaf_start[leaf + 1]):
-                    if not t.lo[k] <= point[t.axis[k]] <= t.hi[k]:
+                for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
+                    if not leaf_lo[k] <= point[leaf_axis[k]] <= leaf_hi[k]:
                         inside = False
                         break
                 if inside:
-                    total += t.weight[r, leaf]
+                    total += weight[r, leaf]
         if total < 0:
             return False
-    for q in range(t.level_limit.size):
-        load = -t.level_limit[q]
+    for q in range(level_limit.size):
+        load = -level_limit[q]
         for a in range(point.size):
-            load += t.level_weight[q, t.level_start[a] + point[a]]
+            load += level_weight[q, level_start[a] + point[a]]
         if load > 0:
             return False
     for b in range(forbidden_start.size - 1):
@@ -148,13 +179,16 @@ def point_keeps_rows(t, point, live, forbidden, forbidden_start):
 @numba.njit(**OPTIONS)
 def overloaded(t, lo, hi):
     """Whether a level row is broken by every choice in the box."""
-    for q in range(t.level_limit.size):
-        load = -t.level_limit[q]
+    level_limit = t.level_limit
+    level_start = t.level_start
+    level_weight = t.level_weight
+    for q in range(level_limit.size):
+        load = -level_limit[q]
         for a in range(lo.size):
-            first = t.level_start[a]
-            lightest = t.level_weight[q, first + lo[a]]
+            first = level_start[a]
+            lightest = level_weight[q, first + lo[a]]
             for v in range(lo[a] + 1, hi[a] + 1):
-                lightest = min(lightest, t.level_weight[q, first + v])
+                lightest = min(lightest, level_weight[q, first + v])
             load += lightest
         if load > 0:
             return True
@@ -168,25 +202,34 @@ def fill_drops(t, r, point, live, best, up, down):
     ``up[level]``: if the axis stays at or below this level (levels from the point on);
     ``down[level]``: if it stays at or above it. Only trees whose best leaf lies beyond count.
     """
+    leaf_axis = t.axis
+    leaf_hi = t.hi
+    leaf_start = t.leaf_start
+    level_start = t.level_start
+    leaf_lo = t.lo
+    order = t.order
+    tree_start = t.tree_start
+    weight = t.weight
     up[:] = 0
     down[:] = 0
-    for tree in range(t.tree_start.size - 1):
+    for tree in range(tree_start.size - 1):
         top = best[r, tree]
-        w = t.weight[r, top]
-        for k in range(t.leaf_start[top], t.leaf_start[top + 1]):
-            a = t.axis[k]
-            first = t.level_start[a]
-            if t.lo[k] > point[a]:
+        w = weight[r, top]
+        for k in range(leaf_start[top], leaf_start[top + 1]):
+            a = leaf_axis[k]
+            first = level_start[a]
+            if leaf_lo[k] > point[a]:
                 # Going down from the best leaf's side, the next best that needs less.
-                edge, weight_inside = t.lo[k], 0
+                edge, weight_inside = leaf_lo[k], 0
                 held = edge
-                for i in range(t.tree_start[tree], t.tree_start[tree + 1]):
-                    leaf = t.order[r, i]
+                for i in range(tree_start[tree], tree_start[tree + 1]):
+                    leaf = order[r, i]
                     if not live[leaf]:
                         continue
-                    reach = _needs_at_least(t, leaf, a)
+                    j = _literal_on(leaf_start, leaf_axis, leaf, a)
+                    reach = leaf_lo[j] if j >= 0 else 0
                     if reach < held:
-                        weight_inside = t.weight[r, leaf]
+                        weight_inside = weight[r, leaf]
                         stop = max(reach, point[a])
                         # Between its reach and the last one's this leaf is the best left.
                         for v in range(stop, held):
@@ -196,15 +239,16 @@ def fill_drops(t, r, point, live, best, up, down):
                             break
                 for v in range(point[a], held):
                     up[first + v] += w
-            elif t.hi[k] < point[a]:
-                held = t.hi[k]
-                for i in range(t.tree_start[tree], t.tree_start[tree + 1]):
-                    leaf = t.order[r, i]
+            elif leaf_hi[k] < point[a]:
+                held = leaf_hi[k]
+                for i in range(tree_start[tree], tree_start[tree + 1]):
+                    leaf = order[r, i]
                     if not live[leaf]:
                         continue
-                    reach = _needs_at_most(t, leaf, a)
+                    j = _literal_on(leaf_start, leaf_axis, leaf, a)
+                    reach = leaf_hi[j] if j >= 0 else level_start[a + 1] - first - 1
                     if reach > held:
-                        weight_inside = t.weight[r, leaf]
+                        weight_inside = weight[r, leaf]
                         stop = min(reach, point[a])
                         for v in range(held + 1, stop + 1):
                             down[first + v] += w - weight_inside
@@ -215,17 +259,12 @@ def fill_drops(t, r, point, live, best, up, down):
                     down[first + v] += w
 
 
-@numba.njit(**OPTIONS)
-def _needs_at_least(t, leaf, a):
-    for k in range(t.leaf_start[leaf], t.leaf_start[leaf + 1]):
-        if t.axis[k] == a:
-            return t.lo[k]
-    return 0
-
-
-@numba.njit(**OPTIONS)
-def _needs_at_most(t, leaf, a):
-    for k in range(t.leaf_start[leaf], t.leaf_start[leaf + 1]):
-        if t.axis[k] == a:
-            return t.hi[k]
-    return t.level_start[a + 1] - t.level_start[a] - 1
+@numba.njit(**INLINE)
+def _literal_on(leaf_start, leaf_axis, leaf, a):
+    """The leaf's literal on an axis, -1 if it has none."""
+    found = -1
+    for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
+        if leaf_axis[k] == a:
+            found = k
+            break
+    return found

@@ -4,53 +4,72 @@ import numba
 import numpy as np
 
 OPTIONS = {"cache": True, "nogil": True}
+# A call that is not inlined counts references to every array of its tables: dear in hot loops.
+INLINE = OPTIONS | {"inline": "always"}
 
 
 @numba.njit(**OPTIONS)
 def evaluate(t, levels, misses, lead, load):
     """Fill the literals each leaf misses, the leaf rows' leads and the level rows' loads."""
+    leaf_axis = t.axis
+    leaf_hi = t.hi
+    leaf_of = t.leaf_of
+    level_limit = t.level_limit
+    level_start = t.level_start
+    level_weight = t.level_weight
+    leaf_lo = t.lo
+    need = t.need
+    weight = t.weight
     misses[:] = 0
-    for k in range(t.axis.size):
-        v = levels[t.axis[k]]
-        if v < t.lo[k] or v > t.hi[k]:
-            misses[t.leaf_of[k]] += 1
-    for r in range(t.need.size):
-        lead[r] = -t.need[r]
+    for k in range(leaf_axis.size):
+        v = levels[leaf_axis[k]]
+        if v < leaf_lo[k] or v > leaf_hi[k]:
+            misses[leaf_of[k]] += 1
+    for r in range(need.size):
+        lead[r] = -need[r]
         for leaf in range(misses.size):
             if misses[leaf] == 0:
-                lead[r] += t.weight[r, leaf]
-    for q in range(t.level_limit.size):
-        load[q] = -t.level_limit[q]
+                lead[r] += weight[r, leaf]
+    for q in range(level_limit.size):
+        load[q] = -level_limit[q]
         for a in range(levels.size):
-            load[q] += t.level_weight[q, t.level_start[a] + levels[a]]
+            load[q] += level_weight[q, level_start[a] + levels[a]]
 
 
 @numba.njit(**OPTIONS)
 def set_level(t, levels, misses, lead, load, a, new):
     """Move one axis, updating what :func:`evaluate` filled."""
+    axis_start = t.axis_start
+    by_axis = t.by_axis
+    leaf_hi = t.hi
+    leaf_of = t.leaf_of
+    level_start = t.level_start
+    level_weight = t.level_weight
+    leaf_lo = t.lo
+    weight = t.weight
     old = levels[a]
     if old == new:
         return
-    for i in range(t.axis_start[a], t.axis_start[a + 1]):
-        k = t.by_axis[i]
-        was = t.lo[k] <= old <= t.hi[k]
-        now = t.lo[k] <= new <= t.hi[k]
+    for i in range(axis_start[a], axis_start[a + 1]):
+        k = by_axis[i]
+        was = leaf_lo[k] <= old <= leaf_hi[k]
+        now = leaf_lo[k] <= new <= leaf_hi[k]
         if was == now:
             continue
-        leaf = t.leaf_of[k]
+        leaf = leaf_of[k]
         if was:
             if misses[leaf] == 0:
                 for r in range(lead.size):
-                    lead[r] -= t.weight[r, leaf]
+                    lead[r] -= weight[r, leaf]
             misses[leaf] += 1
         else:
             misses[leaf] -= 1
             if misses[leaf] == 0:
                 for r in range(lead.size):
-                    lead[r] += t.weight[r, leaf]
-    first = t.level_start[a]
+                    lead[r] += weight[r, leaf]
+    first = level_start[a]
     for q in range(load.size):
-        load[q] += t.level_weight[q, first + new] - t.level_weight[q, first + old]
+        load[q] += level_weight[q, first + new] - level_weight[q, first + old]
     levels[a] = new
 
 
@@ -75,10 +94,14 @@ def move(t, levels, misses, lead, load, a, new):
 @numba.njit(**OPTIONS)
 def total_cost(t, levels):
     """Objective of a choice."""
-    total = t.base
+    base = t.base
+    cost_of = t.cost
+    is_max = t.is_max
+    level_start = t.level_start
+    total = base
     for a in range(levels.size):
-        c = t.cost[t.level_start[a] + levels[a]]
-        if t.is_max:
+        c = cost_of[level_start[a] + levels[a]]
+        if is_max:
             total = max(total, c)
         else:
             total += c
@@ -101,21 +124,28 @@ def deficit(lead, load):
 @numba.njit(**OPTIONS)
 def profile(t, levels, misses, lead, a, out):
     """Leads of every level of an axis, all else unchanged: ``out[r, v]``."""
-    size = t.level_start[a + 1] - t.level_start[a]
+    axis_start = t.axis_start
+    by_axis = t.by_axis
+    leaf_hi = t.hi
+    leaf_of = t.leaf_of
+    level_start = t.level_start
+    leaf_lo = t.lo
+    weight = t.weight
+    size = level_start[a + 1] - level_start[a]
     old = levels[a]
     for r in range(lead.size):
         for v in range(size + 1):
             out[r, v] = 0
         rest = lead[r]
-        for i in range(t.axis_start[a], t.axis_start[a + 1]):
-            k = t.by_axis[i]
-            leaf = t.leaf_of[k]
-            inside = t.lo[k] <= old <= t.hi[k]
+        for i in range(axis_start[a], axis_start[a + 1]):
+            k = by_axis[i]
+            leaf = leaf_of[k]
+            inside = leaf_lo[k] <= old <= leaf_hi[k]
             others = misses[leaf] - (0 if inside else 1)
             if others == 0:
-                w = t.weight[r, leaf]
-                out[r, t.lo[k]] += w
-                out[r, t.hi[k] + 1] -= w
+                w = weight[r, leaf]
+                out[r, leaf_lo[k]] += w
+                out[r, leaf_hi[k] + 1] -= w
                 if inside:
                     rest -= w
         running = rest

@@ -14,58 +14,72 @@ margin
 import numba
 import numpy as np
 
-from encoders.reduce.moves import OPTIONS
+from encoders.reduce.moves import INLINE, OPTIONS
 
 NOTHING_LEFT = -1
 
 
-@numba.njit(**OPTIONS)
-def range_cost(t, a, lo, hi):
+@numba.njit(**INLINE)
+def range_cost(cost, level_start, best, unimodal, a, lo, hi):
     """Cheapest level of an axis within lo..hi (inf if empty)."""
-    first = t.level_start[a]
-    if lo > hi:
-        return np.inf
-    if t.unimodal[a]:
-        return t.cost[first + min(max(t.best[a], lo), hi)]
     cheapest = np.inf
-    for v in range(lo, hi + 1):
-        cheapest = min(cheapest, t.cost[first + v])
+    if lo <= hi:
+        first = level_start[a]
+        if unimodal[a]:
+            cheapest = cost[first + min(max(best[a], lo), hi)]
+        else:
+            for v in range(lo, hi + 1):
+                cheapest = min(cheapest, cost[first + v])
     return cheapest
 
 
 @numba.njit(**OPTIONS)
 def leaf_costs(t, alive, out):
     """Cost of each leaf's box beyond ``base`` ("sum"), or of its dearest axis ("max")."""
+    leaf_axis = t.axis
+    cheapest = t.best
+    cost_of = t.cost
+    leaf_hi = t.hi
+    is_max = t.is_max
+    leaf_start = t.leaf_start
+    level_start = t.level_start
+    leaf_lo = t.lo
+    unimodal = t.unimodal
     for leaf in range(alive.size):
         if not alive[leaf]:
             continue
         extra = 0.0
-        for k in range(t.leaf_start[leaf], t.leaf_start[leaf + 1]):
-            c = range_cost(t, t.axis[k], t.lo[k], t.hi[k])
-            extra = max(extra, c) if t.is_max else extra + c
+        for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
+            c = range_cost(
+                cost_of, level_start, cheapest, unimodal, leaf_axis[k], leaf_lo[k], leaf_hi[k]
+            )
+            extra = max(extra, c) if is_max else extra + c
         out[leaf] = extra
 
 
 @numba.njit(**OPTIONS)
 def drop_dear(t, upper, keep, alive, extra):
     """The cost rule, for every level and leaf; returns how many were dropped."""
+    base = t.base
+    cost_of = t.cost
+    is_max = t.is_max
     dropped = 0
     leaf_costs(t, alive, extra)
     for v in range(keep.size):
-        if keep[v] and whole_cost(t, t.cost[v]) >= upper:
+        if keep[v] and whole_cost(base, is_max, cost_of[v]) >= upper:
             keep[v] = False
             dropped += 1
     for leaf in range(alive.size):
-        if alive[leaf] and whole_cost(t, extra[leaf]) >= upper:
+        if alive[leaf] and whole_cost(base, is_max, extra[leaf]) >= upper:
             alive[leaf] = False
             dropped += 1
     return dropped
 
 
-@numba.njit(**OPTIONS)
-def whole_cost(t, extra):
+@numba.njit(**INLINE)
+def whole_cost(base, is_max, extra):
     """Cost of the cheapest completion of something that costs ``extra``."""
-    return max(t.base, extra) if t.is_max else t.base + extra
+    return max(base, extra) if is_max else base + extra
 
 
 @numba.njit(**OPTIONS)
@@ -83,28 +97,39 @@ def tighten(t, upper, keep, alive, effort, budget):
     How many levels and leaves were dropped (NOTHING_LEFT if no choice is left), and how many
     leaves were looked at.
     """
-    n_axes = t.best.size
+    leaf_axis = t.axis
+    base = t.base
+    cheapest = t.best
+    cost_of = t.cost
+    leaf_hi = t.hi
+    leaf_start = t.leaf_start
+    level_start = t.level_start
+    leaf_lo = t.lo
+    need = t.need
+    tree_start = t.tree_start
+    unimodal = t.unimodal
+    n_axes = cheapest.size
     extra = np.zeros(alive.size)
-    if t.base >= upper:
+    if base >= upper:
         return NOTHING_LEFT, 0
     dropped = drop_dear(t, upper, keep, alive, extra)
     box_lo = np.zeros(n_axes, dtype=np.int64)
     box_hi = np.zeros(n_axes, dtype=np.int64)
     box_cost = np.zeros(n_axes)
     for a in range(n_axes):
-        box_hi[a] = t.level_start[a + 1] - t.level_start[a] - 1
-    rest = np.zeros((t.need.size, t.tree_start.size), dtype=np.int64)
+        box_hi[a] = level_start[a + 1] - level_start[a] - 1
+    rest = np.zeros((need.size, tree_start.size), dtype=np.int64)
     optimum_of_rest(t, alive, rest)
     fits, looked = _fits(t, upper, alive, rest, box_lo, box_hi, box_cost, 0.0)
     if not fits:
         return NOTHING_LEFT, looked
     if effort >= 1:
         for a in range(n_axes):
-            first, size = t.level_start[a], t.level_start[a + 1] - t.level_start[a]
+            first, size = level_start[a], level_start[a + 1] - level_start[a]
             for v in range(size if size > 1 else 0):
                 if looked > budget or not keep[first + v]:
                     continue
-                box_lo[a], box_hi[a], box_cost[a] = v, v, t.cost[first + v]
+                box_lo[a], box_hi[a], box_cost[a] = v, v, cost_of[first + v]
                 fits, more = _fits(t, upper, alive, rest, box_lo, box_hi, box_cost, box_cost[a])
                 looked += more
                 if not fits:
@@ -117,77 +142,96 @@ def tighten(t, upper, keep, alive, effort, budget):
                 break
             if not alive[leaf]:
                 continue
-            for k in range(t.leaf_start[leaf], t.leaf_start[leaf + 1]):
-                a = t.axis[k]
-                box_lo[a], box_hi[a] = t.lo[k], t.hi[k]
-                box_cost[a] = range_cost(t, a, t.lo[k], t.hi[k])
+            for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
+                a = leaf_axis[k]
+                box_lo[a], box_hi[a] = leaf_lo[k], leaf_hi[k]
+                box_cost[a] = range_cost(
+                    cost_of, level_start, cheapest, unimodal, a, leaf_lo[k], leaf_hi[k]
+                )
             fits, more = _fits(t, upper, alive, rest, box_lo, box_hi, box_cost, extra[leaf])
             looked += more
             if not fits:
                 alive[leaf] = False
                 dropped += 1
-            for k in range(t.leaf_start[leaf], t.leaf_start[leaf + 1]):
-                a = t.axis[k]
+            for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
+                a = leaf_axis[k]
                 box_lo[a], box_cost[a] = 0, 0.0
-                box_hi[a] = t.level_start[a + 1] - t.level_start[a] - 1
+                box_hi[a] = level_start[a + 1] - level_start[a] - 1
     return dropped, looked
 
 
 @numba.njit(**OPTIONS)
 def optimum_of_rest(t, alive, rest):
     """``rest[r, tree]``: the most that row r can still get from the trees from ``tree`` on."""
-    for r in range(t.need.size):
-        for tree in range(t.tree_start.size - 2, -1, -1):
+    need = t.need
+    tree_start = t.tree_start
+    weight = t.weight
+    for r in range(need.size):
+        for tree in range(tree_start.size - 2, -1, -1):
             best = 0
-            for leaf in range(t.tree_start[tree], t.tree_start[tree + 1]):
+            for leaf in range(tree_start[tree], tree_start[tree + 1]):
                 if alive[leaf]:
-                    best = max(best, t.weight[r, leaf])
+                    best = max(best, weight[r, leaf])
             rest[r, tree] = rest[r, tree + 1] + best
 
 
 @numba.njit(**OPTIONS)
 def _fits(t, upper, alive, rest, box_lo, box_hi, box_cost, box_extra):
     """Whether the best leaves that fit a box, each affordable with it, keep every row."""
-    n_rows = t.need.size
+    leaf_axis = t.axis
+    base = t.base
+    cheapest = t.best
+    cost_of = t.cost
+    leaf_hi = t.hi
+    is_max = t.is_max
+    leaf_start = t.leaf_start
+    level_start = t.level_start
+    leaf_lo = t.lo
+    need = t.need
+    order = t.order
+    tree_start = t.tree_start
+    unimodal = t.unimodal
+    weight = t.weight
+    n_rows = need.size
     total = np.zeros(n_rows, dtype=np.int64)
     best = np.zeros(n_rows, dtype=np.int64)
     looked = 0
-    for tree in range(t.tree_start.size - 1):
+    for tree in range(tree_start.size - 1):
         supported = False
         best[:] = 0
-        for i in range(t.tree_start[tree], t.tree_start[tree + 1]):
-            leaf = t.order[0, i]
+        for i in range(tree_start[tree], tree_start[tree + 1]):
+            leaf = order[0, i]
             if not alive[leaf]:
                 continue
             useful = not supported
             for r in range(n_rows):
-                useful = useful or t.weight[r, leaf] > best[r]
+                useful = useful or weight[r, leaf] > best[r]
             if not useful:
                 if n_rows == 1:
                     break
                 continue
             looked += 1
             cost, fits = box_extra, True
-            for k in range(t.leaf_start[leaf], t.leaf_start[leaf + 1]):
-                a = t.axis[k]
-                lo, hi = max(box_lo[a], t.lo[k]), min(box_hi[a], t.hi[k])
+            for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
+                a = leaf_axis[k]
+                lo, hi = max(box_lo[a], leaf_lo[k]), min(box_hi[a], leaf_hi[k])
                 if lo > hi:
                     fits = False
                     break
-                c = range_cost(t, a, lo, hi)
-                cost = max(cost, c) if t.is_max else cost + c - box_cost[a]
-                if whole_cost(t, cost) >= upper:
+                c = range_cost(cost_of, level_start, cheapest, unimodal, a, lo, hi)
+                cost = max(cost, c) if is_max else cost + c - box_cost[a]
+                if whole_cost(base, is_max, cost) >= upper:
                     fits = False
                     break
             if not fits:
                 continue
             supported = True
             for r in range(n_rows):
-                best[r] = max(best[r], t.weight[r, leaf])
+                best[r] = max(best[r], weight[r, leaf])
         if not supported:
             return False, looked
         for r in range(n_rows):
             total[r] += best[r]
-            if total[r] + rest[r, tree + 1] < t.need[r]:
+            if total[r] + rest[r, tree + 1] < need[r]:
                 return False, looked
     return True, looked

@@ -54,6 +54,7 @@ class Outcome:
     build_s, solve_s, reduce_s : seconds
     raw : the solver's own words
     backend : its name, "reduce" if no solver was needed
+    left : options (beyond one per axis) and leaves that a solver had to decide among
     """
 
     status: Status
@@ -66,6 +67,7 @@ class Outcome:
     raw: str
     reduce_s: float = 0.0
     backend: str = ""
+    left: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ class Certificate:
     answer: Verified | None
     lower: float
     backend: str
+    left: tuple[int, int]
     reduce_s: float
     build_s: float
     solve_s: float
@@ -69,7 +70,7 @@ def certify(
             break
     settled = outcome.stop_reason == "proved" and not rejected
     reason = outcome.stop_reason if settled or not rejected else _unsettled(outcome)
-    return _conclude(answer, lower, settled, reason, spent, posed.problem, outcome.backend)
+    return _conclude(answer, lower, settled, reason, spent, posed.problem, outcome)
 
 
 def _unsettled(outcome: Outcome) -> StopReason:
@@ -98,7 +99,7 @@ def _conclude(
     reason: StopReason,
     spent: FloatArray,
     problem: Problem,
-    backend: str,
+    outcome: Outcome,
 ) -> Certificate:
     status: Status = "unknown" if answer is None else "feasible"
     message = ""
@@ -111,5 +112,15 @@ def _conclude(
         lower = min(lower, answer.distance)
     reduce_s, build_s, solve_s, verify_s = spent.tolist()
     return Certificate(
-        status, reason, answer, lower, backend, reduce_s, build_s, solve_s, verify_s, message
+        status=status,
+        stop_reason=reason,
+        answer=answer,
+        lower=lower,
+        backend=outcome.backend,
+        left=outcome.left,
+        reduce_s=reduce_s,
+        build_s=build_s,
+        solve_s=solve_s,
+        verify_s=verify_s,
+        message=message,
     )

@@ -1,4 +1,4 @@
-"""The command line: ``counterfolio demo`` and ``counterfolio explain``."""
+"""The command line: ``counterfolio demo``, ``explain`` and ``bench``."""
 
 import json
 import sys
@@ -140,6 +140,49 @@ def explain(
     else:
         _show(Console(), result)
     raise typer.Exit(EXIT_CODES[result.status])
+
+
+@app.command()
+def bench(
+    datasets: Annotated[
+        Path | None, typer.Option(help="Folder of CSV data sets; default two bundled ones.")
+    ] = None,
+    only: Annotated[str, typer.Option(help="Data sets to take: CP,AD.")] = "",
+    kind: Annotated[str, typer.Option(help="Of soft, hard, xgb.")] = "soft",
+    trees: Annotated[int, typer.Option(min=1)] = 100,
+    depth: Annotated[int, typer.Option(min=1)] = 5,
+    queries: Annotated[int, typer.Option(min=1, help="Queries per model.")] = 20,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    norm: Annotated[str, typer.Option(help="0, 1, 2, any p > 0, or inf.")] = "1",
+    backends: Annotated[str, typer.Option(help="Backends; auto picks.")] = "auto,search,cp",
+    against: Annotated[str, typer.Option(help="Baseline of the ratios.")] = "plain-cp",
+    time_limit: Annotated[float, typer.Option(help="Seconds per query.")] = 60.0,
+    threads: Annotated[int | None, typer.Option(help="Solver threads.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all runs here.")] = None,
+) -> None:
+    """Time backends on the same queries; exit code 1 if two proofs disagree."""
+    from portfolio.bench_report import run_and_report
+    from portfolio.benchmark import Plan
+
+    chosen = dict.fromkeys([*_names(backends), *_names(against)])
+    plan = Plan(
+        folder=datasets,
+        only=_names(only),
+        kinds=_names(kind),
+        backends=tuple(chosen),
+        trees=trees,
+        depth=depth,
+        queries=queries,
+        seed=seed,
+        norm=norm,
+        time_limit_s=time_limit,
+        threads=threads,
+    )
+    raise typer.Exit(run_and_report(plan, against, json_file, Console()))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _one_of(first: str, a: object, second: str, b: object) -> None:

@@ -59,6 +59,7 @@ class Result:
         (None: any other class)
     verified : the model's own predict gave the target on exactly this row
     trace : (seconds since the call, upper bound, lower bound), best so far at each improvement
+    left : options and leaves that were left to decide among after reduction
     message : why the answer is weaker than a proof, "" if it is not
     """
 
@@ -72,6 +73,7 @@ class Result:
     timings: Timings
     trace: tuple[Bounds, ...]
     message: str = ""
+    left: tuple[int, int] = (0, 0)
     changed: tuple[Change, ...] = ()
     _row: Any = field(default=None, repr=False)
 
@@ -112,6 +114,7 @@ class Result:
                 "backend": self.backend,
                 "verified": self.verified,
                 "message": self.message,
+                "left": self.left,
                 "counterfactual": row,
                 "changes": self.changes().to_dict("records"),
                 "timings": asdict(self.timings),

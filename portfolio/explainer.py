@@ -72,6 +72,11 @@ class Explainer:
         """The model's labels."""
         return self._reading.native.classes
 
+    def predict(self, x: Any) -> Any:
+        """The model's own label for one row, given as for :meth:`explain`."""
+        row = read_row(x, self._reading.space, self._reading.ensemble.dtype)
+        return self.classes[int(self._reading.native.predict(row.values[None, :])[0])]
+
     def explain(
         self,
         x: Any,
@@ -229,6 +234,7 @@ class Explainer:
             ),
             trace=tuple(progress.trace),
             message=certificate.message,
+            left=certificate.left,
             changed=() if verified is None else verified.changed,
             _row=None if verified is None else row.like(verified.row),
         )

@@ -106,6 +106,7 @@ def _join(first: Answer, second: Answer) -> Answer:
         answer=found,
         lower=lower if found is None else min(lower, found.distance),
         backend=best.certificate.backend,
+        left=best.certificate.left,
         reduce_s=a.reduce_s + b.reduce_s,
         build_s=a.build_s + b.build_s,
         solve_s=a.solve_s + b.solve_s,

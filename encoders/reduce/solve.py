@@ -33,14 +33,19 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
     left = request.time_limit_s - reduce_s
     asked = replace(request, time_limit_s=left, cutoff=reduction.upper, hint=None)
     outcome = backend.load()(reduction.problem, asked)
-    return _lifted(problem, reduction, outcome, reduce_s, backend.name)
+    outcome = replace(outcome, backend=backend.name, left=_extent(reduction.problem))
+    return _lifted(problem, reduction, outcome, reduce_s)
 
 
 def solve_plain(problem: Problem, request: Request, pick: Pick) -> Outcome:
     """Outcome of the unreduced problem by the backend's plain formulation."""
     backend = pick(problem)
     outcome = backend.load()(problem, replace(request, formulation=backend.plain))
-    return replace(outcome, backend=backend.name)
+    return replace(outcome, backend=backend.name, left=_extent(problem))
+
+
+def _extent(problem: Problem) -> tuple[int, int]:
+    return problem.cost.size - problem.n_axes, problem.n_leaves
 
 
 def _proved_by_reduction(problem: Problem, reduction: Reduction, reduce_s: float) -> Outcome:
@@ -60,9 +65,7 @@ def _proved_by_reduction(problem: Problem, reduction: Reduction, reduce_s: float
     )
 
 
-def _lifted(
-    problem: Problem, reduction: Reduction, outcome: Outcome, reduce_s: float, name: str
-) -> Outcome:
+def _lifted(problem: Problem, reduction: Reduction, outcome: Outcome, reduce_s: float) -> Outcome:
     """What the reduced outcome says of the original: nothing better is worth the incumbent."""
     choices = [reduction.lift.up(choice) for choice in outcome.choices]
     if reduction.incumbent is not None:
@@ -79,5 +82,4 @@ def _lifted(
         upper=upper,
         lower=min(outcome.lower, reduction.upper),
         reduce_s=reduce_s,
-        backend=name,
     )

@@ -11,7 +11,7 @@ from encoders.search_kernel import FREE, HEAP, NODES, STACK, Pool, run_slice
 from encoders.tables import tabulate
 
 POOL_BYTES = 256 * 2**20
-LARGEST_POOL = 200_000
+LARGEST_POOL, FIRST_POOL = 200_000, 1024
 FIRST_SLICE, SLICE_S = 64, 0.02
 # Choices that differ by less are equal: far below the gap that "optimal" allows.
 EQUAL = 1e-12
@@ -46,6 +46,7 @@ def solve(problem: Problem, request: Request) -> Outcome:
         if reason != "proved":
             break
         slice_began = time.perf_counter()
+        pool = _grown(pool, slice_nodes, reserve)
         cost = run_slice(
             tables, pool, point, _below(upper), forbidden, forbidden_start, slice_nodes, reserve
         )
@@ -77,9 +78,7 @@ def _reserve(problem: Problem) -> int:
 
 def _make_pool(problem: Problem) -> Pool:
     """A pool holding the whole problem as its only node."""
-    per_node = 2 * 4 * problem.n_axes + 8 * 4
-    slots = min(LARGEST_POOL, POOL_BYTES // per_node) + _reserve(problem)
-    # Untouched pages cost no memory.
+    slots = FIRST_POOL + _reserve(problem)
     lo = np.zeros((slots, problem.n_axes), dtype=np.int32)
     hi = np.zeros((slots, problem.n_axes), dtype=np.int32)
     hi[0] = problem.size - 1
@@ -88,6 +87,32 @@ def _make_pool(problem: Problem) -> Pool:
     count = np.zeros(4, dtype=np.int64)
     count[HEAP], count[FREE] = 1, slots - 1
     return Pool(lo, hi, np.zeros(slots), heap, heap.copy(), free, count, np.full(1, np.inf))
+
+
+def _grown(pool: Pool, nodes: int, reserve: int) -> Pool:
+    """A pool with room for a slice, twice as large if it has to be and may be."""
+    slots, n_axes = pool.lo.shape
+    largest = min(LARGEST_POOL, POOL_BYTES // (8 * n_axes + 32)) + reserve
+    if pool.counts[FREE] >= reserve + nodes or slots >= largest:
+        return pool
+    more = int(min(max(slots, nodes), largest - slots))
+    free = np.zeros(slots + more, dtype=np.int64)
+    held = int(pool.counts[FREE])
+    free[:held] = pool.free[:held]
+    free[held : held + more] = np.arange(slots, slots + more)
+    pool.counts[FREE] += more
+    nothing = np.zeros(more, dtype=np.int64)
+    box = np.zeros((more, n_axes), dtype=np.int32)
+    return Pool(
+        lo=np.concatenate([pool.lo, box]),
+        hi=np.concatenate([pool.hi, box]),
+        key=np.concatenate([pool.key, np.zeros(more)]),
+        heap=np.concatenate([pool.heap, nothing]),
+        stack=np.concatenate([pool.stack, nothing]),
+        free=free,
+        counts=pool.counts,
+        floor=pool.floor,
+    )
 
 
 def _floor(pool: Pool) -> float:

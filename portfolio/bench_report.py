@@ -93,7 +93,10 @@ def _print(console: Console, lines: list[Line], against: str) -> None:
         ratios = [x.ratio for x in lines if x.backend == backend and x.ratio is not None]
         if ratios and backend != against:
             mean = statistics.geometric_mean(ratios)
-            console.print(f"{backend}: {mean:.1f} times faster than {against} (geometric mean of medians' ratios)")
+            console.print(
+                f"{backend}: {mean:.1f} times faster than {against} "
+                "(geometric mean of the ratios of medians)"
+            )
 
 
 def _write(path: Path, plan: Plan, runs: list[Run]) -> None:

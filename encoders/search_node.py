@@ -145,18 +145,24 @@ def point_keeps_rows(t, point, live, forbidden, forbidden_start):
     leaf_lo = t.lo
     need = t.need
     weight = t.weight
+    lead = -need
+    active = 0
+    for leaf in range(live.size):
+        if live[leaf]:
+            inside = True
+            for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
+                if not leaf_lo[k] <= point[leaf_axis[k]] <= leaf_hi[k]:
+                    inside = False
+                    break
+            if inside:
+                active += 1
+                for r in range(need.size):
+                    lead[r] += weight[r, leaf]
+    # Where leaves have been ruled out a choice may lie in none of a tree's.
+    if active < t.tree_start.size - 1:
+        return False
     for r in range(need.size):
-        total = -need[r]
-        for leaf in range(live.size):
-            if live[leaf]:
-                inside = True
-                for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
-                    if not leaf_lo[k] <= point[leaf_axis[k]] <= leaf_hi[k]:
-                        inside = False
-                        break
-                if inside:
-                    total += weight[r, leaf]
-        if total < 0:
+        if lead[r] < 0:
             return False
     for q in range(level_limit.size):
         load = -level_limit[q]

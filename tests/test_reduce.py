@@ -1,0 +1,195 @@
+"""Each step of the reduction keeps what beats the incumbent, and leads back."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from encoders.arrays import starts
+from encoders.problem import Box, LeafRow, LevelRow, Problem
+from encoders.reduce import reduce
+from encoders.reduce.compress import compress
+from encoders.reduce.incumbent import find_incumbent
+from encoders.reduce.tighten import NOTHING_LEFT, tighten
+from encoders.tables import tabulate
+
+SEEDS = range(400)
+NO_STARTS = np.zeros((0, 0), dtype=np.int64)
+
+
+def random_problem(seed):
+    """A small problem made of random trees over ordered axes and a one-hot group."""
+    rng = np.random.default_rng(seed)
+    size = rng.integers(1, 6, int(rng.integers(1, 4)))
+    n_group = int(rng.choice([0, 3]))
+    size = np.r_[size, [2] * n_group].astype(np.int64)
+    level_start = starts(size)
+    cost = np.round(rng.random(level_start[-1]), 2)
+    for a in range(size.size):
+        first = level_start[a]
+        if a >= size.size - n_group:
+            cost[first] = 0.0
+        elif rng.random() < 0.7:  # most costs are distances, some are a user's own
+            cost[first : first + size[a]] = np.abs(np.arange(size[a]) - rng.integers(size[a])) / 4
+    one_hot = ()
+    if n_group:
+        one_hot = (level_start[size.size - n_group : -1] + 1,)
+    trees = [_random_tree(rng, size, 3) for _ in range(int(rng.integers(1, 5)))]
+    leaves = [leaf for tree in trees for leaf in tree]
+    literals = [(a, lo, hi) for leaf in leaves for a, (lo, hi) in sorted(leaf.items())]
+    column = [np.array(part, dtype=np.int64) for part in zip(*literals, strict=True)]
+    axis, lo, hi = column or [np.zeros(0, dtype=np.int64)] * 3
+    tree_start = starts(np.array([len(tree) for tree in trees]))
+    rows = []
+    for _ in range(int(rng.integers(1, 3))):
+        weight = rng.integers(0, 20, len(leaves))
+        weight -= np.repeat(np.minimum.reduceat(weight, tree_start[:-1]), np.diff(tree_start))
+        top = np.maximum.reduceat(weight, tree_start[:-1]).sum()
+        rows.append(LeafRow(weight, int(top * rng.uniform(0.3, 1.0))))
+    level_rows = ()
+    if rng.random() < 0.4:
+        level_rows = (LevelRow((cost > 0).astype(np.int64), int(rng.integers(0, 3))),)
+    forbidden = ()
+    if rng.random() < 0.3:
+        a = int(rng.integers(size.size))
+        v = np.array([int(rng.integers(size[a]))])
+        forbidden = (Box(np.array([a]), v, v),)
+    return Problem(
+        level_start=level_start,
+        cost=cost,
+        aggregate="max" if rng.random() < 0.3 else "sum",
+        one_hot=one_hot,
+        tree_start=tree_start,
+        leaf_start=starts(np.array([len(leaf) for leaf in leaves])),
+        axis=axis,
+        lo=lo,
+        hi=hi,
+        leaf_rows=tuple(rows),
+        level_rows=level_rows,
+        forbidden=forbidden,
+        origin=np.full(size.size, -1, dtype=np.int64),
+    )
+
+
+def _random_tree(rng, size, depth, box=None):
+    box = box or {}
+    spans = {a: box.get(a, (0, int(size[a]) - 1)) for a in range(size.size)}
+    open_axes = [a for a, (lo, hi) in spans.items() if lo < hi]
+    if depth == 0 or not open_axes or rng.random() < 0.15:
+        return [box]
+    a = int(rng.choice(open_axes))
+    lo, hi = spans[a]
+    cut = int(rng.integers(lo, hi))
+    left = _random_tree(rng, size, depth - 1, box | {a: (lo, cut)})
+    return left + _random_tree(rng, size, depth - 1, box | {a: (cut + 1, hi)})
+
+
+def optimum(problem):
+    """The cheapest choice by trying all of them: (cost, levels), (inf, None) if there is none."""
+    best = (np.inf, None)
+    for index in np.ndindex(*problem.size.tolist()):
+        levels = np.array(index, dtype=np.int64)
+        if problem.distance(levels) < best[0] and problem.admits(levels):
+            best = (problem.distance(levels), levels)
+    return best
+
+
+@pytest.mark.parametrize("effort", [0, 1, 2])
+def test_tighten_keeps_what_beats_the_bound(effort):
+    emptied = shrunk = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        cost, _ = optimum(problem)
+        for upper in (np.inf, cost + 0.1, cost):
+            keep = np.ones(problem.cost.size, dtype=bool)
+            alive = np.ones(problem.n_leaves, dtype=bool)
+            dropped, _ = tighten(tabulate(problem), upper, keep, alive, effort, 10**9)
+            if dropped == NOTHING_LEFT:
+                assert not cost < upper
+                emptied += 1
+                continue
+            shrunk += dropped > 0
+            small, lift = compress(problem, keep, alive)
+            if (small.size == 0).any():
+                assert not cost < upper
+                continue
+            again, levels = optimum(small)
+            if cost < upper:
+                assert again == pytest.approx(cost)
+                assert problem.admits(lift.up(levels))
+                assert problem.distance(lift.up(levels)) == pytest.approx(again)
+            else:
+                assert not again < upper
+    assert emptied > 10 and shrunk > 10
+
+
+def test_compress_alone_changes_nothing():
+    smaller = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        everything = np.ones(problem.cost.size, dtype=bool), np.ones(problem.n_leaves, dtype=bool)
+        small, lift = compress(problem, *everything)
+        smaller += small.cost.size < problem.cost.size
+        cost, levels = optimum(small) if (small.size > 0).all() else (np.inf, None)
+        assert cost == pytest.approx(optimum(problem)[0])
+        if levels is not None:
+            assert problem.admits(lift.up(levels))
+    assert smaller > 10
+
+
+def test_incumbents_keep_all_rows():
+    found = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        starts_from = np.zeros((1, problem.n_axes), dtype=np.int64)
+        levels = find_incumbent(problem, tabulate(problem), starts_from)
+        if levels is not None:
+            found += 1
+            assert problem.admits(levels)
+            assert problem.distance(levels) >= optimum(problem)[0] - 1e-12
+    assert found > len(SEEDS) // 3
+
+
+def test_reduce_and_lift_give_the_optimum():
+    proved = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        cost, _ = optimum(problem)
+        reduction = reduce(problem, NO_STARTS.reshape(0, problem.n_axes))
+        held = np.inf
+        if reduction.incumbent is not None:
+            assert problem.admits(reduction.incumbent)
+            held = problem.distance(reduction.incumbent)
+        if reduction.problem is None:
+            proved += 1
+            assert held == pytest.approx(cost)
+            continue
+        again, levels = optimum(reduction.problem)
+        assert min(again, held) == pytest.approx(cost)
+        if levels is not None:
+            assert problem.admits(reduction.lift.up(levels))
+    assert proved > 20
+
+
+def test_a_cutoff_hides_only_what_is_dearer():
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        cost, _ = optimum(problem)
+        if np.isfinite(cost):
+            tight = reduce(problem, NO_STARTS.reshape(0, problem.n_axes), cutoff=cost + 0.05)
+            held = np.inf if tight.incumbent is None else problem.distance(tight.incumbent)
+            left = np.inf if tight.problem is None else optimum(tight.problem)[0]
+            assert min(held, left) == pytest.approx(cost)
+
+
+def test_excluded_regions_stay_excluded():
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        cost, levels = optimum(problem)
+        if levels is None:
+            continue
+        rest = problem.without(levels)
+        assert not rest.admits(levels)
+        assert optimum(rest)[0] >= cost
+        plain = replace(rest, forbidden=())
+        assert plain.admits(levels) == problem.admits(levels) or problem.forbidden

@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 from encoders.arrays import FloatArray, IntArray, frozen
 
+CHUNK = 2**20  # rows x trees that are scored at once
+
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
@@ -51,16 +53,18 @@ class Ensemble:
 
     def scores(self, rows: FloatArray) -> FloatArray:
         """Sum of leaf scores and bias in float64, shape (n_rows, n_classes)."""
+        step = max(1, CHUNK // self.root.size)
+        parts = [self._scores(rows[at : at + step]) for at in range(0, rows.shape[0], step)]
+        return np.concatenate(parts)
+
+    def _scores(self, rows: FloatArray) -> FloatArray:
         values = rows.astype(self.dtype).astype(np.float64)
-        total = np.tile(self.bias, (rows.shape[0], 1))
-        row = np.arange(rows.shape[0])
-        for root in self.root:
-            node = np.full(rows.shape[0], root)
-            while (inner := self.column[node] >= 0).any():
-                goes_left = values[row, self.column[node]] <= self.last_left[node]
-                step = np.where(goes_left, self.left[node], self.right[node])
-                node = np.where(inner, step, node)
-            total += self.score[node]
+        row = np.arange(rows.shape[0])[:, None]
+        node = np.tile(self.root, (rows.shape[0], 1))
+        while (inner := self.column[node] >= 0).any():
+            goes_left = values[row, self.column[node]] <= self.last_left[node]
+            node = np.where(inner, np.where(goes_left, self.left[node], self.right[node]), node)
+        total: FloatArray = self.bias + self.score[node].sum(axis=1)
         return total
 
 

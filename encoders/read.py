@@ -1,5 +1,6 @@
 """Any supported model -> :class:`Ensemble`, through treelite."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,8 @@ def _xgboost_trees(model: Any) -> Any:
     try:
         return treelite.frontend.from_xgboost(booster)
     except treelite.TreeliteError as error:
+        if "categor" in str(error):
+            raise UnsupportedModelError(NATIVE_CATEGORIES) from error
         raise UnsupportedModelError(
             f"this xgboost model can't be read exactly ({_first_line(error)})."
         ) from error
@@ -149,7 +152,12 @@ def _lightgbm_trees(model: Any) -> Any:
             f"a lightgbm model with objective {objective} does not classify by score; "
             "train with objective binary or multiclass."
         )
-    if "linear_tree: 1" in text:
+    if "[zero_as_missing: 1]" in text:
+        raise UnsupportedModelError(
+            "a lightgbm model trained with zero_as_missing sends zeros its own way; "
+            "train without it."
+        )
+    if "[linear_tree: 1]" in text:
         raise UnsupportedModelError("lightgbm trees with linear leaves are not constant per leaf.")
     import lightgbm
 
@@ -162,7 +170,9 @@ def _lightgbm_trees(model: Any) -> Any:
 
 
 def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0][:200] if str(error).strip() else "no reason given"
+    """What a library says, without its source positions."""
+    lines = str(error).strip().splitlines() or ["no reason given"]
+    return re.sub(r"^\[[\d:]+\] \S+:\d+: ", "", lines[0])[:200]
 
 
 def _from_treelite(trees: Any, dtype: np.dtype[Any], source: str) -> Ensemble:

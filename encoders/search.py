@@ -6,6 +6,7 @@ import numpy as np
 
 from encoders.arrays import IntArray, starts
 from encoders.backend import Outcome, Request, Status, StopReason
+from encoders.compiling import compile_notice
 from encoders.problem import Problem
 from encoders.search_kernel import FREE, HEAP, NODES, STACK, Pool, run_slice
 from encoders.tables import tabulate
@@ -47,9 +48,10 @@ def solve(problem: Problem, request: Request) -> Outcome:
             break
         slice_began = time.perf_counter()
         pool = _grown(pool, slice_nodes, reserve)
-        cost = run_slice(
-            tables, pool, point, _below(upper), forbidden, forbidden_start, slice_nodes, reserve
-        )
+        with compile_notice(run_slice):
+            cost = run_slice(
+                tables, pool, point, _below(upper), forbidden, forbidden_start, slice_nodes, reserve
+            )
         if np.isfinite(cost):
             choices.append(point.copy())
             upper = problem.distance(point)

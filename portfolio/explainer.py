@@ -20,6 +20,7 @@ from encoders.pose import Query
 from portfolio.counterfactual import Result, Timings
 from portfolio.frames import Row, read_row
 from portfolio.interrupt import run_interruptible
+from portfolio.native import predict_one
 from portfolio.progress import OnProgress, Progress
 from portfolio.reading import read
 from portfolio.targets import Answer, answer
@@ -126,9 +127,10 @@ class Explainer:
         """
         began = time.perf_counter()
         _check_limits(time_limit_s, threads, seed)
-        space, native = self._reading.space, self._reading.native
+        space = self._reading.space
         row = read_row(x, space, self._reading.ensemble.dtype)
-        current = int(native.predict(row.values[None, :])[0])
+        self._check_classes()
+        current = predict_one(self._reading.ensemble, self._reading.native, row.values)
         targets = self._targets(target, current)
         admissible, max_changes = resolve(space, space.values(row.values), constraints)
         query = Query(
@@ -165,14 +167,16 @@ class Explainer:
         progress.reraise()
         return self._result(found, row, target, progress, began)
 
-    def _targets(self, target: Any, current: int) -> list[int]:
-        classes = self.classes
-        if len(classes) < 2:
+    def _check_classes(self) -> None:
+        if len(self.classes) < 2:
             raise InputError(
-                f"the model knows only one class, {classes[0]!r}; there is nothing to change to."
+                f"the model knows only one class, {self.classes[0]!r}; "
+                "there is nothing to change to."
             )
+
+    def _targets(self, target: Any, current: int) -> list[int]:
         if target is None:
-            return [index for index in range(len(classes)) if index != current]
+            return [index for index in range(len(self.classes)) if index != current]
         return [self._reading.native.class_index(target)]
 
     def _margin(self, margin: float | None) -> float:
@@ -184,8 +188,10 @@ class Explainer:
         return float(ceil(margin)) if votes else float(margin)
 
     def _may_stay(self, query: Query, explicit: bool) -> bool:
-        """Whether a row of the target class is an answer as it is."""
+        """Whether a row of the target class is an answer as it is; asks the model itself."""
         if not all(admissible.stay for admissible in query.admissible):
+            return False
+        if int(self._reading.native.predict(query.row[None, :])[0]) != query.target:
             return False
         if not explicit:
             return True

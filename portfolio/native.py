@@ -35,7 +35,11 @@ class NativeModel:
         given = rows if self.columns is None else pd.DataFrame(rows, columns=self.columns)
         if type(self.model).__name__ == "Booster":
             return _predict_booster(self.model, given)
-        labels = np.asarray(self.model.predict(given))
+        import joblib
+
+        # The owner's n_jobs would start a pool of threads for one row.
+        with joblib.parallel_config(backend="sequential"):
+            labels = np.asarray(self.model.predict(given))
         return np.array([self.classes.index(label) for label in labels.tolist()], dtype=np.int64)
 
     def class_index(self, target: Any) -> int:
@@ -96,6 +100,23 @@ def _predict_booster(booster: Any, rows: Any) -> IntArray:
     return np.asarray(best, dtype=np.int64)
 
 
+def predict_one(ensemble: Ensemble, native: NativeModel, row: FloatArray) -> int:
+    """Class index of a row: from the trees where they are clear, else from the model itself.
+
+    The trees have been checked against the model, and take a tenth of the time.
+    """
+    scores = ensemble.scores(row[None, :])[0]
+    clear = _lead(scores[None, :])[0] > TIE * max(1.0, float(np.abs(scores).max()))
+    return int(scores.argmax()) if clear else int(native.predict(row[None, :])[0])
+
+
+def _lead(scores: FloatArray) -> FloatArray:
+    """Best score minus second best of each row."""
+    ranked = np.sort(scores, axis=1)
+    lead: FloatArray = ranked[:, -1] - ranked[:, -2]
+    return lead
+
+
 def check_reading(ensemble: Ensemble, native: NativeModel, rows: FloatArray) -> None:
     """Compare our reading of the trees with the model's own predict on training rows.
 
@@ -107,9 +128,7 @@ def check_reading(ensemble: Ensemble, native: NativeModel, rows: FloatArray) -> 
     """
     sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), CHECKED_ROWS)).astype(int)]
     scores = ensemble.scores(sample)
-    ranked = np.sort(scores, axis=1)
-    size = np.maximum(np.abs(scores).max(axis=1), 1.0)
-    clear = ranked[:, -1] - ranked[:, -2] > TIE * size
+    clear = _lead(scores) > TIE * np.maximum(np.abs(scores).max(axis=1), 1.0)
     wrong = clear & (scores.argmax(axis=1) != native.predict(sample))
     if wrong.any():
         raise UnsupportedModelError(

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
+from lightgbm import LGBMClassifier
 from sklearn.ensemble import (
     AdaBoostClassifier,
     GradientBoostingClassifier,
@@ -144,6 +145,10 @@ def test_models(credit):
     for model, message in cases:
         text = expect(message, lambda m=model: Explainer(m, X))
         assert "Traceback" not in text
+    sparse = LGBMClassifier(n_estimators=2, zero_as_missing=True, verbose=-1).fit(plain, y)
+    expect("zero_as_missing", lambda: Explainer(sparse, plain))
+    enabled = xgboost.XGBClassifier(n_estimators=2, enable_categorical=True).fit(categories, y)
+    expect("native categories", lambda: Explainer(enabled, categories))
     hist = HistGradientBoostingClassifier(max_iter=2).fit(categories, y)
     expect("native categories", lambda: Explainer(hist, categories))
     model = RandomForestClassifier(3, random_state=0).fit(X, y)

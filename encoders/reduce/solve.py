@@ -8,8 +8,10 @@ import numpy as np
 
 from encoders.arrays import IntArray
 from encoders.backend import Backend, Outcome, Request
+from encoders.compiling import compile_notice
 from encoders.problem import Problem
 from encoders.reduce.reduction import Reduction, reduce
+from encoders.reduce.tighten import tighten
 
 Pick = Callable[[Problem], Backend]
 
@@ -23,7 +25,8 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
     starts : choices from which to look for an incumbent, int64 (n_starts, n_axes)
     """
     began = time.perf_counter()
-    reduction = reduce(problem, starts, request.cutoff)
+    with compile_notice(tighten):
+        reduction = reduce(problem, starts, request.cutoff)
     reduce_s = time.perf_counter() - began
     if reduction.problem is None:
         return _proved_by_reduction(problem, reduction, reduce_s)

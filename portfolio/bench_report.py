@@ -45,6 +45,8 @@ def run_and_report(plan: Plan, against: str, json_file: Path | None, console: Co
     finally:
         if json_file is not None:
             _write(json_file, plan, runs)
+    if not runs:
+        return 0
     lines = summarise(runs, against)
     _print(console, lines, against)
     wrong = disagreements(runs)

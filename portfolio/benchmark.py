@@ -157,7 +157,7 @@ def _target(explainer: Explainer, x: "pd.Series[Any]", rng: np.random.Generator)
 def _answer(
     explainer: Explainer, x: "pd.Series[Any]", target: Any, plan: Plan, backend: str
 ) -> Result:
-    return explainer.explain(
+    result = explainer.explain(
         x,
         target=target,
         norm=plan.norm,
@@ -167,6 +167,9 @@ def _answer(
         threads=plan.threads,
         seed=plan.seed,
     )
+    if result.stop_reason == "interrupted":  # Ctrl-C means the whole benchmark, not this query
+        raise KeyboardInterrupt
+    return result
 
 
 def _record(plan: Plan, name: str, kind: str, row: int, backend: str, result: Result) -> Run:

@@ -65,6 +65,8 @@ def demo(
         console.print(f"\n[bold]Row {row.name}[/bold], predicted malignant. ", end="")
         _show(console, result)
         worst = max(worst, EXIT_CODES[result.status])
+        if result.stop_reason == "interrupted":
+            break
     raise typer.Exit(worst)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.arrays import IntArray
+from encoders.backend import OnBounds
 from encoders.problem import Problem
 from encoders.reduce.compress import Lift, compress, identity
 from encoders.reduce.incumbent import find_incumbent
@@ -35,17 +36,25 @@ class Reduction:
     upper: float
 
 
-def reduce(problem: Problem, starts: IntArray, cutoff: float = np.inf) -> Reduction:
+def reduce(
+    problem: Problem,
+    starts: IntArray,
+    cutoff: float = np.inf,
+    on_bounds: OnBounds = lambda upper, lower: None,
+) -> Reduction:
     """Shrink a problem to the choices that beat the best one known.
 
     Parameters
     ----------
     starts : int64 (n_starts, n_axes), choices from which to look for an incumbent
     cutoff : choices that cost at least this are of no interest
+    on_bounds : told of the incumbent as soon as there is one
     """
     tables = tabulate(problem)
     incumbent = find_incumbent(problem, tables, starts)
     upper = cutoff if incumbent is None else min(cutoff, problem.distance(incumbent))
+    if incumbent is not None:
+        on_bounds(upper, 0.0)
     lift, small, looked, effort = identity(problem), problem, 0, 0
     while True:
         keep = np.ones(small.cost.size, dtype=np.bool_)

@@ -26,12 +26,10 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
     """
     began = time.perf_counter()
     with compile_notice(tighten):
-        reduction = reduce(problem, starts, request.cutoff)
+        reduction = reduce(problem, starts, request.cutoff, request.on_bounds)
     reduce_s = time.perf_counter() - began
     if reduction.problem is None:
         return _proved_by_reduction(problem, reduction, reduce_s)
-    if reduction.incumbent is not None:
-        request.on_bounds(reduction.upper, 0.0)
     backend = pick(reduction.problem)
     left = request.time_limit_s - reduce_s
     asked = replace(request, time_limit_s=left, cutoff=reduction.upper, hint=None)

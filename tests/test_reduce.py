@@ -17,10 +17,10 @@ SEEDS = range(400)
 NO_STARTS = np.zeros((0, 0), dtype=np.int64)
 
 
-def random_problem(seed):
+def random_problem(seed, largest=6, n_trees=5):
     """A small problem made of random trees over ordered axes and a one-hot group."""
     rng = np.random.default_rng(seed)
-    size = rng.integers(1, 6, int(rng.integers(1, 4)))
+    size = rng.integers(1, largest, int(rng.integers(1, 4)))
     n_group = int(rng.choice([0, 3]))
     size = np.r_[size, [2] * n_group].astype(np.int64)
     level_start = starts(size)
@@ -34,7 +34,7 @@ def random_problem(seed):
     one_hot = ()
     if n_group:
         one_hot = (level_start[size.size - n_group : -1] + 1,)
-    trees = [_random_tree(rng, size, 3) for _ in range(int(rng.integers(1, 5)))]
+    trees = [_random_tree(rng, size, 3) for _ in range(int(rng.integers(1, n_trees)))]
     leaves = [leaf for tree in trees for leaf in tree]
     literals = [(a, lo, hi) for leaf in leaves for a, (lo, hi) in sorted(leaf.items())]
     column = [np.array(part, dtype=np.int64) for part in zip(*literals, strict=True)]
@@ -169,6 +169,40 @@ def test_reduce_and_lift_give_the_optimum():
         if levels is not None:
             assert problem.admits(reduction.lift.up(levels))
     assert proved > 20
+
+
+def test_the_incumbent_is_never_lost():
+    for seed in range(1500):
+        problem = random_problem(seed, largest=25, n_trees=20)
+        none = NO_STARTS.reshape(0, problem.n_axes)
+        first = find_incumbent(problem, tabulate(problem), none)
+        reduction = reduce(problem, none)
+        if first is not None:
+            assert problem.distance(reduction.incumbent) <= problem.distance(first) + 1e-12
+            assert reduction.upper == pytest.approx(problem.distance(reduction.incumbent))
+
+
+def test_what_is_forced_may_be_dearer_than_the_incumbent():
+    """One change at 1.5, or two at 1 each: without the first only the dearer two are left."""
+    row = LeafRow(np.array([0, 1, 0, 1, 0, 2]), 2)
+    side = np.array([0, 1, 0, 1, 0, 1])
+    problem = Problem(
+        level_start=np.array([0, 2, 4, 6]),
+        cost=np.array([0, 1, 0, 1, 0, 1.5]),
+        aggregate="sum",
+        one_hot=(),
+        tree_start=np.array([0, 2, 4, 6]),
+        leaf_start=np.arange(7),
+        axis=np.array([0, 0, 1, 1, 2, 2]),
+        lo=side,
+        hi=side,
+        leaf_rows=(row,),
+        level_rows=(),
+        origin=np.zeros(3, dtype=np.int64),
+    )
+    reduction = reduce(problem, np.array([[1, 1, 0], [0, 0, 1]]))
+    assert reduction.problem is None
+    assert reduction.upper == problem.distance(reduction.incumbent) == optimum(problem)[0] == 1.5
 
 
 def test_a_cutoff_hides_only_what_is_dearer():

@@ -68,9 +68,13 @@ def reduce(
         if (small.size == 0).any():
             return Reduction(None, lift, incumbent, upper)
         lift = lift.then(step)
-        if small.n_leaves == 0 and small.admits(cheapest := tabulate(small).best):
-            return Reduction(None, lift, lift.up(cheapest), small.distance(cheapest))
         tables = tabulate(small)
+        if small.n_leaves == 0 and small.admits(tables.best):
+            # All that is left to decide is the cost, and what decides it may be dearer by now.
+            if small.distance(tables.best) < upper:
+                incumbent = lift.up(tables.best)
+                upper = problem.distance(incumbent)
+            return Reduction(None, lift, incumbent, upper)
         # Cheap rules again as long as they find something; dearer ones once they do not.
         if before - small.cost.size - small.n_leaves <= WORTHWHILE * before:
             effort += 1

@@ -183,24 +183,24 @@ def test_the_incumbent_is_never_lost():
 
 
 def test_what_is_forced_may_be_dearer_than_the_incumbent():
-    """One change at 1.5, or two at 1 each: without the first only the dearer two are left."""
-    row = LeafRow(np.array([0, 1, 0, 1, 0, 2]), 2)
-    side = np.array([0, 1, 0, 1, 0, 1])
+    """One change at 1.5, or three at 0.6: any two of those are cheaper, all three are not."""
+    row = LeafRow(np.array([0, 1, 0, 1, 0, 1, 0, 3]), 3)
+    side = np.array([0, 1, 0, 1, 0, 1, 0, 1])
     problem = Problem(
-        level_start=np.array([0, 2, 4, 6]),
-        cost=np.array([0, 1, 0, 1, 0, 1.5]),
+        level_start=np.array([0, 2, 4, 6, 8]),
+        cost=np.array([0, 0.6, 0, 0.6, 0, 0.6, 0, 1.5]),
         aggregate="sum",
         one_hot=(),
-        tree_start=np.array([0, 2, 4, 6]),
-        leaf_start=np.arange(7),
-        axis=np.array([0, 0, 1, 1, 2, 2]),
+        tree_start=np.array([0, 2, 4, 6, 8]),
+        leaf_start=np.arange(9),
+        axis=np.array([0, 0, 1, 1, 2, 2, 3, 3]),
         lo=side,
         hi=side,
         leaf_rows=(row,),
         level_rows=(),
-        origin=np.zeros(3, dtype=np.int64),
+        origin=np.zeros(4, dtype=np.int64),
     )
-    reduction = reduce(problem, np.array([[1, 1, 0], [0, 0, 1]]))
+    reduction = reduce(problem, np.array([[1, 1, 1, 0], [0, 0, 0, 1]]))
     assert reduction.problem is None
     assert reduction.upper == problem.distance(reduction.incumbent) == optimum(problem)[0] == 1.5
 

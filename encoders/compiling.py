@@ -11,14 +11,14 @@ NOTICE = "counterfolio is compiling its solver for this machine; this is kept fo
 
 
 @contextmanager
-def compile_notice(compiled: Any) -> Iterator[None]:
-    """Log a message if the numba function ``compiled`` is being compiled for over a second."""
-    if compiled.signatures:
+def compile_notice(*compiled: Any) -> Iterator[None]:
+    """Log a message if one of these numba functions is being compiled after a second."""
+    if all(function.signatures for function in compiled):
         yield
         return
 
     def tell() -> None:
-        if compiled.stats.cache_misses and not compiled.signatures:
+        if any(f.stats.cache_misses and not f.signatures for f in compiled):
             logging.getLogger("counterfolio").warning(NOTICE)
 
     timer = threading.Timer(NOTICE_AFTER_S, tell)

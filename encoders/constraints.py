@@ -128,7 +128,7 @@ def resolve(
 
 
 def _check_count(count: int, limit: int | None) -> int:
-    if isinstance(count, bool) or int(count) != count or count < 0:
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
         raise InputError(f"MaxChanges needs a whole number of at least 0, got {count!r}.")
     return int(count) if limit is None else min(int(count), limit)
 

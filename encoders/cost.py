@@ -1,10 +1,11 @@
 """What a change costs: equation (5) of the paper, per feature ``alpha_f * delta_f``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from encoders.arrays import FloatArray
 from encoders.constraints import parse_value
@@ -159,6 +160,10 @@ def _parse_weights(
     names = [feature.name for feature in space.features]
     if weights is None:
         return (1.0,) * len(names)
+    if isinstance(weights, pd.Series):
+        weights = weights.to_dict()
+    if isinstance(weights, str) or not isinstance(weights, Iterable):
+        raise InputError(f"weights must be a mapping or one number per feature, got {weights!r}.")
     if isinstance(weights, Mapping):
         unknown = [name for name in weights if name not in names]
         if unknown:

@@ -11,6 +11,8 @@ from encoders.cost import Cost, table_values
 from encoders.ensemble import largest_at_most, next_above, smallest_at_least
 from encoders.features import Feature
 
+MOST_PRICED = 10_000  # levels of an ordinal feature priced one by one by a user's function
+
 
 @dataclass(frozen=True, eq=False)
 class Axis:
@@ -105,6 +107,11 @@ def _listed_values(
     table = cost.table(index)
     if table is not None:
         lists.append(set(table_values(feature, table)))
+    if not lists and feature.kind == "ordinal" and callable(cost.own[index]):
+        # A user's own cost may fall with distance: price each level.
+        first, last = int(np.ceil(admissible.lower)), int(np.floor(admissible.upper))
+        if last - first < MOST_PRICED:
+            lists.append({float(level) for level in range(first, last + 1)})
     if not lists:
         return None
     values = set.intersection(*lists)

@@ -131,7 +131,8 @@ def _unclaimed(
         columns = [c for c in columns if c not in taken]
         if len(columns) > 1 and (values[:, columns].sum(axis=1) == 1).all():
             taken.update(columns)
-            yield prefix[:-1], columns
+            name = prefix[:-1] if prefix[:-1] not in names else f"{prefix}*"
+            yield name, columns
     yield from ((names[column], [column]) for column in free if column not in taken)
 
 

@@ -1,11 +1,12 @@
 """Any supported model -> :class:`Ensemble`, through treelite."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from encoders.arrays import frozen, starts
+from encoders.arrays import FloatArray, frozen, starts
 from encoders.ensemble import Ensemble, as_votes, largest_at_most
 from encoders.errors import UnsupportedModelError
 
@@ -46,7 +47,8 @@ def read_ensemble(model: Any) -> Ensemble:
     if package == "xgboost" and name in {"XGBClassifier", "XGBRFClassifier", "Booster"}:
         return _from_treelite(_xgboost_trees(model), np.dtype(np.float32), "xgboost")
     if package == "lightgbm" and name in {"LGBMClassifier", "Booster"}:
-        return _from_treelite(_lightgbm_trees(model), np.dtype(np.float64), "lightgbm")
+        read = _from_treelite(_lightgbm_trees(model), np.dtype(np.float64), "lightgbm")
+        return replace(read, last_left=frozen(_around_zero(read.last_left)))
     hint = " Pass its last step and the transformed frame." if name == "Pipeline" else ""
     raise UnsupportedModelError(
         f"a model of type {name} can't be read exactly; supported are {SUPPORTED}.{hint}"
@@ -105,7 +107,7 @@ def _xgboost_trees(model: Any) -> Any:
         if model.get_xgb_params().get("booster") == "gblinear":
             raise UnsupportedModelError("a linear booster (gblinear) has no trees to explain.")
         booster = model.get_booster()
-        best = getattr(model, "best_iteration", None) if model.early_stopping_rounds else None
+        best = getattr(model, "best_iteration", None)
         if best is not None:  # predict() of the wrapper stops there too
             booster = booster[: best + 1]
     objective = xgboost_objective(booster)
@@ -167,6 +169,14 @@ def _lightgbm_trees(model: Any) -> Any:
         raise UnsupportedModelError(
             f"this lightgbm model can't be read exactly ({_first_line(error)})."
         ) from error
+
+
+def _around_zero(last_left: FloatArray) -> FloatArray:
+    """LightGBM reads every value within +-1e-35 (a float32) as zero, so splits there move."""
+    zero = float(np.float32(1e-35))
+    beyond = np.where(last_left < 0, np.nextafter(-zero, -np.inf), zero)
+    moved: FloatArray = np.where(np.abs(last_left) <= zero, beyond, last_left)
+    return moved
 
 
 def _first_line(error: BaseException) -> str:

@@ -7,15 +7,18 @@ import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.backend import Outcome, Request, Solve, Status, StopReason
+from encoders.ensemble import Ensemble
 from encoders.features import FeatureSpace
 from encoders.pose import Posed, Query
-from encoders.problem import Problem
-from portfolio.native import NativeModel
+from portfolio.native import NativeModel, clear_lead
 from portfolio.verify import Verified, verify
 
 INEXACT = (
     "The scores are too large for the margin to be covered by exact integers, so nothing is "
     "proved; use a larger margin."
+)
+MISREAD = (
+    "The model's own predict contradicts its trees on a row that was found, so nothing is proved."
 )
 
 
@@ -40,6 +43,7 @@ def certify(
     posed: Posed,
     query: Query,
     space: FeatureSpace,
+    ensemble: Ensemble,
     native: NativeModel,
     solve: Solve,
     request: Request,
@@ -48,11 +52,13 @@ def certify(
 
     Every choice that fails verification is excluded together with all choices that share its
     leaves, and the search goes on within the same time limit. Bounds of earlier rounds stay
-    valid: each round only removes choices that are no counterfactuals.
+    valid: each round only removes choices that are no counterfactuals. Where the trees put such a
+    choice clearly ahead, the difference is not one of rounding, and no proof is claimed.
     """
     deadline = time.perf_counter() + request.time_limit_s
     problem, lower, spent = posed.problem, 0.0, np.zeros(4)
     answer: Verified | None = None
+    doubtful = False
     while True:
         cutoff = request.cutoff if answer is None else min(request.cutoff, answer.distance)
         left = deadline - time.perf_counter()
@@ -66,11 +72,13 @@ def certify(
             answer = found
         for choice in rejected:
             problem = problem.without(choice)
+            doubtful |= clear_lead(ensemble, posed.decode(choice), query.target)
         if not rejected or outcome.stop_reason != "proved" or time.perf_counter() >= deadline:
             break
     settled = outcome.stop_reason == "proved" and not rejected
     reason = outcome.stop_reason if settled or not rejected else _unsettled(outcome)
-    return _conclude(answer, lower, settled, reason, spent, posed.problem, outcome)
+    message = INEXACT if not posed.problem.exact else MISREAD if doubtful else ""
+    return _conclude(answer, lower, settled, reason, spent, message, outcome)
 
 
 def _unsettled(outcome: Outcome) -> StopReason:
@@ -98,13 +106,12 @@ def _conclude(
     settled: bool,
     reason: StopReason,
     spent: FloatArray,
-    problem: Problem,
+    message: str,
     outcome: Outcome,
 ) -> Certificate:
     status: Status = "unknown" if answer is None else "feasible"
-    message = ""
-    if not problem.exact:
-        lower, message = 0.0, INEXACT
+    if message:
+        lower = 0.0
         reason = "error" if settled else reason
     elif settled:
         status = "infeasible" if answer is None else "optimal"

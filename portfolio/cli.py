@@ -15,6 +15,7 @@ from portfolio.counterfactual import Result
 
 EXIT_CODES = {"optimal": 0, "feasible": 3, "infeasible": 4, "unknown": 5}
 BAD_INPUT = 2
+LARGEST_SEED = 2**31 - 1
 TRAINABLE = ("forest", "hard-forest", "xgboost")
 
 app = typer.Typer(
@@ -29,7 +30,9 @@ def main() -> None:
     try:
         app()
     except CounterfolioError as error:
-        Console(stderr=True).print(f"[red]Error:[/red] {_escape(str(error))}", soft_wrap=True)
+        Console(stderr=True, emoji=False).print(
+            f"[red]Error:[/red] {_escape(str(error))}", soft_wrap=True
+        )
         sys.exit(BAD_INPUT)
 
 
@@ -43,7 +46,9 @@ def _escape(text: str) -> str:
 def demo(
     rows: Annotated[int, typer.Option(min=1, max=100, help="How many rows to explain.")] = 3,
     norm: Annotated[str, typer.Option(help="0, 1, 2, any p > 0, or inf.")] = "1",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of forest and rows.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of forest and rows.")
+    ] = 0,
     time_limit: Annotated[float, typer.Option(help="Seconds per row.")] = 60.0,
 ) -> None:
     """Train a forest on bundled real data and explain some rows."""
@@ -80,7 +85,9 @@ def explain(
     ] = None,
     trees: Annotated[int, typer.Option(min=1, help="Trees to train.")] = 100,
     depth: Annotated[int, typer.Option(min=1, help="Largest depth to train.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of training and solving.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of training and solving.")
+    ] = 0,
     model: Annotated[
         Path | None, typer.Option(help="Model file: .json, .ubj, .txt, .skops, or a pickle.")
     ] = None,

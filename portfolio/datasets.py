@@ -1,5 +1,6 @@
 """CSV files with three header lines: names, types, actionability."""
 
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,9 +74,11 @@ def read_dataset(path: str | Path) -> Dataset:
             row = int(np.flatnonzero(raw[name].isna())[0]) + 4
             raise InputError(f"{path}, line {row}: {name} is missing; fill or drop such rows.")
     try:
-        y = raw[label].to_numpy(dtype=np.int64)
+        y = raw[label].to_numpy(dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{path}: the labels in {label} must be whole numbers 0..K-1.") from error
+    if not np.array_equal(np.unique(y), np.arange(len(np.unique(y)))):
+        raise InputError(f"{path}: the labels in {label} must be whole numbers 0..K-1.")
     kinds = {name: KINDS[letter] for name, letter in zip(names[:-1], types, strict=False)}
     categories = {
         name: sorted(raw[name].unique().tolist(), key=lambda v: (isinstance(v, str), v))
@@ -90,7 +93,7 @@ def read_dataset(path: str | Path) -> Dataset:
     space = _space(raw, kinds, categories, dict(zip(names, actions, strict=True)), path)
     X = _encode(raw, space, categories, str(path))
     stem = path.name.removesuffix(".gz").removesuffix(".csv")
-    return Dataset(stem, X, y, space, categories)
+    return Dataset(stem, X, y.astype(np.int64), space, categories)
 
 
 def _read_header(path: Path) -> tuple[list[str], list[str], list[str]]:
@@ -99,6 +102,8 @@ def _read_header(path: Path) -> tuple[list[str], list[str], list[str]]:
     if len(lines) < 3:
         raise InputError(f"{path} has fewer than three header lines ({form}).")
     names, types, actions = (line.str.strip().tolist() for _, line in lines.iterrows())
+    if len(names) < 2:
+        raise InputError(f"{path} holds only a label; it needs at least one feature column.")
     if len(set(names)) != len(names):
         raise InputError(f"{path}, line 1: column names are not unique.")
     wrong = [t for t in types if t not in KINDS]
@@ -116,6 +121,8 @@ def _read_rows(path: Path, skip: list[int]) -> pd.DataFrame:
     frame = _open_csv(path, skiprows=skip)
     if frame.empty:
         raise InputError(f"{path} has no rows.")
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise InputError(f"{path} has more fields in its rows than names in line 1.")
     return frame.rename(columns=lambda name: str(name).strip())
 
 
@@ -127,7 +134,7 @@ def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
         raise InputError(f"{path} is larger than {LARGEST_FILE >> 20} MiB; take a sample of it.")
     try:
         frame: pd.DataFrame = pd.read_csv(path, **options)
-    except (OSError, EOFError, ValueError, UnicodeError) as error:
+    except (OSError, EOFError, ValueError, UnicodeError, zlib.error) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else "not a CSV"
         raise InputError(f"{path} can't be read as CSV: {reason}") from error
     return frame
@@ -228,6 +235,9 @@ def _text(value: Any) -> str:
 
 def _as_numbers(column: "pd.Series[Any]", where: str) -> Any:
     try:
-        return column.to_numpy(dtype=np.float64)
+        numbers = column.to_numpy(dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{where} is not numeric.") from error
+    if not np.isfinite(numbers).all():
+        raise InputError(f"{where} holds a missing or infinite value.")
+    return numbers

@@ -110,6 +110,13 @@ def predict_one(ensemble: Ensemble, native: NativeModel, row: FloatArray) -> int
     return int(scores.argmax()) if clear else int(native.predict(row[None, :])[0])
 
 
+def clear_lead(ensemble: Ensemble, row: FloatArray, target: int) -> bool:
+    """Whether the trees put a class ahead by more than rounding can decide."""
+    scores = ensemble.scores(row[None, :])[0]
+    lead = scores[target] - np.delete(scores, target).max(initial=-np.inf)
+    return bool(lead > TIE * max(1.0, float(np.abs(scores).max())))
+
+
 def _lead(scores: FloatArray) -> FloatArray:
     """Best score minus second best of each row."""
     ranked = np.sort(scores, axis=1)

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 
-from encoders.backend import Request, Solve, Status
+from encoders.backend import Request, Solve, Status, StopReason
 from encoders.pose import Posed, Query, pose
 from encoders.reduce import solve_plain, solve_reduced
 from portfolio.certify import Certificate, certify
@@ -50,6 +50,9 @@ def answer(
     joint: Answer | None = None
     for target in targets:
         began = time.perf_counter()
+        if joint is not None and (began >= deadline or request.stop.is_set()):
+            reason: StopReason = "interrupted" if request.stop.is_set() else "time_limit"
+            return _cut_short(joint, reason)
         asked = replace(query, target=target)
         posed = pose(reading.ensemble, reading.cells, reading.space, asked)
         pose_s = time.perf_counter() - began
@@ -58,6 +61,7 @@ def answer(
             posed,
             asked,
             reading.space,
+            reading.ensemble,
             reading.native,
             _solver(reading, posed, target, backend, reduce),
             replace(
@@ -73,6 +77,13 @@ def answer(
         progress.report(target, upper, certificate.lower)
     assert joint is not None
     return joint
+
+
+def _cut_short(joint: Answer, reason: StopReason) -> Answer:
+    """Some targets were not looked at: nothing is proved about all of them together."""
+    held = joint.certificate
+    status: Status = "unknown" if held.answer is None else "feasible"
+    return replace(joint, certificate=replace(held, status=status, stop_reason=reason, lower=0.0))
 
 
 def _solver(reading: Reading, posed: Posed, target: int, backend: str, reduce: bool) -> Solve:

@@ -24,7 +24,7 @@ def find_incumbent(problem: Problem, t: Tables, starts: IntArray) -> IntArray | 
     walks += [(_repaired(problem, t, start), 1.0) for start in starts]
     for start, power in walks:
         levels = start.copy()
-        if not _improve(t, levels, power):
+        if not improve(t, levels, power):
             continue
         cost = problem.distance(levels)
         if cost < cheapest and problem.admits(levels):
@@ -44,7 +44,7 @@ def _repaired(problem: Problem, t: Tables, start: IntArray) -> IntArray:
 
 
 @numba.njit(**OPTIONS)
-def _improve(t, levels, power):
+def improve(t, levels, power):
     """Walk until all rows hold, then make every change as small as it can be; in place."""
     misses = np.zeros(t.tree_of.size, dtype=np.int64)
     lead = np.zeros(t.need.size, dtype=np.int64)

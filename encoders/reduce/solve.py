@@ -10,6 +10,7 @@ from encoders.arrays import IntArray
 from encoders.backend import Backend, Outcome, Request
 from encoders.compiling import compile_notice
 from encoders.problem import Problem
+from encoders.reduce.incumbent import improve
 from encoders.reduce.reduction import Reduction, reduce
 from encoders.reduce.tighten import tighten
 
@@ -25,7 +26,7 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
     starts : choices from which to look for an incumbent, int64 (n_starts, n_axes)
     """
     began = time.perf_counter()
-    with compile_notice(tighten):
+    with compile_notice(improve, tighten):
         reduction = reduce(problem, starts, request.cutoff, request.on_bounds)
     reduce_s = time.perf_counter() - began
     if reduction.problem is None:

@@ -67,6 +67,7 @@ def test_unknown_names(tmp_path):
 
 
 def test_interrupt_keeps_what_is_done(tmp_path):
+    run_plan(replace(PLAN, kinds=("soft",)), lambda run: None)  # compiled code is cached now
     out = tmp_path / "runs.json"
     command = [
         sys.executable, "-c", "from portfolio.cli import main; main()", "bench", "--only", "wine",

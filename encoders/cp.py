@@ -75,10 +75,9 @@ def _solve_rounded(problem: Problem, request: Request, costs: IntegerCost) -> Ou
     solver.parameters.num_workers = request.threads
     solver.parameters.random_seed = request.seed
     solver.parameters.catch_sigint_signal = False
-    # The order encoding leaves presolve nothing to find: it costs more than the solve.
-    solver.parameters.cp_model_presolve = request.formulation == "plain"
-    # Probing of OR-tools 9.15 cuts off optima of some plain models.
-    solver.parameters.cp_model_probing_level = 0
+    # Presolve costs more than it saves on the order encoding, and on the plain formulation that
+    # of OR-tools 9.15 cuts off optima: it would make a wrong proof, so it is off for both.
+    solver.parameters.cp_model_presolve = False
     recorder = _Recorder(problem, formulation, costs, request)
     solver.best_bound_callback = recorder.on_lower
     watcher = _StopWatcher(solver, request.stop)

@@ -133,3 +133,8 @@ def test_optimum_equals_brute_force(batch, backend):
             assert "contradictory" in str(error)
             seen.append("contradictory")
     assert seen.count("optimal") >= BATCH // 4, seen
+
+
+@pytest.mark.parametrize("seed", [1840, 2040, 1865, 6145])
+def test_plain_cases_that_presolve_got_wrong(seed):
+    assert check_one(seed, "cp") == "optimal"

@@ -72,7 +72,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Capability:
-    """What a backend can take and report."""
+    """What a backend can take and report.
+
+    ``tolerance`` is the gap, relative to the answer, within which it says "optimal".
+    """
 
     aggregates: frozenset[str]
     anytime_upper: bool
@@ -80,6 +83,7 @@ class Capability:
     interrupt: bool
     warm_start: bool
     licence: str
+    tolerance: float = 1e-9
 
 
 class Solve(Protocol):
@@ -96,6 +100,7 @@ class Backend:
     ----------
     formulations : names accepted by :attr:`Request.formulation`, the best first
     plain : the formulation to compare with, for unreduced problems
+    published : a formulation run as in the published code, whose answers are no proofs, or ""
     requires : the distribution that must be installed
     """
 
@@ -106,6 +111,7 @@ class Backend:
     formulations: tuple[str, ...]
     plain: str
     capability: Capability
+    published: str = ""
 
     @property
     def available(self) -> bool:
@@ -145,6 +151,16 @@ BACKENDS: tuple[Backend, ...] = (
         formulations=("order", "plain"),
         plain="plain",
         capability=Capability(frozenset({"sum", "max"}), True, True, True, True, "Apache-2.0"),
+        published="published",
+    ),
+    Backend(
+        name="milp",
+        paradigm="mixed-integer programming",
+        module="encoders.milp",
+        requires="highspy",
+        formulations=("tight", "ocean"),
+        plain="ocean",
+        capability=Capability(frozenset({"sum", "max"}), True, True, True, True, "MIT", 1e-6),
     ),
 )
 

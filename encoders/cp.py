@@ -16,6 +16,7 @@ from encoders.problem import Problem
 RELATIVE_GAP = 1e-9
 STOP_POLL_S = 0.02
 KEPT_CHOICES = 20
+PUBLISHED = "published"
 
 
 def solve(problem: Problem, request: Request) -> Outcome:
@@ -24,7 +25,14 @@ def solve(problem: Problem, request: Request) -> Outcome:
     Costs are rounded to integers. Should that leave a gap above 1e-9 of the answer, the problem
     is solved again with the costs magnified around the answer, so "optimal" means a real gap of
     at most 1e-9.
+
+    ``published`` is the plain formulation under CP-SAT's default parameters, as the paper's code
+    runs it. With OR-tools 9.15 their presolve cuts off optima now and then, so its answer is never
+    called a proof: stop reason "error", lower bound 0.
     """
+    if request.formulation == PUBLISHED:
+        outcome = _solve_rounded(problem, request, integer_cost(problem, request.cutoff))
+        return _unproved(outcome)
     began = time.perf_counter()
     outcome = _solve_rounded(problem, request, integer_cost(problem, request.cutoff))
     while outcome.status == "optimal" and outcome.upper - outcome.lower > RELATIVE_GAP * max(
@@ -55,6 +63,12 @@ def solve(problem: Problem, request: Request) -> Outcome:
     return outcome
 
 
+def _unproved(outcome: Outcome) -> Outcome:
+    reason: StopReason = "error" if outcome.stop_reason == "proved" else outcome.stop_reason
+    status: Status = "feasible" if outcome.choices else "unknown"
+    return replace(outcome, status=status, stop_reason=reason, lower=0.0)
+
+
 def _solve_rounded(problem: Problem, request: Request, costs: IntegerCost) -> Outcome:
     began = time.perf_counter()
     formulation = build(problem, costs.cost, request.formulation or "order")
@@ -77,7 +91,7 @@ def _solve_rounded(problem: Problem, request: Request, costs: IntegerCost) -> Ou
     solver.parameters.catch_sigint_signal = False
     # Presolve costs more than it saves on the order encoding, and on the plain formulation that
     # of OR-tools 9.15 cuts off optima: it would make a wrong proof, so it is off for both.
-    solver.parameters.cp_model_presolve = False
+    solver.parameters.cp_model_presolve = request.formulation == PUBLISHED
     recorder = _Recorder(problem, formulation, costs, request)
     solver.best_bound_callback = recorder.on_lower
     watcher = _StopWatcher(solver, request.stop)

@@ -2,7 +2,7 @@
 
 ``plain``
     Section 3 of the paper: one interval-index variable per axis, reified bounds per leaf
-    (equations 2-3), Element constraints for the cost.
+    (equations 2-3), Element constraints for the cost. ``published`` is the same model.
 ``order``
     Order encoding: ``y[a, m]`` is true iff axis a is at most level m; leaves imply literals and
     the cost is linear in them, so the LP relaxation sees it.
@@ -41,7 +41,7 @@ class Formulation:
 
 def build(problem: Problem, cost: IntArray, name: str) -> Formulation:
     """Build the named formulation with integer level costs."""
-    if name == "plain":
+    if name in ("plain", "published"):
         return _build_plain(problem, cost)
     return _build_order(problem, cost)
 

@@ -18,7 +18,7 @@ from portfolio.explainer import Explainer
 from portfolio.training import Trainable, train
 
 KIND_NAMES: dict[str, Trainable] = {"soft": "forest", "hard": "hard-forest", "xgb": "xgboost"}
-PLAIN = "plain-"
+PLAIN, PUBLISHED = "plain-", "published-"
 AGREEMENT = 1e-6
 BUNDLED = "bundled"
 
@@ -32,7 +32,8 @@ class Plan:
     folder : directory of data sets, or None for scikit-learn's bundled ones
     only : data set names, empty for all
     kinds : of "soft", "hard", "xgb"
-    backends : names as in ``explain``; "plain-cp" is cp's plain formulation, unreduced
+    backends : names as in ``explain``; "plain-cp" is cp's plain formulation, unreduced;
+        "published-cp" the same with CP-SAT's default parameters, whose answers are no proofs
     """
 
     folder: Path | None
@@ -54,7 +55,7 @@ class Run:
 
     Attributes
     ----------
-    seconds : from the call to the verified answer; the limit where nothing was proved
+    seconds : from the call to the verified answer; at least the limit where a limit ended it
     options, leaves : what reduction left to decide (options beyond one per axis)
     """
 
@@ -161,8 +162,9 @@ def _answer(
         x,
         target=target,
         norm=plan.norm,
-        backend=backend.removeprefix(PLAIN),
-        reduce=not backend.startswith(PLAIN),
+        backend=backend.removeprefix(PLAIN).removeprefix(PUBLISHED),
+        reduce=not backend.startswith((PLAIN, PUBLISHED)),
+        published=backend.startswith(PUBLISHED),
         time_limit_s=plan.time_limit_s,
         threads=plan.threads,
         seed=plan.seed,
@@ -173,14 +175,14 @@ def _answer(
 
 
 def _record(plan: Plan, name: str, kind: str, row: int, backend: str, result: Result) -> Run:
-    proved = result.status in ("optimal", "infeasible")
+    ended = result.stop_reason not in ("time_limit", "memory_limit", "interrupted")
     return Run(
         dataset=name,
         kind=kind,
         query=row,
         backend=backend,
         status=result.status,
-        seconds=result.timings.total if proved else max(plan.time_limit_s, result.timings.total),
+        seconds=result.timings.total if ended else max(plan.time_limit_s, result.timings.total),
         distance=result.distance if math.isfinite(result.distance) else None,
         by_reduction=result.backend == "reduce",
         options=result.left[0],

@@ -163,7 +163,9 @@ def bench(
     queries: Annotated[int, typer.Option(min=1, help="Queries per model.")] = 20,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     norm: Annotated[str, typer.Option(help="0, 1, 2, any p > 0, or inf.")] = "1",
-    backends: Annotated[str, typer.Option(help="Backends; auto picks.")] = "auto,search,cp",
+    backends: Annotated[
+        str, typer.Option(help="Backends; auto picks; also plain-cp, published-cp.")
+    ] = "auto,search,cp",
     against: Annotated[str, typer.Option(help="Baseline of the ratios.")] = "plain-cp",
     time_limit: Annotated[float, typer.Option(help="Seconds per query.")] = 60.0,
     threads: Annotated[int | None, typer.Option(help="Solver threads.")] = None,

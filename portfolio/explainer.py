@@ -93,6 +93,7 @@ class Explainer:
         seed: int = 0,
         on_progress: OnProgress | None = None,
         reduce: bool = True,
+        published: bool = False,
     ) -> Result:
         """Find the cheapest change that makes the model predict ``target``, and prove it.
 
@@ -115,6 +116,8 @@ class Explainer:
         on_progress : called with (seconds, upper bound, lower bound), from solver threads
         reduce : False solves the unreduced problem by the backend's plain published
             formulation, for comparisons
+        published : with ``reduce=False``, run it as the published code does where that differs;
+            such answers are verified but never called optimal
 
         Returns
         -------
@@ -159,6 +162,7 @@ class Explainer:
             targets,
             backend,
             reduce,
+            published,
             request,
             began + time_limit_s,
             progress,

@@ -36,6 +36,7 @@ def answer(
     targets: list[int],
     backend: str,
     reduce: bool,
+    published: bool,
     request: Request,
     deadline: float,
     progress: Progress,
@@ -63,7 +64,7 @@ def answer(
             reading.space,
             reading.ensemble,
             reading.native,
-            _solver(reading, posed, target, backend, reduce),
+            _solver(reading, posed, target, backend, reduce, published),
             replace(
                 request,
                 time_limit_s=deadline - time.perf_counter(),
@@ -86,11 +87,13 @@ def _cut_short(joint: Answer, reason: StopReason) -> Answer:
     return replace(joint, certificate=replace(held, status=status, stop_reason=reason, lower=0.0))
 
 
-def _solver(reading: Reading, posed: Posed, target: int, backend: str, reduce: bool) -> Solve:
+def _solver(
+    reading: Reading, posed: Posed, target: int, backend: str, reduce: bool, published: bool
+) -> Solve:
     """Reduction and the backend picked after it, or the plain formulation of all of it."""
     pick = partial(choose, name=backend)
     if not reduce:
-        return partial(solve_plain, pick=pick)
+        return partial(solve_plain, pick=pick, published=published)
     starts = posed.closest(reading.reference.rows[target], STARTS)
     return partial(solve_reduced, pick=pick, starts=starts)
 

@@ -1,12 +1,18 @@
-"""The first registered backend that is installed and can take the problem."""
+"""Which backends try a problem, in which order, and for how long."""
 
 from encoders.backend import BACKENDS, Backend, find_backend
 from encoders.errors import UnavailableBackendError
 from encoders.problem import Problem
+from encoders.reduce import Step
+
+# Branch and bound on boxes proves what it can within a moment where there are many features; its
+# bound does not see that the trees' best leaves cost too much together, a linear program does.
+MANY_AXES = 25
+FIRST_TRY_S = 0.3
 
 
-def choose(problem: Problem, name: str = "auto") -> Backend:
-    """Pick a backend for a problem; ``name`` other than "auto" asks for that one.
+def choose(problem: Problem, name: str = "auto") -> tuple[Step, ...]:
+    """The backends for a problem; ``name`` other than "auto" asks for that one alone.
 
     Raises
     ------
@@ -15,16 +21,28 @@ def choose(problem: Problem, name: str = "auto") -> Backend:
     UnavailableBackendError
         It, or for "auto" every one, is not installed or can't take the problem.
     """
-    candidates = BACKENDS if name == "auto" else (find_backend(name),)
-    reasons = []
-    for backend in candidates:
-        if problem.aggregate not in backend.capability.aggregates:
-            reasons.append(f"{backend.name} has no {problem.aggregate} objective")
-        elif not backend.available:
-            reasons.append(f"{backend.name} needs the package {backend.requires}")
-        else:
-            return backend
-    raise UnavailableBackendError(f"no backend can take this query: {'; '.join(reasons)}.")
+    if name != "auto":
+        backend = find_backend(name)
+        reason = _unable(backend, problem)
+        if reason:
+            raise UnavailableBackendError(f"no backend can take this query: {reason}.")
+        return (Step(backend),)
+    able = {b.name: b for b in BACKENDS if not _unable(b, problem)}
+    if not able:
+        reasons = "; ".join(_unable(backend, problem) for backend in BACKENDS)
+        raise UnavailableBackendError(f"no backend can take this query: {reasons}.")
+    if problem.n_axes >= MANY_AXES and {"search", "milp"} <= able.keys():
+        return (Step(able["search"], FIRST_TRY_S), Step(able["milp"]))
+    return (Step(next(iter(able.values()))),)
+
+
+def _unable(backend: Backend, problem: Problem) -> str:
+    """Why a backend can't take a problem, "" if it can."""
+    if problem.aggregate not in backend.capability.aggregates:
+        return f"{backend.name} has no {problem.aggregate} objective"
+    if not backend.available:
+        return f"{backend.name} needs the package {backend.requires}"
+    return ""
 
 
 def check_name(name: str) -> None:

@@ -5,10 +5,21 @@ import numpy as np
 
 from encoders.arrays import IntArray
 from encoders.problem import Problem
-from encoders.reduce.moves import OPTIONS, deficit, evaluate, move, profile, total_cost
+from encoders.reduce.moves import (
+    INLINE,
+    OPTIONS,
+    deficit,
+    evaluate,
+    move,
+    profile,
+    set_level,
+    total_cost,
+)
 from encoders.tables import Tables
 
 WALKS = (0.5, 1.0, 2.0)  # how much a walk prefers large gains to cheap ones
+POLISHED = 3
+TINY = 1e-12
 
 
 def find_incumbent(problem: Problem, t: Tables, starts: IntArray) -> IntArray | None:
@@ -19,13 +30,16 @@ def find_incumbent(problem: Problem, t: Tables, starts: IntArray) -> IntArray | 
     starts : int64 (n_starts, n_axes)
         Choices to begin from beside the query itself; they need not keep the rows.
     """
-    best, cheapest = None, np.inf
     walks = [(t.best, power) for power in WALKS]
     walks += [(_repaired(problem, t, start), 1.0) for start in starts]
+    found: dict[bytes, IntArray] = {}
     for start, power in walks:
         levels = start.copy()
-        if not improve(t, levels, power):
-            continue
+        if descend(t, levels, power):
+            found[levels.tobytes()] = levels
+    best, cheapest = None, np.inf
+    for levels in sorted(found.values(), key=problem.distance)[:POLISHED]:
+        polish(t, levels)
         cost = problem.distance(levels)
         if cost < cheapest and problem.admits(levels):
             best, cheapest = levels, cost
@@ -44,27 +58,28 @@ def _repaired(problem: Problem, t: Tables, start: IntArray) -> IntArray:
 
 
 @numba.njit(**OPTIONS)
-def improve(t, levels, power):
+def descend(t, levels, power):
     """Walk until all rows hold, then make every change as small as it can be; in place."""
-    misses = np.zeros(t.tree_of.size, dtype=np.int64)
-    lead = np.zeros(t.need.size, dtype=np.int64)
-    load = np.zeros(t.level_limit.size, dtype=np.int64)
+    misses, lead, load, out = _workspace(t)
     evaluate(t, levels, misses, lead, load)
-    widest = 0
-    for a in range(levels.size):
-        widest = max(widest, t.level_start[a + 1] - t.level_start[a])
-    out = np.zeros((lead.size, widest + 1), dtype=np.int64)
     if not _walk(t, levels, misses, lead, load, out, power):
         return False
     _shrink(t, levels, misses, lead, load, out)
-    # One change at a time is taken back whole and the gap closed more cheaply, if it can be.
+    return True
+
+
+@numba.njit(**OPTIONS)
+def polish(t, levels):
+    """Take one change at a time back whole, and close the gap more cheaply if it can be."""
+    misses, lead, load, out = _workspace(t)
+    evaluate(t, levels, misses, lead, load)
     held = levels.copy()
     cost = total_cost(t, levels)
     for a in range(levels.size):
         if levels[a] == t.best[a] or t.group_of[a] >= 0:
             continue
         move(t, levels, misses, lead, load, a, t.best[a])
-        if _walk(t, levels, misses, lead, load, out, power):
+        if _walk(t, levels, misses, lead, load, out, 1.0):
             _shrink(t, levels, misses, lead, load, out)
             now = total_cost(t, levels)
             if now < cost:
@@ -73,13 +88,25 @@ def improve(t, levels, power):
                 continue
         levels[:] = held
         evaluate(t, levels, misses, lead, load)
-    return True
+
+
+@numba.njit(**OPTIONS)
+def _workspace(t):
+    widest = 0
+    for a in range(t.best.size):
+        widest = max(widest, t.level_start[a + 1] - t.level_start[a])
+    misses = np.zeros(t.tree_of.size, dtype=np.int64)
+    lead = np.zeros(t.need.size, dtype=np.int64)
+    load = np.zeros(t.level_limit.size, dtype=np.int64)
+    return misses, lead, load, np.zeros((lead.size, widest + 1), dtype=np.int64)
 
 
 @numba.njit(**OPTIONS)
 def _walk(t, levels, misses, lead, load, out, power):
     """Greedy: the move with most gain (to a power) per cost, until nothing is missing."""
-    tiny = 1e-12
+    axis_start, by_axis, leaf_of, leaf_lo, leaf_hi = t.axis_start, t.by_axis, t.leaf_of, t.lo, t.hi
+    weight, cost, level_start, is_max = t.weight, t.cost, t.level_start, t.is_max
+    group_of, group_start, group_axes, one = t.group_of, t.group_start, t.group_axes, t.one
     for _ in range(4 * levels.size + 20):
         missing = deficit(lead, load)
         if missing == 0:
@@ -87,45 +114,84 @@ def _walk(t, levels, misses, lead, load, out, power):
         now = total_cost(t, levels)
         best_ratio, best_axis, best_level = 0.0, -1, -1
         for a in range(levels.size):
-            first, last = t.level_start[a], t.level_start[a + 1]
-            if last - first < 2:
+            first, size, old = level_start[a], level_start[a + 1] - level_start[a], levels[a]
+            if size < 2 or group_of[a] >= 0:
                 continue
-            g = t.group_of[a]
-            if g >= 0:
-                if levels[a] == t.one[a]:
+            profile(
+                axis_start, by_axis, leaf_of, leaf_lo, leaf_hi, weight, size, levels, misses,
+                lead, a, out,
+            )  # fmt: skip
+            for v in range(size):
+                if v == old or (load.size and not _load_kept(t, load, a, old, v)):
                     continue
-                left = move(t, levels, misses, lead, load, a, t.one[a])
-                gain = missing - deficit(lead, load)
-                extra = total_cost(t, levels) - now
-                move(t, levels, misses, lead, load, a, 1 - t.one[a])
-                if left >= 0:
-                    move(t, levels, misses, lead, load, left, t.one[left])
-                if gain > 0 and gain**power / max(extra, tiny) > best_ratio:
-                    best_ratio = gain**power / max(extra, tiny)
-                    best_axis, best_level = a, t.one[a]
-                continue
-            profile(t, levels, misses, lead, a, out)
-            for v in range(last - first):
-                if v == levels[a] or not _load_kept(t, load, a, levels[a], v):
-                    continue
-                left_over = 0.0
-                for r in range(lead.size):
-                    if out[r, v] < 0:
-                        left_over -= out[r, v]
-                gain = 1.0 if load.size and not np.isfinite(missing) else missing - left_over
+                gain = _gain(missing, load.size, out, lead.size, v)
                 if gain <= 0:
                     continue
-                if t.is_max:
-                    extra = max(t.cost[first + v] - now, 0.0) + tiny * t.cost[first + v]
+                if is_max:
+                    extra = max(cost[first + v] - now, 0.0) + TINY * cost[first + v]
                 else:
-                    extra = t.cost[first + v] - t.cost[first + levels[a]]
-                ratio = gain**power / max(extra, tiny)
+                    extra = cost[first + v] - cost[first + old]
+                ratio = gain**power / max(extra, TINY)
                 if ratio > best_ratio:
                     best_ratio, best_axis, best_level = ratio, a, v
+        for g in range(group_start.size - 1):
+            left = _leave(t, g, levels, misses, lead, load)
+            for i in range(group_start[g], group_start[g + 1]):
+                a = group_axes[i]
+                first, size = level_start[a], level_start[a + 1] - level_start[a]
+                if size < 2 or a == left:
+                    continue
+                profile(
+                    axis_start, by_axis, leaf_of, leaf_lo, leaf_hi, weight, size, levels, misses,
+                    lead, a, out,
+                )  # fmt: skip
+                if load.size and not _load_kept(t, load, a, levels[a], one[a]):
+                    continue
+                gain = _gain(missing, load.size, out, lead.size, one[a])
+                if gain <= 0:
+                    continue
+                extra = cost[first + one[a]] - (0.0 if is_max else cost[first + 1 - one[a]])
+                if left >= 0:
+                    before = level_start[left] + one[left]
+                    after = level_start[left] + 1 - one[left]
+                    if is_max:
+                        extra = max(extra, cost[after])
+                    else:
+                        extra += cost[after] - cost[before]
+                if is_max:
+                    extra = max(extra - now, 0.0) + TINY * extra
+                ratio = gain**power / max(extra, TINY)
+                if ratio > best_ratio:
+                    best_ratio, best_axis, best_level = ratio, a, one[a]
+            if left >= 0:
+                set_level(t, levels, misses, lead, load, left, one[left])
         if best_axis < 0:
             return False
         move(t, levels, misses, lead, load, best_axis, best_level)
     return deficit(lead, load) == 0
+
+
+@numba.njit(**INLINE)
+def _gain(missing, n_level_rows, out, n_rows, v):
+    """How much less is missing at level v; while a level row is broken any other level counts."""
+    left_over = 0.0
+    for r in range(n_rows):
+        if out[r, v] < 0:
+            left_over -= out[r, v]
+    return 1.0 if n_level_rows and not np.isfinite(missing) else missing - left_over
+
+
+@numba.njit(**OPTIONS)
+def _leave(t, g, levels, misses, lead, load):
+    """Take a group's category back for a moment; its axis, -1 where it can't be taken back."""
+    for i in range(t.group_start[g], t.group_start[g + 1]):
+        a = t.group_axes[i]
+        if levels[a] == t.one[a]:
+            if t.level_start[a + 1] - t.level_start[a] < 2:
+                return -1
+            set_level(t, levels, misses, lead, load, a, 1 - t.one[a])
+            return a
+    return -1
 
 
 @numba.njit(**OPTIONS)
@@ -141,30 +207,35 @@ def _load_kept(t, load, a, old, new):
 @numba.njit(**OPTIONS)
 def _shrink(t, levels, misses, lead, load, out):
     """Set each axis to its cheapest level that keeps all rows, dearest change first."""
+    axis_start, by_axis, leaf_of, leaf_lo, leaf_hi = t.axis_start, t.by_axis, t.leaf_of, t.lo, t.hi
+    weight, cost, level_start, best = t.weight, t.cost, t.level_start, t.best
     again = True
     while again:
         again = False
         costs = np.zeros(levels.size)
         for a in range(levels.size):
-            costs[a] = -t.cost[t.level_start[a] + levels[a]]
+            costs[a] = -cost[level_start[a] + levels[a]]
         for a in np.argsort(costs):
-            first, last = t.level_start[a], t.level_start[a + 1]
+            first, last = level_start[a], level_start[a + 1]
             if last - first < 2:
                 continue
             g = t.group_of[a]
             if g >= 0:
-                if levels[a] == t.one[a] and levels[a] != t.best[a]:
+                if levels[a] == t.one[a] and levels[a] != best[a]:
                     again |= _cheaper_category(t, levels, misses, lead, load, g)
                 continue
-            current = t.cost[first + levels[a]]
-            if current <= t.cost[first + t.best[a]]:
+            if cost[first + levels[a]] <= cost[first + best[a]]:
                 continue
-            profile(t, levels, misses, lead, a, out)
+            size = last - first
+            profile(
+                axis_start, by_axis, leaf_of, leaf_lo, leaf_hi, weight, size, levels, misses,
+                lead, a, out,
+            )  # fmt: skip
             pick = levels[a]
-            for v in range(last - first):
-                if t.cost[first + v] >= t.cost[first + pick]:
+            for v in range(size):
+                if cost[first + v] >= cost[first + pick]:
                     continue
-                kept = _load_kept(t, load, a, levels[a], v)
+                kept = load.size == 0 or _load_kept(t, load, a, levels[a], v)
                 for r in range(lead.size):
                     kept = kept and out[r, v] >= 0
                 if kept:

@@ -121,17 +121,11 @@ def deficit(lead, load):
     return missing
 
 
-@numba.njit(**OPTIONS)
-def profile(t, levels, misses, lead, a, out):
+@numba.njit(**INLINE)
+def profile(
+    axis_start, by_axis, leaf_of, leaf_lo, leaf_hi, weight, size, levels, misses, lead, a, out
+):
     """Leads of every level of an axis, all else unchanged: ``out[r, v]``."""
-    axis_start = t.axis_start
-    by_axis = t.by_axis
-    leaf_hi = t.hi
-    leaf_of = t.leaf_of
-    level_start = t.level_start
-    leaf_lo = t.lo
-    weight = t.weight
-    size = level_start[a + 1] - level_start[a]
     old = levels[a]
     for r in range(lead.size):
         for v in range(size + 1):

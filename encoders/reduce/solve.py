@@ -1,8 +1,8 @@
 """Reduce, solve what is left, lift the answer."""
 
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,39 +10,100 @@ from encoders.arrays import IntArray
 from encoders.backend import Backend, Outcome, Request
 from encoders.compiling import compile_notice
 from encoders.problem import Problem
-from encoders.reduce.incumbent import improve
+from encoders.reduce.incumbent import descend, polish
 from encoders.reduce.reduction import Reduction, reduce
 from encoders.reduce.tighten import tighten
 
-Pick = Callable[[Problem], Backend]
+
+@dataclass(frozen=True)
+class Step:
+    """A backend and how long it may try before the next one does."""
+
+    backend: Backend
+    seconds: float = float("inf")
 
 
-def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArray) -> Outcome:
+Pick = Callable[[Problem], Sequence[Step]]
+Run = Callable[[Backend, Problem, Request], Outcome]
+
+
+def run_here(backend: Backend, problem: Problem, request: Request) -> Outcome:
+    """Solve in this process and thread."""
+    return backend.load()(problem, request)
+
+
+def solve_reduced(
+    problem: Problem, request: Request, pick: Pick, starts: IntArray, run: Run = run_here
+) -> Outcome:
     """Outcome of the original problem, by way of its reduction.
 
     Parameters
     ----------
-    pick : the backend for the reduced problem
+    pick : the backends for the reduced problem, one after the other until one proves
     starts : choices from which to look for an incumbent, int64 (n_starts, n_axes)
+    run : how a backend is run
     """
     began = time.perf_counter()
-    with compile_notice(improve, tighten):
+    reduction, reduce_s = _reduced(problem, starts, request)
+    steps: list[Step] = []
+    done: list[Outcome] = []
+    while reduction.problem is not None:
+        steps = steps or list(pick(reduction.problem))
+        step = steps.pop(0)
+        left = request.time_limit_s - (time.perf_counter() - began)
+        asked = replace(
+            request, time_limit_s=min(step.seconds, left), cutoff=reduction.upper, hint=None
+        )
+        outcome = run(step.backend, reduction.problem, asked)
+        outcome = replace(outcome, backend=step.backend.name, left=_extent(reduction.problem))
+        done.append(_lifted(problem, reduction, outcome))
+        left = request.time_limit_s - (time.perf_counter() - began)
+        if not steps or outcome.stop_reason != "time_limit" or left <= 0:
+            return _joined(problem, done, reduce_s)
+        if outcome.choices:  # a better incumbent: there may be less left to decide
+            better = np.array(done[-1].choices[:1])
+            reduction, more = _reduced(problem, better, request)
+            reduce_s += more
+    return _joined(problem, [*done, _proved_by_reduction(problem, reduction)], reduce_s)
+
+
+def _reduced(problem: Problem, starts: IntArray, request: Request) -> tuple[Reduction, float]:
+    began = time.perf_counter()
+    with compile_notice(descend, polish, tighten):
         reduction = reduce(problem, starts, request.cutoff, request.on_bounds)
-    reduce_s = time.perf_counter() - began
-    if reduction.problem is None:
-        return _proved_by_reduction(problem, reduction, reduce_s)
-    backend = pick(reduction.problem)
-    left = request.time_limit_s - reduce_s
-    asked = replace(request, time_limit_s=left, cutoff=reduction.upper, hint=None)
-    outcome = backend.load()(reduction.problem, asked)
-    outcome = replace(outcome, backend=backend.name, left=_extent(reduction.problem))
-    return _lifted(problem, reduction, outcome, reduce_s)
+    return reduction, time.perf_counter() - began
 
 
-def solve_plain(problem: Problem, request: Request, pick: Pick) -> Outcome:
-    """Outcome of the unreduced problem by the backend's plain formulation."""
-    backend = pick(problem)
-    outcome = backend.load()(problem, replace(request, formulation=backend.plain))
+def _joined(problem: Problem, outcomes: list[Outcome], reduce_s: float) -> Outcome:
+    """The last outcome, with the choices, the best bound and the times of all."""
+    last = outcomes[-1]
+    choices = sorted((c for o in outcomes for c in o.choices), key=problem.distance)
+    upper = min(outcome.upper for outcome in outcomes)
+    solvers = [o.backend for o in outcomes if o.backend != "reduce"] or ["reduce"]
+    return replace(
+        last,
+        choices=tuple(choices),
+        upper=upper,
+        lower=min(max(outcome.lower for outcome in outcomes), upper),
+        build_s=sum(outcome.build_s for outcome in outcomes),
+        solve_s=sum(outcome.solve_s for outcome in outcomes),
+        reduce_s=reduce_s,
+        backend=solvers[-1],
+        left=outcomes[0].left,
+    )
+
+
+def solve_plain(
+    problem: Problem,
+    request: Request,
+    pick: Pick,
+    run: Run = run_here,
+    published: bool = False,
+) -> Outcome:
+    """Outcome of the unreduced problem by the backend's plain (or published) formulation."""
+    backend = pick(problem)[0].backend
+    formulation = (published and backend.published) or backend.plain
+    outcome = run(backend, problem, replace(request, formulation=formulation))
     return replace(outcome, backend=backend.name, left=_extent(problem))
 
 
@@ -50,7 +111,7 @@ def _extent(problem: Problem) -> tuple[int, int]:
     return problem.cost.size - problem.n_axes, problem.n_leaves
 
 
-def _proved_by_reduction(problem: Problem, reduction: Reduction, reduce_s: float) -> Outcome:
+def _proved_by_reduction(problem: Problem, reduction: Reduction) -> Outcome:
     held = reduction.incumbent
     upper = np.inf if held is None else problem.distance(held)
     return Outcome(
@@ -62,12 +123,11 @@ def _proved_by_reduction(problem: Problem, reduction: Reduction, reduce_s: float
         build_s=0.0,
         solve_s=0.0,
         raw="nothing left after reduction",
-        reduce_s=reduce_s,
         backend="reduce",
     )
 
 
-def _lifted(problem: Problem, reduction: Reduction, outcome: Outcome, reduce_s: float) -> Outcome:
+def _lifted(problem: Problem, reduction: Reduction, outcome: Outcome) -> Outcome:
     """What the reduced outcome says of the original: nothing better is worth the incumbent."""
     choices = [reduction.lift.up(choice) for choice in outcome.choices]
     if reduction.incumbent is not None:
@@ -83,5 +143,4 @@ def _lifted(problem: Problem, reduction: Reduction, outcome: Outcome, reduce_s: 
         choices=tuple(choices),
         upper=upper,
         lower=min(outcome.lower, reduction.upper),
-        reduce_s=reduce_s,
     )

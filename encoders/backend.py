@@ -12,8 +12,9 @@ from encoders.errors import InputError, UnavailableBackendError
 from encoders.problem import Problem
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
-StopReason = Literal["proved", "time_limit", "memory_limit", "interrupted", "error"]
+StopReason = Literal["proved", "time_limit", "memory_limit", "interrupted", "gap", "error"]
 OnBounds = Callable[[float, float], None]
+OnChoice = Callable[[IntArray], None]
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Request:
     cutoff : only choices that cost at most this are of interest
     formulation : name of the backend's formulation, "" for its best
     stop : set it, from any thread, to end the solve
+    on_choice : called with every better choice found, before it is reported in ``on_bounds``
     on_bounds : called with (upper, lower) whenever one improves, from the solver's threads
     """
 
@@ -39,6 +41,7 @@ class Request:
     cutoff: float = float("inf")
     formulation: str = ""
     stop: threading.Event = field(default_factory=threading.Event)
+    on_choice: OnChoice = lambda levels: None
     on_bounds: OnBounds = lambda upper, lower: None
 
 
@@ -74,7 +77,11 @@ class Outcome:
 class Capability:
     """What a backend can take and report.
 
-    ``tolerance`` is the gap, relative to the answer, within which it says "optimal".
+    Attributes
+    ----------
+    tolerance : gap, relative to the answer, within which it says "optimal"
+    epsilon : absolute gap at which it stops, "feasible" with stop reason "gap"; 0 if it goes on
+    isolated : it may ignore a stop or hold the interpreter, so it is run in a worker process
     """
 
     aggregates: frozenset[str]
@@ -84,6 +91,8 @@ class Capability:
     warm_start: bool
     licence: str
     tolerance: float = 1e-9
+    epsilon: float = 0.0
+    isolated: bool = False
 
 
 class Solve(Protocol):
@@ -117,6 +126,19 @@ class Backend:
     def available(self) -> bool:
         return importlib.util.find_spec(self.requires) is not None
 
+    def require(self) -> None:
+        """Make sure that the package it needs is there, without importing it.
+
+        Raises
+        ------
+        UnavailableBackendError
+        """
+        if not self.available:
+            raise UnavailableBackendError(
+                f"backend {self.name} needs the package {self.requires}; "
+                f"install it with: pip install {self.requires}"
+            )
+
     def load(self) -> Solve:
         """The solve function.
 
@@ -125,11 +147,7 @@ class Backend:
         UnavailableBackendError
             The package it needs is not installed.
         """
-        if not self.available:
-            raise UnavailableBackendError(
-                f"backend {self.name} needs the package {self.requires}; "
-                f"install it with: pip install {self.requires}"
-            )
+        self.require()
         return cast(Solve, importlib.import_module(self.module).solve)
 
 
@@ -160,7 +178,31 @@ BACKENDS: tuple[Backend, ...] = (
         requires="highspy",
         formulations=("tight", "ocean"),
         plain="ocean",
-        capability=Capability(frozenset({"sum", "max"}), True, True, True, True, "MIT", 1e-6),
+        capability=Capability(
+            frozenset({"sum", "max"}), True, True, True, True, "MIT", 1e-6, isolated=True
+        ),
+    ),
+    Backend(
+        name="maxsat",
+        paradigm="maximum satisfiability",
+        module="encoders.maxsat",
+        requires="pysat",
+        formulations=("glucose", "minisat", "cadical"),
+        plain="cadical",
+        capability=Capability(
+            frozenset({"sum", "max"}), True, True, True, False, "MIT", isolated=True
+        ),
+    ),
+    Backend(
+        name="smt",
+        paradigm="satisfiability modulo theories",
+        module="encoders.smt",
+        requires="z3",
+        formulations=("bisection",),
+        plain="bisection",
+        capability=Capability(
+            frozenset({"sum", "max"}), True, True, True, False, "MIT", epsilon=1e-3, isolated=True
+        ),
     ),
 )
 

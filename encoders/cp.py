@@ -10,10 +10,9 @@ from ortools.sat.python import cp_model
 from encoders.arrays import IntArray
 from encoders.backend import Outcome, Request, Status, StopReason
 from encoders.cp_formulations import Formulation, build
-from encoders.integral import IntegerCost, integer_cost
+from encoders.integral import IntegerCost, integer_cost, solve_within_gap
 from encoders.problem import Problem
 
-RELATIVE_GAP = 1e-9
 STOP_POLL_S = 0.02
 KEPT_CHOICES = 20
 PUBLISHED = "published"
@@ -33,34 +32,7 @@ def solve(problem: Problem, request: Request) -> Outcome:
     if request.formulation == PUBLISHED:
         outcome = _solve_rounded(problem, request, integer_cost(problem, request.cutoff))
         return _unproved(outcome)
-    began = time.perf_counter()
-    outcome = _solve_rounded(problem, request, integer_cost(problem, request.cutoff))
-    while outcome.status == "optimal" and outcome.upper - outcome.lower > RELATIVE_GAP * max(
-        outcome.upper, 1e-300
-    ):
-        finer = integer_cost(problem, outcome.upper)
-        left = request.time_limit_s - (time.perf_counter() - began)
-        tighter = replace(request, time_limit_s=left, cutoff=outcome.upper, hint=outcome.choices[0])
-        again = _solve_rounded(problem, tighter, finer)
-        best = again if again.upper < outcome.upper else outcome
-        lower = max(outcome.lower, again.lower)
-        proved = again.status == "optimal"
-        outcome = Outcome(
-            status="optimal" if proved else "feasible",
-            stop_reason=again.stop_reason,
-            choices=best.choices,
-            upper=best.upper,
-            lower=min(lower, best.upper),
-            build_s=outcome.build_s + again.build_s,
-            solve_s=outcome.solve_s + again.solve_s,
-            raw=again.raw,
-        )
-        if proved and finer.scale >= integer_cost(problem, outcome.upper).scale:
-            # Rounding can't be made finer. The gap is reported; a proof is not claimed.
-            if outcome.upper - outcome.lower > RELATIVE_GAP * outcome.upper:
-                return replace(outcome, status="feasible", stop_reason="error")
-            break
-    return outcome
+    return solve_within_gap(problem, request, _solve_rounded)
 
 
 def _unproved(outcome: Outcome) -> Outcome:
@@ -146,6 +118,7 @@ class _Recorder(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
         self._problem = problem
         self._formulation = formulation
         self._costs = costs
+        self._on_choice = request.on_choice
         self._on_bounds = request.on_bounds
         self._lower = 0.0
         self.choices: list[IntArray] = []
@@ -158,6 +131,7 @@ class _Recorder(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
         if distance <= self.upper:
             self.choices = [*self.choices[1 - KEPT_CHOICES :], levels]
             self.upper = distance
+            self._on_choice(levels)
             self._on_bounds(self.upper, min(self._lower, self.upper))
 
     def on_lower(self, bound: float) -> None:

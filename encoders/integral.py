@@ -1,13 +1,17 @@
 """Costs as whole numbers, for solvers that only know integers, with the error bounded."""
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
+from encoders.backend import Outcome, Request
 from encoders.problem import Problem
 
 LARGEST_TOTAL = 2.0**44
+RELATIVE_GAP = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,3 +66,46 @@ def integer_cost(problem: Problem, ceiling: float = np.inf) -> IntegerCost:
     whole = np.rint(cost * scale).astype(np.int64)
     slack = 0.0 if (whole / scale == cost).all() else moving / 2
     return IntegerCost(whole, np.zeros(0), float(scale), slack)
+
+
+def solve_within_gap(
+    problem: Problem,
+    request: Request,
+    attempt: Callable[[Problem, Request, IntegerCost], Outcome],
+) -> Outcome:
+    """Solve with rounded costs, and again with finer ones around the answer if need be.
+
+    "optimal" then means a real gap of at most 1e-9 of the answer. Where rounding can't be made
+    fine enough the gap is reported, and a proof is not claimed.
+    """
+    began = time.perf_counter()
+    costs = integer_cost(problem, request.cutoff)
+    outcome = attempt(problem, request, costs)
+    while outcome.status == "optimal" and _gap(outcome) > RELATIVE_GAP:
+        finer = integer_cost(problem, outcome.upper)
+        if finer.scale <= costs.scale:
+            return replace(outcome, status="feasible", stop_reason="error")
+        left = request.time_limit_s - (time.perf_counter() - began)
+        tighter = replace(request, time_limit_s=left, cutoff=outcome.upper, hint=outcome.choices[0])
+        outcome, costs = _joined(outcome, attempt(problem, tighter, finer)), finer
+    return outcome
+
+
+def _gap(outcome: Outcome) -> float:
+    return (outcome.upper - outcome.lower) / max(outcome.upper, 1e-300)
+
+
+def _joined(first: Outcome, again: Outcome) -> Outcome:
+    """The second attempt looked at choices that cost at most the first one's answer."""
+    best = again if again.upper < first.upper else first
+    proved = again.status in ("optimal", "infeasible")
+    return Outcome(
+        status="optimal" if proved else "feasible",
+        stop_reason=again.stop_reason,
+        choices=best.choices,
+        upper=best.upper,
+        lower=min(max(first.lower, again.lower), best.upper),
+        build_s=first.build_s + again.build_s,
+        solve_s=first.solve_s + again.solve_s,
+        raw=again.raw,
+    )

@@ -61,7 +61,7 @@ class _Rows:
 
 
 def build(problem: Problem, formulation: str, cutoff: float = np.inf) -> LinearModel:
-    """The named formulation; ``cutoff`` only sets the scale of the costs."""
+    """The named formulation; costs far above ``cutoff`` are clipped, which sets their scale."""
     layout = _Layout.of(problem)
     n_columns = layout.n_y + problem.n_leaves
     integer = np.zeros(n_columns, dtype=np.bool_)
@@ -80,8 +80,10 @@ def build(problem: Problem, formulation: str, cutoff: float = np.inf) -> LinearM
     cost = np.zeros(integer.size)
     offset = 0.0
     ceiling = np.ones(integer.size)
-    step = _steps(problem, problem.cost * scale)
-    base = problem.cost[problem.level_start[1:] - 1] * scale
+    # What costs more than the cutoff is out anyway; large numbers only blur the small ones.
+    price = np.minimum(problem.cost, 2 * cutoff) * scale
+    step = _steps(problem, price)
+    base = price[problem.level_start[1:] - 1]
     if problem.aggregate == "sum":
         cost[: layout.n_y] = -step
         offset = float(base.sum())

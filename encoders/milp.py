@@ -12,6 +12,7 @@ from encoders.linear import LinearModel, build, columns_of, levels_of
 from encoders.problem import Problem
 
 GAP = 1e-6  # objective units: the optimum is at about 1e3 of them
+RELATIVE_GAP = 1e-6
 KEPT_CHOICES = 20
 
 
@@ -27,25 +28,29 @@ def solve(problem: Problem, request: Request) -> Outcome:
     engine = _engine(request)
     record = _Record(problem, request)
     build_s = solve_s = 0.0
-    current = problem
+    current, cutoff = problem, request.cutoff
     while True:
         built = time.perf_counter()
-        model = build(current, request.formulation or "tight", request.cutoff)
+        model = build(current, request.formulation or "tight", cutoff)
         build_s += time.perf_counter() - built
         left = request.time_limit_s - (time.perf_counter() - began)
         if left <= 0 or request.stop.is_set():
             reason: StopReason = "interrupted" if request.stop.is_set() else "time_limit"
             return record.outcome(reason, False, build_s, solve_s, "not started")
-        finish = _run(engine, current, model, request, record, left)
+        finish = _run(engine, current, model, request, cutoff, record, left)
         solve_s += finish.seconds
         record.bound(model, finish.bound, finish.end == "infeasible")
         if finish.end != "optimal" or finish.x is None:
             break
         levels = levels_of(current, finish.x)
-        if current.admits(levels):
-            record.solution(levels)
+        if not current.admits(levels):
+            current = current.without(levels)
+            continue
+        record.solution(levels)
+        # Tolerances are absolute: the answer must be large in the model's units.
+        if RELATIVE_GAP * record.upper * model.scale >= GAP or cutoff <= record.upper:
             break
-        current = current.without(levels)
+        cutoff = record.upper
     if finish.end == "optimal" or finish.end == "infeasible":
         return record.outcome("proved", True, build_s, solve_s, finish.raw)
     return record.outcome(finish.end, False, build_s, solve_s, finish.raw)
@@ -62,6 +67,7 @@ def _run(
     problem: Problem,
     model: LinearModel,
     request: Request,
+    cutoff: float,
     record: "_Record",
     time_limit_s: float,
 ) -> Finish:
@@ -69,7 +75,7 @@ def _run(
         time_limit_s=time_limit_s,
         threads=request.threads,
         seed=request.seed,
-        cutoff=request.cutoff * model.scale + GAP,
+        cutoff=cutoff * model.scale + GAP,
         gap=GAP,
         stop=request.stop,
     )
@@ -98,6 +104,7 @@ class _Record:
         if distance < self.upper and distance <= self.request.cutoff:
             self.choices = [*self.choices[1 - KEPT_CHOICES :], levels]
             self.upper = distance
+            self.request.on_choice(levels)
             self.request.on_bounds(self.upper, min(self.lower, self.upper))
 
     def bound(self, model: LinearModel, value: float, infeasible: bool = False) -> None:

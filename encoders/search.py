@@ -8,8 +8,9 @@ from encoders.arrays import IntArray, starts
 from encoders.backend import Outcome, Request, Status, StopReason
 from encoders.compiling import compile_notice
 from encoders.problem import Problem
+from encoders.reduce.lagrange import Prices, ascend, bound_by_prices
 from encoders.search_kernel import FREE, HEAP, NODES, STACK, Pool, run_slice
-from encoders.tables import tabulate
+from encoders.tables import Tables, tabulate
 
 POOL_BYTES = 256 * 2**20
 LARGEST_POOL, FIRST_POOL = 200_000, 1024
@@ -33,6 +34,8 @@ def solve(problem: Problem, request: Request) -> Outcome:
     tables = tabulate(problem)
     pool = _make_pool(problem)
     forbidden, forbidden_start = _boxes(problem)
+    with compile_notice(ascend):
+        prices = _prices(problem, tables, request.cutoff)
     build_s = time.perf_counter() - began
     upper, lower, slice_nodes = request.cutoff, 0.0, FIRST_SLICE
     choices: list[IntArray] = []
@@ -50,11 +53,20 @@ def solve(problem: Problem, request: Request) -> Outcome:
         pool = _grown(pool, slice_nodes, reserve)
         with compile_notice(run_slice):
             cost = run_slice(
-                tables, pool, point, _below(upper), forbidden, forbidden_start, slice_nodes, reserve
+                tables,
+                prices,
+                pool,
+                point,
+                _below(upper),
+                forbidden,
+                forbidden_start,
+                slice_nodes,
+                reserve,
             )
         if np.isfinite(cost):
             choices.append(point.copy())
             upper = problem.distance(point)
+            request.on_choice(choices[-1])
             request.on_bounds(upper, min(lower, upper))
         slice_nodes = _next_slice(slice_nodes, time.perf_counter() - slice_began)
         floor = min(_floor(pool), upper)
@@ -62,6 +74,13 @@ def solve(problem: Problem, request: Request) -> Outcome:
             lower = floor
             request.on_bounds(upper if choices else np.inf, lower)
     return _outcome(reason, choices, problem, upper, lower, pool, (began, build_s))
+
+
+def _prices(problem: Problem, tables: Tables, upper: float) -> Prices:
+    """A bound by prices where there is one: a sum of costs, and something to stay below."""
+    if problem.aggregate == "sum" and np.isfinite(upper):
+        return bound_by_prices(tables, upper)
+    return Prices(0.0, 0.0, np.zeros(problem.n_leaves), np.zeros(problem.cost.size))
 
 
 def _below(upper: float) -> float:

@@ -40,7 +40,7 @@ class Pool(NamedTuple):
 
 
 @numba.njit(**OPTIONS)
-def run_slice(t, pool, found, upper, forbidden, forbidden_start, n_nodes, reserve):
+def run_slice(t, prices, pool, found, upper, forbidden, forbidden_start, n_nodes, reserve):
     """Expand up to ``n_nodes`` nodes.
 
     Returns at once when a choice cheaper than ``upper`` is found (in ``found``): its cost, else
@@ -67,7 +67,20 @@ def run_slice(t, pool, found, upper, forbidden, forbidden_start, n_nodes, reserv
         if key >= upper:
             continue
         kind, bound = _expand(
-            t, lo, hi, key, upper, forbidden, forbidden_start, found, live, best, up, down, split
+            t,
+            prices,
+            lo,
+            hi,
+            key,
+            upper,
+            forbidden,
+            forbidden_start,
+            found,
+            live,
+            best,
+            up,
+            down,
+            split,
         )
         if kind == SOLVED:
             return bound
@@ -83,7 +96,9 @@ def run_slice(t, pool, found, upper, forbidden, forbidden_start, n_nodes, reserv
 
 
 @numba.njit(**OPTIONS)
-def _expand(t, lo, hi, key, upper, forbidden, forbidden_start, point, live, best, up, down, split):
+def _expand(
+    t, prices, lo, hi, key, upper, forbidden, forbidden_start, point, live, best, up, down, split
+):
     """Bound a box, shrink it, and solve or split it: (kind, lower bound)."""
     bound = key
     slack = np.zeros(t.need.size, dtype=np.int64)
@@ -91,7 +106,7 @@ def _expand(t, lo, hi, key, upper, forbidden, forbidden_start, point, live, best
         cost = cheapest_point(t, lo, hi, point)
         if cost >= upper or overloaded(t, lo, hi):
             return PRUNED, bound
-        lower = scan_leaves(t, lo, hi, point, cost, upper, live, best)
+        lower = scan_leaves(t, prices, lo, hi, point, cost, upper, live, best)
         if lower >= upper:
             return PRUNED, bound
         bound = max(bound, lower)

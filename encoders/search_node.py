@@ -3,6 +3,7 @@
 import numba
 import numpy as np
 
+from encoders.reduce.lagrange import ROUNDING
 from encoders.reduce.moves import INLINE, OPTIONS
 from encoders.reduce.tighten import range_cost
 
@@ -76,11 +77,11 @@ def _settle_group(t, g, lo, hi, point, total):
 
 
 @numba.njit(**OPTIONS)
-def scan_leaves(t, lo, hi, point, cost, upper, live, best):
+def scan_leaves(t, prices, lo, hi, point, cost, upper, live, best):
     """Mark the leaves that fit the box and can be paid for; fill ``best[r, tree]``.
 
-    Returns a lower bound on the box's cost: every tree needs one of its leaves. inf if a tree
-    has none.
+    Returns a lower bound on the box's cost, inf if a tree has no leaf left: every tree needs one
+    of its leaves, and prices (:mod:`encoders.reduce.lagrange`) bound all of them together.
     """
     leaf_axis = t.axis
     cheapest = t.best
@@ -95,10 +96,13 @@ def scan_leaves(t, lo, hi, point, cost, upper, live, best):
     tree_start = t.tree_start
     unimodal = t.unimodal
     weight = t.weight
+    leaf_price = prices.leaf
     lower = cost
     n_rows = need.size
+    cheapest_price = np.zeros(tree_start.size - 1)
+    priced = box_price(prices, level_start, lo, hi)
     for tree in range(tree_start.size - 1):
-        dearest = np.inf
+        dearest, least = np.inf, np.inf
         for r in range(n_rows):
             best[r, tree] = -1
         for leaf in range(tree_start[tree], tree_start[tree + 1]):
@@ -123,14 +127,65 @@ def scan_leaves(t, lo, hi, point, cost, upper, live, best):
                 continue
             live[leaf] = True
             dearest = min(dearest, extra)
+            least = min(least, leaf_price[leaf])
+        lower = max(lower, dearest)
+        if lower >= upper:
+            return np.inf
+        cheapest_price[tree] = least
+        priced += least
+    limit = priced_out(upper)
+    if priced >= limit:
+        return np.inf
+    for tree in range(tree_start.size - 1):
+        dear = limit - priced + cheapest_price[tree]
+        for leaf in range(tree_start[tree], tree_start[tree + 1]):
+            if not live[leaf]:
+                continue
+            if leaf_price[leaf] >= dear:
+                live[leaf] = False
+                continue
             for r in range(n_rows):
                 w = weight[r, leaf]
                 if best[r, tree] < 0 or w > weight[r, best[r, tree]]:
                     best[r, tree] = leaf
-        lower = max(lower, dearest)
-        if lower >= upper:
-            return np.inf
-    return lower
+    cut_by_prices(t, prices, lo, hi, point, limit - priced)
+    return max(lower, min(priced, upper))
+
+
+@numba.njit(**INLINE)
+def priced_out(upper):
+    """A bound by prices is a sum of floats: it must pass ``upper`` by more than it can be off."""
+    return upper + ROUNDING * upper
+
+
+@numba.njit(**OPTIONS)
+def box_price(prices, level_start, lo, hi):
+    """The constant and the cheapest level price of every axis within a box."""
+    level_price = prices.level
+    total = prices.constant
+    for a in range(lo.size):
+        least = np.inf
+        for v in range(level_start[a] + lo[a], level_start[a] + hi[a] + 1):
+            least = min(least, level_price[v])
+        total += least
+    return total
+
+
+@numba.njit(**OPTIONS)
+def cut_by_prices(t, prices, lo, hi, point, room):
+    """Take levels off the ends of a box whose price alone uses up the room that is left."""
+    level_price, level_start = prices.level, t.level_start
+    for a in range(lo.size):
+        if lo[a] == hi[a]:
+            continue
+        first = level_start[a]
+        least = np.inf
+        for v in range(lo[a], hi[a] + 1):
+            least = min(least, level_price[first + v])
+        while hi[a] > point[a] and level_price[first + hi[a]] - least >= room:
+            hi[a] -= 1
+        while lo[a] < point[a] and level_price[first + lo[a]] - least >= room:
+            lo[a] += 1
 
 
 @numba.njit(**OPTIONS)

@@ -73,7 +73,11 @@ def certify(
         for choice in rejected:
             problem = problem.without(choice)
             doubtful |= clear_lead(ensemble, posed.decode(choice), query.target)
-        if not rejected or outcome.stop_reason != "proved" or time.perf_counter() >= deadline:
+        if (
+            not rejected
+            or outcome.stop_reason not in ("proved", "gap")
+            or time.perf_counter() >= deadline
+        ):
             break
     settled = outcome.stop_reason == "proved" and not rejected
     reason = outcome.stop_reason if settled or not rejected else _unsettled(outcome)
@@ -83,7 +87,7 @@ def certify(
 
 def _unsettled(outcome: Outcome) -> StopReason:
     """The last choices were rejected and there was no time to look for others."""
-    return "time_limit" if outcome.stop_reason == "proved" else outcome.stop_reason
+    return "time_limit" if outcome.stop_reason in ("proved", "gap") else outcome.stop_reason
 
 
 def _first_verified(

@@ -50,7 +50,8 @@ class Result:
     ----------
     status : "optimal" and "infeasible" are proofs; "feasible" is an answer without proof of
         minimality, "unknown" is neither
-    stop_reason : "proved", "time_limit", "memory_limit", "interrupted" or "error"
+    stop_reason : "proved", "time_limit", "memory_limit", "interrupted", "gap" (a solver that
+        stops at a gap has reached it) or "error"
     distance : cost of the counterfactual, inf without one
     lower_bound : no counterfactual costs less (inf if infeasible)
     gap : (distance - lower_bound) / distance; 0 at distance 0, inf without a counterfactual
@@ -146,9 +147,13 @@ class Result:
         return f"Feasible: {text} ({bound}).{why}"
 
     def _stopped(self) -> str:
-        return {"time_limit": "time limit", "memory_limit": "memory limit"}.get(
-            self.stop_reason, {"interrupted": "interrupt"}.get(self.stop_reason, "solver")
-        )
+        words = {
+            "time_limit": "time limit",
+            "memory_limit": "memory limit",
+            "interrupted": "interrupt",
+            "gap": "gap asked for",
+        }
+        return words.get(self.stop_reason, "solver")
 
 
 def _words(target: Any) -> str:

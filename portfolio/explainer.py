@@ -24,6 +24,7 @@ from portfolio.native import predict_one
 from portfolio.progress import OnProgress, Progress
 from portfolio.reading import read
 from portfolio.targets import Answer, answer
+from portfolio.workers import Workers
 from selector import check_name
 
 DEFAULT_MARGIN = 1e-7
@@ -51,7 +52,8 @@ class Explainer:
 
     Notes
     -----
-    Immutable after construction; one Explainer may be used from several threads.
+    Immutable after construction; one Explainer may be used from several threads. Solvers that
+    may not stop when asked run in worker processes, which end with the Explainer.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Explainer:
         voting: Literal["soft", "hard"] | None = None,
     ) -> None:
         self._reading = read(model, X_train, features, voting)
+        self._workers = Workers()
 
     @property
     def features(self) -> FeatureSpace:
@@ -166,6 +169,7 @@ class Explainer:
             request,
             began + time_limit_s,
             progress,
+            self._workers,
         )
         found = run_interruptible(solve, stop)
         progress.reraise()

@@ -11,6 +11,7 @@ from encoders.reduce import solve_plain, solve_reduced
 from portfolio.certify import Certificate, certify
 from portfolio.progress import Progress
 from portfolio.reading import Reading
+from portfolio.workers import Workers
 from selector import choose
 
 STARTS = 8  # nearest training rows that an incumbent is made from
@@ -40,6 +41,7 @@ def answer(
     request: Request,
     deadline: float,
     progress: Progress,
+    workers: Workers,
 ) -> Answer:
     """Solve for each target in turn, each cut off at the best answer so far.
 
@@ -64,7 +66,7 @@ def answer(
             reading.space,
             reading.ensemble,
             reading.native,
-            _solver(reading, posed, target, backend, reduce, published),
+            _solver(reading, posed, target, backend, reduce, published, workers),
             replace(
                 request,
                 time_limit_s=deadline - time.perf_counter(),
@@ -88,14 +90,20 @@ def _cut_short(joint: Answer, reason: StopReason) -> Answer:
 
 
 def _solver(
-    reading: Reading, posed: Posed, target: int, backend: str, reduce: bool, published: bool
+    reading: Reading,
+    posed: Posed,
+    target: int,
+    backend: str,
+    reduce: bool,
+    published: bool,
+    workers: Workers,
 ) -> Solve:
     """Reduction and the backend picked after it, or the plain formulation of all of it."""
     pick = partial(choose, name=backend)
     if not reduce:
-        return partial(solve_plain, pick=pick, published=published)
+        return partial(solve_plain, pick=pick, run=workers.run, published=published)
     starts = posed.closest(reading.reference.rows[target], STARTS)
-    return partial(solve_reduced, pick=pick, starts=starts)
+    return partial(solve_reduced, pick=pick, starts=starts, run=workers.run)
 
 
 def _join(first: Answer, second: Answer) -> Answer:

@@ -10,6 +10,7 @@ from encoders.problem import Box, LeafRow, LevelRow, Problem
 from encoders.reduce import reduce
 from encoders.reduce.compress import compress
 from encoders.reduce.incumbent import find_incumbent
+from encoders.reduce.lagrange import bound_by_prices, drop_by_prices
 from encoders.reduce.tighten import NOTHING_LEFT, tighten
 from encoders.tables import tabulate
 
@@ -121,6 +122,43 @@ def test_tighten_keeps_what_beats_the_bound(effort):
             else:
                 assert not again < upper
     assert emptied > 10 and shrunk > 10
+
+
+def test_prices_bound_the_optimum_and_keep_what_is_cheaper():
+    proved = dropped = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        cost, levels = optimum(problem)
+        if problem.aggregate == "max" or problem.n_leaves == 0 or np.isinf(cost):
+            continue
+        tables = tabulate(problem)
+        for upper in (cost + 0.5, cost + 0.01, max(cost, 0.01)):
+            prices = bound_by_prices(tables, upper)
+            assert prices.bound <= cost + 1e-9
+            keep = np.ones(problem.cost.size, dtype=bool)
+            alive = np.ones(problem.n_leaves, dtype=bool)
+            dropped += drop_by_prices(tables, prices, upper, keep, alive)
+            if cost < upper:
+                assert keep[problem.level_start[:-1] + levels].all()
+                assert alive[problem.active_leaves(levels)].all()
+            proved += prices.bound >= cost * 0.99 > 0
+    assert proved > 10 and dropped > 10
+
+
+def test_prices_of_any_choice_add_up_to_less_than_its_cost():
+    rng = np.random.default_rng(0)
+    for seed in SEEDS[:200]:
+        problem = random_problem(seed)
+        if problem.aggregate == "max" or problem.n_leaves == 0:
+            continue
+        prices = bound_by_prices(tabulate(problem), 2.0)
+        for _ in range(20):
+            levels = rng.integers(0, problem.size)
+            if problem.admits(levels):
+                leaves = problem.active_leaves(levels)
+                total = prices.leaf[leaves].sum() + prices.constant
+                total += prices.level[problem.level_start[:-1] + levels].sum()
+                assert total <= problem.distance(levels) + 1e-9
 
 
 def test_compress_alone_changes_nothing():

@@ -4,17 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.arrays import IntArray
+from encoders.arrays import BoolArray, IntArray
 from encoders.backend import OnBounds
 from encoders.problem import Problem
 from encoders.reduce.compress import Lift, compress, identity
 from encoders.reduce.incumbent import find_incumbent
+from encoders.reduce.lagrange import bound_by_prices, drop_by_prices
 from encoders.reduce.tighten import NOTHING_LEFT, tighten
-from encoders.tables import tabulate
+from encoders.tables import Tables, tabulate
 
-BUDGET = 500_000  # leaves looked at over all rounds, about 50 ms
+BUDGET = 50_000  # leaves looked at over all rounds, about 5 ms: search is fast, too
 WORTHWHILE = 0.02
 EFFORTS = (0, 1, 2)
+AGAIN = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,7 @@ def reduce(
     upper = cutoff if incumbent is None else min(cutoff, problem.distance(incumbent))
     if incumbent is not None:
         on_bounds(upper, 0.0)
-    lift, small, looked, effort = identity(problem), problem, 0, 0
+    lift, small, looked, effort, priced = identity(problem), problem, 0, 0, np.inf
     while True:
         keep = np.ones(small.cost.size, dtype=np.bool_)
         alive = np.ones(small.n_leaves, dtype=np.bool_)
@@ -63,6 +65,13 @@ def reduce(
         looked += more
         if dropped == NOTHING_LEFT:
             return Reduction(None, lift, incumbent, upper)
+        # Prices are found anew once there is much less to price.
+        left = int(alive.sum())
+        if effort >= 1 and left <= AGAIN * priced and problem.aggregate == "sum" and upper < np.inf:
+            priced = left
+            drop_by_prices(tables, bound_by_prices(tables, upper), upper, keep, alive)
+            if _empty(tables, keep, alive):
+                return Reduction(None, lift, incumbent, upper)
         before = small.cost.size + small.n_leaves
         small, step = compress(small, keep, alive)
         if (small.size == 0).any():
@@ -80,3 +89,10 @@ def reduce(
             effort += 1
         if effort not in EFFORTS or looked > BUDGET:
             return Reduction(small, lift, incumbent, upper)
+
+
+def _empty(t: Tables, keep: BoolArray, alive: BoolArray) -> bool:
+    """Whether some axis has no level or some tree no leaf left."""
+    levels = np.add.reduceat(keep, t.level_start[:-1], dtype=np.int64)
+    leaves = np.add.reduceat(alive, t.tree_start[:-1], dtype=np.int64)
+    return bool((levels == 0).any() or (leaves == 0).any())

@@ -11,6 +11,7 @@ from encoders.backend import Backend, Outcome, Request
 from encoders.compiling import compile_notice
 from encoders.problem import Problem
 from encoders.reduce.incumbent import descend, polish
+from encoders.reduce.lagrange import ascend
 from encoders.reduce.reduction import Reduction, reduce
 from encoders.reduce.tighten import tighten
 
@@ -69,7 +70,7 @@ def solve_reduced(
 
 def _reduced(problem: Problem, starts: IntArray, request: Request) -> tuple[Reduction, float]:
     began = time.perf_counter()
-    with compile_notice(descend, polish, tighten):
+    with compile_notice(descend, polish, tighten, ascend):
         reduction = reduce(problem, starts, request.cutoff, request.on_bounds)
     return reduction, time.perf_counter() - began
 

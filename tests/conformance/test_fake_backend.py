@@ -1,0 +1,93 @@
+"""A scripted backend: what the portfolio makes of answers that are wrong, late or missing."""
+
+import sys
+import types
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import encoders.backend
+from encoders.backend import BACKENDS, Outcome
+
+
+def outcome(status, reason, choices, problem, lower=0.0):
+    upper = problem.distance(choices[0]) if choices else np.inf
+    return Outcome(status, reason, tuple(choices), upper, lower, 0.0, 0.0, "scripted")
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """Registers a backend "fake" that answers by calling the functions given, in turn."""
+
+    def register(*answers):
+        left = list(answers)
+        module = types.ModuleType("tests.fake")
+        module.solve = lambda problem, request: left.pop(0)(problem, request)
+        monkeypatch.setitem(sys.modules, "tests.fake", module)
+        fake = replace(BACKENDS[0], name="fake", module="tests.fake", requires="numpy")
+        for place in (encoders.backend, sys.modules["selector.choose"]):
+            monkeypatch.setattr(place, "BACKENDS", (*BACKENDS, fake))
+        return left
+
+    return register
+
+
+def stay(problem, request):
+    """Claims that the query itself is an optimal counterfactual."""
+    levels = np.maximum(problem.origin, 0)
+    return outcome("optimal", "proved", [levels], problem, problem.distance(levels))
+
+
+def search(problem, request):
+    return BACKENDS[0].load()(problem, request)
+
+
+def ask(explainer, row, **options):
+    return explainer.explain(row, target="granted", backend="fake", reduce=False, **options)
+
+
+def test_a_wrong_answer_is_cut_off_and_the_search_goes_on(scripted, explainer, refused):
+    left = scripted(stay, search)
+    result = ask(explainer, refused)
+    assert left == []
+    assert explainer.predict(result.counterfactual) == "granted"
+    again = explainer.explain(refused, target="granted", backend="search")
+    assert result.distance == again.distance > 0
+
+
+def test_a_wrong_answer_alone_is_no_answer(scripted, explainer, refused):
+    def late(problem, request):
+        return outcome("unknown", "time_limit", [], problem)
+
+    scripted(stay, late)
+    result = ask(explainer, refused)
+    assert (result.status, result.stop_reason) == ("unknown", "time_limit")
+    assert result.counterfactual is None and not result.verified
+
+
+def test_an_unproved_answer_stays_unproved(scripted, explainer, refused):
+    def late(problem, request):
+        best = search(problem, request).choices
+        return outcome("feasible", "time_limit", best, problem, 0.001)
+
+    scripted(late)
+    result = ask(explainer, refused)
+    assert (result.status, result.stop_reason) == ("feasible", "time_limit")
+    assert result.verified and result.lower_bound == 0.001
+
+
+def test_no_answer_is_unknown(scripted, explainer, refused):
+    scripted(lambda problem, request: outcome("unknown", "memory_limit", [], problem))
+    result = ask(explainer, refused)
+    assert (result.status, result.stop_reason) == ("unknown", "memory_limit")
+    assert result.counterfactual is None
+
+
+def test_an_exception_reaches_the_caller(scripted, explainer, refused):
+    def broken(problem, request):
+        raise RuntimeError("the engine broke")
+
+    scripted(broken)
+    with pytest.raises(RuntimeError, match="the engine broke"):
+        ask(explainer, refused)

@@ -57,7 +57,7 @@ def hard_problem():
         axis=literals[0],
         lo=literals[1],
         hi=literals[2],
-        leaf_rows=(LeafRow(weight, int(best * 0.6)),),
+        leaf_rows=(LeafRow(weight, int(best * 0.69)),),
         level_rows=(),
         origin=np.zeros(n_axes, dtype=np.int64),
     )

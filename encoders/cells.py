@@ -23,6 +23,7 @@ class Cells:
     leaf_start : int64 (n_leaves + 1,), literals of leaf l
     column, lo, hi : int64 (n_literals,)
     score : float64 (n_leaves, n_classes)
+    length : float64 (n_leaves,), as in :class:`encoders.ensemble.Ensemble`, or None
     """
 
     boundary: tuple[FloatArray, ...]
@@ -32,6 +33,7 @@ class Cells:
     lo: IntArray
     hi: IntArray
     score: FloatArray
+    length: FloatArray | None = None
 
 
 def cut(ensemble: Ensemble) -> Cells:
@@ -53,6 +55,7 @@ def cut(ensemble: Ensemble) -> Cells:
         lo=frozen(lo[kept]),
         hi=frozen(hi[kept]),
         score=frozen(ensemble.score[leaves[reachable]]),
+        length=None if ensemble.length is None else frozen(ensemble.length[leaves[reachable]]),
     )
 
 

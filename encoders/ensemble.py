@@ -33,6 +33,9 @@ class Ensemble:
         How much leaf score one unit of the user's score is: the number of trees where the
         model averages (a probability), 1 where it sums or votes.
     votes : bool, True when every leaf holds one vote and scores are whole numbers
+    length : float64 array (n_nodes,), corrected path length of isolation leaves, 0 elsewhere;
+        None without an isolation forest
+    least_length : what the lengths of a plausible row's leaves add up to at least
     """
 
     n_columns: int
@@ -46,6 +49,8 @@ class Ensemble:
     dtype: np.dtype[Any]
     margin_unit: float
     votes: bool
+    length: FloatArray | None = None
+    least_length: float = 0.0
 
     @property
     def n_classes(self) -> int:
@@ -57,15 +62,23 @@ class Ensemble:
         parts = [self._scores(rows[at : at + step]) for at in range(0, rows.shape[0], step)]
         return np.concatenate(parts)
 
+    def lengths(self, row: FloatArray) -> float:
+        """Sum of path lengths of one row, float64 (n_columns,)."""
+        leaves = self._leaves(row[None, :])[0]
+        return 0.0 if self.length is None else float(self.length[leaves].sum())
+
     def _scores(self, rows: FloatArray) -> FloatArray:
+        total: FloatArray = self.bias + self.score[self._leaves(rows)].sum(axis=1)
+        return total
+
+    def _leaves(self, rows: FloatArray) -> IntArray:
         values = rows.astype(self.dtype).astype(np.float64)
         row = np.arange(rows.shape[0])[:, None]
         node = np.tile(self.root, (rows.shape[0], 1))
         while (inner := self.column[node] >= 0).any():
             goes_left = values[row, self.column[node]] <= self.last_left[node]
             node = np.where(inner, np.where(goes_left, self.left[node], self.right[node]), node)
-        total: FloatArray = self.bias + self.score[node].sum(axis=1)
-        return total
+        return node
 
 
 def largest_at_most(bound: npt.ArrayLike, dtype: np.dtype[Any], strict: bool = False) -> FloatArray:

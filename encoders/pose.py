@@ -13,8 +13,8 @@ from encoders.domain import Axis, category_axes, ordered_axis
 from encoders.ensemble import Ensemble
 from encoders.errors import InputError
 from encoders.features import FeatureSpace
-from encoders.problem import LevelRow, Problem
-from encoders.rows import margin_rows
+from encoders.problem import LeafRow, LevelRow, Problem
+from encoders.rows import length_row, margin_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +98,8 @@ def pose(ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Query) ->
     renumber = np.cumsum(alive) - 1
     tree_start = starts(np.bincount(tree, minlength=cells.tree_start.size - 1))
     rows, exact = margin_rows(cells.score[alive], tree_start, ensemble, query.target, query.margin)
+    if cells.length is not None:
+        rows += _plausible(cells.length[alive], tree_start, ensemble.least_length)
     problem = Problem(
         level_start=frozen(level_start),
         cost=frozen(np.concatenate([axis.cost for axis in axes])),
@@ -119,6 +121,11 @@ def pose(ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Query) ->
         for column, (axis, boundary) in enumerate(zip(axes, cells.boundary, strict=True))
     )
     return Posed(problem, frozen(value), nearest)
+
+
+def _plausible(length: FloatArray, tree_start: IntArray, least: float) -> tuple[LeafRow, ...]:
+    row = length_row(length, tree_start, least)
+    return (row or LeafRow(np.zeros(length.size, dtype=np.int64), 1),)
 
 
 def _nearest(axis: Axis, n_codes: int, is_category: bool) -> IntArray:

@@ -10,6 +10,7 @@ from encoders.problem import LeafRow
 
 LARGEST_SUM = 2.0**60
 ROUNDING_SHARE = 0.1
+LENGTH_SCALE = 2.0**32
 
 
 def margin_rows(
@@ -48,6 +49,25 @@ def margin_rows(
         weight = weight - np.repeat(base, np.diff(tree_start))
         rows.append(LeafRow(frozen(weight), minimum))
     return tuple(rows), exact
+
+
+def length_row(length: FloatArray, tree_start: IntArray, least: float) -> LeafRow | None:
+    """Plausibility, ``H(x) >= H_min`` of appendix C; None if no lengths can add up to it.
+
+    Lengths are rounded and the minimum is lowered by what that can change: no plausible choice is
+    lost, and the isolation forest itself has the last word on the others.
+
+    Parameters
+    ----------
+    length : float64 (n_leaves,)
+    """
+    if not np.isfinite(least):
+        return None
+    weight = np.rint(length * LENGTH_SCALE).astype(np.int64)
+    base = np.minimum.reduceat(weight, tree_start[:-1])
+    slack = tree_start.size / 2 + 1
+    minimum = math.floor(least * LENGTH_SCALE - slack) - int(base.sum())
+    return LeafRow(frozen(weight - np.repeat(base, np.diff(tree_start))), minimum)
 
 
 def _rounding(difference: FloatArray, tree_start: IntArray) -> float:

@@ -16,6 +16,7 @@ from encoders.errors import (
 )
 from portfolio.counterfactual import Change, Result, Timings
 from portfolio.explainer import Explainer
+from portfolio.plausibility import Plausibility
 
 if TYPE_CHECKING:
     from encoders.voting import HardVotingClassifier
@@ -31,6 +32,7 @@ __all__ = [
     "Increase",
     "InputError",
     "MaxChanges",
+    "Plausibility",
     "Range",
     "Result",
     "Timings",

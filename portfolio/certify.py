@@ -7,10 +7,9 @@ import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.backend import Outcome, Request, Solve, Status, StopReason
-from encoders.ensemble import Ensemble
 from encoders.features import FeatureSpace
 from encoders.pose import Posed, Query
-from portfolio.native import NativeModel, clear_lead
+from portfolio.judge import Judge
 from portfolio.verify import Verified, verify
 
 INEXACT = (
@@ -43,8 +42,7 @@ def certify(
     posed: Posed,
     query: Query,
     space: FeatureSpace,
-    ensemble: Ensemble,
-    native: NativeModel,
+    judge: Judge,
     solve: Solve,
     request: Request,
 ) -> Certificate:
@@ -64,7 +62,7 @@ def certify(
         left = deadline - time.perf_counter()
         outcome = solve(problem, replace(request, time_limit_s=left, cutoff=cutoff))
         began = time.perf_counter()
-        found, rejected = _first_verified(outcome, posed, query, space, native)
+        found, rejected = _first_verified(outcome, posed, query, space, judge)
         verify_s = time.perf_counter() - began
         spent += (outcome.reduce_s, outcome.build_s, outcome.solve_s, verify_s)
         lower = max(lower, min(outcome.lower, cutoff))
@@ -72,7 +70,7 @@ def certify(
             answer = found
         for choice in rejected:
             problem = problem.without(choice)
-            doubtful |= clear_lead(ensemble, posed.decode(choice), query.target)
+            doubtful |= judge.contradicts_the_trees(posed.decode(choice), query.target)
         if (
             not rejected
             or outcome.stop_reason not in ("proved", "gap")
@@ -91,13 +89,13 @@ def _unsettled(outcome: Outcome) -> StopReason:
 
 
 def _first_verified(
-    outcome: Outcome, posed: Posed, query: Query, space: FeatureSpace, native: NativeModel
+    outcome: Outcome, posed: Posed, query: Query, space: FeatureSpace, judge: Judge
 ) -> tuple[Verified | None, list[IntArray]]:
     """The cheapest choice that the model confirms, and the cheaper ones that it does not."""
     rejected: list[IntArray] = []
     for choice in outcome.choices:
         claimed = posed.problem.distance(choice)
-        found = verify(posed.decode(choice), claimed, query, space, native)
+        found = verify(posed.decode(choice), claimed, query, space, judge)
         if found is not None:
             return found, rejected
         rejected.append(choice)

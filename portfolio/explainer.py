@@ -20,7 +20,9 @@ from encoders.pose import Query
 from portfolio.counterfactual import Result, Timings
 from portfolio.frames import Row, read_row
 from portfolio.interrupt import run_interruptible
+from portfolio.judge import Judge
 from portfolio.native import predict_one
+from portfolio.plausibility import Plausibility
 from portfolio.progress import OnProgress, Progress
 from portfolio.reading import read
 from portfolio.targets import Answer, answer
@@ -44,6 +46,8 @@ class Explainer:
         Overrides of what is inferred (see :func:`encoders.infer.infer_features`).
     voting : "soft", "hard" or None
         "hard" lets the trees of a forest vote; None and "soft" take the model as it is.
+    plausibility : Plausibility or None
+        Counterfactuals must be inliers of the target class' isolation forest.
 
     Raises
     ------
@@ -62,8 +66,9 @@ class Explainer:
         X_train: Any,
         features: Mapping[str, Any] | str | Path | FeatureSpace | None = None,
         voting: Literal["soft", "hard"] | None = None,
+        plausibility: Plausibility | None = None,
     ) -> None:
-        self._reading = read(model, X_train, features, voting)
+        self._reading = read(model, X_train, features, voting, plausibility)
         self._workers = Workers()
 
     @property
@@ -199,7 +204,10 @@ class Explainer:
         """Whether a row of the target class is an answer as it is; asks the model itself."""
         if not all(admissible.stay for admissible in query.admissible):
             return False
-        if int(self._reading.native.predict(query.row[None, :])[0]) != query.target:
+        view = self._reading.views[query.target]
+        if not Judge(view.ensemble, self._reading.native, view.outlook).accepts(
+            query.row, query.target
+        ):
             return False
         if not explicit:
             return True

@@ -6,26 +6,48 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from encoders.arrays import FloatArray
 from encoders.cells import Cells, cut
 from encoders.ensemble import Ensemble
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.features import FeatureSpace
 from encoders.infer import infer_features
+from encoders.isolation import with_isolation
 from encoders.read import read_ensemble
 from encoders.reference import Reference, make_reference
 from portfolio.frames import training_frame
 from portfolio.native import NativeModel, check_reading, wrap_native
+from portfolio.plausibility import Outlook, Plausibility
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The trees that decide about one target class, cut into cells.
+
+    Attributes
+    ----------
+    outlook : says whether a row is plausible for the class; None where that is not asked
+    """
+
+    ensemble: Ensemble
+    cells: Cells
+    reference: Reference
+    outlook: Outlook | None
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A model as trees, cells, features, and the user's own object to verify with."""
+    """A model as trees, features, and the user's own object to verify with.
+
+    Attributes
+    ----------
+    views : one per target class; they differ only where plausibility is asked for
+    """
 
     ensemble: Ensemble
-    cells: Cells
     space: FeatureSpace
-    reference: Reference
     native: NativeModel
+    views: tuple[View, ...]
     seconds: float
 
 
@@ -34,6 +56,7 @@ def read(
     X_train: Any,
     features: Mapping[str, Any] | str | Path | FeatureSpace | None,
     voting: str | None,
+    plausibility: Plausibility | None = None,
 ) -> Reading:
     """Read a model and describe its features; checks that its own predict agrees.
 
@@ -54,9 +77,21 @@ def read(
         space = infer_features(frame, features)
     if len(native.classes) > 1:
         check_reading(ensemble, native, frame.to_numpy())
-    cells = cut(ensemble)
-    reference = make_reference(ensemble, cells, space, frame.to_numpy())
-    return Reading(ensemble, cells, space, reference, native, time.perf_counter() - began)
+    rows = frame.to_numpy()
+    if plausibility is None:
+        views = (_view(ensemble, space, rows, None),) * len(native.classes)
+    else:
+        outlooks = [plausibility.outlook(label, native.columns) for label in native.classes]
+        views = tuple(_view(ensemble, space, rows, outlook) for outlook in outlooks)
+    return Reading(ensemble, space, native, views, time.perf_counter() - began)
+
+
+def _view(
+    ensemble: Ensemble, space: FeatureSpace, rows: FloatArray, outlook: Outlook | None
+) -> View:
+    joined = ensemble if outlook is None else with_isolation(ensemble, outlook.forest)
+    cells = cut(joined)
+    return View(joined, cells, make_reference(joined, cells, space, rows), outlook)
 
 
 def _with_voting(model: Any, voting: str | None) -> Any:

@@ -9,6 +9,7 @@ from encoders.backend import Request, Solve, Status, StopReason
 from encoders.pose import Posed, Query, pose
 from encoders.reduce import solve_plain, solve_reduced
 from portfolio.certify import Certificate, certify
+from portfolio.judge import Judge
 from portfolio.progress import Progress
 from portfolio.reading import Reading
 from portfolio.workers import Workers
@@ -57,15 +58,15 @@ def answer(
             reason: StopReason = "interrupted" if request.stop.is_set() else "time_limit"
             return _cut_short(joint, reason)
         asked = replace(query, target=target)
-        posed = pose(reading.ensemble, reading.cells, reading.space, asked)
+        view = reading.views[target]
+        posed = pose(view.ensemble, view.cells, reading.space, asked)
         pose_s = time.perf_counter() - began
         best = joint.certificate.answer if joint else None
         certificate = certify(
             posed,
             asked,
             reading.space,
-            reading.ensemble,
-            reading.native,
+            Judge(view.ensemble, reading.native, view.outlook),
             _solver(reading, posed, target, backend, reduce, published, workers),
             replace(
                 request,
@@ -102,7 +103,7 @@ def _solver(
     pick = partial(choose, name=backend)
     if not reduce:
         return partial(solve_plain, pick=pick, run=workers.run, published=published)
-    starts = posed.closest(reading.reference.rows[target], STARTS)
+    starts = posed.closest(reading.views[target].reference.rows[target], STARTS)
     return partial(solve_reduced, pick=pick, starts=starts, run=workers.run)
 
 

@@ -9,7 +9,7 @@ from encoders.arrays import FloatArray
 from encoders.features import Feature, FeatureSpace
 from encoders.pose import Query
 from portfolio.counterfactual import Change
-from portfolio.native import NativeModel
+from portfolio.judge import Judge
 
 RELATIVE_TOLERANCE = 1e-9
 
@@ -30,10 +30,10 @@ class Verified:
 
 
 def verify(
-    row: FloatArray, claimed: float, query: Query, space: FeatureSpace, native: NativeModel
+    row: FloatArray, claimed: float, query: Query, space: FeatureSpace, judge: Judge
 ) -> Verified | None:
-    """Check class, constraints and distance of a decoded row; None if anything is off."""
-    if int(native.predict(row[None, :])[0]) != query.target:
+    """Check class, plausibility, constraints and distance of a row; None if anything is off."""
+    if not judge.accepts(row, query.target):
         return None
     before, after = space.values(query.row), space.values(row)
     if not _admissible(before, after, row, query, space):

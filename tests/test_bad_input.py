@@ -90,7 +90,10 @@ def test_columns_of_the_query(explainer, refused):
         ({"weights": [1, 2]}, "2 weights for 4 features"),
         ({"margin": 0}, "margin must be"),
         ({"margin": -0.1}, "margin must be"),
-        ({"backend": "oracle"}, "no backend 'oracle'; known are auto, search, cp, milp, maxsat, smt"),
+        (
+            {"backend": "oracle"},
+            "no backend 'oracle'; known are auto, search, cp, milp",
+        ),
         ({"time_limit_s": 0}, "time_limit_s must be above 0"),
         ({"time_limit_s": -3}, "time_limit_s must be above 0"),
         ({"time_limit_s": float("nan")}, "time_limit_s must be above 0"),

@@ -1,0 +1,91 @@
+"""Counterfactuals that look like the training data of their class (appendix C of the paper)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import FloatArray
+from encoders.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """One class' isolation forest, asked as its owner would."""
+
+    forest: Any
+    columns: list[str] | None
+
+    def plausible(self, row: FloatArray) -> bool:
+        """The forest's own verdict on one row, float64 (n_columns,)."""
+        given: Any = row[None, :]
+        if hasattr(self.forest, "feature_names_in_"):
+            given = pd.DataFrame(given, columns=self.columns)
+        import joblib
+
+        with joblib.parallel_config(backend="sequential"):
+            return bool(self.forest.decision_function(given)[0] >= 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Plausibility:
+    """Isolation forests that counterfactuals must be inliers of.
+
+    Parameters
+    ----------
+    forests : a fitted scikit-learn IsolationForest for all classes, or one per class label;
+        fitted on the model's columns
+    """
+
+    forests: Any
+
+    @classmethod
+    def fit(
+        cls,
+        X_train: Any,
+        y: Any,
+        contamination: float = 0.1,
+        n_estimators: int = 100,
+        seed: int = 0,
+    ) -> "Plausibility":
+        """One isolation forest per class, trained on the rows labelled so.
+
+        Parameters
+        ----------
+        X_train : DataFrame or array (n_rows, n_columns), as the model was trained on
+        y : labels, (n_rows,)
+        contamination : share of the training rows that count as outliers
+        """
+        from sklearn.ensemble import IsolationForest
+
+        labels = np.asarray(y)
+        if labels.shape != (len(X_train),):
+            raise InputError(f"y must hold one label per row of X_train, {len(X_train)} of them.")
+        if not 0 < contamination <= 0.5:
+            raise InputError(f"contamination must be above 0 and at most 0.5, got {contamination}.")
+        forests = {}
+        for label in np.unique(labels).tolist():
+            forest = IsolationForest(
+                n_estimators=n_estimators, contamination=contamination, random_state=seed
+            )
+            forests[label] = forest.fit(X_train[labels == label])
+        return cls(forests)
+
+    def outlook(self, label: Any, columns: list[str] | None) -> Outlook:
+        """What decides for one class.
+
+        Raises
+        ------
+        InputError
+            There is no forest for it.
+        """
+        if not isinstance(self.forests, Mapping):
+            return Outlook(self.forests, columns)
+        if label not in self.forests:
+            known = ", ".join(repr(key) for key in self.forests)
+            raise InputError(
+                f"plausibility has no isolation forest for class {label!r}, only for {known}."
+            )
+        return Outlook(self.forests[label], columns)

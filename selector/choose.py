@@ -8,7 +8,7 @@ from encoders.reduce import Step
 # Branch and bound on boxes proves what it can within a moment where there are many features; its
 # bound does not see that the trees' best leaves cost too much together, a linear program does.
 MANY_AXES = 25
-FIRST_TRY_S = 0.3
+FIRST_TRY_S = 0.08
 
 
 def choose(problem: Problem, name: str = "auto") -> tuple[Step, ...]:

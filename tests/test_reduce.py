@@ -11,6 +11,7 @@ from encoders.reduce import reduce
 from encoders.reduce.compress import compress
 from encoders.reduce.incumbent import find_incumbent
 from encoders.reduce.lagrange import bound_by_prices, drop_by_prices
+from encoders.reduce.pairs import merge_pairs
 from encoders.reduce.tighten import NOTHING_LEFT, tighten
 from encoders.tables import tabulate
 
@@ -159,6 +160,19 @@ def test_prices_of_any_choice_add_up_to_less_than_its_cost():
                 total = prices.leaf[leaves].sum() + prices.constant
                 total += prices.level[problem.level_start[:-1] + levels].sum()
                 assert total <= problem.distance(levels) + 1e-9
+
+
+def test_merged_pairs_have_the_same_choices():
+    merged = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        smaller = merge_pairs(problem)
+        merged += smaller is not problem
+        for index in np.ndindex(*problem.size.tolist()):
+            levels = np.array(index, dtype=np.int64)
+            assert smaller.admits(levels) == problem.admits(levels)
+        assert smaller.n_leaves <= problem.n_leaves
+    assert merged > 50
 
 
 def test_compress_alone_changes_nothing():

@@ -10,6 +10,7 @@ from encoders.problem import Problem
 from encoders.reduce.compress import Lift, compress, identity
 from encoders.reduce.incumbent import find_incumbent
 from encoders.reduce.lagrange import bound_by_prices, drop_by_prices
+from encoders.reduce.pairs import merge_pairs
 from encoders.reduce.tighten import NOTHING_LEFT, tighten
 from encoders.tables import Tables, tabulate
 
@@ -88,7 +89,10 @@ def reduce(
         if before - small.cost.size - small.n_leaves <= WORTHWHILE * before:
             effort += 1
         if effort not in EFFORTS or looked > BUDGET:
-            return Reduction(small, lift, incumbent, upper)
+            merged = merge_pairs(small)
+            if merged is small or looked > BUDGET:
+                return Reduction(merged, lift, incumbent, upper)
+            small, tables, effort = merged, tabulate(merged), 1
 
 
 def _empty(t: Tables, keep: BoolArray, alive: BoolArray) -> bool:

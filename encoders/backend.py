@@ -110,13 +110,15 @@ class Backend:
     formulations : names accepted by :attr:`Request.formulation`, the best first
     plain : the formulation to compare with, for unreduced problems
     published : a formulation run as in the published code, whose answers are no proofs, or ""
-    requires : the distribution that must be installed
+    requires : the module that must be importable
+    distribution : the package on the index that brings it, and the solver with it
     """
 
     name: str
     paradigm: str
     module: str
     requires: str
+    distribution: str
     formulations: tuple[str, ...]
     plain: str
     capability: Capability
@@ -135,8 +137,8 @@ class Backend:
         """
         if not self.available:
             raise UnavailableBackendError(
-                f"backend {self.name} needs the package {self.requires}; "
-                f"install it with: pip install {self.requires}"
+                f"backend {self.name} needs the package {self.distribution}; "
+                f"install it with: pip install {self.distribution}"
             )
 
     def load(self) -> Solve:
@@ -157,6 +159,7 @@ BACKENDS: tuple[Backend, ...] = (
         paradigm="branch and bound",
         module="encoders.search",
         requires="numba",
+        distribution="numba",
         formulations=("boxes",),
         plain="boxes",
         capability=Capability(frozenset({"sum", "max"}), True, True, True, True, "MIT"),
@@ -166,6 +169,7 @@ BACKENDS: tuple[Backend, ...] = (
         paradigm="constraint programming",
         module="encoders.cp",
         requires="ortools",
+        distribution="ortools",
         formulations=("order", "plain"),
         plain="plain",
         capability=Capability(frozenset({"sum", "max"}), True, True, True, True, "Apache-2.0"),
@@ -176,6 +180,7 @@ BACKENDS: tuple[Backend, ...] = (
         paradigm="mixed-integer programming",
         module="encoders.milp",
         requires="highspy",
+        distribution="highspy",
         formulations=("tight", "ocean"),
         plain="ocean",
         capability=Capability(
@@ -187,6 +192,7 @@ BACKENDS: tuple[Backend, ...] = (
         paradigm="maximum satisfiability",
         module="encoders.maxsat",
         requires="pysat",
+        distribution="python-sat",
         formulations=("glucose", "minisat", "cadical"),
         plain="cadical",
         capability=Capability(
@@ -198,6 +204,7 @@ BACKENDS: tuple[Backend, ...] = (
         paradigm="satisfiability modulo theories",
         module="encoders.smt",
         requires="z3",
+        distribution="z3-solver",
         formulations=("bisection",),
         plain="bisection",
         capability=Capability(

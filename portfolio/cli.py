@@ -1,4 +1,4 @@
-"""The command line: ``counterfolio demo``, ``explain`` and ``bench``."""
+"""The command line: ``counterfolio demo``, ``explain``, ``bench`` and ``backends``."""
 
 import json
 import sys
@@ -190,6 +190,14 @@ def bench(
         threads=threads,
     )
     raise typer.Exit(run_and_report(plan, against, json_file, Console()))
+
+
+@app.command()
+def backends() -> None:
+    """List the solvers: what they are, whether they can be used, what they can do."""
+    from portfolio.listing import backend_table
+
+    Console().print(backend_table())
 
 
 def _names(text: str) -> tuple[str, ...]:

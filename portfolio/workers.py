@@ -44,6 +44,10 @@ class Workers:
         self._idle: dict[str, list[_Worker]] = {}
         self._owner = os.getpid()
 
+    def __reduce__(self) -> tuple[type["Workers"], tuple[int]]:
+        """A copy, here or in another process, starts workers of its own."""
+        return Workers, (self._memory_bytes,)
+
     def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
         """Solve in this process if the backend can be trusted to stop, else in a worker."""
         if not backend.capability.isolated:

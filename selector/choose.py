@@ -41,7 +41,7 @@ def _unable(backend: Backend, problem: Problem) -> str:
     if problem.aggregate not in backend.capability.aggregates:
         return f"{backend.name} has no {problem.aggregate} objective"
     if not backend.available:
-        return f"{backend.name} needs the package {backend.requires}"
+        return f"{backend.name} needs the package {backend.distribution}"
     return ""
 
 

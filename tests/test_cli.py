@@ -161,3 +161,9 @@ def test_demo():
     out = run("demo", "--rows", 1, "--norm", "0", "--time-limit", 20)
     assert out.exit_code in (0, 3)
     assert "benign" in out.stdout
+
+
+def test_backends_are_listed():
+    out = run("backends")
+    assert out.exit_code == 0
+    assert all(name in out.stdout for name in ("search", "cp", "milp", "maxsat", "smt"))

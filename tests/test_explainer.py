@@ -1,7 +1,9 @@
 """The interface: shapes in and out, costs, constraints, results, threads, interrupts."""
 
+import copy
 import json
 import math
+import pickle
 import subprocess
 import sys
 import threading
@@ -264,3 +266,10 @@ def test_off_levels_are_allowed_if_said(credit, refused):
         Explainer(*credit).explain(query)
     lenient = Explainer(*credit, features={"age": {"kind": "ordinal", "allow_off_levels": True}})
     assert lenient.explain(query, target="granted").status == "optimal"
+
+
+def test_an_explainer_can_be_pickled_and_copied(explainer, refused):
+    expected = explainer.explain(refused, target="granted", backend="milp")
+    for other in (pickle.loads(pickle.dumps(explainer)), copy.deepcopy(explainer)):
+        again = other.explain(refused, target="granted", backend="milp")
+        assert (again.status, again.distance) == ("optimal", expected.distance)

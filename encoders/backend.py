@@ -108,8 +108,8 @@ class Backend:
     Attributes
     ----------
     formulations : names accepted by :attr:`Request.formulation`, the best first
+    unproved : those of them that are run as published and whose answers are no proofs
     plain : the formulation to compare with, for unreduced problems
-    published : a formulation run as in the published code, whose answers are no proofs, or ""
     requires : the module that must be importable
     distribution : the package on the index that brings it, and the solver with it
     """
@@ -122,7 +122,7 @@ class Backend:
     formulations: tuple[str, ...]
     plain: str
     capability: Capability
-    published: str = ""
+    unproved: tuple[str, ...] = ()
 
     @property
     def available(self) -> bool:
@@ -170,10 +170,10 @@ BACKENDS: tuple[Backend, ...] = (
         module="encoders.cp",
         requires="ortools",
         distribution="ortools",
-        formulations=("order", "plain"),
+        formulations=("order", "plain", "published"),
         plain="plain",
         capability=Capability(frozenset({"sum", "max"}), True, True, True, True, "Apache-2.0"),
-        published="published",
+        unproved=("published",),
     ),
     Backend(
         name="milp",

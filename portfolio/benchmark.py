@@ -18,7 +18,7 @@ from portfolio.explainer import Explainer
 from portfolio.training import Trainable, train
 
 KIND_NAMES: dict[str, Trainable] = {"soft": "forest", "hard": "hard-forest", "xgb": "xgboost"}
-PLAIN, PUBLISHED = "plain-", "published-"
+PLAIN = "plain-"
 AGREEMENT = 1e-6
 BUNDLED = "bundled"
 
@@ -33,7 +33,7 @@ class Plan:
     only : data set names, empty for all
     kinds : of "soft", "hard", "xgb"
     backends : names as in ``explain``; "plain-cp" is cp's plain formulation, unreduced;
-        "published-cp" the same with CP-SAT's default parameters, whose answers are no proofs
+        "plain-cp:published" the same with CP-SAT's default parameters, whose answers are no proofs
     """
 
     folder: Path | None
@@ -162,9 +162,8 @@ def _answer(
         x,
         target=target,
         norm=plan.norm,
-        backend=backend.removeprefix(PLAIN).removeprefix(PUBLISHED),
-        reduce=not backend.startswith((PLAIN, PUBLISHED)),
-        published=backend.startswith(PUBLISHED),
+        backend=backend.removeprefix(PLAIN),
+        reduce=not backend.startswith(PLAIN),
         time_limit_s=plan.time_limit_s,
         threads=plan.threads,
         seed=plan.seed,

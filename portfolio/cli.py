@@ -164,7 +164,8 @@ def bench(
     seed: Annotated[int, typer.Option(min=0)] = 0,
     norm: Annotated[str, typer.Option(help="0, 1, 2, any p > 0, or inf.")] = "1",
     backends: Annotated[
-        str, typer.Option(help="Backends; auto picks; also plain-cp, published-cp.")
+        str,
+        typer.Option(help="Backends; auto picks; also plain-cp, milp:ocean, plain-cp:published."),
     ] = "auto,search,cp",
     against: Annotated[str, typer.Option(help="Baseline of the ratios.")] = "plain-cp",
     time_limit: Annotated[float, typer.Option(help="Seconds per query.")] = 60.0,

@@ -101,7 +101,6 @@ class Explainer:
         seed: int = 0,
         on_progress: OnProgress | None = None,
         reduce: bool = True,
-        published: bool = False,
     ) -> Result:
         """Find the cheapest change that makes the model predict ``target``, and prove it.
 
@@ -118,14 +117,12 @@ class Explainer:
         constraints : Fixed, Increase, Decrease, Range, Allowed, MaxChanges
         margin : lead over every other class, in the model's score (probability of a forest,
             raw score of boosting: default 1e-7; votes in hard voting: default 1)
-        backend : "auto" or a registered name
+        backend : "auto", a registered name, or one with a formulation, as in "milp:ocean"
         time_limit_s : seconds from this call, posing and verification included
         threads : solver threads, default all cores this process may use
         on_progress : called with (seconds, upper bound, lower bound), from solver threads
         reduce : False solves the unreduced problem by the backend's plain published
             formulation, for comparisons
-        published : with ``reduce=False``, run it as the published code does where that differs;
-            such answers are verified but never called optimal
 
         Returns
         -------
@@ -170,7 +167,6 @@ class Explainer:
             targets,
             backend,
             reduce,
-            published,
             request,
             began + time_limit_s,
             progress,

@@ -38,7 +38,6 @@ def answer(
     targets: list[int],
     backend: str,
     reduce: bool,
-    published: bool,
     request: Request,
     deadline: float,
     progress: Progress,
@@ -67,7 +66,7 @@ def answer(
             asked,
             reading.space,
             Judge(view.ensemble, reading.native, view.outlook),
-            _solver(reading, posed, target, backend, reduce, published, workers),
+            _solver(reading, posed, target, backend, reduce, workers),
             replace(
                 request,
                 time_limit_s=deadline - time.perf_counter(),
@@ -96,13 +95,12 @@ def _solver(
     target: int,
     backend: str,
     reduce: bool,
-    published: bool,
     workers: Workers,
 ) -> Solve:
     """Reduction and the backend picked after it, or the plain formulation of all of it."""
     pick = partial(choose, name=backend)
     if not reduce:
-        return partial(solve_plain, pick=pick, run=workers.run, published=published)
+        return partial(solve_plain, pick=pick, run=workers.run)
     starts = posed.closest(reading.views[target].reference.rows[target], STARTS)
     return partial(solve_reduced, pick=pick, starts=starts, run=workers.run)
 

@@ -1,7 +1,7 @@
 """Which backends try a problem, in which order, and for how long."""
 
 from encoders.backend import BACKENDS, Backend, find_backend
-from encoders.errors import UnavailableBackendError
+from encoders.errors import InputError, UnavailableBackendError
 from encoders.problem import Problem
 from encoders.reduce import Step
 
@@ -14,6 +14,8 @@ FIRST_TRY_S = 0.08
 def choose(problem: Problem, name: str = "auto") -> tuple[Step, ...]:
     """The backends for a problem; ``name`` other than "auto" asks for that one alone.
 
+    A name may carry a formulation: "milp:ocean".
+
     Raises
     ------
     InputError
@@ -22,11 +24,11 @@ def choose(problem: Problem, name: str = "auto") -> tuple[Step, ...]:
         It, or for "auto" every one, is not installed or can't take the problem.
     """
     if name != "auto":
-        backend = find_backend(name)
+        backend, formulation = _parse(name)
         reason = _unable(backend, problem)
         if reason:
             raise UnavailableBackendError(f"no backend can take this query: {reason}.")
-        return (Step(backend),)
+        return (Step(backend, formulation=formulation),)
     able = {b.name: b for b in BACKENDS if not _unable(b, problem)}
     if not able:
         reasons = "; ".join(_unable(backend, problem) for backend in BACKENDS)
@@ -46,6 +48,15 @@ def _unable(backend: Backend, problem: Problem) -> str:
 
 
 def check_name(name: str) -> None:
-    """Raise :class:`InputError` unless ``name`` is "auto" or a registered backend."""
+    """Raise :class:`InputError` unless ``name`` is "auto", a backend, or one with a formulation."""
     if name != "auto":
-        find_backend(name)
+        _parse(name)
+
+
+def _parse(name: str) -> tuple[Backend, str]:
+    own, colon, formulation = name.partition(":")
+    backend = find_backend(own)
+    if colon and formulation not in backend.formulations:
+        known = ", ".join(backend.formulations)
+        raise InputError(f"{own} has no formulation {formulation!r}; known are {known}.")
+    return backend, formulation

@@ -90,6 +90,7 @@ def test_columns_of_the_query(explainer, refused):
         ({"weights": [1, 2]}, "2 weights for 4 features"),
         ({"margin": 0}, "margin must be"),
         ({"margin": -0.1}, "margin must be"),
+        ({"backend": "milp:oracle"}, "milp has no formulation 'oracle'; known are tight"),
         (
             {"backend": "oracle"},
             "no backend 'oracle'; known are auto, search, cp, milp",

@@ -273,3 +273,19 @@ def test_an_explainer_can_be_pickled_and_copied(explainer, refused):
     for other in (pickle.loads(pickle.dumps(explainer)), copy.deepcopy(explainer)):
         again = other.explain(refused, target="granted", backend="milp")
         assert (again.status, again.distance) == ("optimal", expected.distance)
+
+
+@pytest.mark.parametrize("name", ["cp:plain", "milp:ocean", "maxsat:minisat"])
+@pytest.mark.parametrize("reduce", [True, False])
+def test_a_formulation_can_be_asked_for(explainer, refused, name, reduce):
+    expected = explainer.explain(refused, target="granted")
+    result = explainer.explain(refused, target="granted", backend=name, reduce=reduce)
+    assert result.status == "optimal"
+    assert result.distance == pytest.approx(expected.distance, rel=1e-6)
+
+
+def test_the_published_formulation_is_never_called_a_proof(explainer, refused):
+    expected = explainer.explain(refused, target="granted")
+    result = explainer.explain(refused, target="granted", backend="cp:published", reduce=False)
+    assert (result.status, result.stop_reason) == ("feasible", "error")
+    assert result.verified and result.distance >= expected.distance - 1e-12

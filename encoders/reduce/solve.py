@@ -18,10 +18,11 @@ from encoders.reduce.tighten import tighten
 
 @dataclass(frozen=True)
 class Step:
-    """A backend and how long it may try before the next one does."""
+    """A backend, its formulation ("" for its best), and how long before the next one tries."""
 
     backend: Backend
     seconds: float = float("inf")
+    formulation: str = ""
 
 
 Pick = Callable[[Problem], Sequence[Step]]
@@ -53,7 +54,11 @@ def solve_reduced(
         step = steps.pop(0)
         left = request.time_limit_s - (time.perf_counter() - began)
         asked = replace(
-            request, time_limit_s=min(step.seconds, left), cutoff=reduction.upper, hint=None
+            request,
+            time_limit_s=min(step.seconds, left),
+            cutoff=reduction.upper,
+            hint=None,
+            formulation=step.formulation,
         )
         outcome = run(step.backend, reduction.problem, asked)
         outcome = replace(outcome, backend=step.backend.name, left=_extent(reduction.problem))
@@ -94,18 +99,12 @@ def _joined(problem: Problem, outcomes: list[Outcome], reduce_s: float) -> Outco
     )
 
 
-def solve_plain(
-    problem: Problem,
-    request: Request,
-    pick: Pick,
-    run: Run = run_here,
-    published: bool = False,
-) -> Outcome:
-    """Outcome of the unreduced problem by the backend's plain (or published) formulation."""
-    backend = pick(problem)[0].backend
-    formulation = (published and backend.published) or backend.plain
-    outcome = run(backend, problem, replace(request, formulation=formulation))
-    return replace(outcome, backend=backend.name, left=_extent(problem))
+def solve_plain(problem: Problem, request: Request, pick: Pick, run: Run = run_here) -> Outcome:
+    """Outcome of the unreduced problem, by the backend's plain formulation if none is asked for."""
+    step = pick(problem)[0]
+    formulation = step.formulation or step.backend.plain
+    outcome = run(step.backend, problem, replace(request, formulation=formulation))
+    return replace(outcome, backend=step.backend.name, left=_extent(problem))
 
 
 def _extent(problem: Problem) -> tuple[int, int]:

@@ -42,7 +42,7 @@ def at_least(groups: list[list[Item]], minimum: int, new: New, add: Add) -> None
     if sums is not None:
         _Totaliser(new, add, minimum).assert_root(groups)
     else:
-        _adder(groups, minimum, new, add)
+        compare(add_up(groups, new, add), minimum, add)
 
 
 def _normalised(groups: list[list[Item]], minimum: int) -> tuple[list[list[Item]], int]:
@@ -128,13 +128,14 @@ class _Totaliser:
             self._add([*clause, rest] if rest else clause)
 
 
-def _adder(groups: list[list[Item]], minimum: int, new: New, add: Add) -> None:
+def add_up(groups: list[list[Item]], new: New, add: Add) -> list[int]:
+    """Bits of the sum of the active items' weights, lowest first."""
     numbers = [_number(group, new, add) for group in groups]
     while len(numbers) > 1:
         numbers.sort(key=len)
         numbers.append(_sum(numbers[0], numbers[1], new, add))
         del numbers[:2]
-    _compare(numbers[0], minimum, add)
+    return numbers[0] if numbers else []
 
 
 def _number(group: list[Item], new: New, add: Add) -> list[int]:
@@ -182,7 +183,7 @@ def _majority(inputs: list[int], out: int, add: Add) -> None:
         add([inputs[1], -out])
 
 
-def _compare(bits: list[int], minimum: int, add: Add) -> None:
+def compare(bits: list[int], minimum: int, add: Add) -> None:
     """The number is at least ``minimum``: where it lacks a 1, a higher bit makes up for it."""
     if minimum.bit_length() > len(bits):
         add([])

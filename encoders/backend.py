@@ -29,6 +29,7 @@ class Request:
     hint : a choice of levels to start from, int64 (n_axes,), or None
     cutoff : only choices that cost at most this are of interest
     formulation : name of the backend's formulation, "" for its best
+    engine : name of the backend's engine, "" for its first
     stop : set it, from any thread, to end the solve
     on_choice : called with every better choice found, before it is reported in ``on_bounds``
     on_bounds : called with (upper, lower) whenever one improves, from the solver's threads
@@ -40,6 +41,7 @@ class Request:
     hint: IntArray | None = None
     cutoff: float = float("inf")
     formulation: str = ""
+    engine: str = ""
     stop: threading.Event = field(default_factory=threading.Event)
     on_choice: OnChoice = lambda levels: None
     on_bounds: OnBounds = lambda upper, lower: None
@@ -82,6 +84,7 @@ class Capability:
     tolerance : gap, relative to the answer, within which it says "optimal"
     epsilon : absolute gap at which it stops, "feasible" with stop reason "gap"; 0 if it goes on
     isolated : it may ignore a stop or hold the interpreter, so it is run in a worker process
+    sessions : it can keep a model of all but the costs for many queries
     """
 
     aggregates: frozenset[str]
@@ -93,6 +96,7 @@ class Capability:
     tolerance: float = 1e-9
     epsilon: float = 0.0
     isolated: bool = False
+    sessions: bool = False
 
 
 class Solve(Protocol):
@@ -101,12 +105,23 @@ class Solve(Protocol):
     def __call__(self, problem: Problem, request: Request) -> Outcome: ...
 
 
+class Prepare(Protocol):
+    """Builds what does not depend on costs, by the request's formulation and engine.
+
+    What it returns solves every problem that differs from this one in its costs only. It may be
+    used by one thread at a time; its time limit starts when it is called.
+    """
+
+    def __call__(self, problem: Problem, request: Request) -> Solve: ...
+
+
 @dataclass(frozen=True)
 class Backend:
     """A registered solver; its module, and the solver with it, is imported on first use.
 
     Attributes
     ----------
+    engines : names accepted by :attr:`Request.engine`, the default first
     formulations : names accepted by :attr:`Request.formulation`, the best first
     unproved : those of them that are run as published and whose answers are no proofs
     plain : the formulation to compare with, for unreduced problems
@@ -119,6 +134,7 @@ class Backend:
     module: str
     requires: str
     distribution: str
+    engines: tuple[str, ...]
     formulations: tuple[str, ...]
     plain: str
     capability: Capability
@@ -152,6 +168,17 @@ class Backend:
         self.require()
         return cast(Solve, importlib.import_module(self.module).solve)
 
+    def load_prepare(self) -> Prepare:
+        """The function that builds a model for many queries; see :attr:`Capability.sessions`.
+
+        Raises
+        ------
+        UnavailableBackendError
+            The package it needs is not installed.
+        """
+        self.require()
+        return cast(Prepare, importlib.import_module(self.module).prepare)
+
 
 BACKENDS: tuple[Backend, ...] = (
     Backend(
@@ -160,6 +187,7 @@ BACKENDS: tuple[Backend, ...] = (
         module="encoders.search",
         requires="numba",
         distribution="numba",
+        engines=("numba",),
         formulations=("boxes",),
         plain="boxes",
         capability=Capability(frozenset({"sum", "max"}), True, True, True, True, "MIT"),
@@ -170,9 +198,12 @@ BACKENDS: tuple[Backend, ...] = (
         module="encoders.cp",
         requires="ortools",
         distribution="ortools",
+        engines=("cp-sat",),
         formulations=("order", "plain", "published"),
         plain="plain",
-        capability=Capability(frozenset({"sum", "max"}), True, True, True, True, "Apache-2.0"),
+        capability=Capability(
+            frozenset({"sum", "max"}), True, True, True, True, "Apache-2.0", sessions=True
+        ),
         unproved=("published",),
     ),
     Backend(
@@ -181,10 +212,19 @@ BACKENDS: tuple[Backend, ...] = (
         module="encoders.milp",
         requires="highspy",
         distribution="highspy",
+        engines=("auto", "highs", "gurobi"),
         formulations=("tight", "ocean"),
         plain="ocean",
         capability=Capability(
-            frozenset({"sum", "max"}), True, True, True, True, "MIT", 1e-6, isolated=True
+            frozenset({"sum", "max"}),
+            True,
+            True,
+            True,
+            True,
+            "MIT",
+            1e-6,
+            isolated=True,
+            sessions=True,
         ),
     ),
     Backend(
@@ -193,10 +233,18 @@ BACKENDS: tuple[Backend, ...] = (
         module="encoders.maxsat",
         requires="pysat",
         distribution="python-sat",
-        formulations=("glucose", "minisat", "cadical"),
-        plain="cadical",
+        engines=("glucose", "minisat", "cadical"),
+        formulations=("cores", "linear"),
+        plain="cores",
         capability=Capability(
-            frozenset({"sum", "max"}), True, True, True, False, "MIT", isolated=True
+            frozenset({"sum", "max"}),
+            True,
+            True,
+            True,
+            False,
+            "MIT",
+            isolated=True,
+            sessions=True,
         ),
     ),
     Backend(
@@ -205,6 +253,7 @@ BACKENDS: tuple[Backend, ...] = (
         module="encoders.smt",
         requires="z3",
         distribution="z3-solver",
+        engines=("z3",),
         formulations=("bisection",),
         plain="bisection",
         capability=Capability(

@@ -21,19 +21,15 @@ TRUE = 1  # variable 1 is true
 
 @dataclass(frozen=True, eq=False)
 class Clauses:
-    """Hard clauses and soft literals of a problem.
+    """What has to hold, whatever the costs.
 
     Attributes
     ----------
     hard : lists of literals
-    soft : (literal, weight): costs ``weight`` if the literal is false
-    constant : cost of every choice
     first : int64 (n_axes + 1,), variables of axis a are ``2 + first[a] + m``
     """
 
     hard: list[list[int]]
-    soft: list[tuple[int, int]]
-    constant: int
     first: IntArray
     n_variables: int
 
@@ -44,6 +40,23 @@ class Clauses:
         below = np.bincount(axis[held], minlength=self.first.size - 1)
         levels: IntArray = np.diff(self.first) - below
         return levels
+
+
+@dataclass(frozen=True, eq=False)
+class Soft:
+    """What the costs add to the clauses of a problem.
+
+    Attributes
+    ----------
+    hard : further clauses
+    soft : (literal, weight): costs ``weight`` if the literal is false
+    constant : cost of every choice
+    """
+
+    hard: list[list[int]]
+    soft: list[tuple[int, int]]
+    constant: int
+    n_variables: int
 
 
 @dataclass
@@ -76,8 +89,8 @@ class _Writer:
         return [-self.at_most(a, v), self.at_most(a, v - 1)]
 
 
-def write_clauses(problem: Problem, cost: IntArray) -> Clauses:
-    """All clauses of a problem with integer level costs (see :mod:`encoders.integral`)."""
+def write_clauses(problem: Problem) -> Clauses:
+    """All clauses of a problem, without its costs."""
     first = starts(problem.size - 1)
     n_y = int(first[-1])
     writer = _Writer(problem, first, 1 + n_y + problem.n_leaves)
@@ -93,8 +106,14 @@ def write_clauses(problem: Problem, cost: IntArray) -> Clauses:
         at_least(groups, row.minimum, writer.new, writer.add)
     for level_row in problem.level_rows:
         _at_most_row(writer, level_row.weight, level_row.maximum)
+    return Clauses(writer.hard, first, writer.top)
+
+
+def write_soft(clauses: Clauses, problem: Problem, cost: IntArray) -> Soft:
+    """The clauses of integer level costs (see :mod:`encoders.integral`)."""
+    writer = _Writer(problem, clauses.first, clauses.n_variables)
     soft, constant = _soft(writer, cost)
-    return Clauses(writer.hard, soft, constant, first, writer.top)
+    return Soft(writer.hard, soft, constant, writer.top)
 
 
 def _runs(start: IntArray) -> list[tuple[int, int]]:

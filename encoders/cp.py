@@ -3,19 +3,27 @@
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from ortools.sat.python import cp_model
 
 from encoders.arrays import IntArray
-from encoders.backend import Outcome, Request, Status, StopReason
+from encoders.backend import Outcome, Request, Solve, Status, StopReason
 from encoders.cp_formulations import Formulation, build
 from encoders.integral import IntegerCost, integer_cost, solve_within_gap
+from encoders.kept import prepared
 from encoders.problem import Problem
 
 STOP_POLL_S = 0.02
 KEPT_CHOICES = 20
 PUBLISHED = "published"
+
+
+def prepare(problem: Problem, request: Request) -> Solve:
+    """Build what does not depend on costs; see :class:`encoders.backend.Prepare`."""
+    formulation = build(problem, request.formulation or "order")
+    return partial(_solve, formulation)
 
 
 def solve(problem: Problem, request: Request) -> Outcome:
@@ -29,10 +37,14 @@ def solve(problem: Problem, request: Request) -> Outcome:
     runs it. With OR-tools 9.15 their presolve cuts off optima now and then, so its answer is never
     called a proof: stop reason "error", lower bound 0.
     """
+    return prepared(prepare, problem, request)
+
+
+def _solve(formulation: Formulation, problem: Problem, request: Request) -> Outcome:
+    attempt = partial(_solve_rounded, formulation)
     if request.formulation == PUBLISHED:
-        outcome = _solve_rounded(problem, request, integer_cost(problem, request.cutoff))
-        return _unproved(outcome)
-    return solve_within_gap(problem, request, _solve_rounded)
+        return _unproved(attempt(problem, request, integer_cost(problem, request.cutoff)))
+    return solve_within_gap(problem, request, attempt)
 
 
 def _unproved(outcome: Outcome) -> Outcome:
@@ -41,12 +53,13 @@ def _unproved(outcome: Outcome) -> Outcome:
     return replace(outcome, status=status, stop_reason=reason, lower=0.0)
 
 
-def _solve_rounded(problem: Problem, request: Request, costs: IntegerCost) -> Outcome:
+def _solve_rounded(
+    formulation: Formulation, problem: Problem, request: Request, costs: IntegerCost
+) -> Outcome:
     began = time.perf_counter()
-    formulation = build(problem, costs.cost, request.formulation or "order")
-    model = formulation.model
+    model, objective = formulation.priced(costs.cost, problem.aggregate)
     if np.isfinite(request.cutoff):
-        model.add(formulation.objective <= costs.upper(request.cutoff))
+        model.add(objective <= costs.upper(request.cutoff))
     if request.hint is not None:
         values = formulation.hint(request.hint).tolist()
         for variable, value in zip(formulation.tracked, values, strict=True):

@@ -24,29 +24,47 @@ Literal = Any  # a CP-SAT Boolean variable, its negation, or a constant
 
 @dataclass(frozen=True)
 class Formulation:
-    """A built model and how to read and hint it.
+    """A model of all but the costs, how to price it, to read it and to hint it.
 
     Attributes
     ----------
+    terms : adds what it needs to a model; the cost of each axis from the cost of each level
     read : values of ``tracked`` (in order) -> levels
     hint : levels -> values of ``tracked``
     """
 
     model: cp_model.CpModel
-    objective: Any
+    terms: "Terms"
     tracked: list[cp_model.IntVar]
     read: Callable[[IntArray], IntArray]
     hint: Callable[[IntArray], IntArray]
 
+    def priced(self, cost: IntArray, aggregate: str) -> tuple[cp_model.CpModel, Any]:
+        """A copy of the model that minimises integer level costs, and its objective."""
+        model = self.model.clone()
+        terms = self.terms(model, cost)
+        if aggregate == "sum":
+            total = sum(terms)
+            model.minimize(total)
+            return model, total
+        worst = model.new_int_var(0, int(cost.max(initial=0)), "")
+        for term in terms:
+            model.add(worst >= term)
+        model.minimize(worst)
+        return model, worst
 
-def build(problem: Problem, cost: IntArray, name: str) -> Formulation:
-    """Build the named formulation with integer level costs."""
+
+Terms = Callable[[cp_model.CpModel, IntArray], list[Any]]
+
+
+def build(problem: Problem, name: str) -> Formulation:
+    """Build the named formulation, without costs."""
     if name in ("plain", "published"):
-        return _build_plain(problem, cost)
-    return _build_order(problem, cost)
+        return _build_plain(problem)
+    return _build_order(problem)
 
 
-def _build_plain(problem: Problem, cost: IntArray) -> Formulation:
+def _build_plain(problem: Problem) -> Formulation:
     model = cp_model.CpModel()
     level = [model.new_int_var(0, int(n) - 1, "") for n in problem.size]
     leaf = _leaves(model, problem)
@@ -58,7 +76,7 @@ def _build_plain(problem: Problem, cost: IntArray) -> Formulation:
             if lo > 0:
                 model.add(level[a] >= lo).only_enforce_if(z)
 
-    def element(weights: IntArray) -> list[Any]:
+    def element(model: cp_model.CpModel, weights: IntArray) -> list[Any]:
         terms = []
         for a, (begin, end) in enumerate(_runs(problem.level_start)):
             table = weights[begin:end].tolist()
@@ -74,11 +92,11 @@ def _build_plain(problem: Problem, cost: IntArray) -> Formulation:
         model.add(level[a] > m).only_enforce_if(~flag)
         return flag
 
-    objective = _finish(model, problem, cost, leaf, element, at_most)
-    return Formulation(model, objective, level, lambda values: values, lambda levels: levels)
+    _finish(model, problem, leaf, element, at_most)
+    return Formulation(model, element, level, lambda values: values, lambda levels: levels)
 
 
-def _build_order(problem: Problem, cost: IntArray) -> Formulation:
+def _build_order(problem: Problem) -> Formulation:
     model = cp_model.CpModel()
     true = model.new_constant(1)
     size = problem.size
@@ -100,7 +118,7 @@ def _build_order(problem: Problem, cost: IntArray) -> Formulation:
             if lo > 0:
                 model.add_implication(z, ~y[a][lo - 1])
 
-    def linear(weights: IntArray) -> list[Any]:
+    def linear(model: cp_model.CpModel, weights: IntArray) -> list[Any]:
         """``w[level]`` per axis = w[0] + sum over m of (w[m + 1] - w[m]) * (level > m)."""
         terms = []
         for a, (begin, end) in enumerate(_runs(problem.level_start)):
@@ -114,7 +132,7 @@ def _build_order(problem: Problem, cost: IntArray) -> Formulation:
                 )
         return terms
 
-    objective = _finish(model, problem, cost, leaf, linear, at_most)
+    _finish(model, problem, leaf, linear, at_most)
     last = np.array([len(chain) for chain in y])
     first = starts(last)
     axis = owners(first)
@@ -128,7 +146,7 @@ def _build_order(problem: Problem, cost: IntArray) -> Formulation:
         below: IntArray = (levels[axis] <= rank).astype(np.int64)
         return below
 
-    return Formulation(model, objective, [v for chain in y for v in chain], read, hint)
+    return Formulation(model, linear, [v for chain in y for v in chain], read, hint)
 
 
 def _leaves(model: cp_model.CpModel, problem: Problem) -> list[cp_model.IntVar]:
@@ -141,12 +159,11 @@ def _leaves(model: cp_model.CpModel, problem: Problem) -> list[cp_model.IntVar]:
 def _finish(
     model: cp_model.CpModel,
     problem: Problem,
-    cost: IntArray,
     leaf: list[cp_model.IntVar],
-    per_axis: Callable[[IntArray], list[Any]],
+    terms: Terms,
     at_most: Callable[[int, int], Literal],
-) -> Any:
-    """One-hot groups, rows, forbidden boxes and objective; the same for all formulations."""
+) -> None:
+    """One-hot groups, rows and forbidden boxes; the same for all formulations."""
     owner = np.repeat(np.arange(problem.n_axes), problem.size)
     for group in problem.one_hot:
         chosen = []
@@ -163,7 +180,7 @@ def _finish(
         )
         model.add(total >= row.minimum)
     for level_row in problem.level_rows:
-        model.add(sum(per_axis(level_row.weight)) <= level_row.maximum)
+        model.add(sum(terms(model, level_row.weight)) <= level_row.maximum)
     for box in problem.forbidden:
         outside = []
         for a, lo, hi in zip(box.axis.tolist(), box.lo.tolist(), box.hi.tolist(), strict=True):
@@ -172,16 +189,6 @@ def _finish(
             if hi < problem.size[a] - 1:
                 outside.append(~at_most(a, hi))
         model.add_bool_or(outside)
-    terms = per_axis(cost)
-    if problem.aggregate == "sum":
-        total = sum(terms)
-        model.minimize(total)
-        return total
-    worst = model.new_int_var(0, int(cost.max(initial=0)), "")
-    for term in terms:
-        model.add(worst >= term)
-    model.minimize(worst)
-    return worst
 
 
 def _runs(start: IntArray) -> list[tuple[int, int]]:

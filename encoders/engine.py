@@ -37,6 +37,8 @@ class Finish:
 class Run(Protocol):
     """Solve a linear model to optimality, anytime.
 
+    Raises UnavailableBackendError where a licence does not allow it.
+
     ``on_solution`` gets every better solution found, ``on_bound`` bounds on the objective; both
     are called from the engine's threads.
     """

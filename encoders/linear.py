@@ -60,40 +60,62 @@ class _Rows:
     upper: FloatArray
 
 
-def build(problem: Problem, formulation: str, cutoff: float = np.inf) -> LinearModel:
-    """The named formulation; costs far above ``cutoff`` are clipped, which sets their scale."""
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """All of a model but its costs; ``price`` adds those of any problem that shares the rest."""
+
+    ocean: bool
+    n_columns: int
+    matrix: "sparse.csr_matrix"
+    lower: FloatArray
+    upper: FloatArray
+
+
+def build(problem: Problem, formulation: str) -> Structure:
+    """Columns and rows of the named formulation."""
     layout = _Layout.of(problem)
     n_columns = layout.n_y + problem.n_leaves
-    integer = np.zeros(n_columns, dtype=np.bool_)
     parts = [*_axis_rows(problem, layout), _one_leaf_rows(problem, layout)]
-    if formulation == "ocean":
+    ocean = formulation == "ocean"
+    if ocean:
         nodes = find_nodes(problem)
         parts += _node_rows(problem, layout, nodes)
         turns = _turn_rows(layout, nodes, n_columns)
         parts.append(turns)
-        integer = np.r_[integer, np.ones(turns.lower.size // 2, dtype=np.bool_)]
-        integer[: layout.n_y] = np.repeat(_must_be_integer(problem), problem.size - 1)
+        n_columns += turns.lower.size // 2
     else:
         parts += _side_rows(problem, layout)
-        integer[: layout.n_y] = True
+    return Structure(ocean, n_columns, *_assemble(parts, n_columns))
+
+
+def price(structure: Structure, problem: Problem, cutoff: float = np.inf) -> LinearModel:
+    """The model with a problem's costs; those far above ``cutoff`` are clipped, which sets their
+    scale."""
+    layout = _Layout.of(problem)
+    n_columns, matrix = structure.n_columns, structure.matrix
+    lower, upper = structure.lower, structure.upper
+    integer = np.zeros(n_columns, dtype=np.bool_)
+    integer[: layout.n_y] = True
+    if structure.ocean:
+        integer[: layout.n_y] = np.repeat(_must_be_integer(problem), problem.size - 1)
+        integer[layout.n_y + problem.n_leaves :] = True
     scale = _scale(problem, cutoff)
-    cost = np.zeros(integer.size)
-    offset = 0.0
-    ceiling = np.ones(integer.size)
     # What costs more than the cutoff is out anyway; large numbers only blur the small ones.
-    price = np.minimum(problem.cost, 2 * cutoff) * scale
-    step = _steps(problem, price)
-    base = price[problem.level_start[1:] - 1]
+    cost_of = np.minimum(problem.cost, 2 * cutoff) * scale
+    step = _steps(problem, cost_of)
+    base = cost_of[problem.level_start[1:] - 1]
+    cost, ceiling, offset = np.zeros(n_columns), np.ones(n_columns), 0.0
     if problem.aggregate == "sum":
         cost[: layout.n_y] = -step
         offset = float(base.sum())
     else:
-        worst = integer.size
         integer = np.r_[integer, False]
         cost = np.r_[cost, 1.0]
         ceiling = np.r_[ceiling, np.inf]
-        parts.append(_worst_rows(problem, layout, step, base, worst))
-    matrix, lower, upper = _assemble(parts, integer.size)
+        more = _assemble([_worst_rows(problem, layout, step, base, n_columns)], n_columns + 1)
+        wider = sparse.csr_matrix((matrix.shape[0], 1))
+        matrix = sparse.vstack([sparse.hstack([matrix, wider]), more[0]], format="csr")
+        lower, upper = np.r_[lower, more[1]], np.r_[upper, more[2]]
     return LinearModel(cost, ceiling, integer, matrix, lower, upper, offset, scale)
 
 

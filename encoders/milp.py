@@ -1,19 +1,32 @@
 """Mixed-integer linear programming, with HiGHS or Gurobi."""
 
+import contextlib
+import importlib
+import importlib.util
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import cast
 
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
-from encoders.backend import Outcome, Request, Status, StopReason
+from encoders.backend import Outcome, Request, Solve, Status, StopReason
 from encoders.engine import Finish, Limits, Run
-from encoders.linear import LinearModel, build, columns_of, levels_of
+from encoders.errors import UnavailableBackendError
+from encoders.kept import prepared
+from encoders.linear import LinearModel, Structure, build, columns_of, levels_of, price
 from encoders.problem import Problem
 
 GAP = 1e-6  # objective units: the optimum is at about 1e3 of them
 RELATIVE_GAP = 1e-6
 KEPT_CHOICES = 20
+
+
+def prepare(problem: Problem, request: Request) -> Solve:
+    """Build what does not depend on costs; see :class:`encoders.backend.Prepare`."""
+    return partial(_solve, build(problem, request.formulation or "tight"))
 
 
 def solve(problem: Problem, request: Request) -> Outcome:
@@ -24,14 +37,18 @@ def solve(problem: Problem, request: Request) -> Outcome:
     bound is that of a relaxation, and stays valid. "optimal" means a gap of at most 1e-6 of the
     answer, as far as the engine's arithmetic goes.
     """
+    return prepared(prepare, problem, request)
+
+
+def _solve(structure: Structure, problem: Problem, request: Request) -> Outcome:
     began = time.perf_counter()
-    engine = _engine(request)
+    engine = _engine(request.engine)
     record = _Record(problem, request)
     build_s = solve_s = 0.0
     current, cutoff = problem, request.cutoff
     while True:
         built = time.perf_counter()
-        model = build(current, request.formulation or "tight", cutoff)
+        model = price(structure, current, cutoff)
         build_s += time.perf_counter() - built
         left = request.time_limit_s - (time.perf_counter() - began)
         if left <= 0 or request.stop.is_set():
@@ -45,6 +62,7 @@ def solve(problem: Problem, request: Request) -> Outcome:
         levels = levels_of(current, finish.x)
         if not current.admits(levels):
             current = current.without(levels)
+            structure = build(current, request.formulation or "tight")
             continue
         record.solution(levels)
         # Tolerances are absolute: the answer must be large in the model's units.
@@ -56,10 +74,28 @@ def solve(problem: Problem, request: Request) -> Outcome:
     return record.outcome(finish.end, False, build_s, solve_s, finish.raw)
 
 
-def _engine(request: Request) -> Run:
-    from encoders.highs import run
+def _engine(name: str) -> Run:
+    """Gurobi where there is a licence that fits the model, unless an engine is asked for."""
+    if name in ("", "auto"):
+        return _gurobi_or_highs
+    return cast(Run, importlib.import_module(f"encoders.{name}").run)
 
-    return run
+
+def _gurobi_or_highs(
+    model: LinearModel,
+    limits: Limits,
+    start: tuple[IntArray, FloatArray] | None,
+    on_solution: Callable[[FloatArray], None],
+    on_bound: Callable[[float], None],
+) -> Finish:
+    from encoders import highs
+
+    if importlib.util.find_spec("gurobipy") is not None:
+        from encoders import gurobi
+
+        with contextlib.suppress(UnavailableBackendError):
+            return gurobi.run(model, limits, start, on_solution, on_bound)
+    return highs.run(model, limits, start, on_solution, on_bound)
 
 
 def _run(

@@ -80,6 +80,11 @@ def certify(
     settled = outcome.stop_reason == "proved" and not rejected
     reason = outcome.stop_reason if settled or not rejected else _unsettled(outcome)
     message = INEXACT if not posed.problem.exact else MISREAD if doubtful else ""
+    if outcome.stop_reason == "error" and not message:
+        return replace(
+            _conclude(answer, lower, False, reason, spent, "", outcome),
+            message=f"{outcome.backend}: {outcome.raw}",
+        )
     return _conclude(answer, lower, settled, reason, spent, message, outcome)
 
 

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import ceil, inf
 from pathlib import Path
@@ -25,11 +26,26 @@ from portfolio.native import predict_one
 from portfolio.plausibility import Plausibility
 from portfolio.progress import OnProgress, Progress
 from portfolio.reading import read
+from portfolio.session import Session
 from portfolio.targets import Answer, answer
+from portfolio.ways import Way, plain, reduced
 from portfolio.workers import Workers
-from selector import check_name
+from selector import check_name, keeps_models
 
 DEFAULT_MARGIN = 1e-7
+KEEPERS = "cp, milp or maxsat"
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked of a row; see :meth:`Explainer.explain`."""
+
+    target: Any
+    norm: Norm
+    scale: str
+    weights: Mapping[str, float] | Sequence[float] | None
+    constraints: tuple[Constraint, ...]
+    margin: float | None
 
 
 class Explainer:
@@ -117,7 +133,8 @@ class Explainer:
         constraints : Fixed, Increase, Decrease, Range, Allowed, MaxChanges
         margin : lead over every other class, in the model's score (probability of a forest,
             raw score of boosting: default 1e-7; votes in hard voting: default 1)
-        backend : "auto", a registered name, or one with a formulation, as in "milp:ocean"
+        backend : "auto", a registered name, or one with an engine or a formulation, as in
+            "milp/gurobi" or "milp:ocean"
         time_limit_s : seconds from this call, posing and verification included
         threads : solver threads, default all cores this process may use
         on_progress : called with (seconds, upper bound, lower bound), from solver threads
@@ -133,24 +150,58 @@ class Explainer:
         InputError
             Bad query, target, norm, weights, constraints or limits.
         """
+        question = Question(target, norm, scale, weights, tuple(constraints), margin)
+        check_name(backend)
+        way = (reduced if reduce else plain)(backend, self._workers.run)
+        return self._ask(question, threads, seed, x, way, time_limit_s, on_progress)
+
+    def session(
+        self,
+        target: Any = None,
+        backend: str = "cp",
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        threads: int | None = None,
+        seed: int = 0,
+    ) -> Session:
+        """Keep one backend's model for many queries: structure once, costs per query.
+
+        The whole problem is solved, without reduction. Parameters are those of :meth:`explain`;
+        ``session.explain(x)`` asks.
+
+        Raises
+        ------
+        InputError
+            The backend can't keep a model; cp, milp and maxsat can.
+        """
+        check_name(backend)
+        if not keeps_models(backend):
+            raise InputError(f"backend {backend} keeps no model for a session; use {KEEPERS}.")
+        question = Question(target, norm, scale, weights, tuple(constraints), margin)
+        return Session(partial(self._ask, question, threads, seed), backend, self._workers)
+
+    def _ask(
+        self,
+        question: "Question",
+        threads: int | None,
+        seed: int,
+        x: Any,
+        way: Way,
+        time_limit_s: float,
+        on_progress: OnProgress | None,
+    ) -> Result:
         began = time.perf_counter()
         _check_limits(time_limit_s, threads, seed)
-        space = self._reading.space
-        row = read_row(x, space, self._reading.ensemble.dtype)
+        row = read_row(x, self._reading.space, self._reading.ensemble.dtype)
         self._check_classes()
         current = predict_one(self._reading.ensemble, self._reading.native, row.values)
-        targets = self._targets(target, current)
-        admissible, max_changes = resolve(space, space.values(row.values), constraints)
-        query = Query(
-            row=row.values,
-            target=targets[0],
-            cost=make_cost(space, norm, scale, weights),
-            admissible=admissible,
-            max_changes=max_changes,
-            margin=self._margin(margin),
-        )
-        check_name(backend)
-        if targets == [current] and self._may_stay(query, explicit=margin is not None):
+        targets = self._targets(question.target, current)
+        query = self._query(question, row, targets[0])
+        explicit = question.margin is not None
+        if targets == [current] and self._may_stay(query, explicit):
             return self._unchanged(row, current, began)
         stop = threading.Event()
         progress = Progress(began, targets, on_progress, stop)
@@ -160,21 +211,23 @@ class Explainer:
             seed=seed,
             stop=stop,
         )
-        solve = partial(
-            answer,
-            self._reading,
-            query,
-            targets,
-            backend,
-            reduce,
-            request,
-            began + time_limit_s,
-            progress,
-            self._workers,
-        )
+        deadline = began + time_limit_s
+        solve = partial(answer, self._reading, query, targets, way, request, deadline, progress)
         found = run_interruptible(solve, stop)
         progress.reraise()
-        return self._result(found, row, target, progress, began)
+        return self._result(found, row, question.target, progress, began)
+
+    def _query(self, question: "Question", row: Row, target: int) -> Query:
+        space = self._reading.space
+        admissible, max_changes = resolve(space, space.values(row.values), question.constraints)
+        return Query(
+            row=row.values,
+            target=target,
+            cost=make_cost(space, question.norm, question.scale, question.weights),
+            admissible=admissible,
+            max_changes=max_changes,
+            margin=self._margin(question.margin),
+        )
 
     def _check_classes(self) -> None:
         if len(self.classes) < 2:

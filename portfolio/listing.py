@@ -1,5 +1,6 @@
 """What solvers there are, as a table."""
 
+import importlib.util
 from importlib.metadata import version
 
 from rich.table import Table
@@ -8,15 +9,15 @@ from encoders.backend import BACKENDS, Backend, Capability
 
 
 def backend_table() -> Table:
-    """One line per registered backend; imports no solver."""
+    """One line per registered backend; starts none but Gurobi, to see what its licence allows."""
     table = Table(
-        "name", "paradigm", "engine", "available", "licence", "formulations", "capabilities"
+        "name", "paradigm", "engines", "available", "licence", "formulations", "capabilities"
     )
     for backend in BACKENDS:
         table.add_row(
             backend.name,
             backend.paradigm,
-            _engine(backend),
+            _engines(backend),
             "yes" if backend.available else f"no: pip install {backend.distribution}",
             backend.capability.licence,
             ", ".join(backend.formulations),
@@ -25,10 +26,23 @@ def backend_table() -> Table:
     return table
 
 
-def _engine(backend: Backend) -> str:
+def _engines(backend: Backend) -> str:
     if not backend.available:
         return backend.distribution
-    return f"{backend.distribution} {version(backend.distribution)}"
+    lines = [f"{backend.distribution} {version(backend.distribution)}"]
+    if "gurobi" in backend.engines:
+        lines.append(_gurobi())
+    elif len(backend.engines) > 1:
+        lines.append(", ".join(backend.engines))
+    return "\n".join(lines)
+
+
+def _gurobi() -> str:
+    if importlib.util.find_spec("gurobipy") is None:
+        return "gurobi not installed: pip install gurobipy"
+    from encoders.gurobi import licence
+
+    return f"gurobipy {version('gurobipy')}, {licence()}"
 
 
 def _words(capability: Capability) -> str:

@@ -5,17 +5,13 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 
-from encoders.backend import Request, Solve, Status, StopReason
-from encoders.pose import Posed, Query, pose
-from encoders.reduce import solve_plain, solve_reduced
+from encoders.backend import Request, Status, StopReason
+from encoders.pose import Query, pose
 from portfolio.certify import Certificate, certify
 from portfolio.judge import Judge
 from portfolio.progress import Progress
 from portfolio.reading import Reading
-from portfolio.workers import Workers
-from selector import choose
-
-STARTS = 8  # nearest training rows that an incumbent is made from
+from portfolio.ways import Way
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,18 +32,17 @@ def answer(
     reading: Reading,
     query: Query,
     targets: list[int],
-    backend: str,
-    reduce: bool,
+    way: Way,
     request: Request,
     deadline: float,
     progress: Progress,
-    workers: Workers,
 ) -> Answer:
     """Solve for each target in turn, each cut off at the best answer so far.
 
     Parameters
     ----------
     query : its ``target`` is replaced by each of ``targets``
+    way : how each posed problem is solved
     deadline : ``time.perf_counter()`` at which to stop
     """
     joint: Answer | None = None
@@ -66,7 +61,7 @@ def answer(
             asked,
             reading.space,
             Judge(view.ensemble, reading.native, view.outlook),
-            _solver(reading, posed, target, backend, reduce, workers),
+            way(posed, view, target),
             replace(
                 request,
                 time_limit_s=deadline - time.perf_counter(),
@@ -87,22 +82,6 @@ def _cut_short(joint: Answer, reason: StopReason) -> Answer:
     held = joint.certificate
     status: Status = "unknown" if held.answer is None else "feasible"
     return replace(joint, certificate=replace(held, status=status, stop_reason=reason, lower=0.0))
-
-
-def _solver(
-    reading: Reading,
-    posed: Posed,
-    target: int,
-    backend: str,
-    reduce: bool,
-    workers: Workers,
-) -> Solve:
-    """Reduction and the backend picked after it, or the plain formulation of all of it."""
-    pick = partial(choose, name=backend)
-    if not reduce:
-        return partial(solve_plain, pick=pick, run=workers.run)
-    starts = posed.closest(reading.views[target].reference.rows[target], STARTS)
-    return partial(solve_reduced, pick=pick, starts=starts, run=workers.run)
 
 
 def _join(first: Answer, second: Answer) -> Answer:

@@ -15,11 +15,13 @@ import threading
 import time
 import traceback
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
 from encoders.arrays import IntArray
-from encoders.backend import Request, find_backend
+from encoders.backend import Outcome, Request, find_backend
+from encoders.kept import Kept
 from encoders.problem import Problem
 
 PARENT_GONE = 1
@@ -30,7 +32,8 @@ OVERRUN_S = 5.0
 class Task:
     """What a worker is asked; a request without what can't be sent.
 
-    ``deadline`` is on the clock of ``time.monotonic``, which all processes share.
+    ``deadline`` is on the clock of ``time.monotonic``, which all processes share; ``keep`` asks
+    to keep the model for queries that differ in costs only.
     """
 
     backend: str
@@ -41,6 +44,8 @@ class Task:
     hint: IntArray | None
     cutoff: float
     formulation: str
+    engine: str
+    keep: bool
 
 
 def serve(descriptor: int, memory_bytes: int) -> None:
@@ -51,10 +56,11 @@ def serve(descriptor: int, memory_bytes: int) -> None:
     link = _Link(Connection(descriptor))
     threading.Thread(target=link.listen, daemon=True, name="counterfolio-control").start()
     link.send("ready", None)
+    kept = Kept()
     while True:
         task = link.tasks.get()
         try:
-            link.send("done", _solve(task, link))
+            link.send("done", _solve(task, link, kept))
         except MemoryError:
             link.send("failed", ("memory_limit", "out of memory"))
         except Exception as error:
@@ -89,14 +95,16 @@ class _Link:
             self._connection.send((kind, content))
 
 
-def _solve(task: Task, link: _Link) -> Any:
+def _solve(task: Task, link: _Link, kept: Kept) -> Outcome:
     # A solver that holds the interpreter can't hear that its parent is gone: a watchdog in C
     # ends the process should it overrun its limit.
     left = max(task.deadline - time.monotonic(), 0.0)
     with open(os.devnull, "w") as nowhere:
         faulthandler.dump_traceback_later(left + OVERRUN_S, exit=True, file=nowhere)
         try:
-            return find_backend(task.backend).load()(
+            backend = find_backend(task.backend)
+            solve = partial(kept.solve, backend) if task.keep else backend.load()
+            return solve(
                 task.problem,
                 Request(
                     time_limit_s=left,
@@ -105,6 +113,7 @@ def _solve(task: Task, link: _Link) -> Any:
                     hint=task.hint,
                     cutoff=task.cutoff,
                     formulation=task.formulation,
+                    engine=task.engine,
                     stop=link.stop,
                     on_choice=lambda levels: link.send("choice", levels),
                     on_bounds=lambda upper, lower: link.send("bounds", (upper, lower)),

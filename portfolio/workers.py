@@ -16,6 +16,7 @@ import numpy as np
 
 from encoders.arrays import IntArray
 from encoders.backend import Backend, Outcome, Request, StopReason
+from encoders.kept import Kept
 from encoders.problem import Problem
 from portfolio.worker_main import Task
 
@@ -47,6 +48,10 @@ class Workers:
     def __reduce__(self) -> tuple[type["Workers"], tuple[int]]:
         """A copy, here or in another process, starts workers of its own."""
         return Workers, (self._memory_bytes,)
+
+    def keeper(self) -> "Keeper":
+        """Something that runs one backend and keeps its model from query to query."""
+        return Keeper(self._memory_bytes)
 
     def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
         """Solve in this process if the backend can be trusted to stop, else in a worker."""
@@ -87,6 +92,34 @@ class Workers:
             self._idle.setdefault(name, []).append(worker)
 
 
+class Keeper:
+    """Runs backends with the model of the last structure kept, here or in a worker of its own.
+
+    Not thread safe.
+    """
+
+    def __init__(self, memory_bytes: int) -> None:
+        self._memory_bytes = memory_bytes
+        self._kept = Kept()
+        self._worker: _Worker | None = None
+
+    def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
+        """Solve; a model is built only if the structure of the problem is a new one."""
+        if not backend.capability.isolated:
+            return self._kept.solve(backend, problem, request)
+        backend.require()
+        if self._worker is None or not self._worker.alive:
+            self._worker = _Worker(self._memory_bytes)
+        return self._worker.solve(backend, problem, request, keep=True)
+
+    def close(self) -> None:
+        """Drop the model and end the worker."""
+        self._kept = Kept()
+        if self._worker is not None:
+            self._worker.kill()
+            self._worker = None
+
+
 class _Worker:
     """One process and the connection to it; used by one thread at a time."""
 
@@ -113,7 +146,9 @@ class _Worker:
         """End the process now; what it was doing is lost."""
         _end(self._process, self._connection, os.getpid())
 
-    def solve(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
+    def solve(
+        self, backend: Backend, problem: Problem, request: Request, keep: bool = False
+    ) -> Outcome:
         """Solve in the process; killed where it does not stop in time, with its best kept."""
         began = time.perf_counter()
         held = _Held(problem, request)
@@ -127,6 +162,8 @@ class _Worker:
             request.hint,
             request.cutoff,
             request.formulation,
+            request.engine,
+            keep,
         )
         try:
             if not self._await_ready(request, deadline):

@@ -14,7 +14,7 @@ FIRST_TRY_S = 0.08
 def choose(problem: Problem, name: str = "auto") -> tuple[Step, ...]:
     """The backends for a problem; ``name`` other than "auto" asks for that one alone.
 
-    A name may carry a formulation: "milp:ocean".
+    A name may carry an engine and a formulation: "milp/gurobi", "cp:plain", "milp/highs:ocean".
 
     Raises
     ------
@@ -24,11 +24,11 @@ def choose(problem: Problem, name: str = "auto") -> tuple[Step, ...]:
         It, or for "auto" every one, is not installed or can't take the problem.
     """
     if name != "auto":
-        backend, formulation = _parse(name)
+        backend, engine, formulation = _parse(name)
         reason = _unable(backend, problem)
         if reason:
             raise UnavailableBackendError(f"no backend can take this query: {reason}.")
-        return (Step(backend, formulation=formulation),)
+        return (Step(backend, formulation=formulation, engine=engine),)
     able = {b.name: b for b in BACKENDS if not _unable(b, problem)}
     if not able:
         reasons = "; ".join(_unable(backend, problem) for backend in BACKENDS)
@@ -48,15 +48,25 @@ def _unable(backend: Backend, problem: Problem) -> str:
 
 
 def check_name(name: str) -> None:
-    """Raise :class:`InputError` unless ``name`` is "auto", a backend, or one with a formulation."""
+    """Raise :class:`InputError` unless ``name`` is one that :func:`choose` takes."""
     if name != "auto":
         _parse(name)
 
 
-def _parse(name: str) -> tuple[Backend, str]:
-    own, colon, formulation = name.partition(":")
+def keeps_models(name: str) -> bool:
+    """Whether the named backend can keep a model of all but the costs."""
+    return name != "auto" and _parse(name)[0].capability.sessions
+
+
+def _parse(name: str) -> tuple[Backend, str, str]:
+    """Backend, engine and formulation; "" where the name does not say."""
+    rest, colon, formulation = name.partition(":")
+    own, slash, engine = rest.partition("/")
     backend = find_backend(own)
+    if slash and engine not in backend.engines:
+        known = ", ".join(backend.engines)
+        raise InputError(f"{own} has no engine {engine!r}; known are {known}.")
     if colon and formulation not in backend.formulations:
         known = ", ".join(backend.formulations)
         raise InputError(f"{own} has no formulation {formulation!r}; known are {known}.")
-    return backend, formulation
+    return backend, engine, formulation

@@ -275,7 +275,7 @@ def test_an_explainer_can_be_pickled_and_copied(explainer, refused):
         assert (again.status, again.distance) == ("optimal", expected.distance)
 
 
-@pytest.mark.parametrize("name", ["cp:plain", "milp:ocean", "maxsat:minisat"])
+@pytest.mark.parametrize("name", ["cp:plain", "milp:ocean", "milp/gurobi", "maxsat/minisat:linear"])
 @pytest.mark.parametrize("reduce", [True, False])
 def test_a_formulation_can_be_asked_for(explainer, refused, name, reduce):
     expected = explainer.explain(refused, target="granted")

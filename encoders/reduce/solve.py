@@ -18,11 +18,13 @@ from encoders.reduce.tighten import tighten
 
 @dataclass(frozen=True)
 class Step:
-    """A backend, its formulation ("" for its best), and how long before the next one tries."""
+    """A backend, its formulation and engine ("" for the best), and how long before the next one
+    tries."""
 
     backend: Backend
     seconds: float = float("inf")
     formulation: str = ""
+    engine: str = ""
 
 
 Pick = Callable[[Problem], Sequence[Step]]
@@ -59,6 +61,7 @@ def solve_reduced(
             cutoff=reduction.upper,
             hint=None,
             formulation=step.formulation,
+            engine=step.engine,
         )
         outcome = run(step.backend, reduction.problem, asked)
         outcome = replace(outcome, backend=step.backend.name, left=_extent(reduction.problem))
@@ -99,11 +102,11 @@ def _joined(problem: Problem, outcomes: list[Outcome], reduce_s: float) -> Outco
     )
 
 
-def solve_plain(problem: Problem, request: Request, pick: Pick, run: Run = run_here) -> Outcome:
-    """Outcome of the unreduced problem, by the backend's plain formulation if none is asked for."""
+def solve_whole(problem: Problem, request: Request, pick: Pick, run: Run = run_here) -> Outcome:
+    """Outcome of the unreduced problem, by the first backend picked."""
     step = pick(problem)[0]
-    formulation = step.formulation or step.backend.plain
-    outcome = run(step.backend, problem, replace(request, formulation=formulation))
+    asked = replace(request, formulation=step.formulation, engine=step.engine)
+    outcome = run(step.backend, problem, asked)
     return replace(outcome, backend=step.backend.name, left=_extent(problem))
 
 

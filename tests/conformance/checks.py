@@ -6,6 +6,14 @@ import pytest
 
 from encoders.backend import BACKENDS
 
+CASES = [
+    (b.name, engine, formulation)
+    for b in BACKENDS
+    for engine in b.engines
+    for formulation in b.formulations
+    if engine != "auto" and formulation not in b.unproved
+]
+
 
 def backend(name):
     return next(b for b in BACKENDS if b.name == name)

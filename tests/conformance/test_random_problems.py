@@ -9,16 +9,15 @@ import encoders.at_least
 import encoders.search
 from encoders.backend import BACKENDS, Request
 from encoders.reduce import Step, solve_reduced
-from tests.conformance.checks import backend, check
+from tests.conformance.checks import CASES, backend, check
 from tests.test_reduce import optimum, random_problem
 
 NAMES = [b.name for b in BACKENDS]
-CASES = [(b.name, f) for b in BACKENDS for f in b.formulations if f not in b.unproved]
 SEEDS = range(300)
 
 
-@pytest.mark.parametrize(("name", "formulation"), CASES)
-def test_optimum(name, formulation):
+@pytest.mark.parametrize(("name", "engine", "formulation"), CASES)
+def test_optimum(name, engine, formulation):
     solve, capability = backend(name).load(), backend(name).capability
     for seed in SEEDS:
         problem = random_problem(seed)
@@ -26,6 +25,7 @@ def test_optimum(name, formulation):
         request = Request(
             60.0,
             1,
+            engine=engine,
             formulation=formulation,
             on_choice=choices.append,
             on_bounds=lambda *b, kept=bounds: kept.append(b),

@@ -1,0 +1,68 @@
+"""A model kept for many queries answers like one built for each."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from encoders.backend import BACKENDS, Request
+from encoders.kept import Kept, structure_key
+from tests.conformance.checks import CASES, backend, check
+from tests.test_reduce import optimum, random_problem
+
+KEEPING = [case for case in CASES if backend(case[0]).capability.sessions]
+
+
+def repriced(problem, seed):
+    """Other costs: those of each axis in another order, and of other size."""
+    rng = np.random.default_rng(seed)
+    runs = [
+        rng.permutation(problem.cost[begin:end]) * rng.choice([0.01, 1.0, 300.0])
+        for begin, end in zip(problem.level_start[:-1], problem.level_start[1:], strict=True)
+    ]
+    return replace(problem, cost=np.concatenate(runs))
+
+
+@pytest.mark.parametrize(("name", "engine", "formulation"), KEEPING)
+def test_one_model_many_costs(name, engine, formulation, monkeypatch):
+    able = backend(name)
+    built = []
+    prepare = able.load_prepare()
+
+    def counted(problem, request):
+        built.append(problem)
+        return prepare(problem, request)
+
+    monkeypatch.setattr(f"{able.module}.prepare", counted)
+    for seed in range(60):
+        kept, first = Kept(), random_problem(seed)
+        request = Request(60.0, 1, engine=engine, formulation=formulation)
+        for again in range(3):
+            problem = repriced(first, again)
+            outcome = kept.solve(able, problem, request)
+            check(problem, outcome, optimum(problem)[0], able.capability)
+        assert len(built) == seed + 1
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _, _ in KEEPING}))
+def test_another_structure_gets_another_model(name):
+    kept = Kept()
+    for seed in range(30):
+        problem = random_problem(seed)
+        outcome = kept.solve(backend(name), problem, Request(60.0, 1))
+        check(problem, outcome, optimum(problem)[0], backend(name).capability)
+
+
+def test_the_key_sees_everything_but_costs():
+    for seed in range(50):
+        problem = random_problem(seed)
+        key = structure_key(problem)
+        assert structure_key(repriced(problem, 0)) == key
+        assert structure_key(problem.without(np.zeros(problem.n_axes, dtype=np.int64))) != key
+        row = problem.leaf_rows[0]
+        tighter = replace(problem, leaf_rows=(replace(row, minimum=row.minimum + 1),))
+        assert structure_key(tighter) != key
+
+
+def test_who_can_keep_a_model():
+    assert {b.name for b in BACKENDS if b.capability.sessions} == {"cp", "milp", "maxsat"}

@@ -83,6 +83,13 @@ class Admissible:
     stay: bool
 
 
+def listed(constraints: object) -> tuple[Constraint, ...]:
+    """The constraints as a tuple, or an InputError when they come alone or as a text."""
+    if isinstance(constraints, str) or not isinstance(constraints, Iterable):
+        raise InputError("constraints must be a sequence such as [Fixed('age'), MaxChanges(2)].")
+    return tuple(constraints)
+
+
 def resolve(
     space: FeatureSpace, query: FloatArray, constraints: Sequence[Constraint]
 ) -> tuple[tuple[Admissible, ...], int | None]:
@@ -101,8 +108,6 @@ def resolve(
     InputError
         Unknown feature, or constraints that leave a feature no value (named).
     """
-    if isinstance(constraints, str) or not isinstance(constraints, Iterable):
-        raise InputError("constraints must be a sequence such as [Fixed('age'), MaxChanges(2)].")
     per_feature: dict[str, list[FeatureConstraint]] = {f.name: [] for f in space.features}
     limit: int | None = None
     for constraint in constraints:

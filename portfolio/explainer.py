@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil, inf
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from encoders.backend import Request
-from encoders.constraints import Constraint, resolve
+from encoders.constraints import Constraint, listed, resolve
 from encoders.cost import Norm, make_cost
 from encoders.errors import InputError
 from encoders.features import FeatureSpace
@@ -150,7 +151,7 @@ class Explainer:
         InputError
             Bad query, target, norm, weights, constraints or limits.
         """
-        question = Question(target, norm, scale, weights, tuple(constraints), margin)
+        question = Question(target, norm, scale, weights, listed(constraints), margin)
         check_name(backend)
         way = (reduced if reduce else plain)(backend, self._workers.run)
         return self._ask(question, threads, seed, x, way, time_limit_s, on_progress)
@@ -180,7 +181,7 @@ class Explainer:
         check_name(backend)
         if not keeps_models(backend):
             raise InputError(f"backend {backend} keeps no model for a session; use {KEEPERS}.")
-        question = Question(target, norm, scale, weights, tuple(constraints), margin)
+        question = Question(target, norm, scale, weights, listed(constraints), margin)
         return Session(partial(self._ask, question, threads, seed), backend, self._workers)
 
     def _ask(
@@ -206,9 +207,9 @@ class Explainer:
         stop = threading.Event()
         progress = Progress(began, targets, on_progress, stop)
         request = Request(
-            time_limit_s=time_limit_s,
-            threads=threads or len(os.sched_getaffinity(0)),
-            seed=seed,
+            time_limit_s=float(time_limit_s),
+            threads=int(threads or len(os.sched_getaffinity(0))),
+            seed=int(seed),
             stop=stop,
         )
         deadline = began + time_limit_s
@@ -312,9 +313,9 @@ class Explainer:
 
 
 def _check_limits(time_limit_s: float, threads: int | None, seed: int) -> None:
-    if not isinstance(time_limit_s, int | float) or not time_limit_s > 0:
+    if not isinstance(time_limit_s, Real) or not time_limit_s > 0:
         raise InputError(f"time_limit_s must be above 0 seconds, got {time_limit_s!r}.")
-    if threads is not None and (not isinstance(threads, int) or threads < 1):
+    if threads is not None and (not isinstance(threads, Integral) or threads < 1):
         raise InputError(f"threads must be at least 1, got {threads!r}.")
-    if not isinstance(seed, int) or not 0 <= seed < 2**31:
+    if not isinstance(seed, Integral) or not 0 <= seed < 2**31:
         raise InputError(f"seed must be a whole number from 0 to 2**31 - 1, got {seed!r}.")

@@ -1,6 +1,7 @@
 """The command line: ``counterfolio demo``, ``explain``, ``bench`` and ``backends``."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +17,7 @@ from portfolio.counterfactual import Result
 EXIT_CODES = {"optimal": 0, "feasible": 3, "infeasible": 4, "unknown": 5}
 BAD_INPUT = 2
 LARGEST_SEED = 2**31 - 1
+WIDE = 200
 TRAINABLE = ("forest", "hard-forest", "xgboost")
 
 app = typer.Typer(
@@ -190,7 +192,7 @@ def bench(
         time_limit_s=time_limit,
         threads=threads,
     )
-    raise typer.Exit(run_and_report(plan, against, json_file, Console()))
+    raise typer.Exit(run_and_report(plan, against, json_file, _wide_console()))
 
 
 @app.command()
@@ -198,7 +200,15 @@ def backends() -> None:
     """List the solvers: what they are, whether they can be used, what they can do."""
     from portfolio.listing import backend_table
 
-    Console().print(backend_table())
+    _wide_console().print(backend_table())
+
+
+def _wide_console() -> Console:
+    """For tables: in a file or a pipe nothing is cut off."""
+    console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = WIDE
+    return console
 
 
 def _names(text: str) -> tuple[str, ...]:

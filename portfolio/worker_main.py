@@ -21,6 +21,7 @@ from typing import Any
 
 from encoders.arrays import IntArray
 from encoders.backend import Outcome, Request, find_backend
+from encoders.errors import CounterfolioError
 from encoders.kept import Kept
 from encoders.problem import Problem
 
@@ -63,6 +64,8 @@ def serve(descriptor: int, memory_bytes: int) -> None:
             link.send("done", _solve(task, link, kept))
         except MemoryError:
             link.send("failed", ("memory_limit", "out of memory"))
+        except CounterfolioError as error:
+            link.send("failed", ("error", str(error)))
         except Exception as error:
             text = traceback.format_exception_only(error)[-1].strip()
             link.send("failed", ("error", text))

@@ -33,6 +33,8 @@ class Request:
     stop : set it, from any thread, to end the solve
     on_choice : called with every better choice found, before it is reported in ``on_bounds``
     on_bounds : called with (upper, lower) whenever one improves, from the solver's threads
+    rival : the best choice that others have found by now, or None; may be asked at any time.
+        Only what costs less is still of interest: a proof that there is nothing is "infeasible"
     """
 
     time_limit_s: float
@@ -45,6 +47,37 @@ class Request:
     stop: threading.Event = field(default_factory=threading.Event)
     on_choice: OnChoice = lambda levels: None
     on_bounds: OnBounds = lambda upper, lower: None
+    rival: Callable[[], IntArray | None] = lambda: None
+
+    def worth(self, problem: Problem) -> float:
+        """The most that a choice may cost to be of interest by now."""
+        rival = self.rival()
+        return self.cutoff if rival is None else min(self.cutoff, problem.distance(rival))
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What one backend did for a query; bounds are its own.
+
+    Attributes
+    ----------
+    began_s, ended_s : seconds since the first attempt on this problem was begun; a backend that
+        was told to stop ends a moment later
+    raw : the solver's own words, or why it counts for nothing
+    """
+
+    backend: str
+    engine: str
+    formulation: str
+    status: Status
+    stop_reason: StopReason
+    upper: float
+    lower: float
+    began_s: float
+    ended_s: float
+    build_s: float
+    solve_s: float
+    raw: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +93,8 @@ class Outcome:
     raw : the solver's own words
     backend : its name, "reduce" if no solver was needed
     left : options (beyond one per axis) and leaves that a solver had to decide among
+    attempts : what each backend that was asked did
+    certified_by : in a race what the proof is, "proved" by one backend or "bounds_meet"
     """
 
     status: Status
@@ -73,6 +108,8 @@ class Outcome:
     reduce_s: float = 0.0
     backend: str = ""
     left: tuple[int, int] = (0, 0)
+    attempts: tuple[Attempt, ...] = ()
+    certified_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,6 +122,7 @@ class Capability:
     epsilon : absolute gap at which it stops, "feasible" with stop reason "gap"; 0 if it goes on
     isolated : it may ignore a stop or hold the interpreter, so it is run in a worker process
     sessions : it can keep a model of all but the costs for many queries
+    follows : it takes up :attr:`Request.rival` while it runs
     """
 
     aggregates: frozenset[str]
@@ -97,6 +135,7 @@ class Capability:
     epsilon: float = 0.0
     isolated: bool = False
     sessions: bool = False
+    follows: bool = False
 
 
 class Solve(Protocol):
@@ -190,7 +229,9 @@ BACKENDS: tuple[Backend, ...] = (
         engines=("numba",),
         formulations=("boxes",),
         plain="boxes",
-        capability=Capability(frozenset({"sum", "max"}), True, True, True, True, "MIT"),
+        capability=Capability(
+            frozenset({"sum", "max"}), True, True, True, True, "MIT", follows=True
+        ),
     ),
     Backend(
         name="cp",
@@ -245,6 +286,7 @@ BACKENDS: tuple[Backend, ...] = (
             "MIT",
             isolated=True,
             sessions=True,
+            follows=True,
         ),
     ),
     Backend(
@@ -257,7 +299,15 @@ BACKENDS: tuple[Backend, ...] = (
         formulations=("bisection",),
         plain="bisection",
         capability=Capability(
-            frozenset({"sum", "max"}), True, True, True, False, "MIT", epsilon=1e-3, isolated=True
+            frozenset({"sum", "max"}),
+            True,
+            True,
+            True,
+            False,
+            "MIT",
+            epsilon=1e-3,
+            isolated=True,
+            follows=True,
         ),
     ),
 )

@@ -44,7 +44,11 @@ def run(
         highs.setSolution(start[0].size, start[0].astype(np.int32), start[1])
     _listen(highs, limits, on_solution, on_bound)
     began = time.perf_counter()
-    highs.run()
+    if highs.run() == highspy.HighsStatus.kError:
+        # All solves of a process share threads that are started once: another number of them
+        # is refused until they are given up.
+        highspy.Highs.resetGlobalScheduler(True)
+        highs.run()
     seconds = time.perf_counter() - began
     status = highs.getModelStatus()
     info = highs.getInfo()

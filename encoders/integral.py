@@ -88,6 +88,9 @@ def solve_within_gap(
         left = request.time_limit_s - (time.perf_counter() - began)
         tighter = replace(request, time_limit_s=left, cutoff=outcome.upper, hint=outcome.choices[0])
         outcome, costs = _joined(outcome, attempt(problem, tighter, finer)), finer
+    if outcome.status == "optimal" and outcome.upper * (1 - RELATIVE_GAP) > request.worth(problem):
+        # A rival's choice is better, and the last attempt looked for still better ones.
+        return replace(outcome, status="infeasible", choices=(), upper=np.inf, lower=np.inf)
     return outcome
 
 

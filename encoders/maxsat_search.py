@@ -65,10 +65,11 @@ class State:
 
     @property
     def worth(self) -> int | None:
-        """The largest cost of the soft clauses that is of interest, None for any."""
-        if not np.isfinite(self._request.cutoff):
+        """The largest cost of the soft clauses that is of interest by now, None for any."""
+        worth = self._request.worth(self._problem)
+        if not np.isfinite(worth):
             return None
-        return self._costs.upper(self._request.cutoff) - self._soft.constant
+        return self._costs.upper(worth) - self._soft.constant
 
     @property
     def asked_to_stop(self) -> bool:
@@ -76,8 +77,13 @@ class State:
 
     @property
     def hopeless(self) -> bool:
-        """The bound alone costs more than the cutoff."""
-        return self.lower > self._request.cutoff
+        """The bound alone costs too much."""
+        return self.lower > self._request.worth(self._problem)
+
+    @property
+    def beaten(self) -> bool:
+        """A rival's choice is better."""
+        return self.upper > self._request.worth(self._problem)
 
     def stopped(self, build_s: float, solve_s: float) -> Outcome:
         """The outcome without a proof."""
@@ -159,7 +165,7 @@ def search_linearly(
     if cost is None:
         return state.outcome("infeasible", "proved", build_s, solve_s)
     state.cost = cost
-    status: Status = "optimal" if state.choices else "infeasible"
+    status: Status = "infeasible" if state.beaten or not state.choices else "optimal"
     return state.outcome(status, "proved", build_s, solve_s)
 
 
@@ -177,7 +183,8 @@ def _undercut(
         cost = sum(weight for literal, weight in soft.soft if not _holds(literal, true))
         if cost == 0:
             return cost
-        solver.append_formula(limit.at_most(cost - 1))
+        worth = state.worth
+        solver.append_formula(limit.at_most(cost - 1 if worth is None else min(cost - 1, worth)))
 
 
 def _holds(literal: int, true: set[int]) -> bool:

@@ -50,6 +50,7 @@ def solve(problem: Problem, request: Request) -> Outcome:
         if reason != "proved":
             break
         slice_began = time.perf_counter()
+        upper = min(upper, request.worth(problem))
         pool = _grown(pool, slice_nodes, reserve)
         with compile_notice(run_slice):
             cost = run_slice(
@@ -73,7 +74,9 @@ def solve(problem: Problem, request: Request) -> Outcome:
         if floor > lower:
             lower = floor
             request.on_bounds(upper if choices else np.inf, lower)
-    return _outcome(reason, choices, problem, upper, lower, pool, (began, build_s))
+    if choices and problem.distance(choices[-1]) > upper:  # a rival's is better
+        choices = []
+    return _outcome(reason, choices, upper, lower, pool, (began, build_s))
 
 
 def _prices(problem: Problem, tables: Tables, upper: float) -> Prices:
@@ -153,7 +156,6 @@ def _boxes(problem: Problem) -> tuple[IntArray, IntArray]:
 def _outcome(
     reason: StopReason,
     choices: list[IntArray],
-    problem: Problem,
     upper: float,
     lower: float,
     pool: Pool,

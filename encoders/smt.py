@@ -57,18 +57,19 @@ class _Bisection:
         """Check ever smaller distances; why it ended."""
         found = self._check(self._formula.cost <= self._exact(self._request.cutoff))
         while found is not None and self.choices:
-            gap = self.upper - self.lower
+            worth = min(self.upper, self._request.worth(self._problem))
+            gap = worth - self.lower
             if gap <= 0:
                 return "proved"
             if gap <= EPSILON or gap < self._unit:
                 if self._unit <= EPSILON:
                     return "gap"
                 # Float sums and exact ones differ in the last digits: half a unit covers that.
-                found = self._check(self._formula.cost <= self._exact(self.upper - self._half))
+                found = self._check(self._formula.cost <= self._exact(worth - self._half))
                 if found is False:
                     return "proved"
                 continue
-            middle = (self.upper + self.lower) / 2
+            middle = (worth + self.lower) / 2
             found = self._check(self._formula.cost <= self._exact(middle))
             if found is False:
                 self.lower = middle
@@ -109,6 +110,8 @@ class _Bisection:
         status: Status = "feasible" if self.choices else "unknown"
         lower = min(self.lower, self.upper)
         if reason == "proved":
+            if self.upper > self._request.worth(self._problem):  # a rival's choice is better
+                self.choices, self.upper = [], np.inf
             status = "optimal" if self.choices else "infeasible"
             lower = self.upper
         return Outcome(

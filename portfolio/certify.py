@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
-from encoders.backend import Outcome, Request, Solve, Status, StopReason
+from encoders.attempt import in_turn
+from encoders.backend import Attempt, Outcome, Request, Solve, Status, StopReason
 from encoders.features import FeatureSpace
 from encoders.pose import Posed, Query
 from portfolio.judge import Judge
@@ -36,6 +37,8 @@ class Certificate:
     solve_s: float
     verify_s: float
     message: str = ""
+    attempts: tuple[Attempt, ...] = ()
+    certified_by: str = ""
 
 
 def certify(
@@ -57,6 +60,7 @@ def certify(
     problem, lower, spent = posed.problem, 0.0, np.zeros(4)
     answer: Verified | None = None
     doubtful = False
+    attempts: tuple[Attempt, ...] = ()
     while True:
         cutoff = request.cutoff if answer is None else min(request.cutoff, answer.distance)
         left = deadline - time.perf_counter()
@@ -64,6 +68,7 @@ def certify(
         began = time.perf_counter()
         found, rejected = _first_verified(outcome, posed, query, space, judge)
         verify_s = time.perf_counter() - began
+        attempts = in_turn([attempts, outcome.attempts])
         spent += (outcome.reduce_s, outcome.build_s, outcome.solve_s, verify_s)
         lower = max(lower, min(outcome.lower, cutoff))
         if found is not None and (answer is None or found.distance < answer.distance):
@@ -80,12 +85,10 @@ def certify(
     settled = outcome.stop_reason == "proved" and not rejected
     reason = outcome.stop_reason if settled or not rejected else _unsettled(outcome)
     message = INEXACT if not posed.problem.exact else MISREAD if doubtful else ""
+    certificate = _conclude(answer, lower, settled, reason, spent, message, outcome)
     if outcome.stop_reason == "error" and not message:
-        return replace(
-            _conclude(answer, lower, False, reason, spent, "", outcome),
-            message=f"{outcome.backend}: {outcome.raw}",
-        )
-    return _conclude(answer, lower, settled, reason, spent, message, outcome)
+        certificate = replace(certificate, message=f"{outcome.backend}: {outcome.raw}")
+    return replace(certificate, attempts=attempts)
 
 
 def _unsettled(outcome: Outcome) -> StopReason:
@@ -137,4 +140,5 @@ def _conclude(
         solve_s=solve_s,
         verify_s=verify_s,
         message=message,
+        certified_by=outcome.certified_by if status in ("optimal", "infeasible") else "",
     )

@@ -2,15 +2,16 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from encoders.backend import Status, StopReason
+from encoders.backend import Attempt, Status, StopReason
 
 Bounds = tuple[float, float, float]
+_ATTEMPT = [f.name for f in fields(Attempt)]
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,9 @@ class Result:
     trace : (seconds since the call, upper bound, lower bound), best so far at each improvement
     left : options and leaves that were left to decide among after reduction
     message : why the answer is weaker than a proof, "" if it is not
+    attempts : what each backend that was asked did, in the order asked; see also :attr:`race`
+    certified_by : in a race what the proof is, "proved" by one backend or "bounds_meet": one's
+        lower bound met another's counterfactual
     """
 
     status: Status
@@ -76,6 +80,8 @@ class Result:
     message: str = ""
     left: tuple[int, int] = (0, 0)
     changed: tuple[Change, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    certified_by: str = ""
     _row: Any = field(default=None, repr=False)
 
     @property
@@ -98,6 +104,11 @@ class Result:
             [(c.feature, c.before, c.after, c.cost) for c in self.changed],
             columns=["feature", "from", "to", "cost"],
         )
+
+    @property
+    def race(self) -> pd.DataFrame:
+        """One row per backend that was asked: bounds, why it stopped, seconds."""
+        return pd.DataFrame([asdict(a) for a in self.attempts], columns=_ATTEMPT)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; infinite numbers become None."""

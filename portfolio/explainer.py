@@ -29,11 +29,12 @@ from portfolio.progress import OnProgress, Progress
 from portfolio.reading import read
 from portfolio.session import Session
 from portfolio.targets import Answer, answer
-from portfolio.ways import Way, plain, reduced
+from portfolio.ways import Way, plain, raced, reduced
 from portfolio.workers import Workers
 from selector import check_name, keeps_models
 
 DEFAULT_MARGIN = 1e-7
+RACE = "race"
 KEEPERS = "cp, milp or maxsat"
 
 
@@ -118,6 +119,7 @@ class Explainer:
         seed: int = 0,
         on_progress: OnProgress | None = None,
         reduce: bool = True,
+        race: Sequence[str] = (),
     ) -> Result:
         """Find the cheapest change that makes the model predict ``target``, and prove it.
 
@@ -134,13 +136,15 @@ class Explainer:
         constraints : Fixed, Increase, Decrease, Range, Allowed, MaxChanges
         margin : lead over every other class, in the model's score (probability of a forest,
             raw score of boosting: default 1e-7; votes in hard voting: default 1)
-        backend : "auto", a registered name, or one with an engine or a formulation, as in
-            "milp/gurobi" or "milp:ocean"
+        backend : "auto", "race", a registered name, or one with an engine or a formulation, as
+            in "milp/gurobi" or "milp:ocean". In a race backends work at once, as many as
+            there are threads, and the first proof ends it; see ``result.race``
         time_limit_s : seconds from this call, posing and verification included
         threads : solver threads, default all cores this process may use
         on_progress : called with (seconds, upper bound, lower bound), from solver threads
         reduce : False solves the unreduced problem by the backend's plain published
             formulation, for comparisons
+        race : names of the backends that race, the most promising first; asks for a race
 
         Returns
         -------
@@ -152,9 +156,16 @@ class Explainer:
             Bad query, target, norm, weights, constraints or limits.
         """
         question = Question(target, norm, scale, weights, listed(constraints), margin)
-        check_name(backend)
-        way = (reduced if reduce else plain)(backend, self._workers.run)
+        way = self._way(backend, reduce, race)
         return self._ask(question, threads, seed, x, way, time_limit_s, on_progress)
+
+    def _way(self, backend: str, reduce: bool, race: Sequence[str]) -> Way:
+        run = self._workers.run
+        if race or backend == RACE:
+            _check_race(backend, reduce, race)
+            return raced(tuple(race), run)
+        check_name(backend)
+        return (reduced if reduce else plain)(backend, run)
 
     def session(
         self,
@@ -307,9 +318,24 @@ class Explainer:
             trace=tuple(progress.trace),
             message=certificate.message,
             left=certificate.left,
+            attempts=certificate.attempts,
+            certified_by=certificate.certified_by,
             changed=() if verified is None else verified.changed,
             _row=None if verified is None else row.like(verified.row),
         )
+
+
+def _check_race(backend: str, reduce: bool, race: Sequence[str]) -> None:
+    if isinstance(race, str):
+        raise InputError(f"race must be a list of names such as ['search', 'milp'], not {race!r}.")
+    if backend not in (RACE, "auto"):
+        raise InputError(f"give either backend={backend!r} or race, not both.")
+    if not reduce:
+        raise InputError("a race is run on the reduced problem; leave reduce=True.")
+    for name in race:
+        if name == "auto":
+            raise InputError("'auto' can't take part in a race; name backends.")
+        check_name(name)
 
 
 def _check_limits(time_limit_s: float, threads: int | None, seed: int) -> None:

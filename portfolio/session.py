@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from encoders.reduce import Run
+from encoders.attempt import Run
 from portfolio.counterfactual import Result
 from portfolio.progress import OnProgress
 from portfolio.ways import Way, whole

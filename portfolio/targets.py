@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 
+from encoders.attempt import in_turn
 from encoders.backend import Request, Status, StopReason
 from encoders.pose import Query, pose
 from portfolio.certify import Certificate, certify
@@ -112,5 +113,7 @@ def _join(first: Answer, second: Answer) -> Answer:
         solve_s=a.solve_s + b.solve_s,
         verify_s=a.verify_s + b.verify_s,
         message=a.message or b.message,
+        attempts=in_turn([a.attempts, b.attempts]),
+        certified_by=best.certificate.certified_by,
     )
     return Answer(certificate, best.target, first.pose_s + second.pose_s)

@@ -1,15 +1,16 @@
-"""Ways to solve a posed problem: reduced first, plain as published, or with a model kept."""
+"""Ways to solve a posed problem: reduced first, raced, plain as published, or with a model kept."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
-from encoders.backend import Solve
+from encoders.attempt import Run, Try
+from encoders.backend import Outcome, Request, Solve
 from encoders.pose import Posed
 from encoders.problem import Problem
-from encoders.reduce import Run, Step, solve_reduced, solve_whole
+from encoders.reduce import Step, solve_reduced
+from portfolio.race import race
 from portfolio.reading import View
-from selector import choose
+from selector import Choice, choose, line_up
 
 STARTS = 8  # nearest training rows that an incumbent is made from
 
@@ -19,26 +20,49 @@ Way = Callable[[Posed, View, int], Solve]
 
 def reduced(backend: str, run: Run) -> Way:
     """Reduce, then the backend picked for what is left."""
-    pick = partial(choose, name=backend)
 
-    def way(posed: Posed, view: View, target: int) -> Solve:
-        starts = posed.closest(view.reference.rows[target], STARTS)
-        return partial(solve_reduced, pick=pick, starts=starts, run=run)
+    def pick(problem: Problem) -> list[Step]:
+        return [Step(_try(choice, run), choice.seconds) for choice in choose(problem, backend)]
 
-    return way
+    return partial(_reduced, pick)
+
+
+def raced(backends: Sequence[str], run: Run) -> Way:
+    """Reduce, then let the backends race for what is left; all that can prove if none is named."""
+
+    def pick(problem: Problem) -> list[Step]:
+        entrants = [_try(choice, run) for choice in line_up(problem, backends)]
+        return [Step(partial(race, entrants))]
+
+    return partial(_reduced, pick)
 
 
 def plain(backend: str, run: Run) -> Way:
     """The whole problem in the backend's published formulation, for comparisons."""
 
-    def pick(problem: Problem) -> Sequence[Step]:
-        steps = choose(problem, backend)
-        return [replace(s, formulation=s.formulation or s.backend.plain) for s in steps]
+    def solve(problem: Problem, request: Request) -> Outcome:
+        first = choose(problem, backend)[0]
+        formulation = first.formulation or first.backend.plain
+        return Try(first.backend, formulation, first.engine, run)(problem, request)
 
-    return lambda posed, view, target: partial(solve_whole, pick=pick, run=run)
+    return lambda posed, view, target: solve
 
 
 def whole(backend: str, run_for: Callable[[int], Run]) -> Way:
     """The whole problem in the backend's best formulation, run by what keeps its model."""
-    pick = partial(choose, name=backend)
-    return lambda posed, view, target: partial(solve_whole, pick=pick, run=run_for(target))
+
+    def way(posed: Posed, view: View, target: int) -> Solve:
+        return _try(choose(posed.problem, backend)[0], run_for(target))
+
+    return way
+
+
+def _reduced(
+    pick: Callable[[Problem], Sequence[Step]], posed: Posed, view: View, target: int
+) -> Solve:
+    starts = posed.closest(view.reference.rows[target], STARTS)
+    return partial(solve_reduced, pick=pick, starts=starts)
+
+
+def _try(choice: Choice, run: Run) -> Try:
+    return Try(choice.backend, choice.formulation, choice.engine, run)

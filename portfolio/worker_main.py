@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from encoders.arrays import IntArray
-from encoders.backend import Outcome, Request, find_backend
+from encoders.backend import Backend, Outcome, Request
 from encoders.errors import CounterfolioError
 from encoders.kept import Kept
 from encoders.problem import Problem
@@ -37,7 +37,7 @@ class Task:
     to keep the model for queries that differ in costs only.
     """
 
-    backend: str
+    backend: Backend
     problem: Problem
     deadline: float
     threads: int
@@ -47,6 +47,13 @@ class Task:
     formulation: str
     engine: str
     keep: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """The best choice that others have found by now."""
+
+    choice: IntArray
 
 
 def serve(descriptor: int, memory_bytes: int) -> None:
@@ -78,20 +85,23 @@ class _Link:
         self._connection = connection
         self._lock = threading.Lock()
         self.tasks: queue.Queue[Task] = queue.Queue()
+        self.rival: IntArray | None = None
         self.stop = threading.Event()
 
     def listen(self) -> None:
-        """Receive tasks and stops; end the process when the parent is gone."""
+        """Receive tasks, stops and rivals; end the process when the parent is gone."""
         while True:
             try:
                 message = self._connection.recv()
             except (EOFError, OSError):
                 os._exit(PARENT_GONE)
-            if message == "stop":
-                self.stop.set()
-            else:
-                self.stop = threading.Event()
+            if isinstance(message, Task):
+                self.stop, self.rival = threading.Event(), None
                 self.tasks.put(message)
+            elif isinstance(message, Rival):
+                self.rival = message.choice
+            else:
+                self.stop.set()
 
     def send(self, kind: str, content: Any) -> None:
         with self._lock, contextlib.suppress(OSError):
@@ -105,8 +115,7 @@ def _solve(task: Task, link: _Link, kept: Kept) -> Outcome:
     with open(os.devnull, "w") as nowhere:
         faulthandler.dump_traceback_later(left + OVERRUN_S, exit=True, file=nowhere)
         try:
-            backend = find_backend(task.backend)
-            solve = partial(kept.solve, backend) if task.keep else backend.load()
+            solve = partial(kept.solve, task.backend) if task.keep else task.backend.load()
             return solve(
                 task.problem,
                 Request(
@@ -120,6 +129,7 @@ def _solve(task: Task, link: _Link, kept: Kept) -> Outcome:
                     stop=link.stop,
                     on_choice=lambda levels: link.send("choice", levels),
                     on_bounds=lambda upper, lower: link.send("bounds", (upper, lower)),
+                    rival=lambda: link.rival,
                 ),
             )
         finally:

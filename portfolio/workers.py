@@ -18,7 +18,7 @@ from encoders.arrays import IntArray
 from encoders.backend import Backend, Outcome, Request, StopReason
 from encoders.kept import Kept
 from encoders.problem import Problem
-from portfolio.worker_main import Task
+from portfolio.worker_main import Rival, Task
 
 GRACE_S = 0.5  # between a polite stop, or the time limit, and the kill
 POLL_S = 0.01
@@ -64,8 +64,8 @@ class Workers:
         except BaseException:
             worker.kill()
             raise
-        if worker.alive:
-            self._give_back(backend.name, worker)
+        # One that had to be killed is replaced at once: the next query finds it warm.
+        self._give_back(backend.name, worker if worker.alive else _Worker(self._memory_bytes))
         return outcome
 
     def close(self) -> None:
@@ -154,7 +154,7 @@ class _Worker:
         held = _Held(problem, request)
         deadline = began + request.time_limit_s
         task = Task(
-            backend.name,
+            backend,
             problem,
             time.monotonic() + request.time_limit_s,
             request.threads,
@@ -192,6 +192,7 @@ class _Worker:
     ) -> Outcome | tuple[StopReason, str]:
         """Receive until the solve is over; stop politely, again and again, then kill."""
         kill_at = deadline + GRACE_S
+        told: IntArray | None = None
         while True:
             if self._connection.poll(POLL_S):
                 kind, content = self._connection.recv()
@@ -201,6 +202,10 @@ class _Worker:
                 held.take(kind, content)
                 continue
             now = time.perf_counter()
+            rival = request.rival()
+            if rival is not None and rival is not told:
+                told = rival
+                self._connection.send(Rival(rival))
             if request.stop.is_set():
                 kill_at = min(kill_at, now + GRACE_S)
                 self._connection.send("stop")

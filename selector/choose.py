@@ -1,9 +1,13 @@
 """Which backends try a problem, in which order, and for how long."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
 from encoders.backend import BACKENDS, Backend, find_backend
 from encoders.errors import InputError, UnavailableBackendError
 from encoders.problem import Problem
-from encoders.reduce import Step
 
 # Branch and bound on boxes proves what it can within a moment where there are many features; its
 # bound does not see that the trees' best leaves cost too much together, a linear program does.
@@ -11,10 +15,21 @@ MANY_AXES = 25
 FIRST_TRY_S = 0.08
 
 
-def choose(problem: Problem, name: str = "auto") -> tuple[Step, ...]:
-    """The backends for a problem; ``name`` other than "auto" asks for that one alone.
+@dataclass(frozen=True)
+class Choice:
+    """A backend, its formulation and engine ("" for the best), and how long it tries."""
 
-    A name may carry an engine and a formulation: "milp/gurobi", "cp:plain", "milp/highs:ocean".
+    backend: Backend
+    formulation: str = ""
+    engine: str = ""
+    seconds: float = float("inf")
+
+
+def choose(problem: Problem, name: str = "auto") -> tuple[Choice, ...]:
+    """The backends that try a problem one after the other.
+
+    A ``name`` other than "auto" asks for that one alone. It may carry an engine and a
+    formulation: "milp/gurobi", "cp:plain", "milp/highs:ocean".
 
     Raises
     ------
@@ -24,18 +39,50 @@ def choose(problem: Problem, name: str = "auto") -> tuple[Step, ...]:
         It, or for "auto" every one, is not installed or can't take the problem.
     """
     if name != "auto":
-        backend, engine, formulation = _parse(name)
-        reason = _unable(backend, problem)
-        if reason:
-            raise UnavailableBackendError(f"no backend can take this query: {reason}.")
-        return (Step(backend, formulation=formulation, engine=engine),)
+        return (_able(_parse(name), problem),)
+    able = _all_able(problem)
+    if problem.n_axes >= MANY_AXES and {"search", "milp"} <= able.keys():
+        return (Choice(able["search"], seconds=FIRST_TRY_S), Choice(able["milp"]))
+    return (Choice(next(iter(able.values()))),)
+
+
+def line_up(problem: Problem, names: Sequence[str] = ()) -> tuple[Choice, ...]:
+    """The backends that race for a problem, the most promising first.
+
+    Without ``names`` all that can prove its optimum.
+
+    Raises
+    ------
+    InputError, UnavailableBackendError
+        As :func:`choose`.
+    """
+    if names:
+        return tuple(_able(_parse(name), problem) for name in names)
+    able = _all_able(problem)
+    order = ("search", "maxsat", "cp", "milp") if _votes(problem) else ("search", "milp", "cp")
+    rest = [name for name in able if name not in order]
+    chosen = [able[name] for name in (*order, *rest) if name in able]
+    return tuple(Choice(backend) for backend in chosen if not backend.capability.epsilon)
+
+
+def _votes(problem: Problem) -> bool:
+    """Whether every leaf counts one or nothing, up to a factor per row."""
+    return all(np.unique(row.weight[row.weight > 0]).size <= 1 for row in problem.leaf_rows)
+
+
+def _able(choice: Choice, problem: Problem) -> Choice:
+    reason = _unable(choice.backend, problem)
+    if reason:
+        raise UnavailableBackendError(f"no backend can take this query: {reason}.")
+    return choice
+
+
+def _all_able(problem: Problem) -> dict[str, Backend]:
     able = {b.name: b for b in BACKENDS if not _unable(b, problem)}
     if not able:
         reasons = "; ".join(_unable(backend, problem) for backend in BACKENDS)
         raise UnavailableBackendError(f"no backend can take this query: {reasons}.")
-    if problem.n_axes >= MANY_AXES and {"search", "milp"} <= able.keys():
-        return (Step(able["search"], FIRST_TRY_S), Step(able["milp"]))
-    return (Step(next(iter(able.values()))),)
+    return able
 
 
 def _unable(backend: Backend, problem: Problem) -> str:
@@ -55,11 +102,10 @@ def check_name(name: str) -> None:
 
 def keeps_models(name: str) -> bool:
     """Whether the named backend can keep a model of all but the costs."""
-    return name != "auto" and _parse(name)[0].capability.sessions
+    return name != "auto" and _parse(name).backend.capability.sessions
 
 
-def _parse(name: str) -> tuple[Backend, str, str]:
-    """Backend, engine and formulation; "" where the name does not say."""
+def _parse(name: str) -> Choice:
     rest, colon, formulation = name.partition(":")
     own, slash, engine = rest.partition("/")
     backend = find_backend(own)
@@ -69,4 +115,4 @@ def _parse(name: str) -> tuple[Backend, str, str]:
     if colon and formulation not in backend.formulations:
         known = ", ".join(backend.formulations)
         raise InputError(f"{own} has no formulation {formulation!r}; known are {known}.")
-    return backend, engine, formulation
+    return Choice(backend, formulation, engine)

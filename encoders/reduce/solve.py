@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encoders.arrays import IntArray
-from encoders.backend import Backend, Outcome, Request
+from encoders.attempt import in_turn
+from encoders.backend import Outcome, Request, Solve
 from encoders.compiling import compile_notice
 from encoders.problem import Problem
 from encoders.reduce.incumbent import descend, polish
@@ -18,34 +19,22 @@ from encoders.reduce.tighten import tighten
 
 @dataclass(frozen=True)
 class Step:
-    """A backend, its formulation and engine ("" for the best), and how long before the next one
-    tries."""
+    """A way to solve what is left, and how long it may try before the next one does."""
 
-    backend: Backend
+    solve: Solve
     seconds: float = float("inf")
-    formulation: str = ""
-    engine: str = ""
 
 
 Pick = Callable[[Problem], Sequence[Step]]
-Run = Callable[[Backend, Problem, Request], Outcome]
 
 
-def run_here(backend: Backend, problem: Problem, request: Request) -> Outcome:
-    """Solve in this process and thread."""
-    return backend.load()(problem, request)
-
-
-def solve_reduced(
-    problem: Problem, request: Request, pick: Pick, starts: IntArray, run: Run = run_here
-) -> Outcome:
+def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArray) -> Outcome:
     """Outcome of the original problem, by way of its reduction.
 
     Parameters
     ----------
-    pick : the backends for the reduced problem, one after the other until one proves
+    pick : the ways to solve the reduced problem, one after the other until one proves
     starts : choices from which to look for an incumbent, int64 (n_starts, n_axes)
-    run : how a backend is run
     """
     began = time.perf_counter()
     reduction, reduce_s = _reduced(problem, starts, request)
@@ -60,11 +49,8 @@ def solve_reduced(
             time_limit_s=min(step.seconds, left),
             cutoff=reduction.upper,
             hint=None,
-            formulation=step.formulation,
-            engine=step.engine,
         )
-        outcome = run(step.backend, reduction.problem, asked)
-        outcome = replace(outcome, backend=step.backend.name, left=_extent(reduction.problem))
+        outcome = step.solve(reduction.problem, asked)
         done.append(_lifted(problem, reduction, outcome))
         left = request.time_limit_s - (time.perf_counter() - began)
         if not steps or outcome.stop_reason != "time_limit" or left <= 0:
@@ -99,19 +85,9 @@ def _joined(problem: Problem, outcomes: list[Outcome], reduce_s: float) -> Outco
         reduce_s=reduce_s,
         backend=solvers[-1],
         left=outcomes[0].left,
+        attempts=in_turn([outcome.attempts for outcome in outcomes]),
+        certified_by=outcomes[-1].certified_by,
     )
-
-
-def solve_whole(problem: Problem, request: Request, pick: Pick, run: Run = run_here) -> Outcome:
-    """Outcome of the unreduced problem, by the first backend picked."""
-    step = pick(problem)[0]
-    asked = replace(request, formulation=step.formulation, engine=step.engine)
-    outcome = run(step.backend, problem, asked)
-    return replace(outcome, backend=step.backend.name, left=_extent(problem))
-
-
-def _extent(problem: Problem) -> tuple[int, int]:
-    return problem.cost.size - problem.n_axes, problem.n_leaves
 
 
 def _proved_by_reduction(problem: Problem, reduction: Reduction) -> Outcome:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from encoders.attempt import Try
 from encoders.backend import BACKENDS, Request
 from encoders.reduce import Step, solve_reduced
 from tests.conformance.checks import CASES, backend, check
@@ -33,5 +34,5 @@ def test_reduced(name, named):
     if named.problem.aggregate not in able.capability.aggregates:
         pytest.skip(f"{name} has no {named.problem.aggregate} objective")
     start = np.zeros((1, named.problem.n_axes), dtype=np.int64)
-    outcome = solve_reduced(named.problem, Request(60.0, 1), lambda _: [Step(able)], start)
+    outcome = solve_reduced(named.problem, Request(60.0, 1), lambda _: [Step(Try(able))], start)
     check(named.problem, outcome, named.optimum, able.capability)

@@ -7,6 +7,7 @@ import pytest
 
 import encoders.at_least
 import encoders.search
+from encoders.attempt import Try
 from encoders.backend import BACKENDS, Request
 from encoders.reduce import Step, solve_reduced
 from tests.conformance.checks import CASES, backend, check
@@ -43,7 +44,9 @@ def test_optimum_of_the_reduced_problem(name):
     for seed in SEEDS:
         problem = random_problem(seed)
         start = np.zeros((1, problem.n_axes), dtype=np.int64)
-        outcome = solve_reduced(problem, Request(60.0, 1), lambda _: [Step(backend(name))], start)
+        outcome = solve_reduced(
+            problem, Request(60.0, 1), lambda _: [Step(Try(backend(name)))], start
+        )
         check(problem, outcome, optimum(problem)[0], backend(name).capability)
 
 
@@ -73,7 +76,7 @@ def test_steps_follow_each_other_until_one_proves():
     for seed in range(100):
         problem = random_problem(seed)
         start = np.zeros((1, problem.n_axes), dtype=np.int64)
-        steps = [Step(backend("search"), 0.0), Step(backend("cp"))]
+        steps = [Step(Try(backend("search")), 0.0), Step(Try(backend("cp")))]
         outcome = solve_reduced(problem, Request(60.0, 1), lambda _, s=steps: s, start)
         assert outcome.backend in ("reduce", "cp")
         check(problem, outcome, optimum(problem)[0], backend("cp").capability)

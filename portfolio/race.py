@@ -1,0 +1,263 @@
+"""A race: backends work on one problem at once, share their bounds, and end at the first proof."""
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from encoders.arrays import IntArray
+from encoders.attempt import Try, extent
+from encoders.backend import Attempt, Outcome, Request, Status, StopReason
+from encoders.problem import Problem
+
+LOOK_S = 0.02  # how often stop and deadline are looked at
+AT_ONCE = 2  # fewer is no race
+SAME = 1e-9
+
+
+def race(entrants: Sequence[Try], problem: Problem, request: Request) -> Outcome:
+    """Outcome of the first proof, or the best of all that is known when time is up.
+
+    As many run at once as there are threads, at least two; the others wait in line for one that
+    gives up. What one finds all others undercut (where they can be told so while they run), and
+    when one's lower bound meets another's choice, that is a proof: ``certified_by`` is
+    "bounds_meet". The losers are told to stop and are not waited for.
+
+    Every choice and claim is checked against the problem. Who reports a choice that is none, a
+    wrong cost, or a bound above what another has found, is out, and its attempt says why.
+    """
+    return _Race(entrants, problem, request).run()
+
+
+@dataclass(eq=False)
+class _Runner:
+    """One entrant's progress; changed under the race's lock only."""
+
+    entrant: Try
+    cutoff: float = math.inf
+    began_s: float = math.inf
+    stop: threading.Event = field(default_factory=threading.Event)
+    outcome: Outcome | None = None
+    ended_s: float = math.inf
+    upper: float = math.inf
+    lower: float = 0.0
+    out: str = ""
+
+    @property
+    def running(self) -> bool:
+        return math.isfinite(self.began_s) and self.outcome is None
+
+    @property
+    def follows(self) -> bool:
+        return self.entrant.backend.capability.follows
+
+    def attempt(self, now_s: float) -> Attempt:
+        """What it did so far."""
+        held = self.outcome
+        if held is None:
+            status: Status = "feasible" if math.isfinite(self.upper) else "unknown"
+            words = "told to stop" if self.running else "not started"
+            held = Outcome(
+                status, "interrupted", (), self.upper, self.lower, 0.0,
+                max(now_s - self.began_s, 0.0), words,
+            )  # fmt: skip
+        if self.out:
+            held = replace(held, status="unknown", stop_reason="error", lower=0.0, raw=self.out)
+        return self.entrant.attempt(held, min(self.began_s, now_s), min(self.ended_s, now_s))
+
+
+class _Race:
+    def __init__(self, entrants: Sequence[Try], problem: Problem, request: Request) -> None:
+        self._problem, self._request = problem, request
+        self._runners = [_Runner(entrant) for entrant in entrants]
+        slots = min(len(entrants), max(AT_ONCE, request.threads))
+        self._slots, self._threads = slots, max(1, request.threads // slots)
+        self._began = time.perf_counter()
+        self._changed = threading.Condition(threading.RLock())
+        self._best: IntArray | None = None
+        self._finder: _Runner | None = None
+        self._upper = math.inf
+        self._lower = 0.0
+        self._winner: _Runner | None = None
+        self._certified_by = ""
+        self._over = False
+
+    def run(self) -> Outcome:
+        deadline = self._began + self._request.time_limit_s
+        with self._changed:
+            while True:
+                self._start()
+                if self._winner is not None or not any(r.running for r in self._runners):
+                    break
+                if self._request.stop.is_set() or time.perf_counter() >= deadline:
+                    break
+                self._changed.wait(LOOK_S)
+            self._over = True
+            for runner in self._runners:
+                runner.stop.set()
+            return self._outcome()
+
+    def _now(self) -> float:
+        return time.perf_counter() - self._began
+
+    def _start(self) -> None:
+        """Fill the free slots from the line."""
+        free = self._slots - sum(runner.running for runner in self._runners)
+        for runner in [r for r in self._runners if math.isinf(r.began_s)][:free]:
+            runner.began_s = self._now()
+            runner.cutoff = self._worth
+            asked = replace(
+                self._request,
+                time_limit_s=self._request.time_limit_s - runner.began_s,
+                threads=self._threads,
+                cutoff=runner.cutoff,
+                stop=runner.stop,
+                on_choice=partial(self._take_choice, runner),
+                on_bounds=partial(self._take_bounds, runner),
+                rival=lambda: self._best,
+            )
+            name = f"counterfolio-race-{runner.entrant.backend.name}"
+            work = partial(self._work, runner, asked)
+            threading.Thread(target=work, name=name, daemon=True).start()
+
+    def _work(self, runner: _Runner, asked: Request) -> None:
+        try:
+            outcome = runner.entrant(self._problem, asked)
+        except Exception as error:  # one that breaks must not break the race
+            words = f"{type(error).__name__}: {error}"
+            outcome = Outcome("unknown", "error", (), math.inf, 0.0, 0.0, 0.0, words)
+        with self._changed:
+            runner.outcome, runner.ended_s = outcome, self._now()
+            if not self._over:
+                self._finish(runner, outcome)
+            self._changed.notify()
+
+    @property
+    def _worth(self) -> float:
+        return min(self._upper, self._request.cutoff)
+
+    def _take_choice(self, runner: _Runner, levels: IntArray) -> None:
+        with self._changed:
+            if self._over or runner.out:
+                return
+            if not self._problem.admits(levels):
+                self._disqualify(runner, "found a choice that breaks the problem's constraints")
+                return
+            cost = self._problem.distance(levels)
+            runner.upper = min(runner.upper, cost)
+            if cost < self._upper:
+                self._upper, self._best, self._finder = cost, levels, runner
+                self._request.on_choice(levels)
+                self._compare()
+
+    def _take_bounds(self, runner: _Runner, upper: float, lower: float) -> None:
+        with self._changed:
+            if not self._over and not runner.out and lower > runner.lower:
+                runner.lower = lower
+                self._compare()
+
+    def _compare(self) -> None:
+        """Join the bounds of all; they meet, or contradict each other, or go on."""
+        for runner in self._runners:
+            if not runner.out and self._claim(runner) > self._worth * (1 + self._slack(runner)):
+                words = (
+                    f"claimed that nothing costs less than {self._claim(runner):.9g}, "
+                    f"but something costs {self._worth:.9g}"
+                )
+                self._disqualify(runner, words)
+        honest = [runner for runner in self._runners if not runner.out]
+        best = max(honest, key=lambda r: r.lower, default=None)
+        self._lower = 0.0 if best is None else min(best.lower, self._worth)
+        self._request.on_bounds(self._upper, self._lower)
+        if best is None or self._winner is not None or math.isinf(self._worth):
+            return
+        if best.lower >= self._worth * (1 - best.entrant.backend.capability.tolerance):
+            self._winner = best
+            self._certified_by = "proved" if self._finder in (None, best) else "bounds_meet"
+            self._changed.notify()
+
+    def _claim(self, runner: _Runner) -> float:
+        """What it says of costs up to the least that it knew to be of interest."""
+        return min(runner.lower, self._worth if runner.follows else runner.cutoff)
+
+    def _slack(self, runner: _Runner) -> float:
+        return max(SAME, 10 * runner.entrant.backend.capability.tolerance)
+
+    def _finish(self, runner: _Runner, outcome: Outcome) -> None:
+        if runner.out:
+            return
+        for levels in reversed(outcome.choices):
+            self._take_choice(runner, levels)
+        if runner.out:
+            return
+        if outcome.stop_reason == "proved":
+            runner.out = self._refute(runner, outcome)
+            if not runner.out and self._winner is None:
+                self._winner, self._certified_by = runner, "proved"
+                self._lower = self._worth
+        elif outcome.lower > runner.lower:
+            runner.lower = outcome.lower
+            self._compare()
+
+    def _refute(self, runner: _Runner, outcome: Outcome) -> str:
+        """Why a claimed proof is none, "" if nothing speaks against it."""
+        slack = 1 + self._slack(runner)
+        if outcome.status == "infeasible":
+            if not runner.follows and self._worth * slack < runner.cutoff:
+                return f"claimed that nothing costs up to {runner.cutoff:.9g}, but something does"
+            return ""
+        if not outcome.choices:
+            return "claimed a proof without a choice"
+        cost = self._problem.distance(outcome.choices[0])
+        if not math.isclose(cost, outcome.upper, rel_tol=SAME, abs_tol=1e-300):
+            return f"claimed a cost of {outcome.upper:.9g} for a choice that costs {cost:.9g}"
+        if cost > self._worth * slack:
+            return f"claimed that {cost:.9g} is optimal, but something costs {self._worth:.9g}"
+        return ""
+
+    def _disqualify(self, runner: _Runner, words: str) -> None:
+        runner.out, runner.lower = words, 0.0
+        runner.stop.set()
+
+    def _outcome(self) -> Outcome:
+        now = self._now()
+        choices = () if self._best is None else (self._best,)
+        status: Status
+        if self._winner is None:
+            status, reason = ("feasible" if choices else "unknown"), self._reason()
+        else:
+            status, reason = ("optimal" if choices else "infeasible"), "proved"
+        lower = math.inf if status == "infeasible" else self._lower
+        held = self._winner or min(self._runners, key=lambda r: r.upper)
+        done = held.outcome
+        return Outcome(
+            status=status,
+            stop_reason=reason,
+            choices=choices,
+            upper=self._upper,
+            lower=lower,
+            build_s=0.0 if done is None else done.build_s,
+            solve_s=now if done is None else now - done.build_s,
+            raw="; ".join(a.raw for a in (r.attempt(now) for r in self._runners)),
+            backend=held.entrant.backend.name,
+            left=extent(self._problem),
+            attempts=tuple(self._attempt(runner, now, status) for runner in self._runners),
+            certified_by=self._certified_by,
+        )
+
+    def _attempt(self, runner: _Runner, now: float, status: Status) -> Attempt:
+        attempt = runner.attempt(now)
+        if runner is self._winner and self._certified_by == "proved":  # its last word is under way
+            return replace(attempt, status=status, stop_reason="proved")
+        return attempt
+
+    def _reason(self) -> StopReason:
+        if self._request.stop.is_set():
+            return "interrupted"
+        reasons = [r.outcome.stop_reason for r in self._runners if r.outcome and not r.out]
+        kinder = [reason for reason in reasons if reason not in ("error", "interrupted")]
+        if any(runner.running for runner in self._runners):
+            return "time_limit"
+        return kinder[0] if kinder else "error"

@@ -1,0 +1,284 @@
+"""Races: shared bounds, the first proof wins, and who lies, hangs or dies does no harm."""
+
+import math
+import os
+import signal
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from encoders.attempt import Try
+from encoders.backend import BACKENDS, Outcome, Request
+from encoders.errors import InputError
+from portfolio.race import race
+from portfolio.workers import Workers
+from tests.conformance.checks import backend
+from tests.test_reduce import optimum, random_problem
+from tests.test_workers import children, hard_problem
+
+RACERS = [b.name for b in BACKENDS if not b.capability.epsilon]
+
+
+@pytest.fixture(scope="module")
+def workers():
+    made = Workers()
+    yield made
+    made.close()
+
+
+def scripted(name, solve, follows=False):
+    """An entrant that does what it is told."""
+    able = replace(BACKENDS[0].capability, follows=follows)
+    return Try(replace(BACKENDS[0], name=name, capability=able), run=lambda _, p, r: solve(p, r))
+
+
+def says(status, reason, choices=(), upper=math.inf, lower=0.0):
+    return Outcome(status, reason, tuple(choices), upper, lower, 0.0, 0.0, "scripted")
+
+
+def sleep(problem, request):
+    """Works until it is stopped, and finds nothing."""
+    request.stop.wait(60.0)
+    return says("unknown", "interrupted")
+
+
+def hang(problem, request):
+    """Does not hear a stop."""
+    time.sleep(5.0)
+    return says("unknown", "interrupted")
+
+
+def honest(name="search"):
+    return Try(backend(name))
+
+
+def solvable(count=1):
+    """Problems with an optimum above zero."""
+    found = ((random_problem(seed), optimum(random_problem(seed))[0]) for seed in range(200))
+    return [(p, cost) for p, cost in found if 0 < cost < math.inf][:count]
+
+
+def of(outcome, name):
+    return next(a for a in outcome.attempts if a.backend == name)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_races_agree_with_brute_force(workers, threads):
+    entrants = [Try(backend(name), run=workers.run) for name in RACERS]
+    for seed in range(60):
+        problem = random_problem(seed)
+        cost, _ = optimum(problem)
+        turned = entrants[seed % 4 :] + entrants[: seed % 4]
+        outcome = race(turned, problem, Request(60.0, threads))
+        assert outcome.stop_reason == "proved"
+        assert outcome.status == ("infeasible" if math.isinf(cost) else "optimal")
+        assert outcome.upper == pytest.approx(cost, rel=1e-6, abs=1e-9)
+        assert not any(a.raw.startswith(("claimed", "found")) for a in outcome.attempts)
+
+
+def test_every_backend_follows_its_rivals(workers):
+    """One that is told of the optimum has nothing left to find, and says so."""
+    for problem, cost in solvable(20):
+        levels = optimum(problem)[1]
+        for able in BACKENDS:
+            request = Request(60.0, 1, rival=lambda levels=levels: levels)
+            outcome = workers.run(able, problem, request)
+            if outcome.stop_reason == "gap":
+                continue
+            assert outcome.stop_reason == "proved"
+            if outcome.choices:
+                assert outcome.upper <= cost * (1 + 1e-6)
+
+
+def test_bounds_of_two_backends_meet():
+    (problem, cost), levels = solvable()[0], optimum(solvable()[0][0])[1]
+
+    def finds(problem, request):
+        request.on_choice(levels)
+        request.stop.wait(60.0)
+        return says("feasible", "interrupted", [levels], cost)
+
+    def bounds(problem, request):
+        request.on_bounds(math.inf, cost)
+        request.stop.wait(60.0)
+        return says("unknown", "interrupted", lower=cost)
+
+    outcome = race([scripted("finds", finds), scripted("bounds", bounds)], problem, Request(60, 2))
+    assert (outcome.status, outcome.certified_by) == ("optimal", "bounds_meet")
+    assert outcome.upper == outcome.lower == cost
+    assert outcome.backend == "bounds"
+
+
+def test_a_choice_reaches_those_who_run():
+    problem, cost = solvable()[0]
+    levels, heard = optimum(problem)[1], []
+
+    def finds(problem, request):
+        request.on_choice(levels)
+        return sleep(problem, request)
+
+    def listens(problem, request):
+        while not heard and not request.stop.wait(0.01):
+            if request.rival() is not None:
+                heard.append(request.worth(problem))
+        return says("infeasible", "proved", lower=math.inf)
+
+    entrants = [scripted("finds", finds), scripted("listens", listens, follows=True)]
+    outcome = race(entrants, problem, Request(60.0, 2))
+    assert heard == [cost]
+    assert (outcome.status, outcome.upper, outcome.backend) == ("optimal", cost, "listens")
+
+
+def lies(cost, levels):
+    dear = cost * 1.5
+
+    def broken_choice(problem, request):
+        request.on_choice(np.full_like(levels, 10**6))
+        return sleep(problem, request)
+
+    def wrong_cost(problem, request):
+        return says("optimal", "proved", [levels], cost / 2, cost / 2)
+
+    def bound_too_high(problem, request):
+        request.on_bounds(math.inf, dear)
+        return sleep(problem, request)
+
+    def infeasible(problem, request):
+        time.sleep(0.3)
+        return says("infeasible", "proved", lower=math.inf)
+
+    def nothing(problem, request):
+        return says("optimal", "proved", upper=cost / 2, lower=cost / 2)
+
+    return broken_choice, wrong_cost, bound_too_high, infeasible, nothing
+
+
+@pytest.mark.parametrize("which", range(5))
+def test_a_lie_is_found_out_and_told(which):
+    problem, cost = solvable()[0]
+    levels = optimum(problem)[1]
+    liar = lies(cost, levels)[which]
+
+    def slow(problem, request):
+        request.on_choice(levels)
+        time.sleep(0.6)
+        return Try(backend("search"))(problem, request)
+
+    entrants = [scripted("slow", slow), scripted("liar", liar)]
+    outcome = race(entrants, problem, Request(60.0, 2))
+    assert (outcome.status, outcome.backend) == ("optimal", "slow")
+    assert outcome.upper == pytest.approx(cost)
+    told = of(outcome, "liar")
+    assert (told.status, told.stop_reason, told.lower) == ("unknown", "error", 0.0)
+    assert told.raw.startswith(("claimed", "found"))
+
+
+def test_one_that_breaks_makes_room_for_the_next():
+    problem, cost = solvable()[0]
+
+    def broken(problem, request):
+        raise RuntimeError("the engine broke")
+
+    entrants = [scripted("broken", broken), scripted("sleeps", sleep), honest()]
+    outcome = race(entrants, problem, Request(60.0, 2))
+    assert (outcome.status, outcome.backend, outcome.upper) == ("optimal", "search", cost)
+    assert of(outcome, "broken").stop_reason == "error"
+    assert "the engine broke" in of(outcome, "broken").raw
+    everyone = race([scripted("broken", broken)] * 2, problem, Request(60.0, 2))
+    assert (everyone.status, everyone.stop_reason) == ("unknown", "error")
+
+
+def test_losers_are_not_waited_for():
+    problem, cost = solvable()[0]
+    began = time.perf_counter()
+    outcome = race([scripted("hangs", hang), honest()], problem, Request(60.0, 2))
+    assert time.perf_counter() - began < 4.0
+    assert outcome.upper == cost and of(outcome, "hangs").stop_reason == "interrupted"
+
+
+def test_time_and_interrupts_end_a_race():
+    problem, cost = solvable()[0]
+    levels = optimum(problem)[1]
+
+    def finds(problem, request):
+        request.on_choice(levels)
+        return hang(problem, request)
+
+    entrants = [scripted("finds", finds), scripted("hangs", hang)]
+    late = race(entrants, problem, Request(0.5, 2))
+    assert (late.status, late.stop_reason, late.upper) == ("feasible", "time_limit", cost)
+    stop = threading.Event()
+    threading.Timer(0.3, stop.set).start()
+    asked = race(entrants, problem, Request(60.0, 2, stop=stop))
+    assert (asked.status, asked.stop_reason, asked.upper) == ("feasible", "interrupted", cost)
+
+
+def kill_children_after(seconds):
+    def kill():
+        time.sleep(seconds)
+        for pid in children():
+            os.kill(pid, signal.SIGKILL)
+
+    threading.Thread(target=kill).start()
+
+
+def test_killed_workers_are_errors_and_the_race_goes_on(workers):
+    own = Workers()
+    kill_children_after(2.0)
+    entrants = [Try(backend("milp"), run=own.run), Try(backend("maxsat"), run=own.run)]
+    outcome = race(entrants, hard_problem(), Request(8.0, 2))
+    assert {a.stop_reason for a in outcome.attempts} == {"error"}
+    assert all("the worker died" in a.raw for a in outcome.attempts)
+    problem, cost = solvable()[0]
+    again = race(entrants, problem, Request(60.0, 2))
+    assert again.upper == pytest.approx(cost, rel=1e-6)
+    own.close()
+
+
+def test_a_killed_loser_does_no_harm():
+    own = Workers()
+    problem = hard_problem()
+
+    def patient(problem, request):
+        time.sleep(4.0)
+        return says("infeasible", "proved", lower=math.inf)
+
+    kill_children_after(2.0)
+    entrants = [Try(backend("milp"), run=own.run), scripted("patient", patient)]
+    outcome = race(entrants, problem, Request(60.0, 2))
+    assert (outcome.status, outcome.backend) == ("infeasible", "patient")
+    assert of(outcome, "milp").stop_reason == "error"
+    own.close()
+
+
+def test_explain_races(explainer, credit):
+    _, frame = credit
+    rows = [row for _, row in frame.iterrows() if explainer.predict(row) == "refused"][:8]
+    for row in rows:
+        alone = explainer.explain(row, target="granted")
+        raced = explainer.explain(row, target="granted", backend="race")
+        named = explainer.explain(row, target="granted", race=["cp", "milp/highs"])
+        for result in (raced, named):
+            assert (result.status, result.verified) == ("optimal", True)
+            assert result.distance == pytest.approx(alone.distance, rel=1e-6)
+        if named.backend != "reduce":
+            assert set(named.race["backend"]) == {"cp", "milp"}
+            assert named.certified_by in ("proved", "bounds_meet")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"race": "search"}, "must be a list"),
+        ({"race": ["search", "nobody"]}, "no backend 'nobody'"),
+        ({"race": ["auto", "cp"]}, "can't take part"),
+        ({"race": ["cp"], "backend": "milp"}, "not both"),
+        ({"backend": "race", "reduce": False}, "reduce=True"),
+    ],
+)
+def test_bad_races_are_told_in_a_sentence(explainer, refused, options, message):
+    with pytest.raises(InputError, match=message):
+        explainer.explain(refused, target="granted", **options)

@@ -3,22 +3,21 @@
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from encoders.constraints import Constraint, Decrease, Fixed, Increase, MaxChanges, Range
-from encoders.errors import CounterfolioError, InputError
+from encoders.errors import CounterfolioError
+from portfolio import cli_options as options
 from portfolio.counterfactual import Result
 
 EXIT_CODES = {"optimal": 0, "feasible": 3, "infeasible": 4, "unknown": 5}
 BAD_INPUT = 2
-LARGEST_SEED = 2**31 - 1
 WIDE = 200
-TRAINABLE = ("forest", "hard-forest", "xgboost")
 
 app = typer.Typer(
     add_completion=False,
@@ -49,7 +48,7 @@ def demo(
     rows: Annotated[int, typer.Option(min=1, max=100, help="How many rows to explain.")] = 3,
     norm: Annotated[str, typer.Option(help="0, 1, 2, any p > 0, or inf.")] = "1",
     seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of forest and rows.")
+        int, typer.Option(min=0, max=options.LARGEST_SEED, help="Seed of forest and rows.")
     ] = 0,
     time_limit: Annotated[float, typer.Option(help="Seconds per row.")] = 60.0,
 ) -> None:
@@ -79,42 +78,26 @@ def demo(
 
 @app.command()
 def explain(
-    dataset: Annotated[
-        Path, typer.Option(help="CSV with header lines names / types / actionability.")
-    ],
-    train: Annotated[
-        str | None, typer.Option(help="Train forest, hard-forest or xgboost on the data set.")
-    ] = None,
-    trees: Annotated[int, typer.Option(min=1, help="Trees to train.")] = 100,
-    depth: Annotated[int, typer.Option(min=1, help="Largest depth to train.")] = 5,
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of training and solving.")
-    ] = 0,
-    model: Annotated[
-        Path | None, typer.Option(help="Model file: .json, .ubj, .txt, .skops, or a pickle.")
-    ] = None,
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Load pickles, which can run any code.")
-    ] = False,
+    dataset: options.Dataset,
+    train: options.Train = None,
+    trees: options.Trees = 100,
+    depth: options.Depth = 5,
+    seed: options.Seed = 0,
+    model: options.ModelFile = None,
+    trust_pickle: options.TrustPickle = False,
     row: Annotated[int | None, typer.Option(help="Row of the data set, from 0.")] = None,
     query: Annotated[Path | None, typer.Option(help="CSV with one row to explain.")] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Class to reach; default any other than the current.")
-    ] = None,
-    norm: Annotated[str, typer.Option(help="0, 1, 2, any p > 0, or inf.")] = "1",
-    scale: Annotated[str, typer.Option(help="range, std, mad or none.")] = "range",
-    features: Annotated[Path | None, typer.Option(help="JSON that overrides features.")] = None,
-    fix: Annotated[str, typer.Option(help="Features that must stay: a,b.")] = "",
-    increase: Annotated[str, typer.Option(help="Features that may only grow: a,b.")] = "",
-    decrease: Annotated[str, typer.Option(help="Features that may only shrink: a,b.")] = "",
-    range_: Annotated[
-        list[str] | None, typer.Option("--range", help="Limits of a feature: name=low:high.")
-    ] = None,
-    max_changes: Annotated[
-        int | None, typer.Option(help="At most so many features change.")
-    ] = None,
-    margin: Annotated[float | None, typer.Option(help="Lead over every other class.")] = None,
-    backend: Annotated[str, typer.Option(help="auto or a backend's name.")] = "auto",
+    target: options.Target = None,
+    norm: options.Norm = "1",
+    scale: options.Scale = "range",
+    features: options.Features = None,
+    fix: options.Fix = "",
+    increase: options.Grow = "",
+    decrease: options.Shrink = "",
+    ranges: options.Ranges = None,
+    max_changes: options.AtMost = None,
+    margin: options.Margin = None,
+    backend: options.BackendName = "auto",
     time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
     threads: Annotated[int | None, typer.Option(help="Solver threads.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -123,19 +106,21 @@ def explain(
     from portfolio.datasets import read_dataset, read_query
     from portfolio.explainer import Explainer
 
-    _one_of("--train", train, "--model", model)
-    _one_of("--row", row, "--query", query)
-    constraints = _constraints(fix, increase, decrease, range_ or [], max_changes)
+    options.one_of("--train", train, "--model", model)
+    options.one_of("--row", row, "--query", query)
+    constraints = options.constraints(fix, increase, decrease, ranges or [], max_changes)
     data = read_dataset(dataset)
-    asked = read_query(query, data).iloc[0] if query is not None else _pick(data.X, row, dataset)
+    asked = (
+        read_query(query, data).iloc[0] if query is not None else options.pick(data.X, row, dataset)
+    )
     explainer = Explainer(
-        _model(data, train, trees, depth, seed, model, trust_pickle),
+        options.load_or_train(data, train, trees, depth, seed, model, trust_pickle),
         data.X,
         features=data.space if features is None else data.overridden(features),
     )
     result = explainer.explain(
         asked,
-        target=_parse_target(target, explainer.classes),
+        target=options.parse_target(target, explainer.classes),
         norm=norm,
         scale=scale,
         constraints=constraints,
@@ -151,6 +136,81 @@ def explain(
     else:
         _show(Console(), result)
     raise typer.Exit(EXIT_CODES[result.status])
+
+
+@app.command()
+def batch(
+    dataset: options.Dataset,
+    out: Annotated[Path, typer.Option(help="Folder for the answers, made if need be.")],
+    train: options.Train = None,
+    trees: options.Trees = 100,
+    depth: options.Depth = 5,
+    seed: options.Seed = 0,
+    model: options.ModelFile = None,
+    trust_pickle: options.TrustPickle = False,
+    rows: Annotated[
+        Path | None,
+        typer.Option("--input", help="CSV or Parquet of rows; default the data set's own."),
+    ] = None,
+    target: options.Target = None,
+    norm: options.Norm = "1",
+    scale: options.Scale = "range",
+    features: options.Features = None,
+    fix: options.Fix = "",
+    increase: options.Grow = "",
+    decrease: options.Shrink = "",
+    ranges: options.Ranges = None,
+    max_changes: options.AtMost = None,
+    margin: options.Margin = None,
+    backend: options.BackendName = "auto",
+    time_limit: Annotated[float, typer.Option(help="Seconds per row.")] = 60.0,
+    deadline: Annotated[float | None, typer.Option(help="Seconds for all rows.")] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Solver threads of each worker.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Workers; default one per core and threads.")
+    ] = None,
+    executor: Annotated[str, typer.Option(help="local or ray.")] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Ray cluster, auto for the one at hand; default its own.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where OUT was left.")] = False,
+) -> None:
+    """Explain every row of a file, with workers: exit code 0 all answered, 3 not all."""
+    from portfolio.batch_report import batch_and_report
+    from portfolio.datasets import read_dataset, read_rows
+    from portfolio.explainer import Explainer
+
+    options.one_of("--train", train, "--model", model)
+    constraints = options.constraints(fix, increase, decrease, ranges or [], max_changes)
+    data = read_dataset(dataset)
+    asked = data.X if rows is None else read_rows(rows, data)
+    explainer = Explainer(
+        options.load_or_train(data, train, trees, depth, seed, model, trust_pickle),
+        data.X,
+        features=data.space if features is None else data.overridden(features),
+    )
+    complete = batch_and_report(
+        partial(
+            explainer.explain_batch,
+            asked,
+            target=options.parse_target(target, explainer.classes),
+            norm=norm,
+            scale=scale,
+            constraints=constraints,
+            margin=margin,
+            backend=backend,
+            per_query_limit_s=time_limit,
+            deadline_s=deadline,
+            threads=threads,
+            seed=seed,
+            executor=options.executor(executor, workers, threads, address),
+            out=out,
+            resume=resume,
+        ),
+        out,
+        Console(),
+    )
+    raise typer.Exit(0 if complete else EXIT_CODES["feasible"])
 
 
 @app.command()
@@ -178,11 +238,11 @@ def bench(
     from portfolio.bench_report import run_and_report
     from portfolio.benchmark import Plan
 
-    chosen = dict.fromkeys([*_names(backends), *_names(against)])
+    chosen = dict.fromkeys([*options.names(backends), *options.names(against)])
     plan = Plan(
         folder=datasets,
-        only=_names(only),
-        kinds=_names(kind),
+        only=options.names(only),
+        kinds=options.names(kind),
         backends=tuple(chosen),
         trees=trees,
         depth=depth,
@@ -209,70 +269,6 @@ def _wide_console() -> Console:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = WIDE
     return console
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _one_of(first: str, a: object, second: str, b: object) -> None:
-    if (a is None) == (b is None):
-        raise InputError(f"give exactly one of {first} and {second}.")
-
-
-def _pick(frame: Any, row: int | None, path: Path) -> Any:
-    if row is None or not 0 <= row < len(frame):
-        raise InputError(f"{path} has the rows 0 to {len(frame) - 1}; there is no row {row}.")
-    return frame.iloc[row]
-
-
-def _model(
-    data: Any,
-    kind: str | None,
-    trees: int,
-    depth: int,
-    seed: int,
-    path: Path | None,
-    trust_pickle: bool,
-) -> Any:
-    from portfolio.model_files import load_model
-    from portfolio.training import train
-
-    if path is not None:
-        return load_model(path, trust_pickle)
-    if kind not in TRAINABLE:
-        raise InputError(f"--train {kind}: known are {', '.join(TRAINABLE)}.")
-    return train(data, kind, trees, depth, seed)  # type: ignore[arg-type]
-
-
-def _parse_target(text: str | None, classes: tuple[Any, ...]) -> Any:
-    """The label that is written like this; unknown text is left to the explainer to refuse."""
-    if text is None:
-        return None
-    return next((label for label in classes if str(label) == text), text)
-
-
-def _constraints(
-    fix: str, increase: str, decrease: str, ranges: list[str], max_changes: int | None
-) -> list[Constraint]:
-    found: list[Constraint] = [
-        kind(name.strip())
-        for kind, names in ((Fixed, fix), (Increase, increase), (Decrease, decrease))
-        for name in names.split(",")
-        if name.strip()
-    ]
-    for part in (part for text in ranges for part in text.split(",") if part.strip()):
-        name, _, limits = part.partition("=")
-        low, colon, high = limits.partition(":")
-        try:
-            if not colon:
-                raise ValueError
-            found.append(Range(name.strip(), float(low or "-inf"), float(high or "inf")))
-        except ValueError as error:
-            raise InputError(f"--range {part}: expected name=low:high.") from error
-    if max_changes is not None:
-        found.append(MaxChanges(max_changes))
-    return found
 
 
 def _show(console: Console, result: Result) -> None:

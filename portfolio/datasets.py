@@ -148,13 +148,35 @@ def read_query(path: str | Path, dataset: Dataset) -> pd.DataFrame:
     InputError
         Not exactly one row, or other columns than the data set's.
     """
-    path = Path(path)
-    head = _open_csv(path, header=None, nrows=3, dtype=str, keep_default_na=False)
-    typed = len(head) == 3 and set(head.iloc[1]) <= set(KINDS)
-    rows = _read_rows(path, skip=[1, 2] if typed else [])
+    rows = read_rows(path, dataset)
     if len(rows) != 1:
         raise InputError(f"{path} has {len(rows)} rows; explain takes exactly one.")
-    return dataset.encode(rows, str(path))
+    return rows
+
+
+def read_rows(path: str | Path, dataset: Dataset) -> pd.DataFrame:
+    """Encoded rows from a CSV (header lines 2-3 optional) or Parquet file with its column names.
+
+    Raises
+    ------
+    InputError
+        No such file, or other columns than the data set's.
+    """
+    path = Path(path)
+    if path.suffix == ".parquet":
+        return dataset.encode(_open_parquet(path), str(path))
+    head = _open_csv(path, header=None, nrows=3, dtype=str, keep_default_na=False)
+    typed = len(head) == 3 and set(head.iloc[1]) <= set(KINDS)
+    return dataset.encode(_read_rows(path, skip=[1, 2] if typed else []), str(path))
+
+
+def _open_parquet(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        raise InputError(f"there is no file {path}.")
+    try:
+        return pd.read_parquet(path)
+    except (ValueError, OSError) as error:
+        raise InputError(f"{path} can't be read as Parquet: {error}") from error
 
 
 def _space(

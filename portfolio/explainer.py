@@ -9,20 +9,27 @@ from functools import partial
 from math import ceil, inf
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
+import pandas as pd
 
-from encoders.backend import Request
+from encoders.arrays import FloatArray
+from encoders.attempt import Run
+from encoders.backend import Backend, Outcome, Request
 from encoders.constraints import Constraint, listed, resolve
 from encoders.cost import Norm, make_cost
 from encoders.errors import InputError
 from encoders.features import FeatureSpace
 from encoders.pose import Query
+from encoders.problem import Problem
+from portfolio.batch import Limits, OnAnswer, Rows, run_batch
+from portfolio.batch_job import Answers, Job
 from portfolio.counterfactual import Result, Timings
-from portfolio.frames import Row, read_row
+from portfolio.frames import Row, read_row, read_rows
 from portfolio.interrupt import run_interruptible
 from portfolio.judge import Judge
+from portfolio.local import LocalExecutor
 from portfolio.native import predict_one
 from portfolio.plausibility import Plausibility
 from portfolio.progress import OnProgress, Progress
@@ -33,9 +40,18 @@ from portfolio.ways import Way, plain, raced, reduced
 from portfolio.workers import Workers
 from selector import check_name, keeps_models
 
+if TYPE_CHECKING:
+    from portfolio.ray_cluster import RayExecutor
+
 DEFAULT_MARGIN = 1e-7
 RACE = "race"
 KEEPERS = "cp, milp or maxsat"
+
+
+class Runner(Protocol):
+    """What runs backends."""
+
+    def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +136,7 @@ class Explainer:
         on_progress: OnProgress | None = None,
         reduce: bool = True,
         race: Sequence[str] = (),
+        executor: Literal["local", "ray"] | Runner = "local",
     ) -> Result:
         """Find the cheapest change that makes the model predict ``target``, and prove it.
 
@@ -145,6 +162,8 @@ class Explainer:
         reduce : False solves the unreduced problem by the backend's plain published
             formulation, for comparisons
         race : names of the backends that race, the most promising first; asks for a race
+        executor : where backends run: "local", "ray" (a cluster started here), or a
+            :class:`portfolio.ray_cluster.RayExecutor`
 
         Returns
         -------
@@ -156,11 +175,95 @@ class Explainer:
             Bad query, target, norm, weights, constraints or limits.
         """
         question = Question(target, norm, scale, weights, listed(constraints), margin)
-        way = self._way(backend, reduce, race)
+        way = self._way(backend, reduce, race, self._runner(executor))
         return self._ask(question, threads, seed, x, way, time_limit_s, on_progress)
 
-    def _way(self, backend: str, reduce: bool, race: Sequence[str]) -> Way:
-        run = self._workers.run
+    def explain_batch(
+        self,
+        X: Any,
+        target: Any = None,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        backend: str = "auto",
+        per_query_limit_s: float = 60.0,
+        deadline_s: float | None = None,
+        threads: int = 1,
+        seed: int = 0,
+        executor: Literal["local", "ray"] | Answers = "local",
+        out: str | Path | None = None,
+        resume: bool = False,
+        on_answer: OnAnswer = lambda answered, rows: None,
+    ) -> pd.DataFrame:
+        """Explain every row of a table, with worker processes.
+
+        Rows are given to workers one by one. With ``out`` every answer is appended to a file as
+        it comes, and the table is written there as Parquet at the end. Ctrl-C and the deadline
+        return what is done; a row that fails has the reason in its place.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n_rows, n_columns); its index gives the ids
+        per_query_limit_s : seconds for each row
+        deadline_s : seconds for all, from this call; None for no limit
+        threads : solver threads of each worker
+        executor : "local" (one worker per core and ``threads``), "ray" (a cluster started
+            here), a :class:`portfolio.local.LocalExecutor`, or a
+            :class:`portfolio.ray_cluster.RayExecutor`
+        out : folder for the answers, made if need be
+        resume : keep the answers that ``out`` has to the same model, rows and settings, and ask
+            the others only
+        on_answer : called with (rows answered, rows in all)
+
+        Other parameters are those of :meth:`explain`.
+
+        Returns
+        -------
+        DataFrame
+            One row per query: id, status, stop_reason, distance, bound, backend, target,
+            seconds, changed (names of features), message, and ``cf_`` columns with the
+            counterfactual, NaN without one.
+
+        Raises
+        ------
+        InputError
+            Bad settings, or columns other than the model's.
+        BatchError
+            The folder can't be written to any more; holds what was answered.
+        """
+        question = Question(target, norm, scale, weights, listed(constraints), margin)
+        _check_limits(per_query_limit_s, threads, seed)
+        if deadline_s is not None:
+            _check_limits(deadline_s, threads, seed)
+        if target is not None:
+            self._reading.native.class_index(target)
+        self._check_classes()
+        rows = Rows(*read_rows(X, self._reading.space, self._reading.ensemble.dtype))
+        ask = Inquiry(self, question, backend, threads, seed)
+        self._way(backend, True, (), self._workers.run)  # says now if there is no such backend
+        if executor == "local":
+            executor = LocalExecutor(max(1, len(os.sched_getaffinity(0)) // threads))
+        elif isinstance(executor, str):
+            executor = _on_ray(executor)
+        return run_batch(
+            rows,
+            Job(ask),
+            (self._reading.identity, question, backend, threads, seed, per_query_limit_s),
+            Limits(per_query_limit_s, deadline_s),
+            executor,
+            None if out is None else Path(out),
+            resume,
+            on_answer,
+        )
+
+    def _runner(self, executor: str | Runner) -> Run:
+        if isinstance(executor, str):
+            return self._workers.run if executor == "local" else _on_ray(executor).run
+        return executor.run
+
+    def _way(self, backend: str, reduce: bool, race: Sequence[str], run: Run) -> Way:
         if race or backend == RACE:
             _check_race(backend, reduce, race)
             return raced(tuple(race), run)
@@ -323,6 +426,36 @@ class Explainer:
             changed=() if verified is None else verified.changed,
             _row=None if verified is None else row.like(verified.row),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Inquiry:
+    """One question to one explainer, asked of many rows; can be sent to another process."""
+
+    explainer: Explainer
+    question: Question
+    backend: str
+    threads: int
+    seed: int
+
+    def __call__(self, row: FloatArray, time_limit_s: float) -> Result:
+        return self.explainer._ask(
+            self.question,
+            self.threads,
+            self.seed,
+            row,
+            self.explainer._way(self.backend, True, (), self.explainer._workers.run),
+            time_limit_s,
+            None,
+        )
+
+
+def _on_ray(name: str) -> "RayExecutor":
+    if name != "ray":
+        raise InputError(f"executor must be 'local', 'ray' or a RayExecutor, got {name!r}.")
+    from portfolio.ray_cluster import RayExecutor
+
+    return RayExecutor()
 
 
 def _check_race(backend: str, reduce: bool, race: Sequence[str]) -> None:

@@ -145,6 +145,38 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any]) -> Row:
     return row
 
 
+def read_rows(
+    X: Any, space: FeatureSpace, dtype: np.dtype[Any]
+) -> tuple["pd.Index[Any]", tuple[str, ...], list[FloatArray | str]]:
+    """Index, the model's columns, and each row's values in their order, or what is wrong with it.
+
+    Raises
+    ------
+    InputError
+        The columns are not the model's.
+    """
+    if not isinstance(X, pd.DataFrame):
+        array = np.asarray(X)
+        if array.ndim != 2:
+            raise InputError(f"a batch must be a table of rows and columns, got {array.ndim}-d.")
+        if array.shape[1] != len(space.columns):
+            raise InputError(
+                f"the batch has {array.shape[1]} columns, the model takes {len(space.columns)}."
+            )
+        X = pd.DataFrame(array, columns=list(space.columns))
+    named = X.rename(columns=str)
+    if named.columns.has_duplicates:
+        raise InputError("the batch names a column twice.")
+    _check_names(list(named.columns), list(space.columns), "the batch")
+    rows: list[FloatArray | str] = []
+    for values in named[list(space.columns)].to_numpy():
+        try:
+            rows.append(read_row(values, space, dtype).values)
+        except InputError as error:
+            rows.append(str(error))
+    return X.index, space.columns, rows
+
+
 def _as_row(x: Any, space: FeatureSpace) -> Row:
     columns = list(space.columns)
     identity = np.arange(len(columns))

@@ -15,6 +15,7 @@ from encoders.infer import infer_features
 from encoders.isolation import with_isolation
 from encoders.read import read_ensemble
 from encoders.reference import Reference, make_reference
+from portfolio.fingerprint import fingerprint
 from portfolio.frames import training_frame
 from portfolio.native import NativeModel, check_reading, wrap_native
 from portfolio.plausibility import Outlook, Plausibility
@@ -49,6 +50,12 @@ class Reading:
     native: NativeModel
     views: tuple[View, ...]
     seconds: float
+
+    @property
+    def identity(self) -> str:
+        """A digest of all that an answer depends on, besides the question."""
+        joined = [view.ensemble for view in self.views if view.outlook is not None]
+        return fingerprint(self.ensemble, self.space, self.native.classes, joined)
 
 
 def read(

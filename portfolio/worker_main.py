@@ -1,22 +1,12 @@
-"""The other end of a worker: solves what it is sent, one problem at a time.
+"""The other end of a worker: solves what it is sent, one problem at a time."""
 
-A control thread listens while the solve runs: a stop is passed on, and when the parent is gone
-the process ends, whatever the solver is doing.
-"""
-
-import contextlib
-import faulthandler
-import os
 import queue
-import resource
-import signal
-import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing.connection import Connection
 from typing import Any
 
 from encoders.arrays import IntArray
@@ -24,9 +14,10 @@ from encoders.backend import Backend, Outcome, Request
 from encoders.errors import CounterfolioError
 from encoders.kept import Kept
 from encoders.problem import Problem
+from portfolio.process import Link, watchdog
 
-PARENT_GONE = 1
 OVERRUN_S = 5.0
+Send = Callable[[str, Any], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +39,22 @@ class Task:
     engine: str
     keep: bool
 
+    @staticmethod
+    def of(backend: Backend, problem: Problem, request: Request, keep: bool) -> "Task":
+        """What a request asks of a process on this machine."""
+        return Task(
+            backend,
+            problem,
+            time.monotonic() + request.time_limit_s,
+            request.threads,
+            request.seed,
+            request.hint,
+            request.cutoff,
+            request.formulation,
+            request.engine,
+            keep,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Rival:
@@ -58,17 +65,13 @@ class Rival:
 
 def serve(descriptor: int, memory_bytes: int) -> None:
     """Answer tasks from a connection until it closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    if memory_bytes:
-        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    link = _Link(Connection(descriptor))
-    threading.Thread(target=link.listen, daemon=True, name="counterfolio-control").start()
-    link.send("ready", None)
+    desk = Desk()
+    link = Link(descriptor, memory_bytes, desk.take)
     kept = Kept()
     while True:
-        task = link.tasks.get()
+        task = desk.tasks.get()
         try:
-            link.send("done", _solve(task, link, kept))
+            link.send("done", solve_task(task, link.send, desk, kept))
         except MemoryError:
             link.send("failed", ("memory_limit", "out of memory"))
         except CounterfolioError as error:
@@ -78,63 +81,43 @@ def serve(descriptor: int, memory_bytes: int) -> None:
             link.send("failed", ("error", text))
 
 
-class _Link:
-    """The connection to the parent, shared by the solve, its callbacks and the control thread."""
+class Desk:
+    """What has been received: tasks, a stop, the best rival."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._lock = threading.Lock()
+    def __init__(self) -> None:
         self.tasks: queue.Queue[Task] = queue.Queue()
-        self.rival: IntArray | None = None
         self.stop = threading.Event()
+        self.rival: IntArray | None = None
 
-    def listen(self) -> None:
-        """Receive tasks, stops and rivals; end the process when the parent is gone."""
-        while True:
-            try:
-                message = self._connection.recv()
-            except (EOFError, OSError):
-                os._exit(PARENT_GONE)
-            if isinstance(message, Task):
-                self.stop, self.rival = threading.Event(), None
-                self.tasks.put(message)
-            elif isinstance(message, Rival):
-                self.rival = message.choice
-            else:
-                self.stop.set()
-
-    def send(self, kind: str, content: Any) -> None:
-        with self._lock, contextlib.suppress(OSError):
-            self._connection.send((kind, content))
+    def take(self, message: object) -> None:
+        """Put a message where the solve finds it."""
+        if isinstance(message, Task):
+            self.stop, self.rival = threading.Event(), None
+            self.tasks.put(message)
+        elif isinstance(message, Rival):
+            self.rival = message.choice
+        else:
+            self.stop.set()
 
 
-def _solve(task: Task, link: _Link, kept: Kept) -> Outcome:
-    # A solver that holds the interpreter can't hear that its parent is gone: a watchdog in C
-    # ends the process should it overrun its limit.
+def solve_task(task: Task, send: Send, desk: Desk, kept: Kept) -> Outcome:
+    """Solve within the time left, telling each choice and bound as it comes."""
     left = max(task.deadline - time.monotonic(), 0.0)
-    with open(os.devnull, "w") as nowhere:
-        faulthandler.dump_traceback_later(left + OVERRUN_S, exit=True, file=nowhere)
-        try:
-            solve = partial(kept.solve, task.backend) if task.keep else task.backend.load()
-            return solve(
-                task.problem,
-                Request(
-                    time_limit_s=left,
-                    threads=task.threads,
-                    seed=task.seed,
-                    hint=task.hint,
-                    cutoff=task.cutoff,
-                    formulation=task.formulation,
-                    engine=task.engine,
-                    stop=link.stop,
-                    on_choice=lambda levels: link.send("choice", levels),
-                    on_bounds=lambda upper, lower: link.send("bounds", (upper, lower)),
-                    rival=lambda: link.rival,
-                ),
-            )
-        finally:
-            faulthandler.cancel_dump_traceback_later()
-
-
-if __name__ == "__main__":
-    serve(int(sys.argv[1]), int(sys.argv[2]))
+    with watchdog(left + OVERRUN_S):
+        solve = partial(kept.solve, task.backend) if task.keep else task.backend.load()
+        return solve(
+            task.problem,
+            Request(
+                time_limit_s=left,
+                threads=task.threads,
+                seed=task.seed,
+                hint=task.hint,
+                cutoff=task.cutoff,
+                formulation=task.formulation,
+                engine=task.engine,
+                stop=desk.stop,
+                on_choice=lambda levels: send("choice", levels),
+                on_bounds=lambda upper, lower: send("bounds", (upper, lower)),
+                rival=lambda: desk.rival,
+            ),
+        )

@@ -1,15 +1,9 @@
 """Warm worker processes for solvers that may ignore a stop, crash, or hold the interpreter."""
 
-import contextlib
-import json
-import multiprocessing
 import os
-import subprocess
-import sys
 import threading
 import time
-import weakref
-from multiprocessing.connection import Connection
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,14 +12,10 @@ from encoders.arrays import IntArray
 from encoders.backend import Backend, Outcome, Request, StopReason
 from encoders.kept import Kept
 from encoders.problem import Problem
+from portfolio.process import POLL_S, Process
 from portfolio.worker_main import Rival, Task
 
 GRACE_S = 0.5  # between a polite stop, or the time limit, and the kill
-POLL_S = 0.01
-START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from portfolio.worker_main import serve; serve(int(sys.argv[2]), int(sys.argv[3]))"
-)
 
 
 class Workers:
@@ -121,81 +111,50 @@ class Keeper:
 
 
 class _Worker:
-    """One process and the connection to it; used by one thread at a time."""
+    """A process that solves; used by one thread at a time."""
 
     def __init__(self, memory_bytes: int) -> None:
-        ours, theirs = multiprocessing.Pipe()
-        arguments = [json.dumps(sys.path), str(theirs.fileno()), str(memory_bytes)]
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", START, *arguments],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        theirs.close()
-        self._connection = ours
-        self._ready = False
-        weakref.finalize(self, _end, self._process, ours, os.getpid())
+        self._process = Process("portfolio.worker_main", memory_bytes)
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None
+        return self._process.alive
 
     def kill(self) -> None:
         """End the process now; what it was doing is lost."""
-        _end(self._process, self._connection, os.getpid())
+        self._process.kill()
 
     def solve(
         self, backend: Backend, problem: Problem, request: Request, keep: bool = False
     ) -> Outcome:
         """Solve in the process; killed where it does not stop in time, with its best kept."""
         began = time.perf_counter()
-        held = _Held(problem, request)
+        held = Held(problem, request)
         deadline = began + request.time_limit_s
-        task = Task(
-            backend,
-            problem,
-            time.monotonic() + request.time_limit_s,
-            request.threads,
-            request.seed,
-            request.hint,
-            request.cutoff,
-            request.formulation,
-            request.engine,
-            keep,
-        )
+        task = Task.of(backend, problem, request, keep)
         try:
-            if not self._await_ready(request, deadline):
-                return held.outcome(_reason(request), "not started", time.perf_counter() - began)
-            self._connection.send(task)
+            late = partial(_late, request, deadline)
+            if not self._process.await_ready(late):
+                return held.outcome(why(request), "not started", time.perf_counter() - began)
+            self._process.send(task)
             answer = self._await(held, request, deadline)
         except (EOFError, OSError):
-            self._process.wait()
-            words = f"the worker died (exit code {self._process.returncode})"
+            words = f"the worker died (exit code {self._process.exit_code()})"
             return held.outcome("error", words, time.perf_counter() - began)
         if isinstance(answer, Outcome):
             return answer
         return held.outcome(*answer, time.perf_counter() - began)
 
-    def _await_ready(self, request: Request, deadline: float) -> bool:
-        """Wait for a new process to listen: until then what is sent to it may block."""
-        while not self._ready:
-            if request.stop.is_set() or time.perf_counter() >= deadline:
-                return False
-            if self._connection.poll(POLL_S):
-                self._ready = self._connection.recv()[0] == "ready"
-        return True
-
     def _await(
-        self, held: "_Held", request: Request, deadline: float
+        self, held: "Held", request: Request, deadline: float
     ) -> Outcome | tuple[StopReason, str]:
         """Receive until the solve is over; stop politely, again and again, then kill."""
         kill_at = deadline + GRACE_S
         told: IntArray | None = None
         while True:
-            if self._connection.poll(POLL_S):
-                kind, content = self._connection.recv()
+            message = self._process.receive(POLL_S)
+            if message is not None:
+                kind, content = message
                 if kind in ("done", "failed"):
                     outcome: Outcome | tuple[StopReason, str] = content
                     return outcome
@@ -205,29 +164,25 @@ class _Worker:
             rival = request.rival()
             if rival is not None and rival is not told:
                 told = rival
-                self._connection.send(Rival(rival))
+                self._process.send(Rival(rival))
             if request.stop.is_set():
                 kill_at = min(kill_at, now + GRACE_S)
-                self._connection.send("stop")
+                self._process.send("stop")
             if now >= kill_at:
                 self.kill()
-                return _reason(request), "killed: it did not stop in time"
+                return why(request), "killed: it did not stop in time"
 
 
-def _reason(request: Request) -> StopReason:
+def why(request: Request) -> StopReason:
+    """Why a solve that is not over was ended."""
     return "interrupted" if request.stop.is_set() else "time_limit"
 
 
-def _end(process: "subprocess.Popen[bytes]", connection: Connection, owner: int) -> None:
-    if owner != os.getpid():
-        return
-    with contextlib.suppress(OSError):
-        connection.close()
-    process.kill()
-    process.wait()
+def _late(request: Request, deadline: float) -> bool:
+    return request.stop.is_set() or time.perf_counter() >= deadline
 
 
-class _Held:
+class Held:
     """What a worker has told so far."""
 
     def __init__(self, problem: Problem, request: Request) -> None:

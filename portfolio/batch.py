@@ -1,0 +1,186 @@
+"""Thousands of rows: answered by workers, kept as they come, resumed where they were left."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import FloatArray
+from encoders.errors import CounterfolioError, InputError
+from portfolio.batch_job import Answers, Job, Task, failure
+from portfolio.batch_log import TABLE, AnswerLog, Record
+from portfolio.fingerprint import fingerprint
+
+OnAnswer = Callable[[int, int], None]  # (rows answered, rows in all)
+PREFIX = "cf_"
+
+
+class BatchError(CounterfolioError):
+    """A batch that could not go on; ``frame`` holds what was answered, written or not."""
+
+    def __init__(self, message: str, frame: pd.DataFrame) -> None:
+        super().__init__(message)
+        self.frame = frame
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a batch: their labels, values, and what is wrong with those without values.
+
+    Attributes
+    ----------
+    columns : names in the model's order
+    values : float64 (n_columns,) or a sentence, per row
+    """
+
+    index: "pd.Index[Any]"
+    columns: Sequence[str]
+    values: Sequence[FloatArray | str]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds: for each row, and for the whole batch from its call (None: none)."""
+
+    per_query_s: float
+    deadline_s: float | None
+
+
+def run_batch(
+    rows: Rows,
+    job: Job,
+    settings: Any,
+    limits: Limits,
+    answers: Answers,
+    out: Path | None,
+    resume: bool,
+    on_answer: OnAnswer,
+) -> pd.DataFrame:
+    """Answer all rows that have no answer in ``out`` yet; see :meth:`Explainer.explain_batch`.
+
+    Parameters
+    ----------
+    settings : all that answers depend on besides the row, for :func:`fingerprint`
+    """
+    began = time.monotonic()
+    common = fingerprint(settings)
+    keys = [fingerprint(common, value) for value in rows.values]
+    batch = _Batch(rows, keys, _Store(out, resume), began, limits)
+    reason = "deadline"
+    try:
+        with closing(answers(job, batch.tasks())) as records:
+            for record in records:
+                batch.keep(record)
+                on_answer(batch.answered(), len(keys))
+    except KeyboardInterrupt:
+        reason = "interrupted"
+    return batch.finish(reason)
+
+
+class _Store:
+    """Records by key, on disk too if there is a folder."""
+
+    def __init__(self, out: Path | None, resume: bool) -> None:
+        if resume and out is None:
+            raise InputError("there is nothing to resume without the folder of the earlier run.")
+        self._log = None if out is None else AnswerLog(out, resume)
+        self.records: dict[str, Record] = {} if self._log is None else dict(self._log.records)
+
+    def keep(self, record: Record) -> None:
+        self.records[record["key"]] = record
+        if self._log is not None:
+            self._log.append(record)
+
+    def close(self, frame: pd.DataFrame) -> None:
+        """The table beside the log, moved into place whole."""
+        if self._log is None:
+            return
+        self._log.close()
+        partial = self._log.folder / (TABLE + ".partial")
+        frame.to_parquet(partial)
+        os.replace(partial, self._log.folder / TABLE)
+
+
+class _Batch:
+    def __init__(
+        self, rows: Rows, keys: list[str], store: _Store, began: float, limits: Limits
+    ) -> None:
+        self._rows, self._keys, self._store = rows, keys, store
+        self._limits = limits
+        self._ends = np.inf if limits.deadline_s is None else began + limits.deadline_s
+        self._asked: set[str] = set()
+        for key, value in zip(keys, rows.values, strict=True):
+            if isinstance(value, str):
+                store.records[key] = failure(key, value)
+                self._asked.add(key)
+
+    def tasks(self) -> Iterator[Task]:
+        """The rows without a final answer, each different one once, until the deadline."""
+        for key, value in zip(self._keys, self._rows.values, strict=True):
+            if isinstance(value, str) or key in self._asked or self._final(key):
+                continue
+            if time.monotonic() >= self._ends:
+                return
+            self._asked.add(key)
+            yield Task(key, value, self._limits.per_query_s, self._ends)
+
+    def _final(self, key: str) -> bool:
+        record = self._store.records.get(key)
+        return record is not None and bool(record["final"])
+
+    def keep(self, record: Record) -> None:
+        """Store an answer; raises BatchError when there is no room."""
+        try:
+            self._store.keep(record)
+        except OSError as error:
+            raise self._full(error) from error
+
+    def finish(self, reason: str) -> pd.DataFrame:
+        """The table of all rows, written too; ``reason`` is why some were not asked."""
+        frame = self._frame(reason)
+        try:
+            self._store.close(frame)
+        except OSError as error:
+            raise self._full(error) from error
+        return frame
+
+    def _full(self, error: OSError) -> BatchError:
+        return BatchError(
+            f"can't write the answers: {error.strerror}; {self.answered()} of {len(self._keys)} "
+            "rows are answered, and those written before are safe. Make room, then resume.",
+            self._frame("error"),
+        )
+
+    def answered(self) -> int:
+        """How many rows have an answer, or a reason why they have none."""
+        return sum(key in self._store.records for key in self._keys)
+
+    def _frame(self, reason: str) -> pd.DataFrame:
+        missing = failure("", "not reached; resume the batch to ask", reason)
+        records = [self._store.records.get(key, missing) for key in self._keys]
+        width = len(self._rows.columns)
+        found = np.array([r["row"] or [np.nan] * width for r in records], dtype=np.float64)
+        frame = pd.DataFrame(
+            {
+                "id": self._rows.index,
+                **{name: [r[name] for r in records] for name in ("status", "stop_reason")},
+                **{name: _floats(records, name) for name in ("distance", "bound")},
+                **{name: [r[name] for r in records] for name in ("backend", "target")},
+                "seconds": _floats(records, "seconds"),
+                "changed": [", ".join(r["changed"]) for r in records],
+                "message": [r["message"] for r in records],
+            }
+        )
+        names = [PREFIX + str(name) for name in self._rows.columns]
+        found = found.reshape(len(records), width)
+        return pd.concat([frame, pd.DataFrame(found, columns=names)], axis=1)
+
+
+def _floats(records: list[Record], name: str) -> FloatArray:
+    return np.array([np.inf if r[name] is None else r[name] for r in records], dtype=np.float64)

@@ -1,0 +1,91 @@
+"""Finished answers on disk: one JSON line each, kept whatever ends the job."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from encoders.errors import InputError
+
+LINES, TABLE = "answers.jsonl", "answers.parquet"
+SYNC_S = 1.0
+
+Record = dict[str, Any]
+
+
+class AnswerLog:
+    """Appends records to a file; every line is handed to the system before the next is begun.
+
+    A last line that was torn by a crash or a full disk is cut off, on reading and on failing.
+    Use by one thread of one process at a time.
+
+    Raises
+    ------
+    InputError
+        The folder can't be used, or holds answers already and ``resume`` is False.
+    """
+
+    def __init__(self, folder: str | Path, resume: bool) -> None:
+        self.folder = Path(folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path = self.folder / LINES
+            if path.exists() and path.stat().st_size and not resume:
+                raise InputError(
+                    f"{path} holds answers of an earlier run; "
+                    "resume it (--resume) or choose another folder."
+                )
+            self.records, whole = _read(path)
+            self._file: BinaryIO = path.open("ab", buffering=0)
+            self._file.truncate(whole)
+        except OSError as error:
+            raise InputError(f"can't write to {self.folder}: {error.strerror}.") from error
+        self._synced = time.monotonic()
+
+    def append(self, record: Record) -> None:
+        """Write one record; raises OSError, with the file as it was before."""
+        line = json.dumps(record, allow_nan=False).encode() + b"\n"
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            _write(self._file, line)
+        except OSError:
+            self._file.truncate(end)
+            raise
+        self.records[record["key"]] = record
+        if time.monotonic() - self._synced > SYNC_S:
+            os.fsync(self._file.fileno())
+            self._synced = time.monotonic()
+
+    def close(self) -> None:
+        """Flush to the disk and close."""
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+
+def _write(file: BinaryIO, line: bytes) -> None:
+    """All of it: a raw file may take less at a time."""
+    written = 0
+    while written < len(line):
+        written += file.write(line[written:])
+
+
+def _read(path: Path) -> tuple[dict[str, Record], int]:
+    """The last record of each key, and how many bytes of the file are whole lines."""
+    if not path.exists():
+        return {}, 0
+    records, whole = {}, 0
+    with path.open("rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            try:
+                record = json.loads(line)
+                records[record["key"]] = record
+            except (ValueError, KeyError, TypeError) as error:
+                raise InputError(
+                    f"{path} is damaged at byte {whole}: {line[:40]!r} is no answer; "
+                    "move the file away or cut it off there."
+                ) from error
+            whole += len(line)
+    return records, whole

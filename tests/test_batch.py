@@ -1,0 +1,220 @@
+"""Batches: every row answered once, whatever dies, fills up, or is interrupted on the way."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from encoders.errors import InputError
+from portfolio.batch import BatchError
+from portfolio.batch_log import LINES, TABLE
+from portfolio.local import LocalExecutor
+from tests.test_cli import table as loans  # noqa: F401
+from tests.test_workers import command
+
+SETTLED = ["id", "status", "stop_reason", "distance", "target", "changed", "message"]
+
+
+@pytest.fixture(scope="module")
+def rows(credit):
+    return credit[1].iloc[:40]
+
+
+@pytest.fixture(scope="module")
+def expected(explainer, rows):
+    return explainer.explain_batch(rows)
+
+
+def same(frame, expected):
+    """Equal but for times, and for what answered."""
+    pd.testing.assert_frame_equal(frame[SETTLED], expected[SETTLED])
+    found = [name for name in expected.columns if name.startswith("cf_")]
+    pd.testing.assert_frame_equal(frame[found], expected[found])
+
+
+def lines(folder):
+    return [json.loads(line) for line in (folder / LINES).read_text().splitlines()]
+
+
+def helpers(parent):
+    listed = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True
+    )
+    return [int(p) for p in listed.stdout.split() if "batch_main" in command(int(p))]
+
+
+def test_a_batch_answers_like_explain(explainer, credit, rows, expected):
+    model, _ = credit
+    assert list(expected["id"]) == list(rows.index)
+    for (_, x), (_, answer) in zip(rows.iterrows(), expected.iterrows(), strict=True):
+        alone = explainer.explain(x)
+        assert (answer["status"], answer["target"]) == (alone.status, alone.target)
+        assert answer["distance"] == pytest.approx(alone.distance, rel=1e-9)
+        assert answer["changed"] == ", ".join(change.feature for change in alone.changed)
+    found = expected[[f"cf_{name}" for name in rows.columns]].set_axis(rows.columns, axis=1)
+    assert (model.predict(found) == expected["target"]).all()
+    assert (model.predict(found) != model.predict(rows)).all()
+
+
+def test_what_comes_is_kept_and_nothing_is_asked_twice(explainer, rows, expected, tmp_path):
+    twice = pd.concat([rows, rows.iloc[:10]])
+    seen = []
+    frame = explainer.explain_batch(
+        twice, out=tmp_path, on_answer=lambda answered, n: seen.append((answered, n))
+    )
+    same(frame.iloc[:40], expected)
+    assert len(lines(tmp_path)) == 40 and seen[-1] == (50, 50)
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / TABLE), frame)
+    again = explainer.explain_batch(
+        rows, out=tmp_path, resume=True, on_answer=lambda *counts: pytest.fail("asked again")
+    )
+    same(again, expected)
+    with pytest.raises(InputError, match="earlier run"):
+        explainer.explain_batch(rows, out=tmp_path)
+    other = explainer.explain_batch(rows.iloc[:5], norm=0, out=tmp_path, resume=True)
+    assert set(other["distance"]) <= {0.0, 1.0, 2.0, 3.0} and len(lines(tmp_path)) == 45
+
+
+def test_rows_that_fail_have_a_reason(explainer, rows, expected):
+    broken = rows.astype(object)
+    broken.iloc[3, 1] = np.nan
+    broken.iloc[7, 0] = "old"
+    frame = explainer.explain_batch(broken)
+    for place, word in ((3, "missing (NaN)"), (7, "'old'")):
+        assert frame.loc[place, "status"] == "unknown"
+        assert frame.loc[place, "stop_reason"] == "error"
+        assert word in frame.loc[place, "message"]
+    good = [i for i in range(40) if i not in (3, 7)]
+    pd.testing.assert_frame_equal(frame.loc[good, SETTLED], expected.loc[good, SETTLED])
+
+
+def test_a_deadline_returns_what_is_done(explainer, rows, expected, tmp_path):
+    frame = explainer.explain_batch(rows, deadline_s=0.05, out=tmp_path)
+    assert len(frame) == 40 and set(frame["stop_reason"]) == {"deadline"}
+    same(explainer.explain_batch(rows, out=tmp_path, resume=True), expected)
+
+
+def test_a_killed_worker_loses_no_row(explainer, rows, expected):
+    killed = []
+
+    def kill(answered, n):
+        if answered in (5, 20):
+            killed.extend(helpers(os.getpid()))
+            for pid in killed[-2:]:
+                os.kill(pid, signal.SIGKILL)
+
+    same(explainer.explain_batch(rows, executor=LocalExecutor(2), on_answer=kill), expected)
+    assert len(killed) >= 2
+    assert helpers(os.getpid()) == []
+
+
+def test_a_full_disk_loses_nothing_that_was_written(explainer, rows, expected, tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, before[1]))
+    try:
+        with pytest.raises(BatchError, match="can't write the answers: File too large") as full:
+            explainer.explain_batch(rows, out=tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    kept = lines(tmp_path)
+    assert 0 < len(kept) < 40
+    answered = full.value.frame["status"] == "optimal"
+    assert len(kept) < answered.sum() < 40
+    same(explainer.explain_batch(rows, out=tmp_path, resume=True), expected)
+    assert len({record["key"] for record in lines(tmp_path)}) == len(lines(tmp_path)) == 40
+
+
+def test_a_torn_line_is_cut_off(explainer, rows, expected, tmp_path):
+    explainer.explain_batch(rows.iloc[:10], out=tmp_path)
+    with (tmp_path / LINES).open("a") as file:
+        file.write('{"key": "abc", "stat')
+    same(explainer.explain_batch(rows, out=tmp_path, resume=True), expected)
+    assert len(lines(tmp_path)) == 40
+    (tmp_path / LINES).write_text("not ours\n")
+    with pytest.raises(InputError, match="damaged at byte 0"):
+        explainer.explain_batch(rows, out=tmp_path, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"norm": lambda feature, before, after: 1.0}, "can't be sent to workers"),
+        ({"resume": True}, "without the folder"),
+        ({"executor": "cloud"}, "'local', 'ray'"),
+        ({"backend": "nobody"}, "no backend 'nobody'"),
+        ({"target": "maybe"}, "unknown target"),
+        ({"deadline_s": -1}, "above 0"),
+        ({"out": "/proc/nothing"}, "can't write to /proc/nothing"),
+    ],
+)
+def test_bad_settings_are_told_in_a_sentence(explainer, rows, options, message):
+    with pytest.raises(InputError, match=message):
+        explainer.explain_batch(rows, **options)
+
+
+def test_other_columns_are_refused(explainer, rows):
+    with pytest.raises(InputError, match="lacks 'age'"):
+        explainer.explain_batch(rows.drop(columns="age"))
+    with pytest.raises(InputError, match="takes 6"):
+        explainer.explain_batch(np.zeros((3, 5)))
+
+
+def batch_command(data, out, *more):
+    code = "from portfolio.cli import main; main()"
+    return [
+        sys.executable, "-c", code, "batch", "--dataset", str(data), "--train", "forest",
+        "--trees", "60", "--depth", "5", "--out", str(out), *more,
+    ]  # fmt: skip
+
+
+def test_the_command_stopped_and_resumed(loans, tmp_path):  # noqa: F811
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    done = subprocess.run(batch_command(loans, whole), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "120 rows: 120 optimal" in done.stdout
+    for sign in (signal.SIGINT, signal.SIGKILL):
+        process = subprocess.Popen(
+            batch_command(loans, parts, "--resume"), stdout=subprocess.PIPE, text=True
+        )
+        had = len(lines(parts)) if (parts / LINES).exists() else 0
+        until = time.monotonic() + 120
+        while time.monotonic() < until:
+            if (parts / LINES).exists() and (parts / LINES).read_bytes().count(b"\n") > had + 5:
+                break
+            time.sleep(0.005)
+        workers = helpers(process.pid)
+        process.send_signal(sign)
+        process.wait(timeout=60)
+        assert had + 5 < len(lines(parts)) < 120
+        assert process.returncode == (3 if sign == signal.SIGINT else -9)
+        left = time.monotonic() + 30
+        while any("batch_main" in command(pid) for pid in workers):
+            assert time.monotonic() < left, "a worker outlived its parent"
+            time.sleep(0.05)
+    done = subprocess.run(batch_command(loans, parts, "--resume"), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    same(pd.read_parquet(parts / TABLE), pd.read_parquet(whole / TABLE))
+    keys = [record["key"] for record in lines(parts)]
+    assert len(keys) == len(set(keys)) == len(lines(whole))
+
+
+def test_rows_from_a_file(loans, tmp_path):  # noqa: F811
+    raw = pd.read_csv(loans, skiprows=[1, 2]).drop(columns="Class").iloc[:6]
+    raw.to_csv(tmp_path / "rows.csv", index=False)
+    raw.to_parquet(tmp_path / "rows.parquet")
+    frames = []
+    for name in ("rows.csv", "rows.parquet"):
+        out = tmp_path / name.replace(".", "-")
+        more = ("--input", str(tmp_path / name), "--norm", "0", "--workers", "1")
+        done = subprocess.run(batch_command(loans, out, *more), capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        frames.append(pd.read_parquet(out / TABLE))
+    same(*frames)
+    assert len(frames[0]) == 6

@@ -1,0 +1,137 @@
+"""Races and batches on a real Ray cluster of two nodes, one of which is lost on the way."""
+
+import subprocess
+import sys
+import threading
+import time
+
+import pandas as pd
+import pytest
+import ray
+from ray.cluster_utils import Cluster
+
+from encoders.attempt import Try
+from encoders.backend import BACKENDS, Request
+from portfolio.race import race
+from portfolio.ray_cluster import RayExecutor
+from tests.conformance.checks import backend, check
+from tests.test_batch import lines, same
+from tests.test_reduce import optimum, random_problem
+from tests.test_workers import hard_problem
+
+pytestmark = pytest.mark.xdist_group("ray")  # one cluster at a time
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def executor(cluster):
+    return RayExecutor(cluster.address)
+
+
+@pytest.mark.parametrize("name", [b.name for b in BACKENDS])
+def test_backends_answer_as_they_do_here(executor, name):
+    for seed in range(5):
+        problem, bounds = random_problem(seed), []
+        request = Request(60.0, 1, on_bounds=lambda *b, kept=bounds: kept.append(b))
+        outcome = executor.run(backend(name), problem, request)
+        check(problem, outcome, optimum(problem)[0], backend(name).capability)
+    executor.close()
+
+
+def test_a_race_on_the_cluster(explainer, credit, executor):
+    rows = [row for _, row in credit[1].iterrows() if explainer.predict(row) == "refused"][:5]
+    for row in rows:
+        alone = explainer.explain(row, target="granted")
+        options = {"target": "granted", "race": ["search", "cp"], "threads": 2}
+        raced = explainer.explain(row, executor=executor, **options)
+        assert (raced.status, raced.verified) == ("optimal", True)
+        assert raced.distance == pytest.approx(alone.distance, rel=1e-6)
+
+
+def test_a_stop_ends_a_race_on_the_cluster(executor):
+    stop = threading.Event()
+    threading.Timer(6.0, stop.set).start()
+    entrants = [Try(backend(name), run=executor.run) for name in ("search", "milp")]
+    outcome = race(entrants, hard_problem(), Request(300.0, 2, stop=stop))
+    assert outcome.stop_reason == "interrupted"
+    assert 0 < outcome.lower <= outcome.upper  # bounds came while they ran
+    until = time.monotonic() + 20
+    while any(t.name.startswith("counterfolio-race") for t in threading.enumerate()):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    executor.close()
+
+
+def test_a_lost_actor_is_an_error_not_a_hang(executor):
+    def kill():
+        time.sleep(4.0)
+        listed = subprocess.run(["pgrep", "-f", "ray::_Solver"], capture_output=True)
+        subprocess.run(["kill", "-9", *listed.stdout.decode().split()], check=True)
+
+    threading.Thread(target=kill).start()
+    outcome = executor.run(backend("cp"), hard_problem(), Request(60.0, 1))
+    assert (outcome.stop_reason, outcome.raw) == ("error", "the worker on the cluster died")
+    problem = random_problem(3)
+    again = executor.run(backend("cp"), problem, Request(60.0, 1))
+    check(problem, again, optimum(problem)[0], backend("cp").capability)
+    executor.close()
+
+
+def test_a_batch_survives_the_loss_of_a_node(explainer, credit, cluster, tmp_path):
+    rows = pd.concat([credit[1]] * 3, ignore_index=True)
+    rows["income"] += rows.index * 1e-3  # all different
+    rows = rows.round(3)
+    expected = explainer.explain_batch(rows)
+    node = cluster.add_node(num_cpus=2)
+    cluster.wait_for_nodes()
+    lost = []
+
+    def lose(answered, n):
+        if answered >= 60 and not lost:
+            lost.append(answered)
+            cluster.remove_node(node, allow_graceful=False)
+
+    frame = explainer.explain_batch(
+        rows, executor=RayExecutor(cluster.address, workers=4), out=tmp_path, on_answer=lose
+    )
+    assert lost
+    same(frame, expected)
+    assert len(lines(tmp_path)) == len({record["key"] for record in lines(tmp_path)}) == len(rows)
+
+
+def test_no_cluster_is_told_in_a_sentence():
+    script = """
+from portfolio.ray_cluster import connect
+from encoders.errors import InputError
+try:
+    connect("127.0.0.1:1")
+except InputError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "there is no Ray cluster at 127.0.0.1:1" in done.stdout
+
+
+def test_ray_is_not_imported_unless_asked_for():
+    script = """
+import sys
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+from portfolio import Explainer
+X, y = load_iris(return_X_y=True)
+model = RandomForestClassifier(10, max_depth=3, random_state=0).fit(X, y)
+if __name__ == "__main__":
+    explainer = Explainer(model, X)
+    assert explainer.explain(X[0]).status == "optimal"
+    explainer.explain_batch(X[:3])
+    print("ray" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stderr

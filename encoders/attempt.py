@@ -1,11 +1,13 @@
 """One backend's try at a problem, and what is kept of it."""
 
+import resource
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from encoders.backend import Attempt, Backend, Outcome, Request
+from encoders.backend import Attempt, Backend, OnBounds, Outcome, Request
 from encoders.problem import Problem
+from encoders.shape import shape_of
 
 Run = Callable[[Backend, Problem, Request], Outcome]
 
@@ -28,32 +30,63 @@ class Try:
     run: Run = run_here
 
     def __call__(self, problem: Problem, request: Request) -> Outcome:
-        began = time.perf_counter()
-        asked = replace(request, formulation=self.formulation, engine=self.engine)
+        trace = Trace(request.on_bounds)
+        asked = replace(
+            request, formulation=self.formulation, engine=self.engine, on_bounds=trace.report
+        )
         outcome = self.run(self.backend, problem, asked)
+        attempt = self.attempt(problem, request, outcome, trace)
         return replace(
-            outcome,
-            backend=self.backend.name,
-            left=extent(problem),
-            attempts=(self.attempt(outcome, 0.0, time.perf_counter() - began),),
+            outcome, backend=self.backend.name, left=extent(problem), attempts=(attempt,)
         )
 
-    def attempt(self, outcome: Outcome, began_s: float, ended_s: float) -> Attempt:
-        """A record of what came out."""
+    def attempt(
+        self, problem: Problem, request: Request, outcome: Outcome, trace: "Trace"
+    ) -> Attempt:
+        """A record of what came out, until now."""
         return Attempt(
             backend=self.backend.name,
             engine=self.engine,
             formulation=self.formulation,
+            threads=request.threads,
+            limit_s=request.time_limit_s,
             status=outcome.status,
             stop_reason=outcome.stop_reason,
             upper=outcome.upper,
             lower=outcome.lower,
-            began_s=began_s,
-            ended_s=ended_s,
+            began_s=0.0,
+            ended_s=trace.seconds,
             build_s=outcome.build_s,
             solve_s=outcome.solve_s,
+            trace=tuple(trace.points),
+            shape=shape_of(problem, request.cutoff),
+            peak_bytes=outcome.peak_bytes or peak_bytes(),
             raw=outcome.raw,
         )
+
+
+class Trace:
+    """Bounds over time; thread safe, as ``list.append`` is."""
+
+    def __init__(self, on_bounds: OnBounds) -> None:
+        self._on_bounds = on_bounds
+        self._began = time.perf_counter()
+        self.points: list[tuple[float, float, float]] = []
+
+    @property
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return time.perf_counter() - self._began
+
+    def report(self, upper: float, lower: float) -> None:
+        """Take bounds, and pass them on."""
+        self.points.append((self.seconds, upper, lower))
+        self._on_bounds(upper, lower)
+
+
+def peak_bytes() -> int:
+    """Largest resident memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def extent(problem: Problem) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from typing import Literal, Protocol, cast
 from encoders.arrays import IntArray
 from encoders.errors import InputError, UnavailableBackendError
 from encoders.problem import Problem
+from encoders.shape import Shape
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 StopReason = Literal["proved", "time_limit", "memory_limit", "interrupted", "gap", "error"]
@@ -63,12 +64,18 @@ class Attempt:
     ----------
     began_s, ended_s : seconds since the first attempt on this problem was begun; a backend that
         was told to stop ends a moment later
+    limit_s, threads : what it was given
+    trace : (seconds since it began, upper, lower) at each improvement it told of
+    shape : the problem it was given
+    peak_bytes : largest resident memory so far of the process it ran in
     raw : the solver's own words, or why it counts for nothing
     """
 
     backend: str
     engine: str
     formulation: str
+    threads: int
+    limit_s: float
     status: Status
     stop_reason: StopReason
     upper: float
@@ -77,6 +84,9 @@ class Attempt:
     ended_s: float
     build_s: float
     solve_s: float
+    trace: tuple[tuple[float, float, float], ...]
+    shape: Shape
+    peak_bytes: int
     raw: str
 
 
@@ -94,6 +104,7 @@ class Outcome:
     backend : its name, "reduce" if no solver was needed
     left : options (beyond one per axis) and leaves that a solver had to decide among
     attempts : what each backend that was asked did
+    peak_bytes : largest resident memory so far of the process it ran in, 0 if not known
     certified_by : in a race what the proof is, "proved" by one backend or "bounds_meet"
     """
 
@@ -110,6 +121,7 @@ class Outcome:
     left: tuple[int, int] = (0, 0)
     attempts: tuple[Attempt, ...] = ()
     certified_by: str = ""
+    peak_bytes: int = 0
 
 
 @dataclass(frozen=True)

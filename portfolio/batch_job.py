@@ -16,19 +16,19 @@ from portfolio.counterfactual import Result
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One row to explain.
+    """One piece of work, a row to explain in most cases.
 
     Attributes
     ----------
     key : content hash of model, row and settings
-    row : float64 (n_columns,), in the model's order
-    limit_s : seconds for this row
+    payload : what to work on: of a batch the row, float64 (n_columns,), in the model's order
+    limit_s : seconds for it
     ends : ``time.monotonic()`` of the batch's own process at which all must be over
-    cut : this leaves the row less than its own limit
+    cut : this leaves it less than its own limit
     """
 
     key: str
-    row: FloatArray
+    payload: Any
     limit_s: float
     ends: float = math.inf
     cut: bool = False
@@ -43,18 +43,18 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Shipped once to each worker; ``ask(row, seconds)`` explains."""
+    """Explains rows by ``ask(row, seconds)``; a :class:`Work`."""
 
     ask: Callable[[FloatArray, float], Result]
 
     def warm_up(self, task: Task) -> None:
-        """Import and compile what a query needs, outside of any query's time."""
+        """See :class:`Work`."""
         self.answer(replace(task, limit_s=1e-3))
 
     def answer(self, task: Task) -> Record:
         """The record of one row; what goes wrong is told in it."""
         try:
-            return _record(task, self.ask(task.row, task.limit_s))
+            return _record(task, self.ask(task.payload, task.limit_s))
         except CounterfolioError as error:
             return failure(task.key, str(error))
         except MemoryError:
@@ -63,13 +63,24 @@ class Job:
             return failure(task.key, f"{type(error).__name__}: {error}")
 
 
+class Work(Protocol):
+    """What is shipped once to each worker, pickled."""
+
+    def warm_up(self, task: Task) -> None:
+        """Import and compile what a task needs, outside of its time."""
+
+    def answer(self, task: Task) -> Record:
+        """What came of a task; has at least "key" and "message", and raises nothing."""
+        ...
+
+
 class Answers(Protocol):
     """Workers of one batch: answers come as they are ready, tasks are taken when one is free.
 
     Closing the iterator ends all that is still at work.
     """
 
-    def __call__(self, job: Job, tasks: Iterator[Task]) -> Generator[Record]: ...
+    def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]: ...
 
 
 def failure(key: str, message: str, reason: str = "error") -> Record:

@@ -4,7 +4,7 @@ import pickle
 import queue
 from typing import Any
 
-from portfolio.batch_job import Job, Task
+from portfolio.batch_job import Task, Work
 from portfolio.process import Link, watchdog
 
 OVERRUN_S = 10.0
@@ -14,7 +14,7 @@ def serve(descriptor: int, memory_bytes: int) -> None:
     """Take a pickled job, then answer its tasks until the connection closes."""
     inbox: queue.Queue[Any] = queue.Queue()
     link = Link(descriptor, memory_bytes, inbox.put)
-    job: Job = pickle.loads(inbox.get())
+    job: Work = pickle.loads(inbox.get())
     first: Task = inbox.get()
     job.warm_up(first)
     link.send("warm", None)

@@ -111,10 +111,14 @@ def names(plan: Plan) -> list[str]:
 def datasets(plan: Plan) -> Iterator[Dataset]:
     """Read the data sets one after the other."""
     for name in names(plan):
-        if plan.folder is None:
-            yield _bundled(name)
-        else:
-            yield read_dataset(next(iter(sorted(plan.folder.glob(f"{name}.csv*")))))
+        yield one_dataset(plan.folder, name)
+
+
+def one_dataset(folder: Path | None, name: str) -> Dataset:
+    """A data set of a folder, or a bundled one."""
+    if folder is None:
+        return _bundled(name)
+    return read_dataset(next(iter(sorted(folder.glob(f"{name}.csv*")))))
 
 
 def _bundled(name: str) -> Dataset:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from encoders.errors import CounterfolioError
 from portfolio import cli_options as options
+from portfolio.cli_logs import app as logs_app
 from portfolio.counterfactual import Result
 
 EXIT_CODES = {"optimal": 0, "feasible": 3, "infeasible": 4, "unknown": 5}
@@ -24,6 +25,9 @@ app = typer.Typer(
     no_args_is_help=True,
     help="The smallest change that makes a tree ensemble decide otherwise, with a proof.",
 )
+
+
+app.add_typer(logs_app, name="logs")
 
 
 def main() -> None:
@@ -233,8 +237,29 @@ def bench(
     time_limit: Annotated[float, typer.Option(help="Seconds per query.")] = 60.0,
     threads: Annotated[int | None, typer.Option(help="Solver threads.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all runs here.")] = None,
+    protocol: Annotated[
+        str | None, typer.Option(help="quick, paper or a .toml file; leaves logs and figures.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of a protocol's logs.")] = Path("bench"),
+    deadline: Annotated[float | None, typer.Option(help="Seconds for a protocol.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Runs of a protocol at once; default one per core.")
+    ] = None,
+    executor: Annotated[str, typer.Option(help="local or ray, for a protocol.")] = "local",
+    address: Annotated[str | None, typer.Option(help="Ray cluster, auto for the one here.")] = None,
 ) -> None:
-    """Time backends on the same queries; exit code 1 if two proofs disagree."""
+    """Time backends on the same queries; exit code 1 if two proofs disagree.
+
+    With --protocol the options above it, but --datasets, are the protocol's. A run that is logged
+    in --out is not made again.
+    """
+    if protocol is not None:
+        from portfolio.campaign_report import run_protocol
+        from portfolio.protocol import load_protocol
+
+        plan_of = load_protocol(protocol)
+        where = options.executor(executor, workers, plan_of.threads, address)
+        raise typer.Exit(run_protocol(plan_of, datasets, out, where, deadline, _wide_console()))
     from portfolio.bench_report import run_and_report
     from portfolio.benchmark import Plan
 
@@ -253,6 +278,21 @@ def bench(
         threads=threads,
     )
     raise typer.Exit(run_and_report(plan, against, json_file, _wide_console()))
+
+
+@app.command()
+def figures(
+    source: Annotated[Path, typer.Argument(help="Folder or file of logs.")],
+    out: Annotated[Path, typer.Option(help="Folder for PNG, SVG and the HTML page.")] = Path(
+        "figures"
+    ),
+) -> None:
+    """Draw logs: who proves how much in which time, scaling, and where the time goes."""
+    from portfolio.figures import draw_all
+    from selector.logs import read
+
+    page = draw_all(read(source), out)
+    Console().print(f"figures: {page}", soft_wrap=True)
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """Options that several commands share, and what their text means."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -107,7 +108,7 @@ def constraints(
 
 
 def executor(name: str, workers: int | None, threads: int, address: str | None) -> Any:
-    """Where a batch is run: "local" or a LocalExecutor, or a RayExecutor."""
+    """Where batches and protocols are run: a LocalExecutor or a RayExecutor."""
     if name == "ray":
         from portfolio.ray_cluster import RayExecutor
 
@@ -116,8 +117,6 @@ def executor(name: str, workers: int | None, threads: int, address: str | None) 
         raise InputError(f"--executor {name}: known are local and ray.")
     if address is not None:
         raise InputError("--address is for --executor ray.")
-    if workers is None:
-        return name
     from portfolio.local import LocalExecutor
 
-    return LocalExecutor(workers)
+    return LocalExecutor(workers or max(1, len(os.sched_getaffinity(0)) // threads))

@@ -11,7 +11,7 @@ import pandas as pd
 from encoders.backend import Attempt, Status, StopReason
 
 Bounds = tuple[float, float, float]
-_ATTEMPT = [f.name for f in fields(Attempt)]
+_ATTEMPT = [f.name for f in fields(Attempt) if f.name not in ("trace", "shape")]
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,8 @@ class Result:
     @property
     def race(self) -> pd.DataFrame:
         """One row per backend that was asked: bounds, why it stopped, seconds."""
-        return pd.DataFrame([asdict(a) for a in self.attempts], columns=_ATTEMPT)
+        rows = [[getattr(attempt, name) for name in _ATTEMPT] for attempt in self.attempts]
+        return pd.DataFrame(rows, columns=_ATTEMPT)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; infinite numbers become None."""

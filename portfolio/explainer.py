@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -26,10 +27,12 @@ from encoders.problem import Problem
 from portfolio.batch import Limits, OnAnswer, Rows, run_batch
 from portfolio.batch_job import Answers, Job
 from portfolio.counterfactual import Result, Timings
+from portfolio.fingerprint import fingerprint
 from portfolio.frames import Row, read_row, read_rows
 from portfolio.interrupt import run_interruptible
 from portfolio.judge import Judge
 from portfolio.local import LocalExecutor
+from portfolio.logbook import Asked, Log, book_of, log_result
 from portfolio.native import predict_one
 from portfolio.plausibility import Plausibility
 from portfolio.progress import OnProgress, Progress
@@ -82,6 +85,8 @@ class Explainer:
         "hard" lets the trees of a forest vote; None and "soft" take the model as it is.
     plausibility : Plausibility or None
         Counterfactuals must be inliers of the target class' isolation forest.
+    workers : Workers or None
+        Worker processes to share with other explainers; None: its own.
 
     Raises
     ------
@@ -101,9 +106,10 @@ class Explainer:
         features: Mapping[str, Any] | str | Path | FeatureSpace | None = None,
         voting: Literal["soft", "hard"] | None = None,
         plausibility: Plausibility | None = None,
+        workers: Workers | None = None,
     ) -> None:
         self._reading = read(model, X_train, features, voting, plausibility)
-        self._workers = Workers()
+        self._workers = workers or Workers()
 
     @property
     def features(self) -> FeatureSpace:
@@ -137,6 +143,7 @@ class Explainer:
         reduce: bool = True,
         race: Sequence[str] = (),
         executor: Literal["local", "ray"] | Runner = "local",
+        log: Log | None = None,
     ) -> Result:
         """Find the cheapest change that makes the model predict ``target``, and prove it.
 
@@ -164,6 +171,9 @@ class Explainer:
         race : names of the backends that race, the most promising first; asks for a race
         executor : where backends run: "local", "ray" (a cluster started here), or a
             :class:`portfolio.ray_cluster.RayExecutor`
+        log : folder to which a record per attempt is appended, a
+            :class:`portfolio.logbook.Logbook`, or a function of the result that gives one;
+            see :mod:`selector.logs`
 
         Returns
         -------
@@ -176,7 +186,10 @@ class Explainer:
         """
         question = Question(target, norm, scale, weights, listed(constraints), margin)
         way = self._way(backend, reduce, race, self._runner(executor))
-        return self._ask(question, threads, seed, x, way, time_limit_s, on_progress)
+        mode = "race" if race or backend == RACE else "solo" if reduce else "plain"
+        result = self._ask(question, threads, seed, x, way, time_limit_s, on_progress)
+        self._log(mode, question, seed, log, x, result)
+        return result
 
     def explain_batch(
         self,
@@ -196,6 +209,7 @@ class Explainer:
         out: str | Path | None = None,
         resume: bool = False,
         on_answer: OnAnswer = lambda answered, rows: None,
+        log: Log | None = None,
     ) -> pd.DataFrame:
         """Explain every row of a table, with worker processes.
 
@@ -241,7 +255,7 @@ class Explainer:
             self._reading.native.class_index(target)
         self._check_classes()
         rows = Rows(*read_rows(X, self._reading.space, self._reading.ensemble.dtype))
-        ask = Inquiry(self, question, backend, threads, seed)
+        ask = Inquiry(self, question, backend, threads, seed, log)
         self._way(backend, True, (), self._workers.run)  # says now if there is no such backend
         if executor == "local":
             executor = LocalExecutor(max(1, len(os.sched_getaffinity(0)) // threads))
@@ -296,7 +310,8 @@ class Explainer:
         if not keeps_models(backend):
             raise InputError(f"backend {backend} keeps no model for a session; use {KEEPERS}.")
         question = Question(target, norm, scale, weights, listed(constraints), margin)
-        return Session(partial(self._ask, question, threads, seed), backend, self._workers)
+        ask = partial(self._ask, question, threads, seed)
+        return Session(ask, backend, self._workers, partial(self._log, "session", question, seed))
 
     def _ask(
         self,
@@ -331,6 +346,35 @@ class Explainer:
         found = run_interruptible(solve, stop)
         progress.reraise()
         return self._result(found, row, question.target, progress, began)
+
+    def _log(
+        self,
+        mode: str,
+        question: "Question",
+        seed: int,
+        to: Log | None,
+        x: Any,
+        result: Result,
+    ) -> None:
+        """Append to the log; a log that can't be written must not cost the answer."""
+        if to is None:
+            return
+        row = read_row(x, self._reading.space, self._reading.ensemble.dtype)
+        norm = question.norm if isinstance(question.norm, int | float | str) else "own"
+        asked = Asked(
+            reading=self._reading,
+            row=row.values,
+            norm=str(norm),
+            scale=question.scale,
+            constraints=fingerprint(question.weights, question.constraints, question.margin),
+            target=str(result.target),
+            seed=seed,
+            mode=mode,
+        )
+        try:
+            log_result(book_of(to, result), asked, result)
+        except InputError as error:
+            warnings.warn(str(error), stacklevel=4)
 
     def _query(self, question: "Question", row: Row, target: int) -> Query:
         space = self._reading.space
@@ -437,17 +481,15 @@ class Inquiry:
     backend: str
     threads: int
     seed: int
+    log: Log | None
 
     def __call__(self, row: FloatArray, time_limit_s: float) -> Result:
-        return self.explainer._ask(
-            self.question,
-            self.threads,
-            self.seed,
-            row,
-            self.explainer._way(self.backend, True, (), self.explainer._workers.run),
-            time_limit_s,
-            None,
-        )
+        own = self.explainer
+        way = own._way(self.backend, True, (), own._workers.run)
+        result = own._ask(self.question, self.threads, self.seed, row, way, time_limit_s, None)
+        mode = "race" if self.backend == RACE else "solo"
+        own._log(mode, self.question, self.seed, self.log, row, result)
+        return result
 
 
 def _on_ray(name: str) -> "RayExecutor":

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from encoders.errors import InputError
-from portfolio.batch_job import Job, Task, failure
+from portfolio.batch_job import Task, Work, failure
 from portfolio.batch_log import Record
 from portfolio.process import POLL_S, Process
 
@@ -30,7 +30,7 @@ class LocalExecutor:
     workers: int
     memory_bytes: int = 0
 
-    def __call__(self, job: Job, tasks: Iterator[Task]) -> Generator[Record]:
+    def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
         """See :class:`portfolio.batch_job.Answers`."""
         shop = _Shop(dumped(job), tasks, self.memory_bytes)
         hands = [threading.Thread(target=shop.work, daemon=True) for _ in range(self.workers)]
@@ -46,7 +46,7 @@ class LocalExecutor:
             shop.close()
 
 
-def dumped(job: Job) -> bytes:
+def dumped(job: Work) -> bytes:
     """A job as bytes, or one sentence on why it can't be sent."""
     try:
         return pickle.dumps(job)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from encoders.arrays import IntArray
-from encoders.attempt import Try, extent
+from encoders.attempt import Trace, Try, extent
 from encoders.backend import Attempt, Outcome, Request, Status, StopReason
 from encoders.problem import Problem
 
@@ -41,6 +41,7 @@ class _Runner:
     stop: threading.Event = field(default_factory=threading.Event)
     outcome: Outcome | None = None
     ended_s: float = math.inf
+    trace: Trace = field(default_factory=lambda: Trace(lambda upper, lower: None))
     upper: float = math.inf
     lower: float = 0.0
     out: str = ""
@@ -53,7 +54,7 @@ class _Runner:
     def follows(self) -> bool:
         return self.entrant.backend.capability.follows
 
-    def attempt(self, now_s: float) -> Attempt:
+    def attempt(self, problem: Problem, request: Request, now_s: float) -> Attempt:
         """What it did so far."""
         held = self.outcome
         if held is None:
@@ -65,7 +66,9 @@ class _Runner:
             )  # fmt: skip
         if self.out:
             held = replace(held, status="unknown", stop_reason="error", lower=0.0, raw=self.out)
-        return self.entrant.attempt(held, min(self.began_s, now_s), min(self.ended_s, now_s))
+        asked = replace(request, cutoff=self.cutoff)
+        own = self.entrant.attempt(problem, asked, held, self.trace)
+        return replace(own, began_s=min(self.began_s, now_s), ended_s=min(self.ended_s, now_s))
 
 
 class _Race:
@@ -107,6 +110,7 @@ class _Race:
         free = self._slots - sum(runner.running for runner in self._runners)
         for runner in [r for r in self._runners if math.isinf(r.began_s)][:free]:
             runner.began_s = self._now()
+            runner.trace = Trace(lambda upper, lower: None)
             runner.cutoff = self._worth
             asked = replace(
                 self._request,
@@ -142,7 +146,7 @@ class _Race:
         with self._changed:
             if self._over or runner.out:
                 return
-            if not self._problem.admits(levels):
+            if not self._is_choice(levels):
                 self._disqualify(runner, "found a choice that breaks the problem's constraints")
                 return
             cost = self._problem.distance(levels)
@@ -152,8 +156,17 @@ class _Race:
                 self._request.on_choice(levels)
                 self._compare()
 
+    def _is_choice(self, levels: IntArray) -> bool:
+        problem = self._problem
+        return (
+            levels.shape == (problem.n_axes,)
+            and bool(((levels >= 0) & (levels < problem.size)).all())
+            and problem.admits(levels)
+        )
+
     def _take_bounds(self, runner: _Runner, upper: float, lower: float) -> None:
         with self._changed:
+            runner.trace.report(upper, lower)
             if not self._over and not runner.out and lower > runner.lower:
                 runner.lower = lower
                 self._compare()
@@ -223,6 +236,7 @@ class _Race:
 
     def _outcome(self) -> Outcome:
         now = self._now()
+        given = replace(self._request, threads=self._threads)
         choices = () if self._best is None else (self._best,)
         status: Status
         if self._winner is None:
@@ -240,15 +254,15 @@ class _Race:
             lower=lower,
             build_s=0.0 if done is None else done.build_s,
             solve_s=now if done is None else now - done.build_s,
-            raw="; ".join(a.raw for a in (r.attempt(now) for r in self._runners)),
+            raw=f"{self._certified_by or self._reason()} after {now:.3f} s",
             backend=held.entrant.backend.name,
             left=extent(self._problem),
-            attempts=tuple(self._attempt(runner, now, status) for runner in self._runners),
+            attempts=tuple(self._attempt(r, given, now, status) for r in self._runners),
             certified_by=self._certified_by,
         )
 
-    def _attempt(self, runner: _Runner, now: float, status: Status) -> Attempt:
-        attempt = runner.attempt(now)
+    def _attempt(self, runner: _Runner, given: Request, now: float, status: Status) -> Attempt:
+        attempt = runner.attempt(self._problem, given, now)
         if runner is self._winner and self._certified_by == "proved":  # its last word is under way
             return replace(attempt, status=status, stop_reason="proved")
         return attempt

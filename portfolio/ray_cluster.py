@@ -20,7 +20,7 @@ from encoders.backend import Backend, Outcome, Request
 from encoders.errors import InputError, UnavailableBackendError
 from encoders.kept import Kept
 from encoders.problem import Problem
-from portfolio.batch_job import Job, Task, failure
+from portfolio.batch_job import Task, Work, failure
 from portfolio.batch_log import Record
 from portfolio.local import dumped
 from portfolio.worker_main import Desk, Rival, solve_task
@@ -60,7 +60,7 @@ class RayExecutor:
         """A copy connects for itself."""
         return RayExecutor, (self._address, self._workers, self._threads)
 
-    def __call__(self, job: Job, tasks: Iterator[Task]) -> Generator[Record]:
+    def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
         """Answer a batch; see :class:`portfolio.batch_job.Answers`."""
         ray = self._connect()
         count = self._workers or max(1, int(ray.cluster_resources()["CPU"]) // self._threads)
@@ -232,7 +232,7 @@ class _Clerk:
     """An actor that explains rows."""
 
     def __init__(self, job: bytes) -> None:
-        self._job: Job = pickle.loads(job)
+        self._job: Work = pickle.loads(job)
 
     def warm_up(self, task: Task) -> None:
         self._job.warm_up(task)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ class Reading:
     views: tuple[View, ...]
     seconds: float
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """A digest of all that an answer depends on, besides the question."""
         joined = [view.ensemble for view in self.views if view.outlook is not None]

@@ -6,11 +6,13 @@ from typing import Any
 
 from encoders.attempt import Run
 from portfolio.counterfactual import Result
+from portfolio.logbook import Log
 from portfolio.progress import OnProgress
 from portfolio.ways import Way, whole
 from portfolio.workers import Keeper, Workers
 
 Ask = Callable[[Any, Way, float, OnProgress | None], Result]
+Write = Callable[[Log | None, Any, Result], None]
 
 
 class Session:
@@ -25,19 +27,25 @@ class Session:
     its worker process.
     """
 
-    def __init__(self, ask: Ask, backend: str, workers: Workers) -> None:
-        self._ask = ask
+    def __init__(self, ask: Ask, backend: str, workers: Workers, log: Write) -> None:
+        self._ask, self._log = ask, log
         self._workers = workers
         self._keepers: dict[int, Keeper] = {}
         self._way = whole(backend, self._run_for)
         self._lock = threading.Lock()
 
     def explain(
-        self, x: Any, time_limit_s: float = 60.0, on_progress: OnProgress | None = None
+        self,
+        x: Any,
+        time_limit_s: float = 60.0,
+        on_progress: OnProgress | None = None,
+        log: Log | None = None,
     ) -> Result:
         """The cheapest change of a row; see :meth:`Explainer.explain`."""
         with self._lock:
-            return self._ask(x, self._way, time_limit_s, on_progress)
+            result = self._ask(x, self._way, time_limit_s, on_progress)
+        self._log(log, x, result)
+        return result
 
     def close(self) -> None:
         """Forget the models and end the worker."""

@@ -5,11 +5,12 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from encoders.arrays import IntArray
+from encoders.attempt import peak_bytes
 from encoders.backend import Backend, Outcome, Request
 from encoders.errors import CounterfolioError
 from encoders.kept import Kept
@@ -105,7 +106,7 @@ def solve_task(task: Task, send: Send, desk: Desk, kept: Kept) -> Outcome:
     left = max(task.deadline - time.monotonic(), 0.0)
     with watchdog(left + OVERRUN_S):
         solve = partial(kept.solve, task.backend) if task.keep else task.backend.load()
-        return solve(
+        outcome = solve(
             task.problem,
             Request(
                 time_limit_s=left,
@@ -121,3 +122,4 @@ def solve_task(task: Task, send: Send, desk: Desk, kept: Kept) -> Outcome:
                 rival=lambda: desk.rival,
             ),
         )
+        return replace(outcome, peak_bytes=peak_bytes())

@@ -161,14 +161,11 @@ def _scaling(logs: pd.DataFrame, column: str, fixed: str) -> Figure | None:
     for axis, kind in zip(axes, kinds, strict=True):
         rows = here[here["kind"] == kind]
         for label in _labels(rows):
-            quartiles = (
-                _answered(rows, label).groupby(column)["seconds"].quantile([0.25, 0.5, 0.75])
-            )
-            table = quartiles.unstack()
+            told = pd.DataFrame(_answered(rows, label).groupby(column)["seconds"].describe())
             style = _style(logs, label)
-            axis.plot(table.index, table[0.5], marker=".", **style)
+            axis.plot(told.index, told["50%"], marker=".", **style)
             axis.fill_between(
-                table.index, table[0.25], table[0.75], alpha=0.12, color=style["color"]
+                told.index, told["25%"], told["75%"], alpha=0.12, color=style["color"]
             )
         axis.set(yscale="log", title=kind, xlabel=column.replace("_", " "))
         if column == "trees":

@@ -1,0 +1,216 @@
+"""Decision diagrams: rooted graphs of univariate splits whose leaves name backends."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from encoders.errors import InputError
+from selector.vector import NAMES, VERSION
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Split:
+    """``value <= threshold`` goes to node ``low``, else to ``high``; both come later."""
+
+    feature: str
+    threshold: float
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Backends that try one after the other, each for so many seconds.
+
+    Attributes
+    ----------
+    schedule : (backend, seconds); the last one's are infinite
+    purity : share of what the leaf was learned from for which its backend was best; 1 if unknown
+    """
+
+    schedule: tuple[tuple[str, float], ...]
+    purity: float = 1.0
+
+    @property
+    def backend(self) -> str:
+        """The one that has the last word."""
+        return self.schedule[-1][0]
+
+
+Node = Split | Leaf
+
+
+@dataclass(frozen=True)
+class Step:
+    """One split on the way to a decision, and the value that decided it."""
+
+    feature: str
+    threshold: float
+    value: float
+
+    def __str__(self) -> str:
+        sign = "<=" if self.value <= self.threshold else ">"
+        return f"{self.feature} = {self.value:g} {sign} {self.threshold:g}"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A leaf and the way to it."""
+
+    leaf: Leaf
+    path: tuple[Step, ...]
+
+    def __str__(self) -> str:
+        words = ", then ".join(
+            name if math.isinf(seconds) else f"{name} for {seconds:g} s"
+            for name, seconds in self.leaf.schedule
+        )
+        return "; ".join([*map(str, self.path), words])
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """Nodes in topological order, the root first; several edges may lead to one node.
+
+    Attributes
+    ----------
+    manifest : how it was made: schema, digest of the logs, versions, metrics, seed
+    """
+
+    nodes: tuple[Node, ...]
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.nodes:
+            raise InputError("a diagram needs a node.")
+        for index, node in enumerate(self.nodes):
+            if isinstance(node, Leaf):
+                if not node.schedule:
+                    raise InputError(f"node {index} of the diagram names no backend.")
+            elif not index < min(node.low, node.high) <= max(node.low, node.high) < len(self.nodes):
+                raise InputError(f"node {index} of the diagram does not lead on to later nodes.")
+
+    def decide(self, values: Mapping[str, float]) -> Decision:
+        """Follow the splits.
+
+        Raises
+        ------
+        InputError
+            A descriptor that a split asks for is missing.
+        """
+        node, path = self.nodes[0], []
+        while isinstance(node, Split):
+            if node.feature not in values:
+                raise InputError(f"the diagram asks for {node.feature}, which is not known here.")
+            step = Step(node.feature, node.threshold, float(values[node.feature]))
+            path.append(step)
+            node = self.nodes[node.low if step.value <= node.threshold else node.high]
+        return Decision(node, tuple(path))
+
+    def flow(self, rows: list[Mapping[str, float]]) -> list[float]:
+        """Share of rows that pass each node."""
+        counts = [0] * len(self.nodes)
+        for values in rows:
+            index = 0
+            while True:
+                counts[index] += 1
+                node = self.nodes[index]
+                if isinstance(node, Leaf):
+                    break
+                index = node.low if values[node.feature] <= node.threshold else node.high
+        return [count / max(len(rows), 1) for count in counts]
+
+    def to_json(self) -> str:
+        """One JSON object; equal diagrams give equal text."""
+        nodes = []
+        for node in self.nodes:
+            if isinstance(node, Split):
+                nodes.append(asdict(node))
+            else:
+                schedule = [[b, None if math.isinf(s) else s] for b, s in node.schedule]
+                nodes.append({"schedule": schedule, "purity": node.purity})
+        whole = {"format": FORMAT, "schema": VERSION, "nodes": nodes, "manifest": self.manifest}
+        return json.dumps(whole, indent=1, sort_keys=True) + "\n"
+
+    @staticmethod
+    def from_json(text: str, where: str) -> "Diagram":
+        """Read what :meth:`to_json` wrote.
+
+        Raises
+        ------
+        InputError
+            It is no diagram, or one of other descriptors than this version's.
+        """
+        try:
+            whole = json.loads(text)
+            if whole["format"] != FORMAT or whole["schema"] != VERSION:
+                raise InputError(
+                    f"{where} is a diagram of format {whole['format']} and descriptors "
+                    f"{whole['schema']}; this version reads {FORMAT} and {VERSION}: learn it anew."
+                )
+            nodes = tuple(_node(entry) for entry in whole["nodes"])
+            unknown = [n.feature for n in nodes if isinstance(n, Split) and n.feature not in NAMES]
+            if unknown:
+                raise InputError(f"{where} splits on {unknown[0]!r}, which is no descriptor.")
+            return Diagram(nodes, whole["manifest"])
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{where} is no decision diagram: {error!r}.") from error
+
+
+def _node(entry: dict[str, Any]) -> Node:
+    if "schedule" in entry:
+        schedule = tuple(
+            (str(b), math.inf if s is None else float(s)) for b, s in entry["schedule"]
+        )
+        return Leaf(schedule, float(entry["purity"]))
+    threshold = float(entry["threshold"])
+    return Split(str(entry["feature"]), threshold, int(entry["low"]), int(entry["high"]))
+
+
+def load_diagram(path: str | Path) -> Diagram:
+    """Read a diagram from a file.
+
+    Raises
+    ------
+    InputError
+        No such file, or see :meth:`Diagram.from_json`.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"can't read the diagram {path}: {error.strerror}.") from error
+    return Diagram.from_json(text, str(path))
+
+
+def compact(nodes: list[Node]) -> tuple[Node, ...]:
+    """Merge nodes that are the same, and drop those that no edge reaches, from the root 0."""
+    order: list[Node] = []
+    place: dict[Node, int] = {}
+
+    def keep(index: int) -> int:
+        node = nodes[index]
+        if isinstance(node, Split):
+            low, high = keep(node.low), keep(node.high)
+            if low == high:
+                return low
+            node = Split(node.feature, node.threshold, low, high)
+        if node not in place:
+            place[node] = len(order)
+            order.append(node)
+        return place[node]
+
+    root = keep(0)
+    # Children were placed first; turned round, they come after their parents.
+    last = len(order) - 1
+    flipped = [
+        Split(n.feature, n.threshold, last - n.low, last - n.high) if isinstance(n, Split) else n
+        for n in reversed(order)
+    ]
+    return tuple(flipped[last - root :])

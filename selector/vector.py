@@ -1,0 +1,48 @@
+"""The numbers that a decision diagram splits on: named, ordered, versioned."""
+
+import math
+from dataclasses import asdict, fields
+from typing import Literal
+
+from encoders.shape import Shape
+from selector.descriptors import EnsembleDescriptors
+
+VERSION = 1
+Metric = Literal["total", "solver"]
+LEFT = "left_"
+QUERY = ("norm", "plausible", "solver_only")
+NAMES = (
+    *(field.name for field in fields(EnsembleDescriptors)),
+    *QUERY,
+    *(LEFT + field.name for field in fields(Shape)),
+)
+NORM_INF = 99.0  # stands for the maximum norm, and -1 for costs of the user's own
+OWN_NORM = -1.0
+
+
+def vector(
+    ensemble: EnsembleDescriptors, norm: str, plausible: bool, metric: Metric, left: Shape
+) -> dict[str, float]:
+    """All descriptors by name; infinite ones are -1."""
+    values = {name: float(value) for name, value in asdict(ensemble).items()}
+    values |= {
+        "norm": norm_number(norm),
+        "plausible": float(plausible),
+        "solver_only": float(metric == "solver"),
+    }
+    values |= {LEFT + name: _finite(float(value)) for name, value in asdict(left).items()}
+    return values
+
+
+def norm_number(norm: str) -> float:
+    """A norm as a number to split on."""
+    if norm == "inf":
+        return NORM_INF
+    try:
+        return float(norm)
+    except ValueError:
+        return OWN_NORM
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) else -1.0

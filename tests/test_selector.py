@@ -1,0 +1,188 @@
+"""Diagrams and how they are learned."""
+
+import itertools
+import math
+from importlib import resources
+
+import numpy as np
+import pytest
+
+from encoders.errors import InputError
+from selector.diagram import Diagram, Leaf, Split, compact, load_diagram
+from selector.draw import as_dot, as_svg, as_text
+from selector.learn import Table, conditions, learn
+
+MILP, CP, MAXSAT = (Leaf(((name, math.inf),)) for name in ("milp", "cp", "maxsat"))
+
+
+@pytest.fixture
+def paper():
+    return load_diagram(str(resources.files("selector") / "diagrams" / "paper.json"))
+
+
+@pytest.mark.parametrize(
+    ("values", "backend"),
+    [
+        ({"votes": 0, "solver_only": 0}, "cp"),
+        ({"votes": 0, "solver_only": 1, "levels_mean": 7.42}, "milp"),
+        ({"votes": 0, "solver_only": 1, "levels_mean": 7.5}, "cp"),
+        ({"votes": 1, "ordinal": 2}, "maxsat"),
+        ({"votes": 1, "ordinal": 1, "trees": 100}, "maxsat"),
+        ({"votes": 1, "ordinal": 0, "trees": 101}, "cp"),
+    ],
+)
+def test_the_paper_s_diagram(paper, values, backend):
+    decision = paper.decide(values)
+    assert decision.leaf.backend == backend
+    assert str(decision).endswith(backend)
+    assert all(step.feature in str(decision) for step in decision.path)
+
+
+def test_json_and_pictures(paper):
+    again = Diagram.from_json(paper.to_json(), "it")
+    assert again == paper and again.to_json() == paper.to_json()
+    flow = paper.manifest["flow"]
+    for text in (as_text(paper, flow), as_dot(paper, flow), as_svg(paper, flow)):
+        for word in ("67.2%", "milp", "maxsat", "levels"):
+            assert word in text
+    nested = Diagram((Leaf((("search", 0.1), ("milp", math.inf))),))
+    assert Diagram.from_json(nested.to_json(), "it") == nested
+    assert "search for 0.1 s, then milp" in str(nested.decide({}))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{}", "no decision diagram"),
+        ("not json", "no decision diagram"),
+        ('{"format": 1, "schema": 99, "nodes": [], "manifest": {}}', "learn it anew"),
+        ('{"format": 1, "schema": 1, "nodes": [], "manifest": {}}', "needs a node"),
+        (
+            '{"format": 1, "schema": 1, "manifest": {}, "nodes": [{"feature": "trees", '
+            '"threshold": 1, "low": 0, "high": 0}]}',
+            "does not lead on",
+        ),
+        (
+            '{"format": 1, "schema": 1, "manifest": {}, "nodes": [{"feature": "luck", '
+            '"threshold": 1, "low": 1, "high": 1}, {"schedule": [["cp", null]], "purity": 1}]}',
+            "no descriptor",
+        ),
+    ],
+)
+def test_files_that_are_no_diagrams(tmp_path, text, message):
+    path = tmp_path / "d.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        load_diagram(path)
+    with pytest.raises(InputError, match="can't read"):
+        load_diagram(tmp_path / "nothing.json")
+
+
+def test_compacting_merges_what_is_the_same():
+    nodes = [
+        Split("trees", 10, 1, 2),
+        Split("classes", 2, 3, 4),
+        Split("classes", 2, 5, 6),
+        MILP,
+        CP,
+        MILP,
+        CP,
+    ]
+    assert compact(nodes) == (Split("classes", 2, 2, 1), CP, MILP)
+
+
+def test_flow_adds_up(paper):
+    rows = [
+        {"votes": v, "solver_only": s, "levels_mean": m, "ordinal": o, "trees": t}
+        for v, s, m, o, t in itertools.product((0, 1), (0, 1), (5, 9), (0, 3), (50, 200))
+    ]
+    flow = paper.flow(rows)
+    assert flow[0] == 1 and flow[1] + flow[2] == 1
+    assert sum(flow[5:]) == 1
+
+
+def figure_1(rng, n, noise):
+    """Rows labelled by the paper's diagram, some of them wrongly."""
+    values = np.round(rng.random((n, 20)) * 6)
+    values[:, 0], values[:, 1] = rng.random(n) < 0.328, rng.random(n) < 0.5
+    soft = np.where(values[:, 1] <= 0, 1, np.where(values[:, 3] <= 4, 0, 1))
+    hard = np.where(values[:, 2] <= 1, np.where(values[:, 4] <= 3, 2, 1), 2)
+    label = np.where(values[:, 0] <= 0, soft, hard)
+    label = np.where(rng.random(n) < noise, rng.integers(0, 3, n), label)
+    names = ("votes", "solver_only", "ordinal", "levels_mean", "trees")
+    names += tuple(f"other{i}" for i in range(15))
+    return Table(names, values, ("milp", "cp", "maxsat"), 1.0 - np.eye(3)[label])
+
+
+def test_the_paper_s_diagram_is_found_again():
+    learned = learn(figure_1(np.random.default_rng(0), 3379, 0.12), alpha=1.0)
+    assert learned.proved
+    nodes = learned.diagram.nodes
+    splits = {(n.feature, n.threshold) for n in nodes if isinstance(n, Split)}
+    assert splits == {
+        ("votes", 0), ("solver_only", 0), ("ordinal", 1), ("levels_mean", 4), ("trees", 3)
+    }  # fmt: skip
+    assert nodes[0].feature == "votes"
+
+
+def best_by_hand(table, alpha):
+    """Every diagram of the shape, one by one."""
+    below = [table.values[:, f] <= cut for f, cut in conditions(table)]
+    cost = table.cost
+
+    def leaf(rows):
+        return cost[rows].sum(axis=0).min()
+
+    def ended(parts):
+        """Cheapest ends of parts, with at most two splits, each for any of the parts."""
+        best = math.inf
+        options = (None, 0, 1)
+        for groups in itertools.product(options, repeat=len(parts)):
+            used = sorted({g for g in groups if g is not None})
+            total = sum(leaf(p) for p, g in zip(parts, groups, strict=True) if g is None)
+            for group in used:
+                rows = np.any([p for p, g in zip(parts, groups, strict=True) if g == group], axis=0)
+                total += alpha + min(leaf(rows & b) + leaf(rows & ~b) for b in below)
+            best = min(best, total)
+        return best
+
+    best = leaf(np.ones(len(cost), dtype=bool))
+    for root in below:
+        for low, high in itertools.product([None, *below], repeat=2):
+            parts = [root] if low is None else [root & low, root & ~low]
+            parts += [~root] if high is None else [~root & high, ~root & ~high]
+            splits = 1 + (low is not None) + (high is not None)
+            best = min(best, alpha * splits + ended(parts))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_learning_equals_exhaustive_search(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 30))
+    values = rng.integers(0, 3, (n, 2)).astype(float)
+    names = ("trees", "classes")
+    cost = np.round(rng.random((n, 3)) * 10, 3)
+    if seed % 2:
+        cost = rng.integers(0, 3, (n, 3)).astype(float)
+    table = Table(names, values, ("milp", "cp", "maxsat"), cost)
+    alpha = float(rng.choice([0.0, 0.1, 1.0]))
+    learned = learn(table, alpha)
+    assert learned.proved
+    assert learned.cost == pytest.approx(best_by_hand(table, alpha), abs=1e-9)
+    # The diagram itself costs no more than what was promised of it.
+    rows = [dict(zip(names, row, strict=True)) for row in values.tolist()]
+    place = {name: k for k, name in enumerate(table.backends)}
+    paid = sum(
+        cost[i, place[learned.diagram.decide(row).leaf.backend]] for i, row in enumerate(rows)
+    )
+    splits = sum(isinstance(node, Split) for node in learned.diagram.nodes)
+    assert paid + alpha * splits <= learned.cost + 1e-9
+
+
+def test_a_time_limit_gives_a_bound():
+    table = figure_1(np.random.default_rng(1), 300, 0.3)
+    learned = learn(table, alpha=0.5, time_limit_s=0.0)
+    assert not learned.proved and 0 <= learned.lower < learned.cost
+    whole = learn(table, alpha=0.5)
+    assert learned.lower <= whole.cost <= learned.cost

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from encoders.arrays import IntArray
-from encoders.backend import Backend, Outcome, Request
+from encoders.backend import Backend, Outcome, Request, StopReason
 from encoders.errors import InputError, UnavailableBackendError
 from encoders.kept import Kept
 from encoders.problem import Problem
@@ -77,12 +77,21 @@ class RayExecutor:
         kind = (backend.name, request.threads)
         with self._lock:
             waiting = self._idle.setdefault(kind, [])
+            if not waiting:
+                self._make_room(ray, request.threads)
             actor = waiting.pop() if waiting else _solver(ray, request.threads)
-        outcome = _solve(ray, actor, backend, problem, request)
+        outcome, left = _solve(ray, actor, backend, problem, request)
         with self._lock:
-            # One that was killed or died is replaced at once: the next query finds it warm.
-            self._idle[kind].append(actor if outcome[1] else _solver(ray, request.threads))
-        return outcome[0]
+            self._idle[kind] += left
+        return outcome
+
+    def _make_room(self, ray: Any, cores: int) -> None:
+        """End idle actors if those of another backend hold the cores that a new one needs."""
+        if ray.available_resources().get("CPU", 0.0) >= cores:
+            return
+        for actors in self._idle.values():
+            while actors:
+                ray.kill(actors.pop())
 
     def close(self) -> None:
         """End the actors; Ray itself ends with this process."""
@@ -159,29 +168,39 @@ def _init(ray: Any, address: str | None) -> None:
 
 
 class _Solver:
-    """An actor that solves; its control group listens while it does."""
+    """An actor that solves; its control group listens while it does.
+
+    Calls carry the number of the solve they are about: one that comes late must not touch the next.
+    """
 
     def __init__(self) -> None:
         self._kept = Kept()
         self._desk = Desk()
+        self._number = 0
         self._events: list[tuple[str, Any]] = []
 
-    def solve(self, task: SolverTask, seconds: float) -> Outcome:
+    def ready(self) -> None:
+        """Answered once the actor has a place and has started."""
+
+    def solve(self, number: int, task: SolverTask, seconds: float) -> Outcome:
         """Deadlines are of this machine's clock."""
-        self._events = []
+        events: list[tuple[str, Any]] = []
+        self._number, self._events = number, events
         self._desk.take(replace(task, deadline=time.monotonic() + seconds))
         own = self._desk.tasks.get()
-        events = self._events
         return solve_task(own, lambda *event: events.append(event), self._desk, self._kept)
 
-    def look(self, seen: int, rival: IntArray | None) -> list[tuple[str, Any]]:
+    def look(self, number: int, seen: int, rival: IntArray | None) -> list[tuple[str, Any]]:
         """What is new, in exchange for what others have found."""
+        if number != self._number:
+            return []
         if rival is not None:
             self._desk.take(Rival(rival))
         return self._events[seen:]
 
-    def stop(self) -> None:
-        self._desk.take("stop")
+    def stop(self, number: int) -> None:
+        if number == self._number:
+            self._desk.take("stop")
 
 
 def _solver(ray: Any, threads: int) -> Any:
@@ -193,39 +212,65 @@ def _solver(ray: Any, threads: int) -> Any:
 
 def _solve(
     ray: Any, actor: Any, backend: Backend, problem: Problem, request: Request
-) -> tuple[Outcome, bool]:
-    """The outcome, and whether the actor is still of use."""
+) -> tuple[Outcome, list[Any]]:
+    """The outcome, and an actor for the next query: one that was killed or died is replaced."""
     began = time.perf_counter()
     held = Held(problem, request)
-    task = SolverTask.of(backend, problem, request, False)
-    ref = actor.solve.remote(task, request.time_limit_s)
-    kill_at = began + request.time_limit_s + GRACE_S
-    seen, told = 0, None
+    reason: StopReason
     try:
-        while True:
-            ready, _ = ray.wait([ref], timeout=LOOK_S)
-            if ready:
-                return ray.get(ref), True
-            rival = request.rival()
-            with contextlib.suppress(ray.exceptions.GetTimeoutError):
-                news = rival if rival is not told else None
-                events = ray.get(actor.look.remote(seen, news), timeout=GRACE_S)
-                told, seen = rival, seen + len(events)
-                for event in events:
-                    held.take(*event)
-            if request.stop.is_set():
-                kill_at = min(kill_at, time.perf_counter() + GRACE_S)
-                actor.stop.remote()
-            if time.perf_counter() >= kill_at:
-                ray.kill(actor)
-                words = "killed: it did not stop in time"
-                return held.outcome(why(request), words, time.perf_counter() - began), False
+        if not _started(ray, actor, request, began):
+            ray.kill(actor)
+            return held.outcome(why(request), "not started", time.perf_counter() - began), []
+        left_s = max(0.0, began + request.time_limit_s - time.perf_counter())
+        task = SolverTask.of(backend, problem, request, False)
+        outcome = _followed(ray, actor, held, task, replace(request, time_limit_s=left_s))
+        if outcome is not None:
+            return outcome, [actor]
+        reason, words = why(request), "killed: it did not stop in time"
     except ray.exceptions.RayTaskError as error:
         words = f"{type(error.cause).__name__}: {error.cause}"
-        return held.outcome("error", words, time.perf_counter() - began), True
+        return held.outcome("error", words, time.perf_counter() - began), [actor]
     except ray.exceptions.RayError:
-        words = "the worker on the cluster died"
-        return held.outcome("error", words, time.perf_counter() - began), False
+        reason, words = "error", "the worker on the cluster died"
+    end = held.outcome(reason, words, time.perf_counter() - began)
+    return end, [_solver(ray, request.threads)]
+
+
+def _started(ray: Any, actor: Any, request: Request, began: float) -> bool:
+    """Whether the actor has found its place and started within the time limit."""
+    ref = actor.ready.remote()
+    while not ray.wait([ref], timeout=LOOK_S)[0]:
+        late = time.perf_counter() >= began + request.time_limit_s
+        if late or request.stop.is_set():
+            return False
+    ray.get(ref)  # raises if it died
+    return True
+
+
+def _followed(
+    ray: Any, actor: Any, held: Held, task: SolverTask, request: Request
+) -> Outcome | None:
+    """Outcome of a solve whose choices and bounds are passed on; None if it had to be killed."""
+    number = time.monotonic_ns()
+    ref = actor.solve.remote(number, task, request.time_limit_s)
+    kill_at = time.perf_counter() + request.time_limit_s + GRACE_S
+    seen, told = 0, None
+    while not ray.wait([ref], timeout=LOOK_S)[0]:
+        rival = request.rival()
+        with contextlib.suppress(ray.exceptions.GetTimeoutError):
+            news = rival if rival is not told else None
+            events = ray.get(actor.look.remote(number, seen, news), timeout=GRACE_S)
+            told, seen = rival, seen + len(events)
+            for event in events:
+                held.take(*event)
+        if request.stop.is_set():
+            kill_at = min(kill_at, time.perf_counter() + GRACE_S)
+            actor.stop.remote(number)
+        if time.perf_counter() >= kill_at:
+            ray.kill(actor)
+            return None
+    outcome: Outcome = ray.get(ref)
+    return outcome
 
 
 class _Clerk:

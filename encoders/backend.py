@@ -106,6 +106,7 @@ class Outcome:
     attempts : what each backend that was asked did
     peak_bytes : largest resident memory so far of the process it ran in, 0 if not known
     certified_by : in a race what the proof is, "proved" by one backend or "bounds_meet"
+    decision : why these backends were asked, in words
     """
 
     status: Status
@@ -121,6 +122,7 @@ class Outcome:
     left: tuple[int, int] = (0, 0)
     attempts: tuple[Attempt, ...] = ()
     certified_by: str = ""
+    decision: str = ""
     peak_bytes: int = 0
 
 

@@ -39,6 +39,7 @@ class Certificate:
     message: str = ""
     attempts: tuple[Attempt, ...] = ()
     certified_by: str = ""
+    decision: str = ""
 
 
 def certify(
@@ -140,5 +141,6 @@ def _conclude(
         solve_s=solve_s,
         verify_s=verify_s,
         message=message,
+        decision=outcome.decision,
         certified_by=outcome.certified_by if status in ("optimal", "infeasible") else "",
     )

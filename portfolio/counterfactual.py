@@ -66,6 +66,8 @@ class Result:
     attempts : what each backend that was asked did, in the order asked; see also :attr:`race`
     certified_by : in a race what the proof is, "proved" by one backend or "bounds_meet": one's
         lower bound met another's counterfactual
+    decision : for "auto", the path through the decision diagram to the backends, in words; ""
+        where reduction alone proved
     """
 
     status: Status
@@ -82,6 +84,7 @@ class Result:
     changed: tuple[Change, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     certified_by: str = ""
+    decision: str = ""
     _row: Any = field(default=None, repr=False)
 
     @property
@@ -125,6 +128,7 @@ class Result:
                 "lower_bound": self.lower_bound,
                 "gap": self.gap,
                 "backend": self.backend,
+                "decision": self.decision,
                 "verified": self.verified,
                 "message": self.message,
                 "left": self.left,

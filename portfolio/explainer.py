@@ -39,9 +39,18 @@ from portfolio.progress import OnProgress, Progress
 from portfolio.reading import read
 from portfolio.session import Session
 from portfolio.targets import Answer, answer
-from portfolio.ways import Way, plain, raced, reduced
+from portfolio.ways import Auto, Way, plain, raced, reduced
 from portfolio.workers import Workers
-from selector import check_name, keeps_models
+from selector import (
+    Case,
+    Diagram,
+    Metric,
+    Plan,
+    Selector,
+    check_name,
+    diagram_of,
+    keeps_models,
+)
 
 if TYPE_CHECKING:
     from portfolio.ray_cluster import RayExecutor
@@ -68,6 +77,11 @@ class Question:
     constraints: tuple[Constraint, ...]
     margin: float | None
 
+    @property
+    def measure(self) -> str:
+        """The norm as text; "own" for costs of the user's."""
+        return str(self.norm) if isinstance(self.norm, int | float | str) else "own"
+
 
 class Explainer:
     """Explains one fitted model; reads it once, answers any number of queries.
@@ -87,6 +101,8 @@ class Explainer:
         Counterfactuals must be inliers of the target class' isolation forest.
     workers : Workers or None
         Worker processes to share with other explainers; None: its own.
+    diagram : Diagram, path of a JSON file, or None
+        What picks backends for "auto"; None: the one shipped. See ``counterfolio selector``.
 
     Raises
     ------
@@ -107,7 +123,9 @@ class Explainer:
         voting: Literal["soft", "hard"] | None = None,
         plausibility: Plausibility | None = None,
         workers: Workers | None = None,
+        diagram: Diagram | str | Path | None = None,
     ) -> None:
+        self._selector = Selector(diagram_of(diagram))
         self._reading = read(model, X_train, features, voting, plausibility)
         self._workers = workers or Workers()
 
@@ -144,6 +162,7 @@ class Explainer:
         race: Sequence[str] = (),
         executor: Literal["local", "ray"] | Runner = "local",
         log: Log | None = None,
+        metric: Metric = "total",
     ) -> Result:
         """Find the cheapest change that makes the model predict ``target``, and prove it.
 
@@ -174,6 +193,8 @@ class Explainer:
         log : folder to which a record per attempt is appended, a
             :class:`portfolio.logbook.Logbook`, or a function of the result that gives one;
             see :mod:`selector.logs`
+        metric : what "auto" goes by, "total" seconds of this query or "solver", the seconds that
+            solving takes where a model is kept; see also :meth:`session`
 
         Returns
         -------
@@ -185,7 +206,8 @@ class Explainer:
             Bad query, target, norm, weights, constraints or limits.
         """
         question = Question(target, norm, scale, weights, listed(constraints), margin)
-        way = self._way(backend, reduce, race, self._runner(executor))
+        auto = self._auto(question, metric)
+        way = self._way(backend, reduce, race, self._runner(executor), auto)
         mode = "race" if race or backend == RACE else "solo" if reduce else "plain"
         result = self._ask(question, threads, seed, x, way, time_limit_s, on_progress)
         self._log(mode, question, seed, log, x, result)
@@ -256,7 +278,7 @@ class Explainer:
         self._check_classes()
         rows = Rows(*read_rows(X, self._reading.space, self._reading.ensemble.dtype))
         ask = Inquiry(self, question, backend, threads, seed, log)
-        self._way(backend, True, (), self._workers.run)  # says now if there is no such backend
+        ask.way()  # says now if there is no such backend
         if executor == "local":
             executor = LocalExecutor(max(1, len(os.sched_getaffinity(0)) // threads))
         elif isinstance(executor, str):
@@ -277,12 +299,24 @@ class Explainer:
             return self._workers.run if executor == "local" else _on_ray(executor).run
         return executor.run
 
-    def _way(self, backend: str, reduce: bool, race: Sequence[str], run: Run) -> Way:
+    def _way(self, backend: str, reduce: bool, race: Sequence[str], run: Run, auto: Auto) -> Way:
         if race or backend == RACE:
             _check_race(backend, reduce, race)
             return raced(tuple(race), run)
         check_name(backend)
-        return (reduced if reduce else plain)(backend, run)
+        return (reduced if reduce else plain)(backend, run, auto)
+
+    def _auto(self, question: Question, metric: Metric, keep: bool = False) -> Auto:
+        """What "auto" does with a question; ``keep`` asks for backends that keep their models."""
+        if metric not in ("total", "solver"):
+            raise InputError(f"metric must be 'total' or 'solver', got {metric!r}.")
+
+        def plan(problem: Problem, incumbent: float, threads: int) -> Plan:
+            reading = self._reading
+            case = Case(reading.described[0], question.measure, reading.plausible, metric)
+            return self._selector.plan(case, problem, incumbent, threads, keep)
+
+        return plan
 
     def session(
         self,
@@ -299,7 +333,7 @@ class Explainer:
         """Keep one backend's model for many queries: structure once, costs per query.
 
         The whole problem is solved, without reduction. Parameters are those of :meth:`explain`;
-        ``session.explain(x)`` asks.
+        "auto" picks by the seconds that solving takes. ``session.explain(x)`` asks.
 
         Raises
         ------
@@ -311,7 +345,9 @@ class Explainer:
             raise InputError(f"backend {backend} keeps no model for a session; use {KEEPERS}.")
         question = Question(target, norm, scale, weights, listed(constraints), margin)
         ask = partial(self._ask, question, threads, seed)
-        return Session(ask, backend, self._workers, partial(self._log, "session", question, seed))
+        auto = self._auto(question, "solver", keep=True)
+        log = partial(self._log, "session", question, seed)
+        return Session(ask, backend, auto, self._workers, log)
 
     def _ask(
         self,
@@ -360,11 +396,10 @@ class Explainer:
         if to is None:
             return
         row = read_row(x, self._reading.space, self._reading.ensemble.dtype)
-        norm = question.norm if isinstance(question.norm, int | float | str) else "own"
         asked = Asked(
             reading=self._reading,
             row=row.values,
-            norm=str(norm),
+            norm=question.measure,
             scale=question.scale,
             constraints=fingerprint(question.weights, question.constraints, question.margin),
             target=str(result.target),
@@ -467,6 +502,7 @@ class Explainer:
             left=certificate.left,
             attempts=certificate.attempts,
             certified_by=certificate.certified_by,
+            decision=certificate.decision,
             changed=() if verified is None else verified.changed,
             _row=None if verified is None else row.like(verified.row),
         )
@@ -483,9 +519,13 @@ class Inquiry:
     seed: int
     log: Log | None
 
-    def __call__(self, row: FloatArray, time_limit_s: float) -> Result:
+    def way(self) -> Way:
+        """How a row is answered."""
         own = self.explainer
-        way = own._way(self.backend, True, (), own._workers.run)
+        return own._way(self.backend, True, (), own._workers.run, own._auto(self.question, "total"))
+
+    def __call__(self, row: FloatArray, time_limit_s: float) -> Result:
+        own, way = self.explainer, self.way()
         result = own._ask(self.question, self.threads, self.seed, row, way, time_limit_s, None)
         mode = "race" if self.backend == RACE else "solo"
         own._log(mode, self.question, self.seed, self.log, row, result)

@@ -13,7 +13,7 @@ from portfolio.batch_log import Record
 from portfolio.process import POLL_S, Process
 
 GRACE_S = 5.0  # what a worker may take beyond a row's time limit before it is killed
-TRIES = 2
+TRIES = 3
 WAIT_S = 0.1
 
 
@@ -68,7 +68,7 @@ class _Shop:
         self.done: queue.Queue[Record] = queue.Queue()
 
     def work(self) -> None:
-        """Answer tasks until there are none; one that kills its process is tried once more."""
+        """Answer tasks until there are none; one that kills its process is tried again."""
         process: Process | None = None
         while (task := self._next()) is not None:
             record = failure(task.key, "not started")

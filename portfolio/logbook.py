@@ -1,7 +1,6 @@
 """From an answered query to the records that the selector learns from."""
 
 import os
-import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from encoders.backend import BACKENDS, Attempt
 from portfolio.counterfactual import Result
 from portfolio.fingerprint import fingerprint
 from portfolio.reading import Reading
-from selector.descriptors import EnsembleDescriptors, describe_ensemble
 from selector.logs import LogRecord, append
 
 ALWAYS = ("counterfolio", "numpy")
@@ -63,15 +61,11 @@ class Asked:
 
 def log_result(book: Logbook, asked: Asked, result: Result) -> None:
     """Append one record per attempt, or one for the reduction that made all needless."""
-    began = time.perf_counter()
-    ensemble = describe_ensemble(asked.reading.ensemble, asked.reading.space)
-    took = time.perf_counter() - began
-    append(book.folder, _records(book, asked, result, ensemble, took))
+    append(book.folder, _records(book, asked, result))
 
 
-def _records(
-    book: Logbook, asked: Asked, result: Result, ensemble: EnsembleDescriptors, took: float
-) -> list[LogRecord]:
+def _records(book: Logbook, asked: Asked, result: Result) -> list[LogRecord]:
+    ensemble, took = asked.reading.described
     race = uuid.uuid4().hex if result.certified_by or len(result.attempts) > 1 else ""
     forest = asked.reading.identity
     question = (asked.norm, asked.scale, asked.constraints, asked.target)
@@ -105,7 +99,7 @@ def _records(
                 norm=asked.norm,
                 scale=asked.scale,
                 constraints=asked.constraints,
-                plausible=asked.reading.views[0].outlook is not None,
+                plausible=asked.reading.plausible,
                 target=asked.target,
                 left=None if attempt is None else attempt.shape,
                 backend=name,

@@ -20,6 +20,7 @@ from portfolio.fingerprint import fingerprint
 from portfolio.frames import training_frame
 from portfolio.native import NativeModel, check_reading, wrap_native
 from portfolio.plausibility import Outlook, Plausibility
+from selector.descriptors import EnsembleDescriptors, describe_ensemble
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,18 @@ class Reading:
         """A digest of all that an answer depends on, besides the question."""
         joined = [view.ensemble for view in self.views if view.outlook is not None]
         return fingerprint(self.ensemble, self.space, self.native.classes, joined)
+
+    @cached_property
+    def described(self) -> tuple[EnsembleDescriptors, float]:
+        """Descriptors of the model, and the seconds they took."""
+        began = time.perf_counter()
+        descriptors = describe_ensemble(self.ensemble, self.space)
+        return descriptors, time.perf_counter() - began
+
+    @property
+    def plausible(self) -> bool:
+        """Whether answers must be plausible."""
+        return self.views[0].outlook is not None
 
 
 def read(

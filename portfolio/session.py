@@ -8,7 +8,7 @@ from encoders.attempt import Run
 from portfolio.counterfactual import Result
 from portfolio.logbook import Log
 from portfolio.progress import OnProgress
-from portfolio.ways import Way, whole
+from portfolio.ways import Auto, Way, whole
 from portfolio.workers import Keeper, Workers
 
 Ask = Callable[[Any, Way, float, OnProgress | None], Result]
@@ -27,11 +27,11 @@ class Session:
     its worker process.
     """
 
-    def __init__(self, ask: Ask, backend: str, workers: Workers, log: Write) -> None:
+    def __init__(self, ask: Ask, backend: str, auto: Auto, workers: Workers, log: Write) -> None:
         self._ask, self._log = ask, log
         self._workers = workers
         self._keepers: dict[int, Keeper] = {}
-        self._way = whole(backend, self._run_for)
+        self._way = whole(backend, auto, self._run_for)
         self._lock = threading.Lock()
 
     def explain(

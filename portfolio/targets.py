@@ -115,5 +115,6 @@ def _join(first: Answer, second: Answer) -> Answer:
         message=a.message or b.message,
         attempts=in_turn([a.attempts, b.attempts]),
         certified_by=best.certificate.certified_by,
+        decision="; ".join(filter(None, dict.fromkeys([a.decision, b.decision]))),
     )
     return Answer(certificate, best.target, first.pose_s + second.pose_s)

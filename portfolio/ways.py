@@ -3,26 +3,34 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import selector
 from encoders.attempt import Run, Try
 from encoders.backend import Outcome, Request, Solve
 from encoders.pose import Posed
 from encoders.problem import Problem
-from encoders.reduce import Step, solve_reduced
+from encoders.reduce import Plan, Step, solve_reduced
+from encoders.reduce.solve import Pick
 from portfolio.race import race
 from portfolio.reading import View
-from selector import Choice, choose, line_up
+from selector import Choice, line_up, named
+from selector.choose import AUTO
 
 STARTS = 8  # nearest training rows that an incumbent is made from
 
 # What solves a problem that has been posed for a target class of a view.
 Way = Callable[[Posed, View, int], Solve]
+# What "auto" does with (problem, incumbent, threads).
+Auto = Callable[[Problem, float, int], selector.Plan]
 
 
-def reduced(backend: str, run: Run) -> Way:
-    """Reduce, then the backend picked for what is left."""
+def reduced(backend: str, run: Run, auto: Auto) -> Way:
+    """Reduce, then the backend asked for, or what ``auto`` plans for what is left."""
 
-    def pick(problem: Problem) -> list[Step]:
-        return [Step(_try(choice, run), choice.seconds) for choice in choose(problem, backend)]
+    def pick(problem: Problem, request: Request) -> Plan:
+        if backend != AUTO:
+            return Plan([Step(_try(named(problem, backend), run))])
+        plan = auto(problem, request.cutoff, request.threads)
+        return Plan([_step(choices, run) for choices in plan.rounds], plan.why)
 
     return partial(_reduced, pick)
 
@@ -30,38 +38,48 @@ def reduced(backend: str, run: Run) -> Way:
 def raced(backends: Sequence[str], run: Run) -> Way:
     """Reduce, then let the backends race for what is left; all that can prove if none is named."""
 
-    def pick(problem: Problem) -> list[Step]:
+    def pick(problem: Problem, request: Request) -> Plan:
         entrants = [_try(choice, run) for choice in line_up(problem, backends)]
-        return [Step(partial(race, entrants))]
+        return Plan([Step(partial(race, entrants))])
 
     return partial(_reduced, pick)
 
 
-def plain(backend: str, run: Run) -> Way:
+def plain(backend: str, run: Run, auto: Auto) -> Way:
     """The whole problem in the backend's published formulation, for comparisons."""
 
     def solve(problem: Problem, request: Request) -> Outcome:
-        first = choose(problem, backend)[0]
+        first = _one(problem, backend, auto)
         formulation = first.formulation or first.backend.plain
         return Try(first.backend, formulation, first.engine, run)(problem, request)
 
     return lambda posed, view, target: solve
 
 
-def whole(backend: str, run_for: Callable[[int], Run]) -> Way:
+def whole(backend: str, auto: Auto, run_for: Callable[[int], Run]) -> Way:
     """The whole problem in the backend's best formulation, run by what keeps its model."""
 
     def way(posed: Posed, view: View, target: int) -> Solve:
-        return _try(choose(posed.problem, backend)[0], run_for(target))
+        return _try(_one(posed.problem, backend, auto), run_for(target))
 
     return way
 
 
-def _reduced(
-    pick: Callable[[Problem], Sequence[Step]], posed: Posed, view: View, target: int
-) -> Solve:
+def _reduced(pick: Pick, posed: Posed, view: View, target: int) -> Solve:
     starts = posed.closest(view.reference.rows[target], STARTS)
     return partial(solve_reduced, pick=pick, starts=starts)
+
+
+def _one(problem: Problem, backend: str, auto: Auto) -> Choice:
+    """The backend asked for, or the one that has the last word."""
+    if backend != AUTO:
+        return named(problem, backend)
+    return auto(problem, float("inf"), 1).rounds[-1][0]
+
+
+def _step(choices: Sequence[Choice], run: Run) -> Step:
+    tries = [_try(choice, run) for choice in choices]
+    return Step(tries[0] if len(tries) == 1 else partial(race, tries), choices[0].seconds)
 
 
 def _try(choice: Choice, run: Run) -> Try:

@@ -1,5 +1,6 @@
 """Which backends try a problem, in which order, and for how long."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,11 +9,12 @@ import numpy as np
 from encoders.backend import BACKENDS, Backend, find_backend
 from encoders.errors import InputError, UnavailableBackendError
 from encoders.problem import Problem
+from encoders.shape import shape_of
+from selector.diagram import Diagram
+from selector.vector import Case
 
-# Branch and bound on boxes proves what it can within a moment where there are many features; its
-# bound does not see that the trees' best leaves cost too much together, a linear program does.
-MANY_AXES = 25
-FIRST_TRY_S = 0.08
+AUTO = "auto"
+UNSURE = 0.6  # below this purity of a leaf its backend races the runner-up
 
 
 @dataclass(frozen=True)
@@ -22,28 +24,75 @@ class Choice:
     backend: Backend
     formulation: str = ""
     engine: str = ""
-    seconds: float = float("inf")
+    seconds: float = math.inf
 
 
-def choose(problem: Problem, name: str = "auto") -> tuple[Choice, ...]:
-    """The backends that try a problem one after the other.
+@dataclass(frozen=True)
+class Plan:
+    """Rounds that follow each other; the backends of one round race.
 
-    A ``name`` other than "auto" asks for that one alone. It may carry an engine and a
-    formulation: "milp/gurobi", "cp:plain", "milp/highs:ocean".
+    Attributes
+    ----------
+    why : what led to it, in words
+    """
+
+    rounds: tuple[tuple[Choice, ...], ...]
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Selector:
+    """Picks backends by a diagram, among those that can be had and can take the problem."""
+
+    diagram: Diagram
+
+    def plan(
+        self, case: Case, problem: Problem, incumbent: float, threads: int, keep: bool = False
+    ) -> Plan:
+        """What tries a problem; where the leaf is unsure and there are cores, two race.
+
+        Parameters
+        ----------
+        incumbent : cost of the best choice known, inf without one
+        keep : only backends that keep their models
+
+        Raises
+        ------
+        UnavailableBackendError
+            None is installed or can take the problem.
+        """
+        able = {
+            name: Choice(backend)
+            for name, backend in _all_able(problem).items()
+            if not keep or backend.capability.sessions
+        }
+        decision = self.diagram.decide(case.values(shape_of(problem, incumbent)))
+        leaf, why = decision.leaf, str(decision)
+        turns = [(able[name], seconds) for name, seconds in leaf.schedule if name in able]
+        if not turns:
+            turns = [(next(iter(able.values())), math.inf)]
+            why += f"; not to be had here, so {turns[0][0].backend.name}"
+        *first, (last, _) = turns
+        rounds = [(Choice(choice.backend, seconds=seconds),) for choice, seconds in first]
+        partner = able.get(leaf.runner_up)
+        if partner is not None and partner != last and leaf.purity < UNSURE and threads > 1:
+            why += f" (unsure: {leaf.purity:.0%}), racing {partner.backend.name}"
+            return Plan((*rounds, (last, partner)), why)
+        return Plan((*rounds, (last,)), why)
+
+
+def named(problem: Problem, name: str) -> Choice:
+    """The backend asked for; the name may carry an engine and a formulation: "milp/gurobi",
+    "cp:plain", "milp/highs:ocean".
 
     Raises
     ------
     InputError
         No backend of that name.
     UnavailableBackendError
-        It, or for "auto" every one, is not installed or can't take the problem.
+        It is not installed or can't take the problem.
     """
-    if name != "auto":
-        return (_able(_parse(name), problem),)
-    able = _all_able(problem)
-    if problem.n_axes >= MANY_AXES and {"search", "milp"} <= able.keys():
-        return (Choice(able["search"], seconds=FIRST_TRY_S), Choice(able["milp"]))
-    return (Choice(next(iter(able.values()))),)
+    return _able(_parse(name), problem)
 
 
 def line_up(problem: Problem, names: Sequence[str] = ()) -> tuple[Choice, ...]:
@@ -54,7 +103,7 @@ def line_up(problem: Problem, names: Sequence[str] = ()) -> tuple[Choice, ...]:
     Raises
     ------
     InputError, UnavailableBackendError
-        As :func:`choose`.
+        As :func:`named`.
     """
     if names:
         return tuple(_able(_parse(name), problem) for name in names)
@@ -95,14 +144,14 @@ def _unable(backend: Backend, problem: Problem) -> str:
 
 
 def check_name(name: str) -> None:
-    """Raise :class:`InputError` unless ``name`` is one that :func:`choose` takes."""
-    if name != "auto":
+    """Raise :class:`InputError` unless ``name`` is "auto" or one that :func:`named` takes."""
+    if name != AUTO:
         _parse(name)
 
 
 def keeps_models(name: str) -> bool:
     """Whether the named backend can keep a model of all but the costs."""
-    return name != "auto" and _parse(name).backend.capability.sessions
+    return name == AUTO or _parse(name).backend.capability.sessions
 
 
 def _parse(name: str) -> Choice:

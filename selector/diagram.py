@@ -11,6 +11,8 @@ from encoders.errors import InputError
 from selector.vector import NAMES, VERSION
 
 FORMAT = 1
+DEFAULT = Path(__file__).parent / "diagrams" / "default.json"
+PAPER = Path(__file__).parent / "diagrams" / "paper.json"
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,9 @@ class Split:
     high: int
 
 
+Schedule = tuple[tuple[str, float], ...]
+
+
 @dataclass(frozen=True)
 class Leaf:
     """Backends that try one after the other, each for so many seconds.
@@ -30,11 +35,14 @@ class Leaf:
     Attributes
     ----------
     schedule : (backend, seconds); the last one's are infinite
-    purity : share of what the leaf was learned from for which its backend was best; 1 if unknown
+    purity : share of what the leaf was learned from on which this cost at most 1.25 times the
+        least; 1 if unknown
+    runner_up : the backend that saves most where it runs beside this one, "" if unknown
     """
 
-    schedule: tuple[tuple[str, float], ...]
+    schedule: Schedule
     purity: float = 1.0
+    runner_up: str = ""
 
     @property
     def backend(self) -> str:
@@ -133,7 +141,7 @@ class Diagram:
                 nodes.append(asdict(node))
             else:
                 schedule = [[b, None if math.isinf(s) else s] for b, s in node.schedule]
-                nodes.append({"schedule": schedule, "purity": node.purity})
+                nodes.append(asdict(node) | {"schedule": schedule})
         whole = {"format": FORMAT, "schema": VERSION, "nodes": nodes, "manifest": self.manifest}
         return json.dumps(whole, indent=1, sort_keys=True) + "\n"
 
@@ -169,7 +177,7 @@ def _node(entry: dict[str, Any]) -> Node:
         schedule = tuple(
             (str(b), math.inf if s is None else float(s)) for b, s in entry["schedule"]
         )
-        return Leaf(schedule, float(entry["purity"]))
+        return Leaf(schedule, float(entry["purity"]), str(entry["runner_up"]))
     threshold = float(entry["threshold"])
     return Split(str(entry["feature"]), threshold, int(entry["low"]), int(entry["high"]))
 
@@ -187,6 +195,14 @@ def load_diagram(path: str | Path) -> Diagram:
     except OSError as error:
         raise InputError(f"can't read the diagram {path}: {error.strerror}.") from error
     return Diagram.from_json(text, str(path))
+
+
+def diagram_of(given: Diagram | str | Path | None) -> Diagram:
+    """A diagram as it is, from a file, or (None) the one that is shipped; raises as
+    :func:`load_diagram`."""
+    if isinstance(given, Diagram):
+        return given
+    return load_diagram(DEFAULT if given is None else given)
 
 
 def compact(nodes: list[Node]) -> tuple[Node, ...]:

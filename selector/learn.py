@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray
-from selector.diagram import Diagram, Leaf, Node, Split, compact
+from selector.diagram import Diagram, Leaf, Node, Schedule, Split, compact
 from selector.learn_kernel import PAIR, SINGLE, best_layers, leaf_costs, pair_costs, split_costs
 
 MOST_THRESHOLDS = 12  # per descriptor, at quantiles between its values
 TIME_LIMIT_S = 600.0
 TIE = 1e-9
+NEAR = 1.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,13 +24,13 @@ class Table:
     ----------
     features : names, one per column of ``values``
     values : float64 (n_rows, n_features)
-    backends : names, one per column of ``cost``
-    cost : float64 (n_rows, n_backends), what each backend costs, finite and >= 0
+    schedules : what a leaf may hold, one per column of ``cost``
+    cost : float64 (n_rows, n_schedules), finite and >= 0
     """
 
     features: tuple[str, ...]
     values: FloatArray
-    backends: tuple[str, ...]
+    schedules: tuple[Schedule, ...]
     cost: FloatArray
 
 
@@ -243,8 +244,14 @@ def _split(table: Table, condition: Condition, low: int, high: int) -> Split:
 def _leaf(table: Table, rows: BoolArray) -> Leaf:
     cost = table.cost[rows]
     best = int(cost.sum(axis=0).argmin())
-    purity = float((cost[:, best] <= cost.min(axis=1)).mean()) if len(cost) else 1.0
-    return Leaf(((table.backends[best], float("inf")),), purity)
+    mine = cost[:, [best]]
+    near = mine[:, 0] <= NEAR * cost.min(axis=1) + TIE
+    single = [len(schedule) == 1 for schedule in table.schedules]
+    beside = np.where(single, np.minimum(cost, mine).sum(axis=0), np.inf)
+    other = table.schedules[int(beside.argmin())][0][0]
+    schedule = table.schedules[best]
+    saves = beside.min() < mine.sum() - TIE and other != schedule[-1][0]
+    return Leaf(schedule, float(near.mean()) if len(cost) else 1.0, other if saves else "")
 
 
 def _cheapest_split(cost: FloatArray, below: BoolArray, rows: BoolArray) -> int:

@@ -1,7 +1,7 @@
 """The numbers that a decision diagram splits on: named, ordered, versioned."""
 
 import math
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Literal
 
 from encoders.shape import Shape
@@ -20,18 +20,31 @@ NORM_INF = 99.0  # stands for the maximum norm, and -1 for costs of the user's o
 OWN_NORM = -1.0
 
 
-def vector(
-    ensemble: EnsembleDescriptors, norm: str, plausible: bool, metric: Metric, left: Shape
-) -> dict[str, float]:
-    """All descriptors by name; infinite ones are -1."""
-    values = {name: float(value) for name, value in asdict(ensemble).items()}
-    values |= {
-        "norm": norm_number(norm),
-        "plausible": float(plausible),
-        "solver_only": float(metric == "solver"),
-    }
-    values |= {LEFT + name: _finite(float(value)) for name, value in asdict(left).items()}
-    return values
+@dataclass(frozen=True)
+class Case:
+    """What is known of a query before it is reduced.
+
+    Attributes
+    ----------
+    norm : as text
+    metric : what counts, "total" seconds of one query or "solver", those of a kept model
+    """
+
+    ensemble: EnsembleDescriptors
+    norm: str
+    plausible: bool
+    metric: Metric = "total"
+
+    def values(self, left: Shape) -> dict[str, float]:
+        """All descriptors by name, those of a problem included; infinite ones are -1."""
+        values = {name: float(value) for name, value in asdict(self.ensemble).items()}
+        values |= {
+            "norm": norm_number(self.norm),
+            "plausible": float(self.plausible),
+            "solver_only": float(self.metric == "solver"),
+        }
+        values |= {LEFT + name: _finite(float(value)) for name, value in asdict(left).items()}
+        return values
 
 
 def norm_number(norm: str) -> float:

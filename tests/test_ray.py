@@ -19,8 +19,6 @@ from tests.test_batch import lines, same
 from tests.test_reduce import optimum, random_problem
 from tests.test_workers import hard_problem
 
-pytestmark = pytest.mark.xdist_group("ray")  # one cluster at a time
-
 
 @pytest.fixture(scope="module")
 def cluster():
@@ -73,10 +71,16 @@ def test_a_stop_ends_a_race_on_the_cluster(executor):
     executor.close()
 
 
-def test_a_lost_actor_is_an_error_not_a_hang(executor):
+def solvers(cluster):
+    """Process ids of this cluster's actors; another test process may have a cluster, too."""
+    raylets = [str(p.process.pid) for p in cluster.head_node.all_processes["raylet"]]
+    asked = ["pgrep", "-f", "ray::_Solver", "--parent", ",".join(raylets)]
+    return subprocess.run(asked, capture_output=True, text=True).stdout.split()
+
+
+def test_a_lost_actor_is_an_error_not_a_hang(cluster, executor):
     def kill(upper, lower):
-        listed = subprocess.run(["pgrep", "-f", "ray::_Solver"], capture_output=True)
-        subprocess.run(["kill", "-9", *listed.stdout.decode().split()])
+        subprocess.run(["kill", "-9", *solvers(cluster)])
 
     outcome = executor.run(backend("cp"), hard_problem(), Request(300.0, 1, on_bounds=kill))
     assert (outcome.stop_reason, outcome.raw) == ("error", "the worker on the cluster died")

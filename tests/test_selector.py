@@ -2,22 +2,22 @@
 
 import itertools
 import math
-from importlib import resources
 
 import numpy as np
 import pytest
 
 from encoders.errors import InputError
-from selector.diagram import Diagram, Leaf, Split, compact, load_diagram
+from selector.diagram import PAPER, Diagram, Leaf, Split, compact, load_diagram
 from selector.draw import as_dot, as_svg, as_text
 from selector.learn import Table, conditions, learn
 
-MILP, CP, MAXSAT = (Leaf(((name, math.inf),)) for name in ("milp", "cp", "maxsat"))
+ALONE = tuple(((name, math.inf),) for name in ("milp", "cp", "maxsat"))
+MILP, CP, MAXSAT = (Leaf(schedule) for schedule in ALONE)
 
 
 @pytest.fixture
 def paper():
-    return load_diagram(str(resources.files("selector") / "diagrams" / "paper.json"))
+    return load_diagram(PAPER)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,8 @@ def test_json_and_pictures(paper):
         ),
         (
             '{"format": 1, "schema": 1, "manifest": {}, "nodes": [{"feature": "luck", '
-            '"threshold": 1, "low": 1, "high": 1}, {"schedule": [["cp", null]], "purity": 1}]}',
+            '"threshold": 1, "low": 1, "high": 1}, {"schedule": [["cp", null]], '
+            '"purity": 1, "runner_up": ""}]}',
             "no descriptor",
         ),
     ],
@@ -111,7 +112,7 @@ def figure_1(rng, n, noise):
     label = np.where(rng.random(n) < noise, rng.integers(0, 3, n), label)
     names = ("votes", "solver_only", "ordinal", "levels_mean", "trees")
     names += tuple(f"other{i}" for i in range(15))
-    return Table(names, values, ("milp", "cp", "maxsat"), 1.0 - np.eye(3)[label])
+    return Table(names, values, ALONE, 1.0 - np.eye(3)[label])
 
 
 def test_the_paper_s_diagram_is_found_again():
@@ -165,14 +166,14 @@ def test_learning_equals_exhaustive_search(seed):
     cost = np.round(rng.random((n, 3)) * 10, 3)
     if seed % 2:
         cost = rng.integers(0, 3, (n, 3)).astype(float)
-    table = Table(names, values, ("milp", "cp", "maxsat"), cost)
+    table = Table(names, values, ALONE, cost)
     alpha = float(rng.choice([0.0, 0.1, 1.0]))
     learned = learn(table, alpha)
     assert learned.proved
     assert learned.cost == pytest.approx(best_by_hand(table, alpha), abs=1e-9)
     # The diagram itself costs no more than what was promised of it.
     rows = [dict(zip(names, row, strict=True)) for row in values.tolist()]
-    place = {name: k for k, name in enumerate(table.backends)}
+    place = {name: k for k, name in enumerate(s[0][0] for s in table.schedules)}
     paid = sum(
         cost[i, place[learned.diagram.decide(row).leaf.backend]] for i, row in enumerate(rows)
     )

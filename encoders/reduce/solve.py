@@ -25,7 +25,15 @@ class Step:
     seconds: float = float("inf")
 
 
-Pick = Callable[[Problem], Sequence[Step]]
+@dataclass(frozen=True)
+class Plan:
+    """Steps that follow each other until one proves, and why these, in words."""
+
+    steps: Sequence[Step]
+    why: str = ""
+
+
+Pick = Callable[[Problem, Request], "Plan"]
 
 
 def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArray) -> Outcome:
@@ -33,24 +41,23 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
 
     Parameters
     ----------
-    pick : the ways to solve the reduced problem, one after the other until one proves
+    pick : how to solve the reduced problem, given it and the request with its cutoff
     starts : choices from which to look for an incumbent, int64 (n_starts, n_axes)
     """
     began = time.perf_counter()
     reduction, reduce_s = _reduced(problem, starts, request)
+    plan: Plan | None = None
     steps: list[Step] = []
     done: list[Outcome] = []
     while reduction.problem is not None:
-        steps = steps or list(pick(reduction.problem))
+        asked = replace(request, cutoff=reduction.upper, hint=None)
+        if plan is None:
+            plan = pick(reduction.problem, asked)
+            steps = list(plan.steps)
         step = steps.pop(0)
         left = request.time_limit_s - (time.perf_counter() - began)
-        asked = replace(
-            request,
-            time_limit_s=min(step.seconds, left),
-            cutoff=reduction.upper,
-            hint=None,
-        )
-        outcome = step.solve(reduction.problem, asked)
+        asked = replace(asked, time_limit_s=min(step.seconds, left))
+        outcome = replace(step.solve(reduction.problem, asked), decision=plan.why)
         done.append(_lifted(problem, reduction, outcome))
         left = request.time_limit_s - (time.perf_counter() - began)
         if not steps or outcome.stop_reason != "time_limit" or left <= 0:
@@ -87,6 +94,7 @@ def _joined(problem: Problem, outcomes: list[Outcome], reduce_s: float) -> Outco
         left=outcomes[0].left,
         attempts=in_turn([outcome.attempts for outcome in outcomes]),
         certified_by=outcomes[-1].certified_by,
+        decision=outcomes[0].decision,
     )
 
 

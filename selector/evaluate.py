@@ -1,0 +1,193 @@
+"""How well policies pick backends, on data sets that they have not seen."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.arrays import FloatArray
+from selector.diagram import Diagram
+from selector.examples import PAR, Examples
+from selector.vector import NAMES
+
+RESAMPLES = 1000
+NEIGHBOURS = 5
+WEAK = 2  # the other customary penalty
+
+# Seconds that a policy fitted to the first examples takes on each row of the second, float64
+# (n_rows,), given the factor by which a run without proof is penalised.
+Policy = Callable[[Examples, Examples, int], FloatArray]
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Score:
+    """A policy on all examples, each predicted by what was learned from other data sets.
+
+    Attributes
+    ----------
+    par10_s, par2_s : mean seconds, a run without proof counting ten or two times its limit
+    proved : share of rows
+    regret_s, worst_regret_s : mean and maximum of PAR10 beyond the virtual best
+    closed : share of the gap between the single best and the virtual best solver that is closed
+    par10_interval_s, closed_interval : 95 % bootstrap intervals over data sets
+    """
+
+    policy: str
+    par10_s: float
+    par2_s: float
+    proved: float
+    regret_s: float
+    worst_regret_s: float
+    closed: float
+    par10_interval_s: Interval
+    closed_interval: Interval
+
+
+def evaluate(
+    examples: Examples, policies: Mapping[str, Policy], cores: int = 2, seed: int = 0
+) -> list[Score]:
+    """Leave one data set out after the other.
+
+    Parameters
+    ----------
+    cores : that a race has to itself
+    """
+    every = {**baselines(cores), **policies}
+    strong = {name: left_out(examples, policy, PAR) for name, policy in every.items()}
+    weak = {name: left_out(examples, policy, WEAK) for name, policy in every.items()}
+    return [_score(examples, name, strong, weak[name], seed) for name in every]
+
+
+def left_out(examples: Examples, policy: Policy, factor: int = PAR) -> FloatArray:
+    """Seconds on each row by a policy fitted to all other data sets."""
+    seconds = np.empty(len(examples))
+    for group in np.unique(examples.groups):
+        out = examples.groups == group
+        seconds[out] = policy(examples.of(~out), examples.of(out), factor)
+    return seconds
+
+
+def _score(
+    examples: Examples, name: str, strong: Mapping[str, FloatArray], weak: FloatArray, seed: int
+) -> Score:
+    own, best, single = strong[name], strong[VIRTUAL_BEST], strong[SINGLE_BEST]
+    regret = own - best
+    draws = _resampled(examples, seed)
+    means = np.array([[part[rows].mean() for part in (own, best, single)] for rows in draws])
+    return Score(
+        policy=name,
+        par10_s=float(own.mean()),
+        par2_s=float(weak.mean()),
+        proved=float((own < PAR * examples.limit_s).mean()),
+        regret_s=float(regret.mean()),
+        worst_regret_s=float(regret.max()),
+        closed=float(_closed(own.mean(), best.mean(), single.mean())),
+        par10_interval_s=_interval(means[:, 0]),
+        closed_interval=_interval(_closed(*means.T)),
+    )
+
+
+def _closed(own: FloatArray, best: FloatArray, single: FloatArray) -> FloatArray:
+    gap = np.maximum(single - best, 1e-12)
+    return np.asarray((single - own) / gap)
+
+
+def _resampled(examples: Examples, seed: int) -> list[FloatArray]:
+    """Rows of data sets drawn with replacement."""
+    rng = np.random.default_rng(seed)
+    members = [np.flatnonzero(examples.groups == group) for group in np.unique(examples.groups)]
+    draws = rng.integers(0, len(members), (RESAMPLES, len(members)))
+    return [np.concatenate([members[k] for k in draw]) for draw in draws]
+
+
+def _interval(values: FloatArray) -> Interval:
+    low, high = np.quantile(values, [0.025, 0.975])
+    return float(low), float(high)
+
+
+VIRTUAL_BEST, SINGLE_BEST = "virtual best", "single best"
+
+
+def baselines(cores: int) -> dict[str, Policy]:
+    """What needs no diagram."""
+    return {
+        VIRTUAL_BEST: lambda train, test, factor: test.penalised(factor).min(axis=1),
+        SINGLE_BEST: _single_best,
+        "always cp": lambda train, test, factor: test.cost((("cp", np.inf),), factor),
+        "race of two": lambda train, test, factor: _race(train, test, factor, 2, cores),
+        "race of all": lambda train, test, factor: _race(
+            train, test, factor, len(test.backends), cores
+        ),
+        "boosted trees": _boosted,
+        "nearest neighbours": _nearest,
+    }
+
+
+def by_diagram(learn: Callable[[Examples], Diagram]) -> Policy:
+    """The policy of a diagram learned from the training rows; computing descriptors is charged."""
+
+    def policy(train: Examples, test: Examples, factor: int) -> FloatArray:
+        return follow(learn(train), test, factor)
+
+    return policy
+
+
+def follow(diagram: Diagram, examples: Examples, factor: int = PAR) -> FloatArray:
+    """Seconds by a diagram's schedules; backends that the logs lack are passed over."""
+    seconds = np.empty(len(examples))
+    known = set(examples.backends)
+    decided = [
+        diagram.decide(dict(zip(NAMES, values.tolist(), strict=True))).leaf.schedule
+        for values in examples.values
+    ]
+    for schedule in set(decided):
+        rows = [row for row, own in enumerate(decided) if own == schedule]
+        had = tuple((name, s) for name, s in schedule if name in known)
+        seconds[rows] = examples.cost(had or ((examples.backends[0], np.inf),), factor)[rows]
+    return seconds + examples.describe_s
+
+
+def _single_best(train: Examples, test: Examples, factor: int) -> FloatArray:
+    best = train.penalised(factor).sum(axis=0).argmin()
+    return np.asarray(test.penalised(factor)[:, best])
+
+
+def _race(train: Examples, test: Examples, factor: int, count: int, cores: int) -> FloatArray:
+    """The backends that are best together, each with its share of the cores from the start."""
+    cost = train.penalised(factor)
+    chosen: list[int] = []
+    for _ in range(count):
+        held = cost[:, chosen].min(axis=1, initial=np.inf)[:, None]
+        together = np.minimum(cost, held).sum(axis=0)
+        together[chosen] = np.inf
+        chosen.append(int(together.argmin()))
+    slower = max(1.0, count / cores)
+    seconds = test.seconds[:, chosen].min(axis=1) * slower
+    return np.where(seconds <= test.limit_s, seconds, factor * test.limit_s)
+
+
+def _boosted(train: Examples, test: Examples, factor: int) -> FloatArray:
+    """One regression of the logarithm of seconds per backend, the least prediction wins."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    cost = np.log(train.penalised(factor))
+    models = [HistGradientBoostingRegressor(random_state=0) for _ in train.backends]
+    predicted = [
+        model.fit(train.values, cost[:, k]).predict(test.values) for k, model in enumerate(models)
+    ]
+    pick = np.argmin(predicted, axis=0)
+    return np.asarray(test.penalised(factor)[np.arange(len(test)), pick]) + test.describe_s
+
+
+def _nearest(train: Examples, test: Examples, factor: int) -> FloatArray:
+    """The backend that is best on average for the nearest rows, on a logarithmic scale."""
+    from sklearn.neighbors import NearestNeighbors
+    from sklearn.preprocessing import StandardScaler
+
+    scaler = StandardScaler().fit(np.log1p(np.maximum(train.values, 0)))
+    near = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(train)))
+    near.fit(scaler.transform(np.log1p(np.maximum(train.values, 0))))
+    index = near.kneighbors(scaler.transform(np.log1p(np.maximum(test.values, 0))))[1]
+    pick = train.penalised(factor)[index].mean(axis=1).argmin(axis=1)
+    return np.asarray(test.penalised(factor)[np.arange(len(test)), pick]) + test.describe_s

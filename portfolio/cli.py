@@ -14,6 +14,7 @@ from rich.table import Table
 from encoders.errors import CounterfolioError
 from portfolio import cli_options as options
 from portfolio.cli_logs import app as logs_app
+from portfolio.cli_selector import app as selector_app
 from portfolio.counterfactual import Result
 
 EXIT_CODES = {"optimal": 0, "feasible": 3, "infeasible": 4, "unknown": 5}
@@ -28,6 +29,7 @@ app = typer.Typer(
 
 
 app.add_typer(logs_app, name="logs")
+app.add_typer(selector_app, name="selector")
 
 
 def main() -> None:

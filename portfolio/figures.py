@@ -12,7 +12,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from selector.summary import PROOFS, per_backend
+from selector.logs import PROOFS
+from selector.summary import per_backend
 
 COLOURS = {
     "search": "#0072B2", "cp": "#D55E00", "milp": "#009E73", "maxsat": "#CC79A7",

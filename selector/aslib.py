@@ -8,8 +8,7 @@ import pandas as pd
 
 from encoders.shape import Shape
 from selector.descriptors import EnsembleDescriptors
-from selector.logs import LEFT
-from selector.summary import PROOFS
+from selector.logs import LEFT, PROOFS
 
 FEATURES = [f.name for f in fields(EnsembleDescriptors)] + [LEFT + f.name for f in fields(Shape)]
 OK = {True: "ok", False: "timeout"}

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -120,7 +120,7 @@ class Diagram:
             node = self.nodes[node.low if step.value <= node.threshold else node.high]
         return Decision(node, tuple(path))
 
-    def flow(self, rows: list[Mapping[str, float]]) -> list[float]:
+    def flow(self, rows: Sequence[Mapping[str, float]]) -> list[float]:
         """Share of rows that pass each node."""
         counts = [0] * len(self.nodes)
         for values in rows:

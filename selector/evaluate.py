@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from encoders.arrays import FloatArray
+from encoders.arrays import FloatArray, IntArray
 from selector.diagram import Diagram
 from selector.examples import PAR, Examples
 from selector.vector import NAMES
@@ -14,9 +15,9 @@ RESAMPLES = 1000
 NEIGHBOURS = 5
 WEAK = 2  # the other customary penalty
 
-# Seconds that a policy fitted to the first examples takes on each row of the second, float64
-# (n_rows,), given the factor by which a run without proof is penalised.
-Policy = Callable[[Examples, Examples, int], FloatArray]
+# Seconds on each row, float64 (n_rows,), given by what factor a run without proof is penalised.
+Fitted = Callable[[Examples, int], FloatArray]
+Policy = Callable[[Examples], Fitted]
 Interval = tuple[float, float]
 
 
@@ -54,17 +55,19 @@ def evaluate(
     cores : that a race has to itself
     """
     every = {**baselines(cores), **policies}
-    strong = {name: left_out(examples, policy, PAR) for name, policy in every.items()}
-    weak = {name: left_out(examples, policy, WEAK) for name, policy in every.items()}
-    return [_score(examples, name, strong, weak[name], seed) for name in every]
+    both = {name: left_out(examples, policy, (PAR, WEAK)) for name, policy in every.items()}
+    strong = {name: seconds[0] for name, seconds in both.items()}
+    return [_score(examples, name, strong, both[name][1], seed) for name in every]
 
 
-def left_out(examples: Examples, policy: Policy, factor: int = PAR) -> FloatArray:
-    """Seconds on each row by a policy fitted to all other data sets."""
-    seconds = np.empty(len(examples))
+def left_out(examples: Examples, policy: Policy, factors: tuple[int, ...] = (PAR,)) -> FloatArray:
+    """Seconds by a policy fitted to all other data sets, float64 (n_factors, n_rows)."""
+    seconds = np.empty((len(factors), len(examples)))
     for group in np.unique(examples.groups):
         out = examples.groups == group
-        seconds[out] = policy(examples.of(~out), examples.of(out), factor)
+        fitted = policy(examples.of(~out))
+        for place, factor in enumerate(factors):
+            seconds[place, out] = fitted(examples.of(out), factor)
     return seconds
 
 
@@ -112,13 +115,11 @@ VIRTUAL_BEST, SINGLE_BEST = "virtual best", "single best"
 def baselines(cores: int) -> dict[str, Policy]:
     """What needs no diagram."""
     return {
-        VIRTUAL_BEST: lambda train, test, factor: test.penalised(factor).min(axis=1),
+        VIRTUAL_BEST: lambda train: lambda test, factor: test.penalised(factor).min(axis=1),
         SINGLE_BEST: _single_best,
-        "always cp": lambda train, test, factor: test.cost((("cp", np.inf),), factor),
-        "race of two": lambda train, test, factor: _race(train, test, factor, 2, cores),
-        "race of all": lambda train, test, factor: _race(
-            train, test, factor, len(test.backends), cores
-        ),
+        "always cp": lambda train: lambda test, factor: test.cost((("cp", np.inf),), factor),
+        "race of two": lambda train: _race(train, 2, cores),
+        "race of all": lambda train: _race(train, len(train.backends), cores),
         "boosted trees": _boosted,
         "nearest neighbours": _nearest,
     }
@@ -127,10 +128,7 @@ def baselines(cores: int) -> dict[str, Policy]:
 def by_diagram(learn: Callable[[Examples], Diagram]) -> Policy:
     """The policy of a diagram learned from the training rows; computing descriptors is charged."""
 
-    def policy(train: Examples, test: Examples, factor: int) -> FloatArray:
-        return follow(learn(train), test, factor)
-
-    return policy
+    return lambda train: partial(follow, learn(train))
 
 
 def follow(diagram: Diagram, examples: Examples, factor: int = PAR) -> FloatArray:
@@ -148,14 +146,14 @@ def follow(diagram: Diagram, examples: Examples, factor: int = PAR) -> FloatArra
     return seconds + examples.describe_s
 
 
-def _single_best(train: Examples, test: Examples, factor: int) -> FloatArray:
-    best = train.penalised(factor).sum(axis=0).argmin()
-    return np.asarray(test.penalised(factor)[:, best])
+def _single_best(train: Examples) -> Fitted:
+    best = train.penalised().sum(axis=0).argmin()
+    return lambda test, factor: np.asarray(test.penalised(factor)[:, best])
 
 
-def _race(train: Examples, test: Examples, factor: int, count: int, cores: int) -> FloatArray:
+def _race(train: Examples, count: int, cores: int) -> Fitted:
     """The backends that are best together, each with its share of the cores from the start."""
-    cost = train.penalised(factor)
+    cost = train.penalised()
     chosen: list[int] = []
     for _ in range(count):
         held = cost[:, chosen].min(axis=1, initial=np.inf)[:, None]
@@ -163,31 +161,53 @@ def _race(train: Examples, test: Examples, factor: int, count: int, cores: int) 
         together[chosen] = np.inf
         chosen.append(int(together.argmin()))
     slower = max(1.0, count / cores)
-    seconds = test.seconds[:, chosen].min(axis=1) * slower
-    return np.where(seconds <= test.limit_s, seconds, factor * test.limit_s)
+
+    def fitted(test: Examples, factor: int) -> FloatArray:
+        seconds = test.seconds[:, chosen].min(axis=1) * slower
+        return np.where(seconds <= test.limit_s, seconds, factor * test.limit_s)
+
+    return fitted
 
 
-def _boosted(train: Examples, test: Examples, factor: int) -> FloatArray:
+def _boosted(train: Examples) -> Fitted:
     """One regression of the logarithm of seconds per backend, the least prediction wins."""
-    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.ensemble import GradientBoostingRegressor
 
-    cost = np.log(train.penalised(factor))
-    models = [HistGradientBoostingRegressor(random_state=0) for _ in train.backends]
-    predicted = [
-        model.fit(train.values, cost[:, k]).predict(test.values) for k, model in enumerate(models)
+    cost = np.log(train.penalised())
+    models = [
+        GradientBoostingRegressor(random_state=0).fit(train.values, cost[:, k])
+        for k in range(len(train.backends))
     ]
-    pick = np.argmin(predicted, axis=0)
-    return np.asarray(test.penalised(factor)[np.arange(len(test)), pick]) + test.describe_s
+    return _picked(lambda test: np.argmin([m.predict(test.values) for m in models], axis=0))
 
 
-def _nearest(train: Examples, test: Examples, factor: int) -> FloatArray:
+def _nearest(train: Examples) -> Fitted:
     """The backend that is best on average for the nearest rows, on a logarithmic scale."""
     from sklearn.neighbors import NearestNeighbors
-    from sklearn.preprocessing import StandardScaler
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-    scaler = StandardScaler().fit(np.log1p(np.maximum(train.values, 0)))
+    scale = make_pipeline(FunctionTransformer(_log), StandardScaler()).fit(train.values)
     near = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(train)))
-    near.fit(scaler.transform(np.log1p(np.maximum(train.values, 0))))
-    index = near.kneighbors(scaler.transform(np.log1p(np.maximum(test.values, 0))))[1]
-    pick = train.penalised(factor)[index].mean(axis=1).argmin(axis=1)
-    return np.asarray(test.penalised(factor)[np.arange(len(test)), pick]) + test.describe_s
+    near.fit(scale.transform(train.values))
+    cost = train.penalised()
+
+    def pick(test: Examples) -> IntArray:
+        index = near.kneighbors(scale.transform(test.values))[1]
+        return np.asarray(cost[index].mean(axis=1).argmin(axis=1))
+
+    return _picked(pick)
+
+
+def _log(values: FloatArray) -> FloatArray:
+    return np.log1p(np.maximum(values, 0))
+
+
+def _picked(pick: Callable[[Examples], IntArray]) -> Fitted:
+    """Seconds of the backends picked; computing descriptors is charged."""
+
+    def fitted(test: Examples, factor: int) -> FloatArray:
+        cost = test.penalised(factor)[np.arange(len(test)), pick(test)]
+        return np.asarray(cost + test.describe_s)
+
+    return fitted

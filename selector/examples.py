@@ -21,6 +21,7 @@ from selector.vector import NAMES, Case, Metric
 PAR = 10
 FIRST = "search"  # answers within a moment or not at all, and needs no start-up
 SLICES_S = (0.1, 0.5, 2.0)
+SLICED = 4
 MODES: dict[str, Metric] = {"solo": "total", "session": "solver"}
 ENDLESS = math.inf
 Words = np.ndarray[Any, np.dtype[np.str_]]
@@ -83,12 +84,15 @@ class Examples:
         return cost
 
     def schedules(self) -> tuple[Schedule, ...]:
-        """What a leaf may hold: a backend, or a slice of search before another one."""
+        """What a leaf may hold: a backend, or a slice of search before another one (those few of
+        them that cost least in all)."""
         alone: list[Schedule] = [((name, ENDLESS),) for name in self.backends]
         if FIRST not in self.backends:
             return tuple(alone)
         others = [name for name in self.backends if name != FIRST]
-        return (*alone, *(((FIRST, s), (name, ENDLESS)) for name in others for s in SLICES_S))
+        sliced = [((FIRST, s), (name, ENDLESS)) for name in others for s in SLICES_S]
+        sliced.sort(key=lambda schedule: float(self.cost(schedule).sum()))
+        return (*alone, *sliced[:SLICED])
 
     def table(self, objective: Objective = "regret", factor: int = PAR) -> Table:
         """What schedules cost.

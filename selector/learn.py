@@ -1,7 +1,7 @@
 """Learn a decision diagram from what backends cost: exactly, by enumeration with bounds."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,7 +86,7 @@ def learn(
     alpha: float = 0.0,
     splits: Sequence[Condition] | None = None,
     time_limit_s: float = TIME_LIMIT_S,
-    manifest: Mapping[str, object] | None = None,
+    layers: int = 3,
 ) -> Learned:
     """The cheapest diagram with one, two and two splits in its layers and shared leaves.
 
@@ -98,38 +98,40 @@ def learn(
     ----------
     alpha : cost of each split
     time_limit_s : then the best so far is returned, with the bound that is proved
+    layers : of splits, 1 to 3; for four see :func:`selector.learn_deep.learn_deep`
     """
     began = time.perf_counter()
     chosen = list(conditions(table) if splits is None else splits)
     below = np.array([table.values[:, f] <= cut for f, cut in chosen]).reshape(len(chosen), -1)
     best, plan = float(table.cost.sum(axis=0).min()), None
     ideal = float(table.cost.min(axis=1).sum()) + alpha  # with a split, at least this
-    search = _Enumeration(table.cost, below, alpha)
+    search = _Enumeration(table.cost, below, alpha, layers)
     lower = min(best, ideal)
     for bound, root in search.roots(began + time_limit_s):
         lower = min(best, max(lower, bound))
         if bound >= best - TIE or time.perf_counter() - began > time_limit_s:
             break
-        cost, layers = search.under(root)
+        cost, found = search.under(root)
         if cost < best - TIE:
-            best, plan = cost, (root, layers)
+            best, plan = cost, (root, found)
     else:
         lower = best if search.complete else min(best, lower)
-    nodes = _nodes(table, chosen, below, plan)
-    return Learned(
-        diagram=Diagram(compact(nodes), dict(manifest or {})),
-        cost=best,
-        lower=lower,
-        seconds=time.perf_counter() - began,
-    )
+    builder = Builder(table, chosen, below)
+    every = np.ones(len(table.cost), dtype=bool)
+    if plan is None:
+        builder.leaf(every)
+    else:
+        root, found = plan
+        builder.split_by(root, *builder.sides((below[root], ~below[root]), found))
+    return Learned(builder.diagram(), best, lower, time.perf_counter() - began)
 
 
 class _Enumeration:
     """Roots by their bounds, and what is best below one."""
 
-    def __init__(self, cost: FloatArray, below: BoolArray, alpha: float) -> None:
-        self._cost, self._below, self._alpha = cost, below, alpha
-        self._whole = _sums(cost, below, np.ones(len(cost), dtype=bool))
+    def __init__(self, cost: FloatArray, below: BoolArray, alpha: float, layers: int) -> None:
+        self._cost, self._below, self._alpha, self._layers = cost, below, alpha, layers
+        self._whole = sums(cost, below, np.ones(len(cost), dtype=bool))
         self.complete = True
 
     def roots(self, until: float) -> list[tuple[float, int]]:
@@ -142,36 +144,51 @@ class _Enumeration:
             if time.perf_counter() > until:
                 self.complete = False
                 break
-            bound = self._alpha + sum(self._side_bound(side) for side in self._sides(root))
+            bound = self._alpha + sum(_side_bound(t, self._alpha) for t in self._sides(root))
             found.append((bound, root))
         return sorted(found)
 
     def under(self, root: int) -> tuple[float, IntArray]:
         """The cheapest diagram with this root: its cost, and its layers as in ``best_layers``."""
         low, high = self._sides(root)
-        found, layers = best_layers(
-            leaf_costs(low),
-            leaf_costs(high),
-            split_costs(low)[0],
-            split_costs(high)[0],
-            pair_costs(low, high)[0],
-            self._alpha,
-        )
+        found, layers = best_below(low, high, self._alpha, self._layers - 1)
         return found + self._alpha, layers
 
     def _sides(self, root: int) -> tuple[FloatArray, FloatArray]:
-        low = _sums(self._cost, self._below, self._below[root])
+        low = sums(self._cost, self._below, self._below[root])
         return low, np.maximum(self._whole - low, 0.0)
 
-    def _side_bound(self, table: FloatArray) -> float:
-        single = split_costs(table)[0]  # a split into twice the same class is a leaf
-        halves = single[1:].reshape(-1, 2).sum(axis=1)
-        return min(float(single[0]), float(halves.min()) + self._alpha)
+
+def _side_bound(table: FloatArray, alpha: float) -> float:
+    single = split_costs(table)[0]  # a split into twice the same class is a leaf
+    halves = single[1:].reshape(-1, 2).sum(axis=1)
+    return min(float(single[0]), float(halves.min()) + alpha)
 
 
-def _sums(cost: FloatArray, below: BoolArray, side: BoolArray) -> FloatArray:
-    """Cost of each backend on each set (the side, and its halves by each condition), divided by
-    each condition: float64 (1 + 2 n, n, 2, n_backends)."""
+def best_below(
+    low: FloatArray, high: FloatArray, alpha: float, layers: int = 2
+) -> tuple[float, IntArray]:
+    """Cost and plan of up to two layers of at most two splits each, below two sets of rows.
+
+    Parameters
+    ----------
+    low, high : of each set, as :func:`sums` gives them
+    """
+    leaves = [leaf_costs(low), leaf_costs(high)]
+    if layers == 2:
+        single = [split_costs(low)[0], split_costs(high)[0]]
+        shared = pair_costs(low, high)[0]
+    else:
+        leaves = [own if layers else own[:1] for own in leaves]  # without halves there is no split
+        single = [np.full(own.size, np.inf) for own in leaves]
+        shared = np.full((leaves[0].size, leaves[1].size), np.inf)
+    cost, plan = best_layers(*leaves, *single, shared, alpha)
+    return cost, plan
+
+
+def sums(cost: FloatArray, below: BoolArray, side: BoolArray) -> FloatArray:
+    """Cost of each schedule on each set (the side, and its halves by each condition), divided by
+    each condition: float64 (1 + 2 n, n, 2, n_schedules)."""
     n, held, mine = len(below), below[:, side].astype(np.float64), cost[side]
     halves = np.stack([held, 1 - held], axis=1).reshape(2 * n, -1)
     sets = np.vstack([np.ones((1, halves.shape[1])), halves])
@@ -179,66 +196,74 @@ def _sums(cost: FloatArray, below: BoolArray, side: BoolArray) -> FloatArray:
     return np.ascontiguousarray(np.stack(parts, axis=-1).reshape(2 * n + 1, n, 2, -1))
 
 
-def _nodes(
-    table: Table,
-    chosen: Sequence[Condition],
-    below: BoolArray,
-    plan: tuple[int, IntArray] | None,
-) -> list[Node]:
-    """The diagram as a list of nodes; equal ones are merged later."""
-    nodes: list[Node] = []
-    every = np.ones(len(table.cost), dtype=bool)
-    if plan is None:
-        return [_leaf(table, every)]
-    root, layers = plan
-    sides = (below[root], ~below[root])
+class Builder:
+    """Puts a diagram together, from the leaves up."""
 
-    def members(side: int, part: int) -> BoolArray:
-        rows: BoolArray = sides[side]
-        chosen_set = int(layers[side, part, 0])
-        if chosen_set > 0:
-            low = below[(chosen_set - 1) // 2]
-            rows = rows & (low if chosen_set % 2 else ~low)
-        return rows
+    def __init__(self, table: Table, chosen: Sequence[Condition], below: BoolArray) -> None:
+        self._table, self._chosen, self._below = table, chosen, below
+        self._nodes: list[Node] = []
 
-    def place(node: Node) -> int:
-        nodes.append(node)
-        return len(nodes) - 1
+    def diagram(self) -> Diagram:
+        """What was built; the node built last is the root. Equal nodes are merged."""
+        last = len(self._nodes) - 1  # turned round, so that edges lead on
+        nodes = [
+            Split(n.feature, n.threshold, last - n.low, last - n.high)
+            if isinstance(n, Split)
+            else n
+            for n in reversed(self._nodes)
+        ]
+        return Diagram(compact(nodes))
 
-    def split(rows: BoolArray) -> int:
-        by = _cheapest_split(table.cost, below, rows)
-        low, high = (place(_leaf(table, rows & half)) for half in (below[by], ~below[by]))
-        return place(_split(table, chosen[by], low, high))
+    def leaf(self, rows: BoolArray) -> int:
+        """A leaf with the schedule that is cheapest on rows; its place."""
+        return self._place(_leaf(self._table, rows))
 
-    def end(side: int, part: int) -> int:
+    def split_by(self, condition: int, low: int, high: int) -> int:
+        """A split; its place."""
+        feature, cut = self._chosen[condition]
+        return self._place(Split(self._table.features[feature], cut, low, high))
+
+    def sides(self, sides: tuple[BoolArray, BoolArray], layers: IntArray) -> list[int]:
+        """What ``best_layers`` planned below two sets of rows; the places of the two tops."""
+        tops = []
+        for side in (0, 1):
+            ends = [
+                self._end(sides, layers, side, part)
+                for part in (0, 1)
+                if layers[side, part, 0] >= 0
+            ]
+            if len(ends) == 1:
+                tops += ends
+            else:
+                tops.append(self.split_by((int(layers[side, 0, 0]) - 1) // 2, *ends))
+        return tops
+
+    def _end(
+        self, sides: tuple[BoolArray, BoolArray], layers: IntArray, side: int, part: int
+    ) -> int:
         becomes = int(layers[side, part, 1])
-        rows = members(side, part)
+        rows = self._members(sides, layers, side, part)
         if becomes >= PAIR:
-            return split(rows | members(1 - side, becomes - PAIR))
-        return split(rows) if becomes == SINGLE else place(_leaf(table, rows))
+            return self._split(rows | self._members(sides, layers, 1 - side, becomes - PAIR))
+        return self._split(rows) if becomes == SINGLE else self.leaf(rows)
 
-    tops = []
-    for side in (0, 1):
-        if layers[side, 1, 0] < 0:
-            tops.append(end(side, 0))
-        else:
-            condition = chosen[(int(layers[side, 0, 0]) - 1) // 2]
-            tops.append(place(_split(table, condition, end(side, 0), end(side, 1))))
-    place(_split(table, chosen[root], *tops))
-    return _root_first(nodes)
+    def _members(
+        self, sides: tuple[BoolArray, BoolArray], layers: IntArray, side: int, part: int
+    ) -> BoolArray:
+        chosen = int(layers[side, part, 0])
+        if chosen == 0:
+            return sides[side]
+        low = self._below[(chosen - 1) // 2]
+        return np.asarray(sides[side] & (low if chosen % 2 else ~low))
 
+    def _split(self, rows: BoolArray) -> int:
+        by = _cheapest_split(self._table.cost, self._below, rows)
+        halves = (self._below[by], ~self._below[by])
+        return self.split_by(by, *(self.leaf(rows & half) for half in halves))
 
-def _root_first(nodes: list[Node]) -> list[Node]:
-    """Built from the leaves up; turned round, so that edges lead on."""
-    last = len(nodes) - 1
-    return [
-        Split(n.feature, n.threshold, last - n.low, last - n.high) if isinstance(n, Split) else n
-        for n in reversed(nodes)
-    ]
-
-
-def _split(table: Table, condition: Condition, low: int, high: int) -> Split:
-    return Split(table.features[condition[0]], condition[1], low, high)
+    def _place(self, node: Node) -> int:
+        self._nodes.append(node)
+        return len(self._nodes) - 1
 
 
 def _leaf(table: Table, rows: BoolArray) -> Leaf:

@@ -1,0 +1,152 @@
+"""From examples to a diagram: how much a split must save, and whether the result is better."""
+
+import hashlib
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+import numpy as np
+
+from encoders.errors import InputError
+from selector.diagram import Diagram
+from selector.evaluate import by_diagram, follow, left_out
+from selector.examples import Examples, Objective
+from selector.learn import MOST_THRESHOLDS, TIME_LIMIT_S, Learned, conditions, learn
+from selector.learn_deep import learn_deep
+from selector.learn_odt import learn_odt
+from selector.vector import VERSION
+
+LAYERS = {"1": 1, "1-2": 2, "1-2-2": 3, "1-2-2-2": 4}
+ENUMERATED = 3
+ALPHAS = (0.0, 0.002, 0.01, 0.05)
+FOLDS = 5
+NEWEST = 0.2  # share of the rows, the newest, that the gate looks at by themselves
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to learn.
+
+    Attributes
+    ----------
+    skeleton : most splits per layer; with 1-2-2-2 take few thresholds, or expect a gap
+    engine : "exact" or "odtlearn"
+    alpha : what a split must save, as a share of what the single best backend takes in all
+    thresholds : most per descriptor
+    time_limit_s : of each diagram
+    """
+
+    objective: Objective = "regret"
+    skeleton: str = "1-2-2"
+    engine: str = "exact"
+    alpha: float = 0.01
+    thresholds: int = MOST_THRESHOLDS
+    time_limit_s: float = TIME_LIMIT_S
+
+    def learn(self, examples: Examples) -> Learned:
+        """Learn from all examples; the diagram is optimal for them if it is proved."""
+        table = examples.table(self.objective)
+        price = self.alpha * float(table.cost.sum(axis=0).min())
+        splits = conditions(table, self.thresholds)
+        if self.skeleton not in LAYERS:
+            raise InputError(
+                f"there is no skeleton {self.skeleton!r}; known are {', '.join(LAYERS)}."
+            )
+        layers = LAYERS[self.skeleton]
+        if self.engine == "odtlearn":
+            return learn_odt(table, price, splits, self.time_limit_s, layers)
+        if layers > ENUMERATED:
+            return learn_deep(table, price, splits, self.time_limit_s)
+        return learn(table, price, splits, self.time_limit_s, layers)
+
+    def diagram(self, examples: Examples) -> Diagram:
+        """The diagram alone."""
+        return self.learn(examples).diagram
+
+
+Fit = Callable[[Examples], Diagram]
+
+
+def choose_alpha(examples: Examples, recipe: Recipe, alphas: Sequence[float] = ALPHAS) -> Recipe:
+    """The recipe whose alpha costs least on folds of whole data sets; ties go to the larger.
+
+    Single backends and thresholds are the recipe's own.
+    """
+    folded = replace_groups(examples)
+    cost = {
+        alpha: float(left_out(folded, by_diagram(replace(recipe, alpha=alpha).diagram)).sum())
+        for alpha in sorted(alphas, reverse=True)
+    }
+    return replace(recipe, alpha=min(cost, key=lambda alpha: cost[alpha]))
+
+
+def replace_groups(examples: Examples, folds: int = FOLDS) -> Examples:
+    """Data sets joined to folds of about the same number of rows."""
+    names, counts = np.unique(examples.groups, return_counts=True)
+    held = np.zeros(folds, dtype=np.int64)
+    fold = {}
+    for index in np.argsort(-counts, kind="stable").tolist():
+        target = int(held.argmin())
+        fold[str(names[index])] = str(target)
+        held[target] += counts[index]
+    return replace(examples, groups=np.array([fold[str(name)] for name in examples.groups]))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a new diagram may take the place of an old one; mean PAR10 seconds.
+
+    Attributes
+    ----------
+    unseen_s, old_unseen_s : on data sets left out; the old diagram may have seen them
+    newest_s, old_newest_s : on the newest fifth of the logs, learned from the rest
+    """
+
+    unseen_s: float
+    old_unseen_s: float
+    newest_s: float
+    old_newest_s: float
+
+    @property
+    def better(self) -> bool:
+        """Better on one and not worse on the other."""
+        pairs = ((self.unseen_s, self.old_unseen_s), (self.newest_s, self.old_newest_s))
+        return all(new <= old for new, old in pairs) and any(new < old for new, old in pairs)
+
+
+def compare(examples: Examples, fit: Fit, old: Diagram) -> Verdict:
+    """What :attr:`Verdict.better` asks for."""
+    cut = np.sort(examples.time)[int(len(examples) * (1 - NEWEST))]
+    newest = examples.time >= cut
+    before, after = examples.of(~newest), examples.of(newest)
+    fresh = fit(before if len(before) else examples)
+    return Verdict(
+        unseen_s=float(left_out(replace_groups(examples), by_diagram(fit)).mean()),
+        old_unseen_s=float(follow(old, examples).mean()),
+        newest_s=float(follow(fresh, after).mean()),
+        old_newest_s=float(follow(old, after).mean()),
+    )
+
+
+def manifest(examples: Examples, recipe: Recipe, learned: Learned) -> dict[str, object]:
+    """How a diagram was made."""
+    digest = hashlib.sha256(examples.values.tobytes() + examples.seconds.tobytes())
+    table = examples.table(recipe.objective)
+    rows = [dict(zip(table.features, v, strict=True)) for v in examples.values.tolist()]
+    return {
+        "schema": VERSION,
+        "logs": digest.hexdigest()[:16],
+        "rows": len(examples),
+        "data_sets": sorted(set(examples.groups.tolist())),
+        "backends": list(examples.backends),
+        "metrics": sorted({"solver" if s else "total" for s in examples.solver.tolist()}),
+        "objective": recipe.objective,
+        "alpha": recipe.alpha,
+        "cost": learned.cost,
+        "lower_bound": learned.lower,
+        "flow": [round(share, 4) for share in learned.diagram.flow(rows)],
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version(), "counterfolio": version("counterfolio")},
+    }

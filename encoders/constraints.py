@@ -9,6 +9,8 @@ from encoders.arrays import FloatArray
 from encoders.errors import InputError
 from encoders.features import Feature, FeatureSpace
 
+MOST = 2**31 - 1  # changes; no model has as many columns
+
 
 @dataclass(frozen=True)
 class Fixed:
@@ -51,6 +53,8 @@ class Allowed:
     values: tuple[object, ...]
 
     def __init__(self, feature: str, values: Iterable[object]) -> None:
+        if not isinstance(values, Iterable):
+            raise InputError(f"Allowed({feature!r}, ...) takes a list of values, got {values!r}.")
         object.__setattr__(self, "feature", feature)
         object.__setattr__(self, "values", tuple(values))
 
@@ -114,7 +118,7 @@ def resolve(
         if isinstance(constraint, MaxChanges):
             limit = _check_count(constraint.count, limit)
         elif isinstance(constraint, FeatureConstraint):
-            if constraint.feature not in per_feature:
+            if not isinstance(constraint.feature, str) or constraint.feature not in per_feature:
                 raise InputError(
                     f"{constraint}: there is no feature {constraint.feature!r}; "
                     f"features are {', '.join(per_feature)}."
@@ -135,7 +139,8 @@ def resolve(
 def _check_count(count: int, limit: int | None) -> int:
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
         raise InputError(f"MaxChanges needs a whole number of at least 0, got {count!r}.")
-    return int(count) if limit is None else min(int(count), limit)
+    count = min(int(count), MOST)
+    return count if limit is None else min(count, limit)
 
 
 def _intersect(feature: Feature, own: float, given: list[FeatureConstraint]) -> Admissible:
@@ -198,7 +203,7 @@ def has_value(feature: Feature, own: float, admissible: Admissible) -> bool:
 def _limits(rule: Range) -> tuple[float, float]:
     try:
         low, high = float(rule.lower), float(rule.upper)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{rule}: lower and upper must be numbers.") from error
     if not low <= high:
         raise InputError(f"{rule}: lower must not exceed upper.")
@@ -223,7 +228,7 @@ def parse_value(feature: Feature, value: object, where: str) -> float:
         )
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{where}: {value!r} is not a value of {feature.name}.") from error
     if not np.isfinite(number):
         raise InputError(f"{where}: {value!r} is not a finite number.")

@@ -14,6 +14,7 @@ from encoders.features import Feature, FeatureSpace
 
 Scale = Literal["range", "std", "mad", "none"]
 SCALES: tuple[Scale, ...] = ("range", "std", "mad", "none")
+LARGEST = float(np.finfo(np.float64).max)
 CostFunction = Callable[[str, Any, Any], float]
 FeatureCost = Mapping[Any, float] | Callable[[Any, Any], float]
 Norm = float | str | CostFunction | Mapping[str, FeatureCost]
@@ -58,11 +59,17 @@ class Cost:
                     0.0 if value == start else own(feature.show(start), feature.show(value))
                     for value in values
                 ],
-                dtype=np.float64,
+                dtype=object,
             )
         else:
             priced = _parse_table(feature, own)
             cost = np.array([0.0 if v == start else priced[float(v)] for v in values])
+        try:
+            cost = cost.astype(np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"the cost of feature {feature.name} must be one number for every value; {error}."
+            ) from error
         if not (np.isfinite(cost).all() and (cost >= 0).all()):
             raise InputError(
                 f"the cost of feature {feature.name} must be finite and at least 0 for every "
@@ -82,7 +89,10 @@ class Cost:
 
 def _parse_table(feature: Feature, table: Mapping[Any, float]) -> dict[float, float]:
     where = f"cost table of {feature.name}"
-    return {parse_value(feature, value, where): float(cost) for value, cost in table.items()}
+    try:
+        return {parse_value(feature, value, where): float(cost) for value, cost in table.items()}
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"the {where} must hold one number per value; {error}.") from error
 
 
 def table_values(feature: Feature, table: Mapping[Any, float]) -> tuple[float, ...]:
@@ -129,7 +139,7 @@ def _parse_norm(space: FeatureSpace, norm: Norm) -> tuple[float, tuple[FeatureCo
         return 1.0, tuple(_bind(norm, feature.name) for feature in space.features)
     try:
         power = float(norm)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"norm {norm!r} is not known; use 0, 1, 2, any p > 0, 'inf', a function "
             "(feature, from, to) or a mapping {feature: table or function}."
@@ -174,7 +184,7 @@ def _parse_weights(
         if len(given) != len(names):
             raise InputError(f"{len(given)} weights for {len(names)} features.")
     for name, weight in zip(names, given, strict=True):
-        if not (isinstance(weight, int | float | np.number) and 0 <= weight < np.inf):
+        if not (isinstance(weight, int | float | np.number) and 0 <= weight <= LARGEST):
             raise InputError(
                 f"the weight of {name} must be a finite number of at least 0, got {weight!r}."
             )

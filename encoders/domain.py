@@ -8,7 +8,7 @@ import numpy as np
 from encoders.arrays import FloatArray, IntArray
 from encoders.constraints import Admissible
 from encoders.cost import Cost, table_values
-from encoders.ensemble import largest_at_most, next_above, smallest_at_least
+from encoders.ensemble import last_read_as
 from encoders.features import Feature
 
 MOST_PRICED = 10_000  # levels of an ordinal feature priced one by one by a user's function
@@ -83,11 +83,16 @@ def _cast(values: float | FloatArray, dtype: np.dtype[Any]) -> FloatArray:
 def _cell_limits(
     boundary: FloatArray, dtype: np.dtype[Any], admissible: Admissible, whole: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest admissible value the model can tell to be in each cell."""
-    low = np.concatenate([[float(np.finfo(dtype).min)], next_above(boundary, dtype)])
-    high = np.concatenate([boundary, [float(np.finfo(dtype).max)]])
-    low = np.maximum(low, smallest_at_least(admissible.lower, dtype))
-    high = np.minimum(high, largest_at_most(admissible.upper, dtype))
+    """Smallest and largest admissible number that the model takes for one of each cell.
+
+    Numbers are float64 whatever the model reads: bounds, and what the user may enter, need not be
+    values of its input type.
+    """
+    last = last_read_as(boundary, dtype)
+    low = np.concatenate([[float(np.finfo(dtype).min)], np.nextafter(last, np.inf)])
+    high = np.concatenate([last, [float(np.finfo(dtype).max)]])
+    low = np.maximum(low, admissible.lower)
+    high = np.minimum(high, admissible.upper)
     return (np.ceil(low), np.floor(high)) if whole else (low, high)
 
 

@@ -96,11 +96,6 @@ def largest_at_most(bound: npt.ArrayLike, dtype: np.dtype[Any], strict: bool = F
     return value
 
 
-def smallest_at_least(bound: npt.ArrayLike, dtype: np.dtype[Any]) -> FloatArray:
-    """Smallest value of ``dtype`` that is >= ``bound``, as float64."""
-    return np.negative(largest_at_most(np.negative(np.asarray(bound, dtype=np.float64)), dtype))
-
-
 def next_above(value: npt.ArrayLike, dtype: np.dtype[Any]) -> FloatArray:
     """The value of ``dtype`` right after ``value`` (itself a value of ``dtype``)."""
     with np.errstate(over="ignore"):
@@ -108,6 +103,20 @@ def next_above(value: npt.ArrayLike, dtype: np.dtype[Any]) -> FloatArray:
             np.asarray(value).astype(dtype), dtype.type(np.inf)
         ).astype(np.float64)
     return above
+
+
+def last_read_as(value: FloatArray, dtype: np.dtype[Any]) -> FloatArray:
+    """Largest float64 that a model which reads ``dtype`` takes for at most ``value``.
+
+    A number goes with the value of ``dtype`` (as ``value`` is one) that it rounds to; halfway it
+    rounds to the even one.
+    """
+    if dtype == np.float64:
+        return value
+    above = next_above(value, dtype)
+    middle = np.where(np.isfinite(above), (value + above) / 2, value)
+    stays = middle.astype(dtype).astype(np.float64) <= value
+    return np.where(stays, middle, np.nextafter(middle, -np.inf))
 
 
 def as_votes(ensemble: Ensemble) -> Ensemble:

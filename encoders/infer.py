@@ -55,6 +55,11 @@ def load_overrides(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[
         return {}
     if isinstance(overrides, Mapping):
         return overrides
+    if not isinstance(overrides, str | Path):
+        raise InputError(
+            "features must be a mapping, the path of a JSON file, or a FeatureSpace; "
+            f"got {overrides!r}."
+        )
     path = Path(overrides)
     try:
         loaded = json.loads(path.read_text(encoding="utf-8"))
@@ -69,6 +74,8 @@ def load_overrides(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[
 
 def as_entry(name: str, entry: Any) -> dict[str, Any]:
     """One override, checked; a bare kind becomes a mapping."""
+    if not isinstance(name, str):
+        raise InputError(f"features are overridden by name; {name!r} is no name.")
     entry = {"kind": entry} if isinstance(entry, str) else entry
     if not isinstance(entry, Mapping):
         raise InputError(f"feature {name}: expected a kind or a mapping, got {entry!r}.")
@@ -79,6 +86,10 @@ def as_entry(name: str, entry: Any) -> dict[str, Any]:
         )
     if entry.get("kind", "numeric") not in KINDS:
         raise InputError(f"feature {name}: unknown kind {entry['kind']!r}; known are {KINDS}.")
+    for key in ("labels", "levels", "columns", "bounds"):
+        value = entry.get(key)
+        if value is not None and (isinstance(value, str) or not isinstance(value, Sequence)):
+            raise InputError(f"feature {name}: {key} must be a list, got {value!r}.")
     if entry.get("action", "free") not in ACTIONS:
         raise InputError(f"feature {name}: unknown action {entry['action']!r}; known: {ACTIONS}.")
     return dict(entry)

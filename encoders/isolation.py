@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from encoders.arrays import FloatArray, frozen
-from encoders.ensemble import Ensemble, largest_at_most, next_above
+from encoders.ensemble import Ensemble, largest_at_most, last_read_as
 from encoders.errors import UnsupportedModelError
 
 
@@ -89,9 +89,4 @@ def _last_left(threshold: FloatArray, dtype: np.dtype[Any]) -> FloatArray:
     """Largest value of the model's input type whose float32 is at most the threshold."""
     single = np.dtype(np.float32)
     last = largest_at_most(threshold, single)
-    if dtype == single:
-        return last
-    # A float64 goes with the float32 it rounds to; halfway it rounds to the even one.
-    middle = (last + next_above(last, single)) / 2
-    stays = middle.astype(np.float32).astype(np.float64) <= last
-    return np.where(stays, middle, np.nextafter(middle, -np.inf))
+    return last if dtype == single else last_read_as(last, single)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow
 
 from encoders.arrays import FloatArray
 from encoders.errors import CounterfolioError, InputError
@@ -71,16 +72,17 @@ def run_batch(
     began = time.monotonic()
     common = fingerprint(settings)
     keys = [fingerprint(common, value) for value in rows.values]
-    batch = _Batch(rows, keys, _Store(out, resume), began, limits)
-    reason = "deadline"
-    try:
-        with closing(answers(job, batch.tasks())) as records:
-            for record in records:
-                batch.keep(record)
-                on_answer(batch.answered(), len(keys))
-    except KeyboardInterrupt:
-        reason = "interrupted"
-    return batch.finish(reason)
+    with closing(_Store(out, resume)) as store:
+        batch = _Batch(rows, keys, store, began, limits)
+        reason = "deadline"
+        try:
+            with closing(answers(job, batch.tasks())) as records:
+                for record in records:
+                    batch.keep(record)
+                    on_answer(batch.answered(), len(keys))
+        except KeyboardInterrupt:
+            reason = "interrupted"
+        return batch.finish(reason)
 
 
 class _Store:
@@ -97,11 +99,16 @@ class _Store:
         if self._log is not None:
             self._log.append(record)
 
-    def close(self, frame: pd.DataFrame) -> None:
+    def close(self) -> None:
+        """Let go of the folder."""
+        if self._log is not None:
+            self._log.close()
+
+    def write(self, frame: pd.DataFrame) -> None:
         """The table beside the log, moved into place whole."""
         if self._log is None:
             return
-        self._log.close()
+        self._log.sync()
         partial = self._log.folder / (TABLE + ".partial")
         frame.to_parquet(partial)
         os.replace(partial, self._log.folder / TABLE)
@@ -145,7 +152,7 @@ class _Batch:
         """The table of all rows, written too; ``reason`` is why some were not asked."""
         frame = self._frame(reason)
         try:
-            self._store.close(frame)
+            self._store.write(frame)
         except OSError as error:
             raise self._full(error) from error
         return frame
@@ -153,7 +160,7 @@ class _Batch:
     def _full(self, error: OSError) -> BatchError:
         return BatchError(
             f"can't write the answers: {error.strerror}; {self.answered()} of {len(self._keys)} "
-            "rows are answered, and those written before are safe. Make room, then resume.",
+            "rows are answered, and those written before are safe. Put that right, then resume.",
             self._frame("error"),
         )
 
@@ -168,7 +175,7 @@ class _Batch:
         found = np.array([r["row"] or [np.nan] * width for r in records], dtype=np.float64)
         frame = pd.DataFrame(
             {
-                "id": self._rows.index,
+                "id": _ids(self._rows.index),
                 **{name: [r[name] for r in records] for name in ("status", "stop_reason")},
                 **{name: _floats(records, name) for name in ("distance", "bound")},
                 **{name: [r[name] for r in records] for name in ("backend", "target")},
@@ -180,6 +187,15 @@ class _Batch:
         names = [PREFIX + str(name) for name in self._rows.columns]
         found = found.reshape(len(records), width)
         return pd.concat([frame, pd.DataFrame(found, columns=names)], axis=1)
+
+
+def _ids(index: "pd.Index[Any]") -> Any:
+    """Labels as they are, or as text where a table on disk could not hold them."""
+    try:
+        pyarrow.array(index, from_pandas=True)
+    except (pyarrow.ArrowException, TypeError, ValueError):
+        return [str(label) for label in index]
+    return [str(label) for label in index] if isinstance(index, pd.MultiIndex) else index
 
 
 def _floats(records: list[Record], name: str) -> FloatArray:

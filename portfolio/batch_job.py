@@ -83,6 +83,16 @@ class Answers(Protocol):
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]: ...
 
 
+def cannot_start(error: Exception) -> str:
+    """One sentence on why workers can't do a job at all."""
+    if isinstance(error, CounterfolioError):
+        return str(error)
+    return (
+        f"workers can't start ({type(error).__name__}: {error}); functions and classes that you "
+        "pass must be of a module that can be imported there, not of a script or a notebook."
+    )
+
+
 def failure(key: str, message: str, reason: str = "error") -> Record:
     """The record of a row without an answer."""
     return {

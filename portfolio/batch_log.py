@@ -1,5 +1,6 @@
 """Finished answers on disk: one JSON line each, kept whatever ends the job."""
 
+import fcntl
 import json
 import os
 import time
@@ -10,6 +11,10 @@ from encoders.errors import InputError
 
 LINES, TABLE = "answers.jsonl", "answers.parquet"
 SYNC_S = 1.0
+FIELDS = frozenset(
+    ("key", "status", "stop_reason", "distance", "bound", "backend", "target", "seconds",
+     "changed", "message", "row", "final")
+)  # fmt: skip
 
 Record = dict[str, Any]
 
@@ -36,12 +41,26 @@ class AnswerLog:
                     f"{path} holds answers of an earlier run; "
                     "resume it (--resume) or choose another folder."
                 )
-            self.records, whole = _read(path)
             self._file: BinaryIO = path.open("ab", buffering=0)
+            self._lock()
+            self.records, whole = _read(path)
             self._file.truncate(whole)
+        except InputError:
+            if hasattr(self, "_file"):
+                self._file.close()
+            raise
         except OSError as error:
             raise InputError(f"can't write to {self.folder}: {error.strerror}.") from error
         self._synced = time.monotonic()
+
+    def _lock(self) -> None:
+        """Until the file is closed, by whatever end of the process."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(
+                f"another batch is writing to {self.folder}; wait for it, or choose another folder."
+            ) from error
 
     def append(self, record: Record) -> None:
         """Write one record; raises OSError, with the file as it was before."""
@@ -57,9 +76,12 @@ class AnswerLog:
             os.fsync(self._file.fileno())
             self._synced = time.monotonic()
 
-    def close(self) -> None:
-        """Flush to the disk and close."""
+    def sync(self) -> None:
+        """Wait until all is on the disk."""
         os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Let go of the file; another batch may go on with it."""
         self._file.close()
 
 
@@ -81,8 +103,10 @@ def _read(path: Path) -> tuple[dict[str, Record], int]:
                 break
             try:
                 record = json.loads(line)
+                if FIELDS - record.keys():
+                    raise KeyError
                 records[record["key"]] = record
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise InputError(
                     f"{path} is damaged at byte {whole}: {line[:40]!r} is no answer; "
                     "move the file away or cut it off there."

@@ -4,7 +4,7 @@ import pickle
 import queue
 from typing import Any
 
-from portfolio.batch_job import Task, Work
+from portfolio.batch_job import Task, Work, cannot_start
 from portfolio.process import Link, watchdog
 
 OVERRUN_S = 10.0
@@ -14,9 +14,14 @@ def serve(descriptor: int, memory_bytes: int) -> None:
     """Take a pickled job, then answer its tasks until the connection closes."""
     inbox: queue.Queue[Any] = queue.Queue()
     link = Link(descriptor, memory_bytes, inbox.put)
-    job: Work = pickle.loads(inbox.get())
+    content: bytes = inbox.get()
     first: Task = inbox.get()
-    job.warm_up(first)
+    try:
+        job: Work = pickle.loads(content)
+        job.warm_up(first)
+    except Exception as error:
+        link.send("broken", cannot_start(error))
+        return
     link.send("warm", None)
     while True:
         task: Task = inbox.get()

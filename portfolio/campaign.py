@@ -1,6 +1,7 @@
 """Runs of a protocol, by worker processes or on a cluster, each leaving its log record."""
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from portfolio.benchmark import KIND_NAMES, Plan, names, one_dataset
 from portfolio.datasets import Dataset
 from portfolio.explainer import Explainer
 from portfolio.fingerprint import fingerprint
-from portfolio.logbook import Logbook
+from portfolio.logbook import Logbook, LogWarning
 from portfolio.plausibility import Plausibility
 from portfolio.protocol import (
     PLAIN,
@@ -68,10 +69,16 @@ class Campaign:
 
     def answer(self, task: Task) -> Record:
         """Run what is missing of a configuration; see :class:`portfolio.batch_job.Work`."""
+        own = replace(self, done=_logged(self.logs))  # a worker before it may have died over it
+        told = {"key": task.key, "message": "", "runs": 0, "full": False}
         try:
-            return {"key": task.key, "message": "", "runs": self._run(task.payload)}
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", LogWarning)
+                return told | {"runs": own._run(task.payload)}
+        except LogWarning as error:
+            return told | {"message": str(error), "full": True}
         except Exception as error:  # one configuration must not end the campaign
-            return {"key": task.key, "message": f"{type(error).__name__}: {error}", "runs": 0}
+            return told | {"message": f"{type(error).__name__}: {error}"}
 
     def missing(self, configuration: Configuration) -> bool:
         """Whether it has runs that are not logged; rows are told by their number in the draw."""
@@ -215,14 +222,15 @@ def run_campaign(
         for record in records:
             runs, done = runs + record.get("runs", 0), done + 1
             on_done(done, len(every), record["message"])
+            if record.get("full"):
+                raise InputError(f"{record['message']} Make room, then give the same command.")
     return runs
 
 
 def _logged(out: Path) -> frozenset[str]:
-    try:
-        frame = logs.read(out)
-    except InputError:
-        if any(out.glob("*")):
-            raise
+    if not any(path.stat().st_size for path in out.glob("*")):
         return frozenset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a torn line is a run to be made again
+        frame = logs.read(out)
     return frozenset(frame["run"].str.rpartition("-")[0])

@@ -22,7 +22,7 @@ def run_protocol(
     deadline_s: float | None,
     console: Console,
 ) -> int:
-    """Exit code: 0, 1 if proofs disagree or records can't be right.
+    """Exit code: 0, 1 if proofs disagree, records can't be right, or configurations failed.
 
     Ctrl-C and the deadline end it; the same command goes on where it stopped.
     """
@@ -35,11 +35,12 @@ def run_protocol(
         highlight=False,
     )
     (out / "logs").mkdir(parents=True, exist_ok=True)
+    failed = 0
     try:
-        _run_with_bar(protocol, folder, out / "logs", executor, deadline_s, console)
+        failed = _run_with_bar(protocol, folder, out / "logs", executor, deadline_s, console)
     except KeyboardInterrupt:
         console.print("Interrupted: the same command goes on from here.")
-    return report(out, console)
+    return max(report(out, console), min(failed, 1))
 
 
 def _run_with_bar(
@@ -49,7 +50,9 @@ def _run_with_bar(
     executor: Any,
     deadline_s: float | None,
     console: Console,
-) -> None:
+) -> int:
+    """How many configurations failed."""
+    failures: list[str] = []
     columns = (
         TextColumn("configurations"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     )  # fmt: skip
@@ -59,10 +62,12 @@ def _run_with_bar(
         def on_done(done: int, total: int, wrong: str) -> None:
             bar.update(task, completed=done, total=total)
             if wrong:
+                failures.append(wrong)
                 console.print(f"a configuration failed: {wrong}", highlight=False, markup=False)
 
         made = run_campaign(protocol, folder, out, executor, deadline_s, on_done)
     console.print(f"{made} runs made.", highlight=False)
+    return len(failures)
 
 
 def report(out: Path, console: Console) -> int:

@@ -19,6 +19,7 @@ from portfolio.counterfactual import Result
 
 EXIT_CODES = {"optimal": 0, "feasible": 3, "infeasible": 4, "unknown": 5}
 BAD_INPUT = 2
+INTERRUPTED = 130
 WIDE = 200
 
 app = typer.Typer(
@@ -36,10 +37,17 @@ def main() -> None:
     """Run the command line; every error of ours is one sentence and exit code 2."""
     try:
         app()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     except CounterfolioError as error:
         Console(stderr=True, emoji=False).print(
             f"[red]Error:[/red] {_escape(str(error))}", soft_wrap=True
         )
+        sys.exit(BAD_INPUT)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        words = _escape(f"{where}{error.strerror or error}")
+        Console(stderr=True, emoji=False).print(f"[red]Error:[/red] {words}.", soft_wrap=True)
         sys.exit(BAD_INPUT)
 
 
@@ -104,6 +112,8 @@ def explain(
     max_changes: options.AtMost = None,
     margin: options.Margin = None,
     backend: options.BackendName = "auto",
+    diagram: options.DiagramFile = None,
+    log: options.LogFolder = None,
     time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
     threads: Annotated[int | None, typer.Option(help="Solver threads.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -111,6 +121,7 @@ def explain(
     """Explain one row: exit code 0 optimal, 3 feasible, 4 infeasible, 5 unknown, 2 bad input."""
     from portfolio.datasets import read_dataset, read_query
     from portfolio.explainer import Explainer
+    from portfolio.logbook import Logbook
 
     options.one_of("--train", train, "--model", model)
     options.one_of("--row", row, "--query", query)
@@ -123,6 +134,7 @@ def explain(
         options.load_or_train(data, train, trees, depth, seed, model, trust_pickle),
         data.X,
         features=data.space if features is None else data.overridden(features),
+        diagram=diagram,
     )
     result = explainer.explain(
         asked,
@@ -135,6 +147,7 @@ def explain(
         time_limit_s=time_limit,
         threads=threads,
         seed=seed,
+        log=None if log is None else Logbook(log, data.name),
     )
     if as_json:
         answer = result.to_dict() | {"query": {k: float(v) for k, v in asked.items()}}
@@ -169,6 +182,8 @@ def batch(
     max_changes: options.AtMost = None,
     margin: options.Margin = None,
     backend: options.BackendName = "auto",
+    diagram: options.DiagramFile = None,
+    log: options.LogFolder = None,
     time_limit: Annotated[float, typer.Option(help="Seconds per row.")] = 60.0,
     deadline: Annotated[float | None, typer.Option(help="Seconds for all rows.")] = None,
     threads: Annotated[int, typer.Option(min=1, help="Solver threads of each worker.")] = 1,
@@ -185,15 +200,17 @@ def batch(
     from portfolio.batch_report import batch_and_report
     from portfolio.datasets import read_dataset, read_rows
     from portfolio.explainer import Explainer
+    from portfolio.logbook import Logbook
 
     options.one_of("--train", train, "--model", model)
     constraints = options.constraints(fix, increase, decrease, ranges or [], max_changes)
     data = read_dataset(dataset)
-    asked = data.X if rows is None else read_rows(rows, data)
+    asked = data.X if rows is None else read_rows(rows, data, lenient=True)
     explainer = Explainer(
         options.load_or_train(data, train, trees, depth, seed, model, trust_pickle),
         data.X,
         features=data.space if features is None else data.overridden(features),
+        diagram=diagram,
     )
     complete = batch_and_report(
         partial(
@@ -212,6 +229,7 @@ def batch(
             executor=options.executor(executor, workers, threads, address),
             out=out,
             resume=resume,
+            log=None if log is None else Logbook(log, data.name),
         ),
         out,
         Console(),

@@ -39,6 +39,12 @@ Ranges = Annotated[
 ]
 AtMost = Annotated[int | None, typer.Option(help="At most so many features change.")]
 Margin = Annotated[float | None, typer.Option(help="Lead over every other class.")]
+DiagramFile = Annotated[
+    Path | None, typer.Option("--diagram", help="Decision diagram for auto; default ours.")
+]
+LogFolder = Annotated[
+    Path | None, typer.Option("--log", help="Folder for a record of each attempt.")
+]
 BackendName = Annotated[str, typer.Option(help="auto, race, or a backend's name.")]
 
 

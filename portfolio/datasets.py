@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import IntArray
+from encoders.arrays import FloatArray, IntArray
 from encoders.errors import InputError
 from encoders.features import Action, Feature, FeatureSpace
 from encoders.infer import as_entry, infer_features, load_overrides
@@ -39,9 +39,12 @@ class Dataset:
     space: FeatureSpace
     categories: dict[str, list[Any]]
 
-    def encode(self, raw: pd.DataFrame, where: str) -> pd.DataFrame:
-        """Rows in the file's own columns (label not needed) -> rows in the model's columns."""
-        return _encode(raw, self.space, self.categories, where)
+    def encode(self, raw: pd.DataFrame, where: str, lenient: bool = False) -> pd.DataFrame:
+        """Rows in the file's own columns (label not needed) -> rows in the model's columns.
+
+        See :func:`read_rows` for ``lenient``.
+        """
+        return _encode(raw, self.space, self.categories, where, lenient)
 
     def overridden(self, path: str | Path) -> FeatureSpace:
         """The file's own description, with the features named in a JSON file replaced."""
@@ -154,8 +157,10 @@ def read_query(path: str | Path, dataset: Dataset) -> pd.DataFrame:
     return rows
 
 
-def read_rows(path: str | Path, dataset: Dataset) -> pd.DataFrame:
+def read_rows(path: str | Path, dataset: Dataset, lenient: bool = False) -> pd.DataFrame:
     """Encoded rows from a CSV (header lines 2-3 optional) or Parquet file with its column names.
+
+    With ``lenient`` a value that can't be encoded stays as it is, for a batch to tell of its row.
 
     Raises
     ------
@@ -164,10 +169,11 @@ def read_rows(path: str | Path, dataset: Dataset) -> pd.DataFrame:
     """
     path = Path(path)
     if path.suffix == ".parquet":
-        return dataset.encode(_open_parquet(path), str(path))
+        return dataset.encode(_open_parquet(path), str(path), lenient)
     head = _open_csv(path, header=None, nrows=3, dtype=str, keep_default_na=False)
     typed = len(head) == 3 and set(head.iloc[1]) <= set(KINDS)
-    return dataset.encode(_read_rows(path, skip=[1, 2] if typed else []), str(path))
+    raw = _read_rows(path, skip=[1, 2] if typed else [])
+    return dataset.encode(raw, str(path), lenient)
 
 
 def _open_parquet(path: Path) -> pd.DataFrame:
@@ -222,7 +228,11 @@ def _entry(feature: Feature, columns: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _encode(
-    raw: pd.DataFrame, space: FeatureSpace, categories: dict[str, list[Any]], where: str
+    raw: pd.DataFrame,
+    space: FeatureSpace,
+    categories: dict[str, list[Any]],
+    where: str,
+    lenient: bool = False,
 ) -> pd.DataFrame:
     columns: dict[str, Any] = {}
     for feature in space.features:
@@ -231,23 +241,30 @@ def _encode(
             raise InputError(f"{where} lacks the column {name!r}.")
         known = categories.get(name)
         if known is None:
-            columns[name] = _as_numbers(raw[name], f"{where}: column {name}")
+            columns[name] = raw[name] if lenient else _as_numbers(raw[name], f"{where}: {name}")
             continue
         position = {_text(value): index for index, value in enumerate(known)}
         code = [position.get(_text(value), -1) for value in raw[name]]
-        if -1 in code:
+        if -1 in code and not lenient:
             value = raw[name].iloc[code.index(-1)]
             raise InputError(
                 f"{where}: {name} has no value {value!r}; known are {', '.join(position)}."
             )
         one_hot = [f"{name}_{value}" for value in known]
         if one_hot[0] in space.columns:
-            columns.update({c: np.equal(code, i).astype(float) for i, c in enumerate(one_hot)})
+            encoded = {c: np.equal(code, i).astype(float) for i, c in enumerate(one_hot)}
         elif any(isinstance(value, str) for value in known):
-            columns[name] = np.array(code, dtype=np.float64)
+            encoded = {name: np.array(code, dtype=np.float64)}
         else:
-            columns[name] = np.array([known[c] for c in code], dtype=np.float64)
+            encoded = {name: np.array([known[c] for c in code], dtype=np.float64)}
+        columns |= {c: _with_unknown(v, code, raw[name]) for c, v in encoded.items()}
     return pd.DataFrame(columns, index=raw.index)
+
+
+def _with_unknown(encoded: FloatArray, code: list[int], raw: "pd.Series[Any]") -> Any:
+    """Values of no known category as they were given."""
+    unknown = np.equal(code, -1)
+    return np.where(unknown, raw.astype(object), encoded) if unknown.any() else encoded
 
 
 def _text(value: Any) -> str:

@@ -19,7 +19,7 @@ from encoders.arrays import FloatArray
 from encoders.attempt import Run
 from encoders.backend import Backend, Outcome, Request
 from encoders.constraints import Constraint, listed, resolve
-from encoders.cost import Norm, make_cost
+from encoders.cost import LARGEST, Norm, make_cost
 from encoders.errors import InputError
 from encoders.features import FeatureSpace
 from encoders.pose import Query
@@ -32,7 +32,7 @@ from portfolio.frames import Row, read_row, read_rows
 from portfolio.interrupt import run_interruptible
 from portfolio.judge import Judge
 from portfolio.local import LocalExecutor
-from portfolio.logbook import Asked, Log, book_of, log_result
+from portfolio.logbook import Asked, Log, Logbook, LogWarning, book_of, log_result
 from portfolio.native import predict_one
 from portfolio.plausibility import Plausibility
 from portfolio.progress import OnProgress, Progress
@@ -51,12 +51,16 @@ from selector import (
     diagram_of,
     keeps_models,
 )
+from selector.logs import append
 
 if TYPE_CHECKING:
     from portfolio.ray_cluster import RayExecutor
 
 DEFAULT_MARGIN = 1e-7
 RACE = "race"
+OWN = "own"
+MOST = 1024  # threads
+LONGEST_S = 1e6  # what a time limit counts at most: clocks and threads can't wait forever
 KEEPERS = "cp, milp or maxsat"
 
 
@@ -80,7 +84,13 @@ class Question:
     @property
     def measure(self) -> str:
         """The norm as text; "own" for costs of the user's."""
-        return str(self.norm) if isinstance(self.norm, int | float | str) else "own"
+        return str(self.norm) if isinstance(self.norm, int | float | str) else OWN
+
+    @property
+    def digest(self) -> str:
+        """Of what :attr:`measure` and the scale do not tell."""
+        own = [self.norm] if self.measure == OWN else []
+        return fingerprint(self.weights, self.constraints, self.margin, *own)
 
 
 class Explainer:
@@ -125,6 +135,11 @@ class Explainer:
         workers: Workers | None = None,
         diagram: Diagram | str | Path | None = None,
     ) -> None:
+        if plausibility is not None and not isinstance(plausibility, Plausibility):
+            raise InputError(
+                f"plausibility must be a Plausibility, got {type(plausibility).__name__}; "
+                "wrap an isolation forest of yours: Plausibility(forest)."
+            )
         self._selector = Selector(diagram_of(diagram))
         self._reading = read(model, X_train, features, voting, plausibility)
         self._workers = workers or Workers()
@@ -206,6 +221,7 @@ class Explainer:
             Bad query, target, norm, weights, constraints or limits.
         """
         question = Question(target, norm, scale, weights, listed(constraints), margin)
+        _check_hooks(on_progress, log)
         auto = self._auto(question, metric)
         way = self._way(backend, reduce, race, self._runner(executor), auto)
         mode = "race" if race or backend == RACE else "solo" if reduce else "plain"
@@ -270,7 +286,10 @@ class Explainer:
             The folder can't be written to any more; holds what was answered.
         """
         question = Question(target, norm, scale, weights, listed(constraints), margin)
+        if threads is None:
+            raise InputError("threads of a batch are those of each worker; give a number.")
         _check_limits(per_query_limit_s, threads, seed)
+        _check_hooks(None, log)
         if deadline_s is not None:
             _check_limits(deadline_s, threads, seed)
         if target is not None:
@@ -279,6 +298,9 @@ class Explainer:
         rows = Rows(*read_rows(X, self._reading.space, self._reading.ensemble.dtype))
         ask = Inquiry(self, question, backend, threads, seed, log)
         ask.way()  # says now if there is no such backend
+        self._check_question(question, rows)
+        if isinstance(log, str | Path | Logbook):
+            append(log.folder if isinstance(log, Logbook) else log, [])
         if executor == "local":
             executor = LocalExecutor(max(1, len(os.sched_getaffinity(0)) // threads))
         elif isinstance(executor, str):
@@ -287,16 +309,25 @@ class Explainer:
             rows,
             Job(ask),
             (self._reading.identity, question, backend, threads, seed, per_query_limit_s),
-            Limits(per_query_limit_s, deadline_s),
+            Limits(min(per_query_limit_s, LONGEST_S), deadline_s),
             executor,
             None if out is None else Path(out),
             resume,
             on_answer,
         )
 
+    def _check_question(self, question: Question, rows: Rows) -> None:
+        """Raise now what would go wrong with every row."""
+        values = next((v for v in rows.values if not isinstance(v, str)), None)
+        if values is not None:
+            row = read_row(values, self._reading.space, self._reading.ensemble.dtype)
+            self._query(question, row, 0)
+
     def _runner(self, executor: str | Runner) -> Run:
         if isinstance(executor, str):
             return self._workers.run if executor == "local" else _on_ray(executor).run
+        if not hasattr(executor, "run"):
+            raise InputError(f"executor must be 'local', 'ray' or a RayExecutor, got {executor!r}.")
         return executor.run
 
     def _way(self, backend: str, reduce: bool, race: Sequence[str], run: Run, auto: Auto) -> Way:
@@ -361,6 +392,7 @@ class Explainer:
     ) -> Result:
         began = time.perf_counter()
         _check_limits(time_limit_s, threads, seed)
+        time_limit_s = min(time_limit_s, LONGEST_S)
         row = read_row(x, self._reading.space, self._reading.ensemble.dtype)
         self._check_classes()
         current = predict_one(self._reading.ensemble, self._reading.native, row.values)
@@ -401,15 +433,16 @@ class Explainer:
             row=row.values,
             norm=question.measure,
             scale=question.scale,
-            constraints=fingerprint(question.weights, question.constraints, question.margin),
+            constraints=question.digest,
             target=str(result.target),
             seed=seed,
-            mode=mode,
+            mode="race" if result.certified_by else mode,
+            memory_limit=self._workers.memory_bytes,
         )
         try:
             log_result(book_of(to, result), asked, result)
         except InputError as error:
-            warnings.warn(str(error), stacklevel=4)
+            warnings.warn(str(error), LogWarning, stacklevel=4)
 
     def _query(self, question: "Question", row: Row, target: int) -> Query:
         space = self._reading.space
@@ -439,7 +472,8 @@ class Explainer:
         votes = self._reading.ensemble.votes
         if margin is None:
             return 1.0 if votes else DEFAULT_MARGIN
-        if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < inf:
+        number = isinstance(margin, int | float | np.number) and not isinstance(margin, bool)
+        if not (number and 0 < margin <= LARGEST):
             raise InputError(f"margin must be a finite number above 0, got {margin!r}.")
         return float(ceil(margin)) if votes else float(margin)
 
@@ -553,10 +587,17 @@ def _check_race(backend: str, reduce: bool, race: Sequence[str]) -> None:
         check_name(name)
 
 
+def _check_hooks(on_progress: object, log: object) -> None:
+    if on_progress is not None and not callable(on_progress):
+        raise InputError(f"on_progress must be a function, got {on_progress!r}.")
+    if not (log is None or callable(log) or isinstance(log, str | Path | Logbook)):
+        raise InputError(f"log must be a folder, a Logbook or a function, got {log!r}.")
+
+
 def _check_limits(time_limit_s: float, threads: int | None, seed: int) -> None:
     if not isinstance(time_limit_s, Real) or not time_limit_s > 0:
         raise InputError(f"time_limit_s must be above 0 seconds, got {time_limit_s!r}.")
-    if threads is not None and (not isinstance(threads, Integral) or threads < 1):
-        raise InputError(f"threads must be at least 1, got {threads!r}.")
+    if threads is not None and (not isinstance(threads, Integral) or not 1 <= threads <= MOST):
+        raise InputError(f"threads must be at least 1 and at most {MOST}, got {threads!r}.")
     if not isinstance(seed, Integral) or not 0 <= seed < 2**31:
         raise InputError(f"seed must be a whole number from 0 to 2**31 - 1, got {seed!r}.")

@@ -3,6 +3,8 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -36,10 +38,29 @@ def _feed(digest: Any, part: Any) -> None:
         digest.update(f"sequence {len(items)} ".encode())
         for item in items:
             _feed(digest, item)
+    elif isinstance(part, partial):
+        _feed(digest, ("partial", part.func, part.args, part.keywords))
+    elif isinstance(part, MethodType):
+        _feed(digest, ("method", part.__self__, part.__func__))
+    elif isinstance(part, FunctionType):
+        _feed_function(digest, part)
+    elif isinstance(part, CodeType):
+        _feed(digest, ("code", part.co_code, part.co_names, part.co_consts))
     elif callable(part):
-        code = getattr(part, "__code__", None)
-        words = "" if code is None else f"{code.co_code.hex()} {code.co_consts!r}"
         name = getattr(part, "__qualname__", type(part).__qualname__)
-        digest.update(f"function {getattr(part, '__module__', '')}.{name} {words} ".encode())
+        digest.update(f"callable {getattr(part, '__module__', '')}.{name} ".encode())
+        if not isinstance(part, type | BuiltinFunctionType):
+            _feed(digest, getattr(part, "__dict__", {}))
+            _feed(digest, type(part).__call__)
     else:
         digest.update(f"{type(part).__name__} {part!r} ".encode())
+
+
+def _feed_function(digest: Any, function: FunctionType) -> None:
+    """What it does and all plain values that it holds or, by name, finds in its module."""
+    code = function.__code__
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    found = {name: function.__globals__.get(name) for name in code.co_names}
+    plain = {k: v for k, v in found.items() if isinstance(v, int | float | str | bytes | tuple)}
+    digest.update(f"function {function.__module__}.{function.__qualname__} ".encode())
+    _feed(digest, (code, function.__defaults__, function.__kwdefaults__, cells, plain))

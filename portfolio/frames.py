@@ -21,7 +21,10 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
         Wrong columns, no rows, text, NaN or infinite values.
     """
     if not isinstance(X_train, pd.DataFrame):
-        array = np.asarray(X_train)
+        try:
+            array = np.asarray(X_train)
+        except ValueError as error:
+            raise InputError(f"X_train must be a table of rows and columns: {error}.") from error
         if array.ndim != 2:
             raise InputError(f"X_train must be a table of rows and columns, got {array.ndim}-d.")
         names = model_columns or [f"x{i}" for i in range(array.shape[1])]

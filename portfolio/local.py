@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from encoders.errors import InputError
 from portfolio.batch_job import Task, Work, failure
@@ -44,6 +45,12 @@ class LocalExecutor:
                     continue
         finally:
             shop.close()
+        if shop.broken:
+            raise InputError(shop.broken)
+
+
+class _Broken(Exception):  # noqa: N818
+    """A worker can't do the job at all."""
 
 
 def dumped(job: Work) -> bytes:
@@ -66,6 +73,7 @@ class _Shop:
         self._processes: list[Process] = []
         self._closed = False
         self.done: queue.Queue[Record] = queue.Queue()
+        self.broken = ""
 
     def work(self) -> None:
         """Answer tasks until there are none; one that kills its process is tried again."""
@@ -77,10 +85,14 @@ class _Shop:
                     if process is None or not process.alive:
                         process = self._hired(task)
                     asked = task.now()
-                    if asked is None:
+                    if process is None or asked is None:
                         return
                     record = _asked(process, asked)
                     break
+                except _Broken as error:
+                    self.broken = str(error)
+                    self.close()
+                    return
                 except (EOFError, OSError):
                     if self._closed:
                         return
@@ -101,19 +113,29 @@ class _Shop:
         with self._lock:
             return None if self._closed else next(self._tasks, None)
 
-    def _hired(self, task: Task) -> Process:
-        """A process that has the job and has compiled what it needs."""
+    def _hired(self, task: Task) -> Process | None:
+        """A process that has the job and has compiled what it needs; None if it is too late."""
         with self._lock:
             if self._closed:
                 raise EOFError
             process = Process("portfolio.batch_main", self._memory_bytes)
             self._processes.append(process)
-        process.await_ready(lambda: False)
+        late = partial(_late, task)
+        if not process.await_ready(late):
+            return None
         process.send(self._job)
         process.send(task)
-        while process.receive(WAIT_S) is None:
-            pass
-        return process
+        while not late():
+            message = process.receive(WAIT_S)
+            if message is not None:
+                if message[0] == "broken":
+                    raise _Broken(message[1])
+                return process
+        return None
+
+
+def _late(task: Task) -> bool:
+    return time.monotonic() >= task.ends
 
 
 def _asked(process: Process, task: Task) -> Record:

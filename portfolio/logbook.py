@@ -19,6 +19,10 @@ from selector.logs import LogRecord, append
 ALWAYS = ("counterfolio", "numpy")
 
 
+class LogWarning(UserWarning):
+    """Records could not be written."""
+
+
 @dataclass(frozen=True)
 class Logbook:
     """Where to log.
@@ -57,6 +61,7 @@ class Asked:
     target: str
     seed: int
     mode: str
+    memory_limit: int
 
 
 def log_result(book: Logbook, asked: Asked, result: Result) -> None:
@@ -109,7 +114,7 @@ def _records(book: Logbook, asked: Asked, result: Result) -> list[LogRecord]:
                 seed=asked.seed,
                 threads=0 if attempt is None else attempt.threads,
                 limit_s=0.0 if attempt is None else attempt.limit_s,
-                memory_limit=0,
+                memory_limit=asked.memory_limit,
                 pose_s=times.pose,
                 reduce_s=times.reduce,
                 build_s=0.0 if attempt is None else attempt.build_s,

@@ -50,7 +50,8 @@ class NativeModel:
         InputError
             No such class.
         """
-        for index, label in enumerate(self.classes):
+        single = np.ndim(target) == 0 and target is not pd.NA
+        for index, label in enumerate(self.classes if single else ()):
             if type(target) is not bool and label == target:
                 return index
             if isinstance(label, bool) and label is target:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,14 @@ class Plausibility:
         labels = np.asarray(y)
         if labels.shape != (len(X_train),):
             raise InputError(f"y must hold one label per row of X_train, {len(X_train)} of them.")
-        if not 0 < contamination <= 0.5:
-            raise InputError(f"contamination must be above 0 and at most 0.5, got {contamination}.")
+        if not isinstance(contamination, Real) or not 0 < contamination <= 0.5:
+            raise InputError(
+                f"contamination must be above 0 and at most 0.5, got {contamination!r}."
+            )
+        if not isinstance(n_estimators, Integral) or n_estimators < 1:
+            raise InputError(f"n_estimators must be at least 1, got {n_estimators!r}.")
+        if not isinstance(X_train, pd.DataFrame):
+            X_train = np.asarray(X_train)
         forests = {}
         for label in np.unique(labels).tolist():
             forest = IsolationForest(
@@ -82,10 +89,20 @@ class Plausibility:
             There is no forest for it.
         """
         if not isinstance(self.forests, Mapping):
-            return Outlook(self.forests, columns)
+            return _outlook(self.forests, columns)
         if label not in self.forests:
             known = ", ".join(repr(key) for key in self.forests)
             raise InputError(
                 f"plausibility has no isolation forest for class {label!r}, only for {known}."
             )
-        return Outlook(self.forests[label], columns)
+        return _outlook(self.forests[label], columns)
+
+
+def _outlook(forest: Any, columns: list[str] | None) -> Outlook:
+    named = getattr(forest, "feature_names_in_", None)
+    if named is not None and columns is not None and list(named) != columns:
+        raise InputError(
+            "the isolation forest was fitted on other columns than the model, or in another "
+            f"order: {', '.join(map(str, named[:5]))}; fit it on X_train."
+        )
+    return Outlook(forest, columns)

@@ -11,9 +11,11 @@ import numpy as np
 
 from encoders.errors import InputError
 from portfolio.fingerprint import fingerprint
+from selector import check_name, keeps_models
 
 KINDS = ("soft", "hard", "xgb")
 NORMS = ("0", "1", "2", "inf")
+LEAST = {"trees": 1, "depths": 1, "queries": 1, "threads": 1}  # others from 0
 PLAIN, SESSION = "plain-", "session-"  # prefixes of entries: see Protocol.entries
 
 
@@ -111,7 +113,7 @@ def load_protocol(name: str) -> Protocol:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"can't read {path}: {error.strerror}.") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is no TOML: {error}.") from error
     return _from_fields(path, given)
 
@@ -121,10 +123,7 @@ def _from_fields(path: Path, given: dict[str, Any]) -> Protocol:
     for name, value in given.items():
         if name not in known:
             raise InputError(f"{path}: there is no setting {name!r}; known are {', '.join(known)}.")
-        example = known[name]
-        if isinstance(example, tuple) != isinstance(value, list):
-            words = "a list" if isinstance(example, tuple) else "one value"
-            raise InputError(f"{path}: {name} must be {words}, got {value!r}.")
+        _check_value(path, name, known[name], value)
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
     for name, allowed in (("kinds", KINDS), ("norms", NORMS)):
         wrong = [v for v in values.get(name, ()) if v not in allowed]
@@ -134,6 +133,35 @@ def _from_fields(path: Path, given: dict[str, Any]) -> Protocol:
         return replace(Protocol(), **values)
     except TypeError as error:
         raise InputError(f"{path}: {error}.") from error
+
+
+def _check_value(path: Path, name: str, example: Any, value: Any) -> None:
+    if isinstance(example, tuple) != isinstance(value, list):
+        words = "a list" if isinstance(example, tuple) else "one value"
+        raise InputError(f"{path}: {name} must be {words}, got {value!r}.")
+    kind = type(example[0]) if isinstance(example, tuple) and example else type(example)
+    kind = str if kind is tuple else kind
+    least = LEAST.get(name, 0 if kind is int else None)
+    for item in value if isinstance(value, list) else [value]:
+        fits = type(item) is kind or (kind is float and type(item) is int)
+        if not fits or (least is not None and item < least) or (kind is float and not item > 0):
+            words = {str: "text", bool: "true or false", float: "seconds above 0"}.get(
+                kind, f"whole numbers from {least}"
+            )
+            raise InputError(f"{path}: {name} takes {words}, got {item!r}.")
+        if name == "entries":
+            _check_entry(path, item)
+
+
+def _check_entry(path: Path, entry: str) -> None:
+    """A backend's name, with a prefix or not."""
+    name = entry.removeprefix(PLAIN).removeprefix(SESSION)
+    try:
+        check_name(name)
+    except InputError as error:
+        raise InputError(f"{path}: entries has {entry!r}: {error}") from error
+    if entry.startswith(SESSION) and not keeps_models(name):
+        raise InputError(f"{path}: entries has {entry!r}, but {name} keeps no models.")
 
 
 def configurations(protocol: Protocol, datasets: Sequence[str]) -> list[Configuration]:

@@ -20,7 +20,7 @@ from encoders.backend import Backend, Outcome, Request, StopReason
 from encoders.errors import InputError, UnavailableBackendError
 from encoders.kept import Kept
 from encoders.problem import Problem
-from portfolio.batch_job import Task, Work, failure
+from portfolio.batch_job import Task, Work, cannot_start, failure
 from portfolio.batch_log import Record
 from portfolio.local import dumped
 from portfolio.worker_main import Desk, Rival, solve_task
@@ -277,10 +277,16 @@ class _Clerk:
     """An actor that explains rows."""
 
     def __init__(self, job: bytes) -> None:
-        self._job: Work = pickle.loads(job)
+        self._content = job
 
-    def warm_up(self, task: Task) -> None:
-        self._job.warm_up(task)
+    def warm_up(self, task: Task) -> str:
+        """Why it can't do the job, "" if it can."""
+        try:
+            self._job: Work = pickle.loads(self._content)
+            self._job.warm_up(task)
+        except Exception as error:
+            return cannot_start(error)
+        return ""
 
     def answer(self, task: Task) -> Record:
         return self._job.answer(task)
@@ -335,8 +341,9 @@ class _Crew:
         self._duties = {}
 
     def _hire(self) -> None:
+        assert self._first is not None
         actor = self._ray.remote(_Clerk).options(num_cpus=self._cores).remote(self._job)
-        self._duties[actor.warm_up.remote(self._first)] = _Duty(actor, None, float("inf"))
+        self._duties[actor.warm_up.remote(self._first)] = _Duty(actor, None, self._first.ends)
 
     def _busy(self) -> bool:
         return any(duty.task is not None for duty in self._duties.values())
@@ -356,6 +363,8 @@ class _Crew:
             return
         if duty.task is not None:
             yield record
+        elif record:
+            raise InputError(record)
         waiting = self._next()
         task = None if waiting is None else waiting.now()
         if task is None:
@@ -382,8 +391,10 @@ class _Crew:
 
     def _late(self) -> Generator[Record]:
         for ref, duty in list(self._duties.items()):
-            if duty.task is not None and time.monotonic() >= duty.kill_at:
-                self._ray.kill(duty.actor)
+            if time.monotonic() < duty.kill_at:
+                continue
+            self._ray.kill(duty.actor)
+            del self._duties[ref]
+            if duty.task is not None:  # else the whole batch is out of time
                 yield failure(duty.task.key, "killed: it did not end in time", "time_limit")
-                del self._duties[ref]
                 self._hire()

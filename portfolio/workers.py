@@ -30,18 +30,18 @@ class Workers:
     """
 
     def __init__(self, memory_bytes: int = 0) -> None:
-        self._memory_bytes = memory_bytes
+        self.memory_bytes = memory_bytes
         self._lock = threading.Lock()
         self._idle: dict[str, list[_Worker]] = {}
         self._owner = os.getpid()
 
     def __reduce__(self) -> tuple[type["Workers"], tuple[int]]:
         """A copy, here or in another process, starts workers of its own."""
-        return Workers, (self._memory_bytes,)
+        return Workers, (self.memory_bytes,)
 
     def keeper(self) -> "Keeper":
         """Something that runs one backend and keeps its model from query to query."""
-        return Keeper(self._memory_bytes)
+        return Keeper(self.memory_bytes)
 
     def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
         """Solve in this process if the backend can be trusted to stop, else in a worker."""
@@ -55,7 +55,7 @@ class Workers:
             worker.kill()
             raise
         # One that had to be killed is replaced at once: the next query finds it warm.
-        self._give_back(backend.name, worker if worker.alive else _Worker(self._memory_bytes))
+        self._give_back(backend.name, worker if worker.alive else _Worker(self.memory_bytes))
         return outcome
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class Workers:
                 worker = waiting.pop()
                 if worker.alive:
                     return worker
-        return _Worker(self._memory_bytes)
+        return _Worker(self.memory_bytes)
 
     def _give_back(self, name: str, worker: "_Worker") -> None:
         with self._lock:

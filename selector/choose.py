@@ -145,7 +145,7 @@ def _unable(backend: Backend, problem: Problem) -> str:
 
 def check_name(name: str) -> None:
     """Raise :class:`InputError` unless ``name`` is "auto" or one that :func:`named` takes."""
-    if name != AUTO:
+    if not isinstance(name, str) or name != AUTO:
         _parse(name)
 
 
@@ -155,6 +155,8 @@ def keeps_models(name: str) -> bool:
 
 
 def _parse(name: str) -> Choice:
+    if not isinstance(name, str):
+        raise InputError(f"a backend is asked for by its name, such as 'cp', not {name!r}.")
     rest, colon, formulation = name.partition(":")
     own, slash, engine = rest.partition("/")
     backend = find_backend(own)

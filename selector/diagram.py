@@ -202,6 +202,8 @@ def diagram_of(given: Diagram | str | Path | None) -> Diagram:
     :func:`load_diagram`."""
     if isinstance(given, Diagram):
         return given
+    if not (given is None or isinstance(given, str | Path)):
+        raise InputError(f"diagram must be a Diagram or a path, got {given!r}.")
     return load_diagram(DEFAULT if given is None else given)
 
 

@@ -146,9 +146,20 @@ def append(folder: str | Path, records: Iterable[LogRecord]) -> None:
             end = file.seek(0, os.SEEK_END)
             if end and _last_byte(file, end) != b"\n":
                 text = "\n" + text
-            file.write(text.encode())
+            try:
+                _write(file, text.encode())
+            except OSError:
+                file.truncate(end)
+                raise
     except OSError as error:
         raise InputError(f"can't write logs to {folder}: {error.strerror}.") from error
+
+
+def _write(file: Any, content: bytes) -> None:
+    """All of it: a raw file may take less at a time."""
+    written = 0
+    while written < len(content):
+        written += file.write(content[written:])
 
 
 def _last_byte(file: Any, end: int) -> bytes:
@@ -160,7 +171,7 @@ def _last_byte(file: Any, end: int) -> bytes:
 def read(source: str | Path) -> pd.DataFrame:
     """All records of a folder (JSON lines and Parquet) or of one file, each run once.
 
-    Lines that are torn are skipped with a warning.
+    Lines that are torn, or lack fields, are skipped with a warning.
 
     Raises
     ------
@@ -188,17 +199,23 @@ def _table(path: Path) -> pd.DataFrame:
     except (OSError, ValueError) as error:
         raise InputError(f"{path} can't be read as Parquet: {error}") from error
     _check_schema(path, set(frame.get("schema", pd.Series([None])).unique()))
+    lacking = [name for name in _columns() if name not in frame.columns]
+    if lacking:
+        raise InputError(f"{path} holds no log records: it lacks the column {lacking[0]}.")
     return _typed(frame)
 
 
 def _lines(path: Path) -> pd.DataFrame:
-    rows, torn = [], 0
+    rows, torn, needed = [], 0, set(_columns())
     with path.open("rb") as file:
         for line in file:
             try:
                 row = json.loads(line)
             except ValueError:
                 torn += bool(line.strip())
+                continue
+            if isinstance(row, dict) and row.get("schema") == SCHEMA and needed - row.keys():
+                torn += 1
                 continue
             rows.append(row)
     if torn:
@@ -249,8 +266,11 @@ def merge(sources: Iterable[str | Path], out: str | Path) -> int:
 def write_table(frame: pd.DataFrame, path: Path) -> None:
     """Write Parquet, moved into place whole."""
     partial = path.with_name(path.name + ".partial")
-    frame.to_parquet(partial, compression="zstd", index=False)
-    os.replace(partial, path)
+    try:
+        frame.to_parquet(partial, compression="zstd", index=False)
+        os.replace(partial, path)
+    except OSError as error:
+        raise InputError(f"can't write {path}: {error.strerror or error}.") from error
 
 
 def check(frame: pd.DataFrame) -> list[str]:

@@ -103,16 +103,20 @@ def candidates(spec, x, cuts, dtype):
         values |= {float(v) for v in range(math.ceil(low), math.floor(high) + 1)}
         return [(v,) for v in values]
     tiny = np.finfo(dtype).max
-    for cut in cuts:
+    values |= {float(low), float(high)}
+    for cut in (*cuts, low, high):
         if abs(cut) > tiny:
             continue
         near = dtype(cut)
-        for value in (near, np.nextafter(near, dtype(-np.inf)), np.nextafter(near, dtype(np.inf))):
-            values.add(float(value))
-    for end in (low, high):
-        near = dtype(end)
-        for value in (near, np.nextafter(near, dtype(-np.inf)), np.nextafter(near, dtype(np.inf))):
-            values.add(float(value))
+        around = [float(np.nextafter(near, dtype(s * np.inf))) for s in (-1, 1)] + [float(near)]
+        if dtype is np.float64:
+            values.update(around)
+            continue
+        # A float64 is read as the value it rounds to: its neighbours' reach ends halfway.
+        for other in around[:2]:
+            middle = (other + around[2]) / 2
+            values |= {middle, float(np.nextafter(middle, -np.inf)),
+                       float(np.nextafter(middle, np.inf))}  # fmt: skip
     return [(v,) for v in values if v == own or low <= v <= high]
 
 

@@ -1,20 +1,26 @@
 """Batches: every row answered once, whatever dies, fills up, or is interrupted on the way."""
 
 import json
+import math
 import os
 import resource
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from encoders.constraints import Fixed
 from encoders.errors import InputError
 from portfolio.batch import BatchError
-from portfolio.batch_log import LINES, TABLE
+from portfolio.batch_log import LINES, TABLE, AnswerLog
+from portfolio.cli import app
+from portfolio.fingerprint import fingerprint
 from portfolio.local import LocalExecutor
 from tests.test_cli import table as loans  # noqa: F401
 from tests.test_workers import command
@@ -218,3 +224,106 @@ def test_rows_from_a_file(loans, tmp_path):  # noqa: F811
         frames.append(pd.read_parquet(out / TABLE))
     same(*frames)
     assert len(frames[0]) == 6
+
+
+def scaled(k, feature, before, after):
+    return k * abs(after - before)
+
+
+class Scaled:
+    def __init__(self, k):
+        self.k = k
+
+    def __call__(self, feature, before, after):
+        return self.k * abs(after - before)
+
+
+FACTOR = 1.0
+
+
+def by_global(feature, before, after):
+    return FACTOR * abs(after - before)
+
+
+def closed_over(k):
+    return lambda feature, before, after: k * abs(after - before)
+
+
+def test_fingerprints_tell_functions_apart(monkeypatch):
+    made = [make(k) for make in (lambda k: partial(scaled, k), Scaled, closed_over) for k in (1, 5)]
+    assert len({fingerprint(norm) for norm in made}) == 6
+    assert fingerprint(partial(scaled, 1)) == fingerprint(partial(scaled, 1))
+    assert fingerprint(Scaled(2)) == fingerprint(Scaled(2))
+    before = fingerprint(by_global)
+    monkeypatch.setitem(globals(), "FACTOR", 2.0)
+    assert fingerprint(by_global) != before
+
+
+def test_another_norm_is_asked_anew(explainer, rows, tmp_path):
+    asked = {"out": tmp_path, "executor": LocalExecutor(1)}
+    first = explainer.explain_batch(rows.head(3), norm=partial(scaled, 1.0), **asked)
+    again = explainer.explain_batch(rows.head(3), norm=partial(scaled, 5.0), resume=True, **asked)
+    assert again["distance"].to_numpy() == pytest.approx(5 * first["distance"].to_numpy())
+
+
+def test_settings_are_refused_before_anyone_is_asked(explainer, rows, tmp_path):
+    for wrong in ({"norm": "x"}, {"scale": "x"}, {"weights": [1]}, {"constraints": [Fixed("x")]}):
+        with pytest.raises(InputError):
+            explainer.explain_batch(rows, out=tmp_path, **wrong)
+    with pytest.raises(InputError, match="can't write logs"):
+        explainer.explain_batch(rows, log="/proc/nothing")
+    assert not any(tmp_path.iterdir())
+
+
+def test_one_batch_a_folder(explainer, rows, tmp_path):
+    held = AnswerLog(tmp_path, False)
+    with pytest.raises(InputError, match="another batch is writing"):
+        explainer.explain_batch(rows.head(2), out=tmp_path, resume=True)
+    held.close()
+    assert len(explainer.explain_batch(rows.head(2), out=tmp_path, resume=True)) == 2
+
+
+def test_labels_that_no_table_holds_become_text(explainer, rows, tmp_path):
+    odd = rows.head(3).set_axis(pd.Index([1, "a", None]))
+    assert list(explainer.explain_batch(odd, out=tmp_path)["id"]) == ["1", "a", "None"]
+
+
+def test_no_limit_is_a_long_limit(explainer, rows):
+    frame = explainer.explain_batch(
+        rows.head(2), per_query_limit_s=math.inf, executor=LocalExecutor(1)
+    )
+    assert set(frame["stop_reason"]) == {"proved"}
+
+
+def test_functions_of_a_script_are_refused_once(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numpy as np\n"
+        "from sklearn.tree import DecisionTreeClassifier\n"
+        "from portfolio import Explainer, InputError\n"
+        "def cost(feature, before, after): return abs(after - before)\n"
+        "if __name__ == '__main__':\n"
+        "    X = np.arange(20.0).reshape(10, 2)\n"
+        "    e = Explainer(DecisionTreeClassifier().fit(X, [0, 1] * 5), X)\n"
+        "    try: e.explain_batch(X, norm=cost)\n"
+        "    except InputError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
+    assert "of a module that can be imported there" in done.stdout, done.stderr
+
+
+def test_a_row_of_a_file_that_cannot_be_encoded_is_told(tmp_path):
+    data = tmp_path / "d.csv"
+    lines = [f"{i},{'xyz'[i % 3]},{int(i > 20)}" for i in range(40)]
+    data.write_text("age,job,label\nN,C,B\nFREE,FREE,PREDICT\n" + "\n".join(lines))
+    asked = tmp_path / "rows.csv"
+    asked.write_text("age,job\n3,x\nold,y\n5,q\n,z\n30,y\n")
+    words = ["batch", "--dataset", data, "--train", "forest", "--trees", 3, "--input", asked,
+             "--out", tmp_path / "out", "--log", tmp_path / "log"]  # fmt: skip
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == 3, done.output
+    frame = pd.read_parquet(tmp_path / "out" / "answers.parquet")
+    assert (frame["status"] == "optimal").tolist() == [True, False, False, False, True]
+    for place, word in ((1, "'old'"), (2, "job"), (3, "missing")):
+        assert word in frame.loc[place, "message"]
+    assert any((tmp_path / "log").iterdir())

@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from encoders.errors import InputError
+from portfolio.campaign import run_campaign
 from portfolio.cli import app
 from portfolio.figures import draw_all
 from portfolio.logbook import Logbook
@@ -283,3 +284,50 @@ def test_a_killed_protocol_is_resumed(tmp_path):
     again = subprocess.run(bench(protocol, parts), capture_output=True, text=True)
     assert "0 runs made" in again.stdout
     assert (parts / "figures" / "index.html").exists()
+
+
+def test_own_norms_are_questions_of_their_own(explainer, refused, tmp_path):
+    for factor in (1.0, 5.0):
+        explainer.explain(refused, norm=lambda f, a, b, k=factor: k * (a != b), log=tmp_path)
+    frame = logs.read(tmp_path)
+    assert frame["query"].nunique() == 2 and logs.check(frame) == []
+
+
+def test_records_that_lack_fields_are_skipped(folder, tmp_path):
+    line = next(iter(folder.glob("*.jsonl"))).read_text().splitlines()[0]
+    (tmp_path / "x.jsonl").write_text(line + '\n{"schema": 1, "run": "a"}\n')
+    with pytest.warns(UserWarning, match="1 torn"):
+        assert len(logs.read(tmp_path)) == 1
+    pd.DataFrame({"schema": [1]}).to_parquet(tmp_path / "y.parquet")
+    with pytest.raises(InputError, match="lacks the column"):
+        logs.read(tmp_path / "y.parquet")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'time_limit_s = "x"', "time_limit_s = -1", 'queries = "a"', "queries = 0", "threads = 0",
+        "sample = -1", 'entries = ["nope"]', 'entries = ["session-search"]', 'seeds = ["x"]',
+        'plausible = ["yes"]', 'cross = "no"', "trees = 5",
+    ],
+)  # fmt: skip
+def test_wrong_protocols_are_refused(tmp_path, line):
+    path = tmp_path / "p.toml"
+    path.write_text(line)
+    with pytest.raises(InputError, match=line.split()[0]):
+        load_protocol(str(path))
+
+
+def test_a_protocol_stops_when_records_cannot_be_written(tmp_path, monkeypatch):
+    def full(folder, records):
+        raise InputError("can't write logs to it: No space left on device.")
+
+    monkeypatch.setattr("portfolio.logbook.append", full)
+    protocol = load_protocol("quick")
+
+    def here(job, tasks):
+        for task in tasks:
+            yield job.answer(task)
+
+    with pytest.raises(InputError, match="Make room"):
+        run_campaign(protocol, None, tmp_path, here, None, lambda done, total, wrong: None)

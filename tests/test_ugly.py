@@ -4,14 +4,16 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
 
-from encoders.ensemble import largest_at_most, next_above, smallest_at_least
-from portfolio import Explainer, HardVotingClassifier, InputError
+from encoders.ensemble import largest_at_most, last_read_as, next_above
+from portfolio import Explainer, HardVotingClassifier, InputError, Range
 from tests.brute import Spec, all_rows, distances, margins, thresholds
 
 # One base value and small whole numbers of float32 steps: neighbours collide and touch.
@@ -114,16 +116,39 @@ def test_rounding_to_representable(value, kind, strict):
     assert float(np.asarray(below).astype(dtype)) == below
     above = next_above(below, dtype)
     assert not (above < value or (not strict and above == value)) or math.isinf(value)
-    assert smallest_at_least(value, dtype) >= value
+    if kind is np.float32 and math.isfinite(above) and math.isfinite(below):
+        last = float(last_read_as(np.array(below), dtype))
+        assert below <= last < above
+        assert float(dtype.type(last)) == below
+        assert float(dtype.type(np.nextafter(last, np.inf))) == above
 
 
 def test_query_exactly_on_a_threshold():
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
     model = DecisionTreeClassifier().fit(X, [0, 0, 1, 1])
     result = Explainer(model, X, {"x0": "numeric"}).explain([1.5], target=1)
-    assert result.counterfactual[0] == float(np.nextafter(np.float32(1.5), np.float32(2)))
+    # The first float64 that rounds to the float32 right after 1.5.
+    value = result.counterfactual[0]
+    after = np.nextafter(np.float32(1.5), np.float32(2))
+    assert np.float32(value) == after and np.float32(np.nextafter(value, 0)) == np.float32(1.5)
     assert model.predict([[1.5]])[0] == 0
     assert model.predict(result.counterfactual[None, :])[0] == 1
+
+
+@pytest.mark.parametrize("kind", ["xgboost", "forest"])
+def test_the_largest_training_value_can_be_had(kind):
+    """0.8 is no float32; the one it rounds to lies above, and a threshold may be just there."""
+    X = pd.DataFrame({"rate": np.tile([0.2, 0.4, 0.6, 0.8], 50)})
+    y = (X["rate"] == 0.8).astype(int)
+    made = XGBClassifier(n_estimators=3, max_depth=2) if kind == "xgboost" else (
+        RandomForestClassifier(3, random_state=0))  # fmt: skip
+    explainer = Explainer(made.fit(X, y), X)
+    for backend in ("auto", "cp"):
+        result = explainer.explain(X.iloc[0], target=1, backend=backend)
+        assert result.status == "optimal" and result.distance <= 1.0
+        assert made.predict(result.counterfactual.to_frame().T)[0] == 1
+    exact = explainer.explain(X.iloc[0], target=1, constraints=[Range("rate", 0.8)])
+    assert exact.counterfactual["rate"] == 0.8
 
 
 def test_constant_and_one_leaf_trees():

@@ -15,6 +15,8 @@ from encoders.features import Feature, FeatureSpace
 Scale = Literal["range", "std", "mad", "none"]
 SCALES: tuple[Scale, ...] = ("range", "std", "mad", "none")
 LARGEST = float(np.finfo(np.float64).max)
+# Beyond these sums of costs overflow, or vanish.
+SMALLEST_WEIGHT, LARGEST_WEIGHT, LARGEST_POWER = 1e-100, 1e100, 100.0
 CostFunction = Callable[[str, Any, Any], float]
 FeatureCost = Mapping[Any, float] | Callable[[Any, Any], float]
 Norm = float | str | CostFunction | Mapping[str, FeatureCost]
@@ -70,10 +72,11 @@ class Cost:
             raise InputError(
                 f"the cost of feature {feature.name} must be one number for every value; {error}."
             ) from error
-        if not (np.isfinite(cost).all() and (cost >= 0).all()):
+        fits = (cost >= 0) & (cost <= LARGEST_WEIGHT)
+        if not fits.all():
             raise InputError(
-                f"the cost of feature {feature.name} must be finite and at least 0 for every "
-                f"value; got {cost[~(np.isfinite(cost) & (cost >= 0))][0]!r}."
+                f"the cost of feature {feature.name} must be from 0 to {LARGEST_WEIGHT:g} for "
+                f"every value; got {cost[~fits][0]:g}."
             )
         weighted: FloatArray = self.weight[index] * cost
         return weighted
@@ -144,8 +147,8 @@ def _parse_norm(space: FeatureSpace, norm: Norm) -> tuple[float, tuple[FeatureCo
             f"norm {norm!r} is not known; use 0, 1, 2, any p > 0, 'inf', a function "
             "(feature, from, to) or a mapping {feature: table or function}."
         ) from error
-    if not power >= 0:
-        raise InputError(f"norm must be at least 0, got {norm!r}.")
+    if not (0 <= power <= LARGEST_POWER or np.isinf(power)) or power < 0:
+        raise InputError(f"norm must be from 0 to {LARGEST_POWER:g}, or 'inf', got {norm!r}.")
     return power, none
 
 
@@ -184,8 +187,10 @@ def _parse_weights(
         if len(given) != len(names):
             raise InputError(f"{len(given)} weights for {len(names)} features.")
     for name, weight in zip(names, given, strict=True):
-        if not (isinstance(weight, int | float | np.number) and 0 <= weight <= LARGEST):
+        number = isinstance(weight, int | float | np.number)
+        if not (number and (weight == 0 or SMALLEST_WEIGHT <= weight <= LARGEST_WEIGHT)):
             raise InputError(
-                f"the weight of {name} must be a finite number of at least 0, got {weight!r}."
+                f"the weight of {name} must be 0 or a number from {SMALLEST_WEIGHT:g} to "
+                f"{LARGEST_WEIGHT:g}, got {weight!r}."
             )
     return tuple(float(weight) for weight in given)

@@ -95,7 +95,8 @@ def solve_within_gap(
 
 
 def _gap(outcome: Outcome) -> float:
-    return (outcome.upper - outcome.lower) / max(outcome.upper, 1e-300)
+    gap = outcome.upper - outcome.lower
+    return gap / outcome.upper if gap > 0 else 0.0
 
 
 def _joined(first: Outcome, again: Outcome) -> Outcome:

@@ -241,7 +241,9 @@ def _encode(
             raise InputError(f"{where} lacks the column {name!r}.")
         known = categories.get(name)
         if known is None:
-            columns[name] = raw[name] if lenient else _as_numbers(raw[name], f"{where}: {name}")
+            columns[name] = (
+                raw[name] if lenient else _as_numbers(raw[name], f"{where}: column {name}")
+            )
             continue
         position = {_text(value): index for index, value in enumerate(known)}
         code = [position.get(_text(value), -1) for value in raw[name]]

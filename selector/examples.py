@@ -19,9 +19,8 @@ from selector.logs import LEFT, PROOFS
 from selector.vector import NAMES, Case, Metric
 
 PAR = 10
-FIRST = "search"  # answers within a moment or not at all, and needs no start-up
-SLICES_S = (0.1, 0.5, 2.0)
-SLICED = 4
+OURS = "search"  # the one that proves most
+SLICE_S = 2.0
 MODES: dict[str, Metric] = {"solo": "total", "session": "solver"}
 ENDLESS = math.inf
 Words = np.ndarray[Any, np.dtype[np.str_]]
@@ -84,15 +83,15 @@ class Examples:
         return cost
 
     def schedules(self) -> tuple[Schedule, ...]:
-        """What a leaf may hold: a backend, or a slice of search before another one (those few of
-        them that cost least in all)."""
+        """What a leaf may hold: a backend, a slice of search before another one, or a slice of
+        another one before search."""
         alone: list[Schedule] = [((name, ENDLESS),) for name in self.backends]
-        if FIRST not in self.backends:
+        if OURS not in self.backends:
             return tuple(alone)
-        others = [name for name in self.backends if name != FIRST]
-        sliced = [((FIRST, s), (name, ENDLESS)) for name in others for s in SLICES_S]
-        sliced.sort(key=lambda schedule: float(self.cost(schedule).sum()))
-        return (*alone, *sliced[:SLICED])
+        others = [name for name in self.backends if name != OURS]
+        first = [((OURS, SLICE_S), (name, ENDLESS)) for name in others]
+        last = [((name, SLICE_S), (OURS, ENDLESS)) for name in others]
+        return (*alone, *first, *last)
 
     def table(self, objective: Objective = "regret", factor: int = PAR) -> Table:
         """What schedules cost.
@@ -116,7 +115,8 @@ class Examples:
         cost = alone[:, self._column(last)].copy()
         for name, seconds in reversed(first):
             own = self.seconds[:, self._column(name)]
-            cost = np.where(own <= seconds, own, np.minimum(cost + seconds, factor * self.limit_s))
+            later = np.where(cost + seconds <= self.limit_s, cost + seconds, factor * self.limit_s)
+            cost = np.where(own <= seconds, own, later)
         return cost
 
     def _column(self, backend: str) -> int:

@@ -220,6 +220,8 @@ def run_campaign(
     on_done(done, len(every), "")
     with closing(answers(campaign, tasks())) as records:
         for record in records:
+            if record.get("stop_reason") == "time_limit":  # the deadline cut it short
+                continue
             runs, done = runs + record.get("runs", 0), done + 1
             on_done(done, len(every), record["message"])
             if record.get("full"):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from encoders.backend import BACKENDS, Request
+from portfolio.explainer import Explainer
 from portfolio.workers import Workers
 from tests.conformance.checks import backend, check
 from tests.test_reduce import optimum, random_problem
@@ -160,3 +161,12 @@ def test_workers_do_not_outlive_their_parent(how):
             return
         time.sleep(0.05)
     raise AssertionError("a worker outlived its parent")
+
+
+def test_no_worker_is_started_where_none_is_needed(credit, refused):
+    model, frame = credit
+    own = Workers()
+    explainer = Explainer(model, frame, workers=own)
+    for backend in ("auto", "search"):
+        assert explainer.explain(refused, "granted", backend=backend).status == "optimal"
+    assert own._idle == {}

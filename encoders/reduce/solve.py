@@ -56,7 +56,7 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
             steps = list(plan.steps)
         step = steps.pop(0)
         left = request.time_limit_s - (time.perf_counter() - began)
-        asked = replace(asked, time_limit_s=min(step.seconds, left))
+        asked = replace(asked, time_limit_s=max(0.0, min(step.seconds, left)))
         outcome = replace(step.solve(reduction.problem, asked), decision=plan.why)
         done.append(_lifted(problem, reduction, outcome))
         left = request.time_limit_s - (time.perf_counter() - began)

@@ -84,6 +84,11 @@ def _answered(logs: pd.DataFrame, label: str) -> pd.DataFrame:
     return own
 
 
+def _legend(axis: Axes, **style: Any) -> None:
+    if axis.get_legend_handles_labels()[0]:
+        axis.legend(**style)
+
+
 def _panels(count: int, height: float = 3.0) -> tuple[Figure, list[Axes]]:
     figure = Figure(figsize=(3.4 * count + 0.6, height), layout="constrained")
     axes = figure.subplots(1, count, squeeze=False)[0]
@@ -103,7 +108,7 @@ def cactus(logs: pd.DataFrame) -> Figure | None:
             axis.step(times, share, where="post", **_style(logs, label))
         axis.set(xscale="log", title=kind, xlabel="seconds", ylim=(0, 1.02))
     axes[0].set_ylabel("share of queries proved")
-    axes[-1].legend(fontsize=7, loc="lower right")
+    _legend(axes[-1], fontsize=7, loc="lower right")
     return figure
 
 
@@ -122,7 +127,7 @@ def anytime(logs: pd.DataFrame) -> Figure | None:
         values = [error[np.searchsorted(t, grid, side="right")] for t, error in of]
         axis.plot(grid, np.mean(values, axis=0), **_style(logs, label))
     axis.set(xscale="log", xlabel="seconds", ylabel="mean normalised error", ylim=(0, 1.05))
-    axis.legend(fontsize=7)
+    _legend(axis, fontsize=7)
     return figure
 
 
@@ -172,7 +177,7 @@ def _scaling(logs: pd.DataFrame, column: str, fixed: str) -> Figure | None:
         if column == "trees":
             axis.set_xscale("log")
     axes[0].set_ylabel("seconds, time-outs at the limit")
-    axes[-1].legend(fontsize=7)
+    _legend(axes[-1], fontsize=7)
     return figure
 
 
@@ -216,7 +221,7 @@ def time_parts(logs: pd.DataFrame) -> Figure | None:
         axis.barh(means.index, means[part], left=left, color=colour, label=part.removesuffix("_s"))
         left += means[part].to_numpy()
     axis.set_xlabel("mean seconds of a run")
-    axis.legend(fontsize=7, ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.15))
+    _legend(axis, fontsize=7, ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.15))
     return figure
 
 
@@ -238,7 +243,7 @@ def what_is_left(logs: pd.DataFrame) -> Figure | None:
         proved = float((after == 0).mean())
         axis.set(xscale="log", yscale="log", xlabel=f"{words} of the model",
                  ylabel=f"1 + {words} left", title=f"nothing left: {proved:.0%}")  # fmt: skip
-    axes[0].legend(fontsize=7)
+    _legend(axes[0], fontsize=7)
     return figure
 
 

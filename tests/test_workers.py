@@ -167,6 +167,6 @@ def test_no_worker_is_started_where_none_is_needed(credit, refused):
     model, frame = credit
     own = Workers()
     explainer = Explainer(model, frame, workers=own)
-    for backend in ("auto", "search"):
-        assert explainer.explain(refused, "granted", backend=backend).status == "optimal"
+    for name in ("auto", "search"):
+        assert explainer.explain(refused, "granted", backend=name).status == "optimal"
     assert own._idle == {}

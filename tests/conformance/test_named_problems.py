@@ -5,7 +5,7 @@ import pytest
 
 from encoders.attempt import Try
 from encoders.backend import BACKENDS, Request
-from encoders.reduce import Step, solve_reduced
+from encoders.reduce import Plan, Step, solve_reduced
 from tests.conformance.checks import CASES, backend, check
 from tests.conformance.named import NAMED
 from tests.test_reduce import optimum
@@ -34,5 +34,7 @@ def test_reduced(name, named):
     if named.problem.aggregate not in able.capability.aggregates:
         pytest.skip(f"{name} has no {named.problem.aggregate} objective")
     start = np.zeros((1, named.problem.n_axes), dtype=np.int64)
-    outcome = solve_reduced(named.problem, Request(60.0, 1), lambda _: [Step(Try(able))], start)
+    outcome = solve_reduced(
+        named.problem, Request(60.0, 1), lambda *_: Plan([Step(Try(able))]), start
+    )
     check(named.problem, outcome, named.optimum, able.capability)

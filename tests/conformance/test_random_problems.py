@@ -9,7 +9,7 @@ import encoders.at_least
 import encoders.search
 from encoders.attempt import Try
 from encoders.backend import BACKENDS, Request
-from encoders.reduce import Step, solve_reduced
+from encoders.reduce import Plan, Step, solve_reduced
 from tests.conformance.checks import CASES, backend, check
 from tests.test_reduce import optimum, random_problem
 
@@ -45,7 +45,7 @@ def test_optimum_of_the_reduced_problem(name):
         problem = random_problem(seed)
         start = np.zeros((1, problem.n_axes), dtype=np.int64)
         outcome = solve_reduced(
-            problem, Request(60.0, 1), lambda _: [Step(Try(backend(name)))], start
+            problem, Request(60.0, 1), lambda *_: Plan([Step(Try(backend(name)))]), start
         )
         check(problem, outcome, optimum(problem)[0], backend(name).capability)
 
@@ -76,8 +76,9 @@ def test_steps_follow_each_other_until_one_proves():
     for seed in range(100):
         problem = random_problem(seed)
         start = np.zeros((1, problem.n_axes), dtype=np.int64)
-        steps = [Step(Try(backend("search")), 0.0), Step(Try(backend("cp")))]
-        outcome = solve_reduced(problem, Request(60.0, 1), lambda _, s=steps: s, start)
+        plan = Plan([Step(Try(backend("search")), 0.0), Step(Try(backend("cp")))], "so")
+        outcome = solve_reduced(problem, Request(60.0, 1), lambda *_, p=plan: p, start)
+        assert outcome.decision == ("" if outcome.backend == "reduce" else "so")
         assert outcome.backend in ("reduce", "cp")
         check(problem, outcome, optimum(problem)[0], backend("cp").capability)
 

@@ -16,6 +16,9 @@ Objective = Annotated[str, typer.Option(help="regret (seconds) or accuracy (as i
 Skeleton = Annotated[str, typer.Option(help="Most splits per layer: 1-2-2, or 1-2-2-2.")]
 Engine = Annotated[str, typer.Option(help="exact, or odtlearn (a tree, in a process of its own).")]
 Thresholds = Annotated[int, typer.Option(min=1, help="Most thresholds per descriptor.")]
+Local = Annotated[
+    bool, typer.Option("--local", help="Split also on what describes the data set, not the task.")
+]
 OptionalDiagram = Annotated[
     Path | None, typer.Option("--diagram", help="Default: the one shipped.")
 ]
@@ -32,6 +35,7 @@ def train(
     objective: Objective = "regret",
     engine: Engine = "exact",
     thresholds: Thresholds = 12,
+    local: Local = False,
     time_limit: Annotated[float, typer.Option(help="Seconds for each diagram.")] = 600.0,
     promote: Annotated[
         bool, typer.Option("--promote", help="Make it the default, if it is better.")
@@ -48,6 +52,7 @@ def train(
         engine=_engine(engine),
         thresholds=thresholds,
         time_limit_s=time_limit,
+        local=local,
     )
     made, recipe = trained(logs, recipe, _alpha(alpha), out, console)
     if promote and not promoted(logs, recipe, made, console):
@@ -58,10 +63,11 @@ def train(
 def evaluate(
     logs: Logs,
     diagram: OptionalDiagram = None,
-    alpha: Annotated[str, typer.Option(help="As in train; cv is chosen in each fold.")] = "0.01",
+    alpha: Annotated[str, typer.Option(help="As in train; cv is chosen in each fold.")] = "0.1",
     skeleton: Skeleton = "1-2-2",
     objective: Objective = "regret",
     thresholds: Thresholds = 6,
+    local: Local = False,
     time_limit: Annotated[float, typer.Option(help="Seconds for each diagram.")] = 600.0,
     cores: Annotated[int, typer.Option(min=1, help="That a race has.")] = 2,
     out: Annotated[Path | None, typer.Option(help="Folder for tables and a figure.")] = None,
@@ -75,6 +81,7 @@ def evaluate(
         skeleton=skeleton,
         thresholds=thresholds,
         time_limit_s=time_limit,
+        local=local,
     )
     evaluated(logs, recipe, _alpha(alpha), diagram, cores, out, Console())
 

@@ -14,7 +14,8 @@ from selector.diagram import Diagram
 from selector.vector import Case
 
 AUTO = "auto"
-UNSURE = 0.6  # below this purity of a leaf its backend races the runner-up
+UNSURE = 0.8  # below this purity of a leaf its backend races the runner-up
+HEAD_START_S = 0.1  # of one that runs in this process, before another process is woken
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,9 @@ class Selector:
         rounds = [(Choice(choice.backend, seconds=seconds),) for choice, seconds in first]
         partner = able.get(leaf.runner_up)
         if partner is not None and partner != last and leaf.purity < UNSURE and threads > 1:
-            why += f" (unsure: {leaf.purity:.0%}), racing {partner.backend.name}"
+            why += f" (best on {leaf.purity:.0%}), racing {partner.backend.name}"
+            if not last.backend.capability.isolated and not rounds:
+                rounds = [(Choice(last.backend, seconds=HEAD_START_S),)]
             return Plan((*rounds, (last, partner)), why)
         return Plan((*rounds, (last,)), why)
 

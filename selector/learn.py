@@ -1,7 +1,7 @@
 """Learn a decision diagram from what backends cost: exactly, by enumeration with bounds."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,15 +58,20 @@ class Learned:
 Condition = tuple[int, float]
 
 
-def conditions(table: Table, most: int = MOST_THRESHOLDS) -> list[Condition]:
+def conditions(
+    table: Table, most: int = MOST_THRESHOLDS, without: Collection[str] = ()
+) -> list[Condition]:
     """Splits to choose among: for each descriptor thresholds between values, at most ``most``.
 
     Thresholds are the lower one of two neighbouring values, so that ``<=`` is exact; conditions
-    that divide the rows alike are kept once, the first descriptor's.
+    that divide the rows alike are kept once, the first descriptor's. Descriptors named in
+    ``without`` are left out.
     """
     found: list[Condition] = []
     seen: set[bytes] = set()
     for column in range(table.values.shape[1]):
+        if table.features[column] in without:
+            continue
         values = table.values[:, column]
         cuts = np.unique(values)[:-1]
         if cuts.size > most:

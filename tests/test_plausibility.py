@@ -133,5 +133,16 @@ def test_bad_input_is_one_clear_sentence(fitted):
         Explainer(model, X, plausibility=Plausibility({"granted": IsolationForest().fit(X)}))
     with pytest.raises(UnsupportedModelError, match="fitted IsolationForest"):
         Explainer(model, X, plausibility=Plausibility(RandomForestClassifier()))
-    with pytest.raises(UnsupportedModelError, match="knows 2 columns"):
+    with pytest.raises(InputError, match="fitted on other columns"):
         Explainer(model, X, plausibility=Plausibility(IsolationForest().fit(X.iloc[:, :2])))
+    with pytest.raises(InputError, match="in another order"):
+        turned = IsolationForest().fit(X[list(X.columns)[::-1]])
+        Explainer(model, X, plausibility=Plausibility(turned))
+    with pytest.raises(UnsupportedModelError, match="knows 2 columns"):
+        unnamed = IsolationForest().fit(X.iloc[:, :2].to_numpy())
+        Explainer(model, X, plausibility=Plausibility(unnamed))
+    with pytest.raises(InputError, match="must be a Plausibility"):
+        Explainer(model, X, plausibility=IsolationForest().fit(X))
+    for wrong in ({"contamination": "auto"}, {"n_estimators": 0}):
+        with pytest.raises(InputError, match="must be"):
+            Plausibility.fit(X, y, **wrong)

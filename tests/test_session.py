@@ -42,7 +42,7 @@ def test_without_a_target_every_class_has_its_own_model(explainer, credit):
             assert session.explain(row).distance == pytest.approx(expected.distance)
 
 
-@pytest.mark.parametrize("name", ["auto", "search", "smt"])
+@pytest.mark.parametrize("name", ["search", "smt"])
 def test_backends_without_models_to_keep_are_refused(explainer, name):
     with pytest.raises(InputError, match=f"backend {name} keeps no model"):
         explainer.session("granted", backend=name)

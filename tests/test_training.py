@@ -295,7 +295,9 @@ def test_a_plan_follows_the_schedule():
 
 def test_an_unsure_leaf_races_where_there_are_cores():
     leaf = Leaf((("cp", math.inf),), purity=0.3, runner_up="search")
-    assert names(planned(leaf)) == [["cp", "search"]]
+    assert names(planned(leaf)) == [["cp"], ["cp", "search"]]
+    assert planned(leaf).rounds[0][0].seconds == 0.1  # no process is woken for what is easy
+    assert names(planned(Leaf((("milp", math.inf),), 0.3, "cp"))) == [["milp", "cp"]]
     assert "racing search" in planned(leaf).why
     assert names(planned(leaf, threads=1)) == [["cp"]]
     assert names(planned(replace(leaf, purity=0.9))) == [["cp"]]

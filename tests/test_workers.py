@@ -105,10 +105,15 @@ def test_every_backend_keeps_its_time_limit(workers, name):
     assert outcome.stop_reason == "time_limit"
 
 
-def test_a_worker_that_dies_is_an_error_not_a_hang(workers):
+def test_a_worker_that_dies_is_an_error_not_a_hang():
+    workers, others = Workers(), set(children())
+
     def kill():
-        time.sleep(1.5)
-        os.kill(children()[0], signal.SIGKILL)
+        while not set(children()) - others:
+            time.sleep(0.1)
+        time.sleep(1.0)
+        for pid in set(children()) - others:
+            os.kill(pid, signal.SIGKILL)
 
     threading.Thread(target=kill).start()
     outcome = workers.run(backend("milp"), hard_problem(), Request(300.0, 1))
@@ -116,6 +121,7 @@ def test_a_worker_that_dies_is_an_error_not_a_hang(workers):
     problem = random_problem(5)
     again = workers.run(backend("milp"), problem, Request(60.0, 1))
     check(problem, again, optimum(problem)[0], backend("milp").capability)
+    workers.close()
 
 
 def children(parent=None):

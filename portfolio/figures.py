@@ -108,7 +108,7 @@ def cactus(logs: pd.DataFrame) -> Figure | None:
             axis.step(times, share, where="post", **_style(logs, label))
         axis.set(xscale="log", title=kind, xlabel="seconds", ylim=(0, 1.02))
     axes[0].set_ylabel("share of queries proved")
-    _legend(axes[-1], fontsize=7, loc="lower right")
+    _legend(axes[-1], fontsize=7, loc="upper left")
     return figure
 
 

@@ -1,7 +1,6 @@
 """The command line: ``counterfolio demo``, ``explain``, ``bench`` and ``backends``."""
 
 import json
-import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,6 @@ from portfolio.counterfactual import Result
 EXIT_CODES = {"optimal": 0, "feasible": 3, "infeasible": 4, "unknown": 5}
 BAD_INPUT = 2
 INTERRUPTED = 130
-WIDE = 200
 
 app = typer.Typer(
     add_completion=False,
@@ -279,7 +277,9 @@ def bench(
 
         plan_of = load_protocol(protocol)
         where = options.executor(executor, workers, plan_of.threads, address)
-        raise typer.Exit(run_protocol(plan_of, datasets, out, where, deadline, _wide_console()))
+        raise typer.Exit(
+            run_protocol(plan_of, datasets, out, where, deadline, options.wide_console())
+        )
     from portfolio.bench_report import run_and_report
     from portfolio.benchmark import Plan
 
@@ -297,7 +297,7 @@ def bench(
         time_limit_s=time_limit,
         threads=threads,
     )
-    raise typer.Exit(run_and_report(plan, against, json_file, _wide_console()))
+    raise typer.Exit(run_and_report(plan, against, json_file, options.wide_console()))
 
 
 @app.command()
@@ -320,15 +320,7 @@ def backends() -> None:
     """List the solvers: what they are, whether they can be used, what they can do."""
     from portfolio.listing import backend_table
 
-    _wide_console().print(backend_table())
-
-
-def _wide_console() -> Console:
-    """For tables: in a file or a pipe nothing is cut off."""
-    console = Console()
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = WIDE
-    return console
+    options.wide_console().print(backend_table())
 
 
 def _show(console: Console, result: Result) -> None:

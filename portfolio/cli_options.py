@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from encoders.constraints import Constraint, Decrease, Fixed, Increase, MaxChanges, Range
 from encoders.errors import InputError
 
+WIDE = 200
 LARGEST_SEED = 2**31 - 1
 TRAINABLE = ("forest", "hard-forest", "xgboost")
 
@@ -126,3 +128,11 @@ def executor(name: str, workers: int | None, threads: int, address: str | None) 
     from portfolio.local import LocalExecutor
 
     return LocalExecutor(workers or max(1, len(os.sched_getaffinity(0)) // threads))
+
+
+def wide_console() -> Console:
+    """For tables: in a file or a pipe nothing is cut off."""
+    console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = WIDE
+    return console

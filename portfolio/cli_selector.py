@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from encoders.errors import InputError
+from portfolio.cli_options import wide_console
 
 app = typer.Typer(no_args_is_help=True, help="Learn, judge and draw what picks backends.")
 
@@ -83,7 +84,7 @@ def evaluate(
         time_limit_s=time_limit,
         local=local,
     )
-    evaluated(logs, recipe, _alpha(alpha), diagram, cores, out, Console())
+    evaluated(logs, recipe, _alpha(alpha), diagram, cores, out, wide_console())
 
 
 @app.command()

@@ -134,12 +134,15 @@ def search_by_cores(
     solve_s = time.perf_counter() - began - build_s
     if model is not None:
         state.found({v for v in model if v > 0})
-        state.cost = solver.cost
-        status: Status = "optimal" if state.choices else "infeasible"
-        return state.outcome(status, "proved", build_s, solve_s)
-    if watcher.reason in ("", "hopeless"):
+    if watcher.reason == "hopeless":
         return state.outcome("infeasible", "proved", build_s, solve_s)
-    return state.stopped(build_s, solve_s)
+    if watcher.interrupted:  # what it says after that proves nothing
+        return state.stopped(build_s, solve_s)
+    if model is None:
+        return state.outcome("infeasible", "proved", build_s, solve_s)
+    state.cost = solver.cost
+    status: Status = "optimal" if state.choices else "infeasible"
+    return state.outcome(status, "proved", build_s, solve_s)
 
 
 def search_linearly(
@@ -252,13 +255,19 @@ class _Watcher(threading.Thread):
 
     def run(self) -> None:
         while not self._over.wait(POLL_S):
-            self._look()
-            if self._state.hopeless:
-                self.reason = "hopeless"
-            elif self._state.asked_to_stop or time.perf_counter() >= self._deadline:
-                self.reason = self.reason or "asked"
+            if not self.reason:  # RC2 takes an interrupted call for a core: its cost is then wrong
+                self._look()
+                if self._state.hopeless:
+                    self.reason = "hopeless"
+                elif self._state.asked_to_stop or time.perf_counter() >= self._deadline:
+                    self.reason = "asked"
             if self.reason and self._interrupts:
                 self._solver.interrupt()
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the solver was told to stop."""
+        return bool(self.reason) and self._interrupts
 
     def end(self) -> None:
         self._over.set()

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
+from encoders.errors import InputError
 from selector.diagram import Diagram
 from selector.examples import PAR, Examples
 from selector.vector import NAMES
@@ -53,7 +54,14 @@ def evaluate(
     Parameters
     ----------
     cores : that a race has to itself
+
+    Raises
+    ------
+    InputError
+        Fewer than two data sets.
     """
+    if np.unique(examples.groups).size < 2:
+        raise InputError("evaluation leaves data sets out: it needs logs of at least two.")
     every = {**baselines(cores), **policies}
     both = {name: left_out(examples, policy, (PAR, WEAK)) for name, policy in every.items()}
     strong = {name: seconds[0] for name, seconds in both.items()}

@@ -90,7 +90,9 @@ def choose_alpha(examples: Examples, recipe: Recipe, alphas: Sequence[float] = A
 
 
 def replace_groups(examples: Examples, folds: int = FOLDS) -> Examples:
-    """Data sets joined to folds of about the same number of rows."""
+    """Data sets joined to folds of about the same number of rows; rows, if there is only one."""
+    if np.unique(examples.groups).size == 1:
+        return replace(examples, groups=(np.arange(len(examples)) % folds).astype(np.str_))
     names, counts = np.unique(examples.groups, return_counts=True)
     held = np.zeros(folds, dtype=np.int64)
     fold = {}

@@ -1,6 +1,8 @@
 """Answers that were once wrong."""
 
+import math
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,8 +12,12 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
+from encoders.backend import Request, find_backend
+from encoders.integral import integer_cost
+from encoders.maxsat_search import State, _Watcher
 from portfolio import Explainer, Fixed, InputError, Range
 from portfolio.certify import MISREAD
+from tests.test_reduce import optimum, random_problem
 
 
 def test_lightgbm_reads_tiny_values_as_zero():
@@ -101,3 +107,41 @@ def test_a_clear_contradiction_of_the_model_is_no_proof(credit, refused):
     result = explainer.explain(refused, target="granted", time_limit_s=3)
     assert result.status == "unknown" and result.counterfactual is None
     assert result.message == MISREAD
+
+
+def test_an_interrupted_rc2_proves_nothing():
+    """It takes an interrupted call for a core, so its cost jumps beyond the optimum."""
+    problem = random_problem(3)
+    request = Request(60.0, 1)
+
+    class Jumps:
+        cost = 0
+
+        def interrupt(self):
+            self.cost = 10**12
+
+    clauses = SimpleNamespace(levels=None)
+    state = State(problem, request, clauses, SimpleNamespace(constant=0), integer_cost(problem))
+    solver = Jumps()
+    look = lambda: state.at_least(solver.cost)  # noqa: E731
+    watcher = _Watcher(solver, state, time.perf_counter() - 1, True, look)
+    watcher.start()
+    while not solver.cost:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    watcher.end()
+    assert (watcher.reason, watcher.interrupted, state.lower) == ("asked", True, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_maxsat_is_right_when_time_is_short(seed):
+    """Limits from too short to enough: whatever is called a proof is one."""
+    problem = random_problem(seed)
+    best = optimum(problem)[0]
+    for limit_s in (0.02, 0.05, 0.1, 60.0):
+        outcome = find_backend("maxsat").load()(problem, Request(limit_s, 1))
+        if outcome.status == "optimal":
+            assert outcome.upper == pytest.approx(best, rel=1e-6)
+        if outcome.status == "infeasible":
+            assert math.isinf(best)
+        assert outcome.lower <= best * (1 + 1e-6)

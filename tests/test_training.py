@@ -185,6 +185,13 @@ def test_alpha_is_chosen_on_whole_data_sets(held):
     assert choose_alpha(noise, recipe, (0.0, 0.9)).alpha == 0.9
 
 
+def test_one_data_set_is_enough_to_learn_but_not_to_judge(held):
+    one = held.of(held.groups == held.groups[0])
+    assert choose_alpha(one, Recipe(thresholds=3), (0.0, 0.9)).alpha in (0.0, 0.9)
+    with pytest.raises(InputError, match="at least two"):
+        evaluate(one, {})
+
+
 def test_the_gate(held):
     fit = Recipe(alpha=0.01, thresholds=6).diagram
     bad = Diagram((Leaf((("cp", math.inf),)),))

@@ -7,6 +7,7 @@ import numpy as np
 from encoders.arrays import IntArray, starts
 from encoders.backend import Outcome, Request, Status, StopReason
 from encoders.compiling import compile_notice
+from encoders.granularity import ceiling_below, unit_of
 from encoders.problem import Problem
 from encoders.reduce.lagrange import Prices, ascend, bound_by_prices
 from encoders.search_kernel import FREE, HEAP, NODES, STACK, Pool, run_slice
@@ -31,11 +32,11 @@ def solve(problem: Problem, request: Request) -> Outcome:
     interpreter lock, on one thread.
     """
     began = time.perf_counter()
-    tables = tabulate(problem)
+    tables, unit = tabulate(problem), unit_of(problem)
     pool = _make_pool(problem)
     forbidden, forbidden_start = _boxes(problem)
     with compile_notice(ascend):
-        prices = _prices(problem, tables, request.cutoff)
+        prices = _prices(problem, tables, ceiling_below(request.cutoff, unit))
     build_s = time.perf_counter() - began
     upper, lower, slice_nodes = request.cutoff, 0.0, FIRST_SLICE
     choices: list[IntArray] = []
@@ -58,7 +59,7 @@ def solve(problem: Problem, request: Request) -> Outcome:
                 prices,
                 pool,
                 point,
-                _below(upper),
+                _below(upper, unit),
                 forbidden,
                 forbidden_start,
                 slice_nodes,
@@ -86,8 +87,9 @@ def _prices(problem: Problem, tables: Tables, upper: float) -> Prices:
     return Prices(0.0, 0.0, np.zeros(problem.n_leaves), np.zeros(problem.cost.size))
 
 
-def _below(upper: float) -> float:
-    return upper - EQUAL * abs(upper) if np.isfinite(upper) else upper
+def _below(upper: float, unit: float) -> float:
+    equal = EQUAL * abs(upper) if np.isfinite(upper) else 0.0
+    return min(upper - equal, ceiling_below(upper, unit))
 
 
 def _next_slice(nodes: int, seconds: float) -> int:

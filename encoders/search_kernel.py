@@ -20,6 +20,7 @@ from encoders.search_node import (
 
 HEAP, STACK, FREE, NODES = 0, 1, 2, 3  # counters in Pool.counts
 PROPAGATIONS = 20
+CATEGORY, FLAT, LITTLE = 100.0, 0.2, 0.01  # weights in the choice of a split, by experiment
 
 
 class Pool(NamedTuple):
@@ -102,11 +103,11 @@ def _expand(
     """Bound a box, shrink it, and solve or split it: (kind, lower bound)."""
     bound = key
     slack = np.zeros(t.need.size, dtype=np.int64)
-    for _ in range(PROPAGATIONS):
+    for turn in range(PROPAGATIONS):
         cost = cheapest_point(t, lo, hi, point)
         if cost >= upper or overloaded(t, lo, hi):
             return PRUNED, bound
-        lower = scan_leaves(t, prices, lo, hi, point, cost, upper, live, best)
+        lower = scan_leaves(t, prices, lo, hi, point, cost, upper, turn > 0, live, best)
         if lower >= upper:
             return PRUNED, bound
         bound = max(bound, lower)
@@ -193,6 +194,21 @@ def _shrink(t, lo, hi, point, cost, upper, slack, up, down):
     return changed
 
 
+@numba.njit(**INLINE)
+def _far_gain(is_max, grouped, dearer, share, beyond, room):
+    """What the far side of a split is worth: by how much it costs more, as a share of ``room``.
+
+    Categories come first: no bound looks at what they cost before they are decided. Where both
+    sides cost the same the middle is best, or levels would be taken off one by one.
+    """
+    if grouped:
+        return CATEGORY * (max(dearer, 0.0) / room + LITTLE)
+    gain = (max(beyond, 0.0) if is_max else dearer) / room
+    if gain == 0.0:
+        gain = FLAT * share * (1.0 - share)
+    return gain + LITTLE
+
+
 @numba.njit(**OPTIONS)
 def _choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
     """The split whose near side loses most of a row and whose far side costs most."""
@@ -206,16 +222,20 @@ def _choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
             for v in range(point[a], hi[a]):
                 if up[r, first + v] == 0:
                     break
-                far = _step_cost(cost_of, is_max, grouped, first, point[a], v + 1, cost) - cost
-                now = (up[r, first + v] / (slack[r] + 1.0) + 0.01) * (far / room + 0.01)
+                far = cost_of[first + v + 1] - cost_of[first + point[a]]
+                share = (v + 1 - lo[a]) / (hi[a] + 1 - lo[a])
+                gain = _far_gain(is_max, grouped, far, share, cost_of[first + v + 1] - cost, room)
+                now = (up[r, first + v] / (slack[r] + 1.0) + LITTLE) * gain
                 if now > score:
                     score = now
                     split[0], split[1], split[2] = a, v, 1
             for v in range(point[a], lo[a], -1):
                 if down[r, first + v] == 0:
                     break
-                far = _step_cost(cost_of, is_max, grouped, first, point[a], v - 1, cost) - cost
-                now = (down[r, first + v] / (slack[r] + 1.0) + 0.01) * (far / room + 0.01)
+                far = cost_of[first + v - 1] - cost_of[first + point[a]]
+                share = (v - lo[a]) / (hi[a] + 1 - lo[a])
+                gain = _far_gain(is_max, grouped, far, share, cost_of[first + v - 1] - cost, room)
+                now = (down[r, first + v] / (slack[r] + 1.0) + LITTLE) * gain
                 if now > score:
                     score = now
                     split[0], split[1], split[2] = a, v - 1, 0

@@ -77,7 +77,7 @@ def _settle_group(t, g, lo, hi, point, total):
 
 
 @numba.njit(**OPTIONS)
-def scan_leaves(t, prices, lo, hi, point, cost, upper, live, best):
+def scan_leaves(t, prices, lo, hi, point, cost, upper, again, live, best):
     """Mark the leaves that fit the box and can be paid for; fill ``best[r, tree]``.
 
     Returns a lower bound on the box's cost, inf if a tree has no leaf left: every tree needs one
@@ -106,6 +106,8 @@ def scan_leaves(t, prices, lo, hi, point, cost, upper, live, best):
         for r in range(n_rows):
             best[r, tree] = -1
         for leaf in range(tree_start[tree], tree_start[tree + 1]):
+            if again and not live[leaf]:
+                continue
             live[leaf] = False
             extra, fits = cost, True
             for k in range(leaf_start[leaf], leaf_start[leaf + 1]):

@@ -13,6 +13,7 @@ import z3
 
 from encoders.arrays import IntArray
 from encoders.backend import Outcome, Request, Status, StopReason
+from encoders.granularity import unit_of
 from encoders.problem import Problem
 from encoders.smt_formula import Formula, write_formula
 
@@ -47,7 +48,7 @@ class _Bisection:
 
     def __init__(self, problem: Problem, request: Request, formula: Formula) -> None:
         self._problem, self._request, self._formula = problem, request, formula
-        self._unit = _unit(problem)
+        self._unit = unit_of(problem)
         self._half = min(self._unit, float(problem.cost.sum()) + 1.0) / 2
         self.choices: list[IntArray] = []
         self.upper = np.inf
@@ -124,15 +125,6 @@ class _Bisection:
             solve_s=solve_s,
             raw=f"Z3 {z3.get_version_string()}: {len(self.choices)} models",
         )
-
-
-def _unit(problem: Problem) -> float:
-    """All costs are whole multiples of this; 0 if nothing useful is."""
-    distinct = np.unique(problem.cost[problem.cost > 0])
-    if distinct.size == 0:
-        return np.inf
-    multiple = distinct / distinct[0]
-    return float(distinct[0]) if (multiple == np.rint(multiple)).all() else 0.0
 
 
 class _Watcher(threading.Thread):

@@ -6,6 +6,7 @@ import numpy as np
 
 from encoders.arrays import BoolArray, IntArray
 from encoders.backend import OnBounds
+from encoders.granularity import ceiling_below, unit_of
 from encoders.problem import Problem
 from encoders.reduce.compress import Lift, compress, identity
 from encoders.reduce.incumbent import find_incumbent
@@ -62,7 +63,8 @@ def reduce(
     while True:
         keep = np.ones(small.cost.size, dtype=np.bool_)
         alive = np.ones(small.n_leaves, dtype=np.bool_)
-        dropped, more = tighten(tables, upper, keep, alive, effort, BUDGET - looked)
+        limit = ceiling_below(upper, unit_of(small))
+        dropped, more = tighten(tables, limit, keep, alive, effort, BUDGET - looked)
         looked += more
         if dropped == NOTHING_LEFT:
             return Reduction(None, lift, incumbent, upper)
@@ -70,7 +72,7 @@ def reduce(
         left = int(alive.sum())
         if effort >= 1 and left <= AGAIN * priced and problem.aggregate == "sum" and upper < np.inf:
             priced = left
-            drop_by_prices(tables, bound_by_prices(tables, upper), upper, keep, alive)
+            drop_by_prices(tables, bound_by_prices(tables, limit), limit, keep, alive)
             if _empty(tables, keep, alive):
                 return Reduction(None, lift, incumbent, upper)
         before = small.cost.size + small.n_leaves

@@ -10,6 +10,7 @@ from encoders.arrays import IntArray
 from encoders.attempt import in_turn
 from encoders.backend import Outcome, Request, Solve
 from encoders.compiling import compile_notice
+from encoders.granularity import ceiling_below, unit_of
 from encoders.problem import Problem
 from encoders.reduce.incumbent import descend, polish
 from encoders.reduce.lagrange import ascend
@@ -50,7 +51,8 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
     steps: list[Step] = []
     done: list[Outcome] = []
     while reduction.problem is not None:
-        asked = replace(request, cutoff=reduction.upper, hint=None)
+        worth = ceiling_below(reduction.upper, unit_of(reduction.problem))
+        asked = replace(request, cutoff=worth, hint=None)
         if plan is None:
             plan = pick(reduction.problem, asked)
             steps = list(plan.steps)

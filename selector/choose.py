@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from selector.diagram import Diagram
 from selector.vector import Case
 
 AUTO = "auto"
-UNSURE = 0.8  # below this purity of a leaf its backend races the runner-up
-HEAD_START_S = 0.1  # of one that runs in this process, before another process is woken
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Selector:
     def plan(
         self, case: Case, problem: Problem, incumbent: float, threads: int, keep: bool = False
     ) -> Plan:
-        """What tries a problem; where the leaf is unsure and there are cores, two race.
+        """What tries a problem; of those that are to race only the first if there is one thread.
 
         Parameters
         ----------
@@ -63,25 +61,24 @@ class Selector:
             None is installed or can take the problem.
         """
         able = {
-            name: Choice(backend)
+            name: backend
             for name, backend in _all_able(problem).items()
             if not keep or backend.capability.sessions
         }
         decision = self.diagram.decide(case.values(shape_of(problem, incumbent)))
-        leaf, why = decision.leaf, str(decision)
-        turns = [(able[name], seconds) for name, seconds in leaf.schedule if name in able]
-        if not turns:
-            turns = [(next(iter(able.values())), math.inf)]
-            why += f"; not to be had here, so {turns[0][0].backend.name}"
-        *first, (last, _) = turns
-        rounds = [(Choice(choice.backend, seconds=seconds),) for choice, seconds in first]
-        partner = able.get(leaf.runner_up)
-        if partner is not None and partner != last and leaf.purity < UNSURE and threads > 1:
-            why += f" (best on {leaf.purity:.0%}), racing {partner.backend.name}"
-            if not last.backend.capability.isolated and not rounds:
-                rounds = [(Choice(last.backend, seconds=HEAD_START_S),)]
-            return Plan((*rounds, (last, partner)), why)
-        return Plan((*rounds, (last,)), why)
+        turns = [
+            tuple(Choice(able[name], seconds=seconds) for name in names if name in able)
+            for names, seconds in decision.leaf.schedule
+        ]
+        rounds = [own if threads > 1 else own[:1] for own in turns if own]
+        if not rounds:
+            instead = Choice(next(iter(able.values())))
+            why = f"{decision}; not to be had here, so {instead.backend.name}"
+            return Plan(((instead,),), why)
+        last = tuple(replace(choice, seconds=math.inf) for choice in rounds[-1])
+        # One that would only start again without rivals goes on instead.
+        before = [own for own in rounds[:-1] if own[0].backend != last[0].backend or len(last) > 1]
+        return Plan((*before, last), str(decision))
 
 
 def named(problem: Problem, name: str) -> Choice:

@@ -10,7 +10,8 @@ from typing import Any
 from encoders.errors import InputError
 from selector.vector import NAMES, VERSION
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, FORMAT)  # in 1 a turn was one backend's
 DEFAULT = Path(__file__).parent / "diagrams" / "default.json"
 PAPER = Path(__file__).parent / "diagrams" / "paper.json"
 
@@ -25,29 +26,42 @@ class Split:
     high: int
 
 
-Schedule = tuple[tuple[str, float], ...]
+Turn = tuple[tuple[str, ...], float]
+Schedule = tuple[Turn, ...]
+
+
+def alone(backend: str) -> Schedule:
+    """One backend until the end."""
+    return (((backend,), math.inf),)
+
+
+def in_words(schedule: Schedule) -> str:
+    """Such as "search for 0.1 s, then search with cp"."""
+    return ", then ".join(
+        " with ".join(names) + ("" if math.isinf(seconds) else f" for {seconds:g} s")
+        for names, seconds in schedule
+    )
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """Backends that try one after the other, each for so many seconds.
+    """Turns that follow each other until one proves.
 
     Attributes
     ----------
-    schedule : (backend, seconds); the last one's are infinite
+    schedule : (backends, seconds); several of one turn race, or the first runs where there is
+        one core; the last turn's seconds are infinite
     purity : share of what the leaf was learned from on which this cost at most 1.25 times the
         least; 1 if unknown
-    runner_up : the backend that saves most where it runs beside this one, "" if unknown
     """
 
     schedule: Schedule
     purity: float = 1.0
-    runner_up: str = ""
 
     @property
     def backend(self) -> str:
-        """The one that has the last word."""
-        return self.schedule[-1][0]
+        """The one that has the last word, the first of them if several race for it."""
+        return self.schedule[-1][0][0]
 
 
 Node = Split | Leaf
@@ -74,11 +88,7 @@ class Decision:
     path: tuple[Step, ...]
 
     def __str__(self) -> str:
-        words = ", then ".join(
-            name if math.isinf(seconds) else f"{name} for {seconds:g} s"
-            for name, seconds in self.leaf.schedule
-        )
-        return "; ".join([*map(str, self.path), words])
+        return "; ".join([*map(str, self.path), in_words(self.leaf.schedule)])
 
 
 @dataclass(frozen=True)
@@ -98,7 +108,7 @@ class Diagram:
             raise InputError("a diagram needs a node.")
         for index, node in enumerate(self.nodes):
             if isinstance(node, Leaf):
-                if not node.schedule:
+                if not (node.schedule and all(names for names, _ in node.schedule)):
                     raise InputError(f"node {index} of the diagram names no backend.")
             elif not index < min(node.low, node.high) <= max(node.low, node.high) < len(self.nodes):
                 raise InputError(f"node {index} of the diagram does not lead on to later nodes.")
@@ -140,7 +150,7 @@ class Diagram:
             if isinstance(node, Split):
                 nodes.append(asdict(node))
             else:
-                schedule = [[b, None if math.isinf(s) else s] for b, s in node.schedule]
+                schedule = [[list(b), None if math.isinf(s) else s] for b, s in node.schedule]
                 nodes.append(asdict(node) | {"schedule": schedule})
         whole = {"format": FORMAT, "schema": VERSION, "nodes": nodes, "manifest": self.manifest}
         return json.dumps(whole, indent=1, sort_keys=True) + "\n"
@@ -156,10 +166,11 @@ class Diagram:
         """
         try:
             whole = json.loads(text)
-            if whole["format"] != FORMAT or whole["schema"] != VERSION:
+            if whole["format"] not in READABLE or whole["schema"] != VERSION:
                 raise InputError(
                     f"{where} is a diagram of format {whole['format']} and descriptors "
-                    f"{whole['schema']}; this version reads {FORMAT} and {VERSION}: learn it anew."
+                    f"{whole['schema']}; this version reads formats up to {FORMAT} and "
+                    f"descriptors {VERSION}: learn it anew."
                 )
             nodes = tuple(_node(entry) for entry in whole["nodes"])
             unknown = [n.feature for n in nodes if isinstance(n, Split) and n.feature not in NAMES]
@@ -175,11 +186,19 @@ class Diagram:
 def _node(entry: dict[str, Any]) -> Node:
     if "schedule" in entry:
         schedule = tuple(
-            (str(b), math.inf if s is None else float(s)) for b, s in entry["schedule"]
+            (
+                (b,) if isinstance(b, str) else tuple(map(str, b)),
+                math.inf if s is None else float(s),
+            )
+            for b, s in entry["schedule"]
         )
-        return Leaf(schedule, float(entry["purity"]), str(entry["runner_up"]))
+        return Leaf(schedule, float(entry["purity"]))
     threshold = float(entry["threshold"])
     return Split(str(entry["feature"]), threshold, int(entry["low"]), int(entry["high"]))
+
+
+def _names(entry: str | list[str]) -> tuple[str, ...]:
+    return (entry,) if isinstance(entry, str) else tuple(map(str, entry))
 
 
 def load_diagram(path: str | Path) -> Diagram:

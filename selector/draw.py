@@ -1,14 +1,13 @@
 """Decision diagrams as pictures and text."""
 
-import math
 from xml.sax.saxutils import escape
 
-from selector.diagram import Diagram, Leaf, Node, Split
+from selector.diagram import Diagram, Leaf, Node, Split, in_words
 
 COLOURS = {
     "search": "#0072B2", "cp": "#D55E00", "milp": "#009E73", "maxsat": "#CC79A7", "smt": "#777777",
 }  # fmt: skip
-WIDTH, HEIGHT, GAP_X, GAP_Y, EDGE = 170, 46, 90, 26, 20
+WIDTH, HEIGHT, GAP_X, GAP_Y, EDGE = 230, 46, 90, 26, 20
 
 
 def as_text(diagram: Diagram, flow: list[float] | None = None) -> str:
@@ -22,7 +21,7 @@ def as_text(diagram: Diagram, flow: list[float] | None = None) -> str:
                 f"else {node.high}"
             )
         else:
-            lines.append(f"{index}{share}: {_words(node)}")
+            lines.append(f"{index}{share}: {in_words(node.schedule)}")
     return "\n".join(lines)
 
 
@@ -37,9 +36,8 @@ def as_dot(diagram: Diagram, flow: list[float] | None = None) -> str:
                 lines.append(f'  n{index} -> n{target} [label="{sign} {node.threshold:g}"];')
         else:
             colour = COLOURS.get(node.backend, "#000000")
-            lines.append(
-                f'  n{index} [label="{_words(node)}{share}", shape=box, color="{colour}"];'
-            )
+            words = in_words(node.schedule) + share
+            lines.append(f'  n{index} [label="{words}", shape=box, color="{colour}"];')
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -101,7 +99,7 @@ def _edge(start: tuple[int, int], end: tuple[int, int], words: str, side: int) -
 def _box(node: Node, place: tuple[int, int], share: str) -> str:
     x, y = place
     colour = "#888888" if isinstance(node, Split) else COLOURS.get(node.backend, "#000000")
-    name = node.feature.replace("_", " ") if isinstance(node, Split) else _words(node)
+    name = node.feature.replace("_", " ") if isinstance(node, Split) else in_words(node.schedule)
     radius = HEIGHT // 2 if isinstance(node, Split) else 4
     weight = "normal" if isinstance(node, Split) else "bold"
     centre, first = x + WIDTH // 2, y + (20 if share else 28)
@@ -116,9 +114,3 @@ def _box(node: Node, place: tuple[int, int], share: str) -> str:
             f"<text x='{centre}' y='{y + 36}' text-anchor='middle' font-size='11'>{share}</text>"
         )
     return text
-
-
-def _words(leaf: Leaf) -> str:
-    return ", then ".join(
-        name if math.isinf(seconds) else f"{name} {seconds:g} s" for name, seconds in leaf.schedule
-    )

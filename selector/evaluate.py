@@ -8,7 +8,7 @@ import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.errors import InputError
-from selector.diagram import Diagram
+from selector.diagram import Diagram, alone
 from selector.examples import PAR, Examples
 from selector.vector import NAMES
 
@@ -125,7 +125,7 @@ def baselines(cores: int) -> dict[str, Policy]:
     return {
         VIRTUAL_BEST: lambda train: lambda test, factor: test.penalised(factor).min(axis=1),
         SINGLE_BEST: _single_best,
-        "always cp": lambda train: lambda test, factor: test.cost((("cp", np.inf),), factor),
+        "always cp": lambda train: lambda test, factor: test.cost(alone("cp"), factor),
         "race of two": lambda train: _race(train, 2, cores),
         "race of all": lambda train: _race(train, len(train.backends), cores),
         "boosted trees": _boosted,
@@ -149,8 +149,9 @@ def follow(diagram: Diagram, examples: Examples, factor: int = PAR) -> FloatArra
     ]
     for schedule in set(decided):
         rows = [row for row, own in enumerate(decided) if own == schedule]
-        had = tuple((name, s) for name, s in schedule if name in known)
-        seconds[rows] = examples.cost(had or ((examples.backends[0], np.inf),), factor)[rows]
+        had = [(tuple(name for name in names if name in known), s) for names, s in schedule]
+        left = tuple(turn for turn in had if turn[0]) or alone(examples.backends[0])
+        seconds[rows] = examples.cost(left, factor)[rows]
     return seconds + examples.describe_s
 
 

@@ -3,17 +3,18 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from encoders.arrays import BoolArray, FloatArray
-from encoders.backend import BACKENDS
+from encoders.backend import BACKENDS, find_backend
 from encoders.errors import InputError
 from encoders.shape import Shape
 from selector.descriptors import EnsembleDescriptors
-from selector.diagram import Schedule
+from selector.diagram import Schedule, alone
 from selector.learn import Table
 from selector.logs import LEFT, PROOFS
 from selector.vector import NAMES, Case, Metric
@@ -21,6 +22,8 @@ from selector.vector import NAMES, Case, Metric
 PAR = 10
 OURS = "search"  # the one that proves most
 SLICE_S = 2.0
+HEAD_START_S = 0.1  # of ours, which runs in this process, before another process is woken
+CORES = 2
 MODES: dict[str, Metric] = {"solo": "total", "session": "solver"}
 ENDLESS = math.inf
 Words = np.ndarray[Any, np.dtype[np.str_]]
@@ -82,42 +85,61 @@ class Examples:
             cost[row, column] = longer.mean() if longer.size else self.least[row, column]
         return cost
 
-    def schedules(self) -> tuple[Schedule, ...]:
-        """What a leaf may hold: a backend, a slice of search before another one, or a slice of
-        another one before search."""
-        alone: list[Schedule] = [((name, ENDLESS),) for name in self.backends]
-        if OURS not in self.backends:
-            return tuple(alone)
+    def schedules(self, cores: int = CORES) -> tuple[Schedule, ...]:
+        """What a leaf may hold: a backend; a slice of ours before another one, or of another one
+        before ours; as many that race as there are cores, ours with a head start."""
+        single = [alone(name) for name in self.backends]
         others = [name for name in self.backends if name != OURS]
-        first = [((OURS, SLICE_S), (name, ENDLESS)) for name in others]
-        last = [((name, SLICE_S), (OURS, ENDLESS)) for name in others]
-        return (*alone, *first, *last)
+        turns: list[Schedule] = []
+        if len(others) < len(self.backends):
+            turns += [(((OURS,), SLICE_S), *alone(name)) for name in others]
+            turns += [(((name,), SLICE_S), *alone(OURS)) for name in others]
+        together = [
+            names
+            for count in range(2, cores + 1)
+            for names in combinations(sorted(self.backends, key=lambda name: name != OURS), count)
+        ]
+        races: list[Schedule] = [
+            ((names[:1], HEAD_START_S), (names, ENDLESS)) if OURS in names else ((names, ENDLESS),)
+            for names in together
+        ]
+        return (*single, *turns, *races)
 
-    def table(self, objective: Objective = "regret", factor: int = PAR) -> Table:
+    def table(
+        self, objective: Objective = "regret", factor: int = PAR, cores: int = CORES
+    ) -> Table:
         """What schedules cost.
 
         With "regret" in seconds: what a row's best backend takes is the same for all, so the
         least cost is the least regret. With "accuracy" 1 where another backend is the best one;
         leaves then hold single backends, as in the paper.
         """
-        alone = self.penalised(factor)
-        schedules = self.schedules()
+        schedules = self.schedules(cores)
         if objective == "accuracy":
-            missed = (alone > alone.min(axis=1, keepdims=True)).astype(np.float64)
+            each = self.penalised(factor)
+            missed = (each > each.min(axis=1, keepdims=True)).astype(np.float64)
             return Table(NAMES, self.values, schedules[: len(self.backends)], missed)
         cost = np.column_stack([self.cost(schedule, factor) for schedule in schedules])
         return Table(NAMES, self.values, schedules, cost)
 
     def cost(self, schedule: Schedule, factor: int = PAR) -> FloatArray:
-        """Seconds of a schedule on each row, float64 (n_rows,)."""
-        alone = self.penalised(factor)
-        *first, (last, _) = schedule  # what has the last word goes on until its limit
-        cost = alone[:, self._column(last)].copy()
-        for name, seconds in reversed(first):
-            own = self.seconds[:, self._column(name)]
+        """Seconds of a schedule on each row, float64 (n_rows,); racers have a core each.
+
+        A kept model is solved by the first of the last turn that can keep one, as in a session.
+        """
+        each = self.penalised(factor)
+        *before, (last, _) = schedule  # what has the last word goes on until its limit
+        cost = each[:, self._columns(last)].min(axis=1)
+        for names, seconds in reversed(before):
+            own = self.seconds[:, self._columns(names)].min(axis=1)
             later = np.where(cost + seconds <= self.limit_s, cost + seconds, factor * self.limit_s)
             cost = np.where(own <= seconds, own, later)
-        return cost
+        keepers = [name for name in last if find_backend(name).capability.sessions]
+        kept = each[:, self._columns((keepers or last)[:1])[0]]
+        return np.where(self.solver, kept, cost)
+
+    def _columns(self, names: Sequence[str]) -> list[int]:
+        return [self._column(name) for name in names]
 
     def _column(self, backend: str) -> int:
         if backend not in self.backends:

@@ -274,14 +274,8 @@ class Builder:
 def _leaf(table: Table, rows: BoolArray) -> Leaf:
     cost = table.cost[rows]
     best = int(cost.sum(axis=0).argmin())
-    mine = cost[:, [best]]
-    near = mine[:, 0] <= NEAR * cost.min(axis=1) + TIE
-    single = [len(schedule) == 1 for schedule in table.schedules]
-    beside = np.where(single, np.minimum(cost, mine).sum(axis=0), np.inf)
-    other = table.schedules[int(beside.argmin())][0][0]
-    schedule = table.schedules[best]
-    saves = beside.min() < mine.sum() - TIE and other != schedule[-1][0]
-    return Leaf(schedule, float(near.mean()) if len(cost) else 1.0, other if saves else "")
+    near = cost[:, best] <= NEAR * cost.min(axis=1) + TIE
+    return Leaf(table.schedules[best], float(near.mean()) if len(cost) else 1.0)
 
 
 def _cheapest_split(cost: FloatArray, below: BoolArray, rows: BoolArray) -> int:

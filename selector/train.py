@@ -12,11 +12,11 @@ import numpy as np
 from encoders.errors import InputError
 from selector.diagram import Diagram
 from selector.evaluate import by_diagram, follow, left_out
-from selector.examples import Examples, Objective
+from selector.examples import CORES, Examples, Objective
 from selector.learn import MOST_THRESHOLDS, TIME_LIMIT_S, Learned, conditions, learn
 from selector.learn_deep import learn_deep
 from selector.learn_odt import learn_odt
-from selector.vector import VERSION
+from selector.vector import NAMES, VERSION
 
 LAYERS = {"1": 1, "1-2": 2, "1-2-2": 3, "1-2-2-2": 4}
 ENUMERATED = 3
@@ -42,6 +42,7 @@ class Recipe:
     thresholds : most per descriptor
     time_limit_s : of each diagram
     local : split also on descriptors of the data set (see ``LOCAL``), as the paper does
+    cores : that a query has: as many backends may race
     """
 
     objective: Objective = "regret"
@@ -51,10 +52,11 @@ class Recipe:
     thresholds: int = MOST_THRESHOLDS
     time_limit_s: float = TIME_LIMIT_S
     local: bool = False
+    cores: int = CORES
 
     def learn(self, examples: Examples) -> Learned:
         """Learn from all examples; the diagram is optimal for them if it is proved."""
-        table = examples.table(self.objective)
+        table = examples.table(self.objective, cores=self.cores)
         price = self.alpha * float(table.cost.sum(axis=0).min())
         splits = conditions(table, self.thresholds, () if self.local else LOCAL)
         if self.skeleton not in LAYERS:
@@ -142,8 +144,7 @@ def compare(examples: Examples, fit: Fit, old: Diagram) -> Verdict:
 def manifest(examples: Examples, recipe: Recipe, learned: Learned) -> dict[str, object]:
     """How a diagram was made."""
     digest = hashlib.sha256(examples.values.tobytes() + examples.seconds.tobytes())
-    table = examples.table(recipe.objective)
-    rows = [dict(zip(table.features, v, strict=True)) for v in examples.values.tolist()]
+    rows = [dict(zip(NAMES, v, strict=True)) for v in examples.values.tolist()]
     return {
         "schema": VERSION,
         "logs": digest.hexdigest()[:16],
@@ -154,6 +155,7 @@ def manifest(examples: Examples, recipe: Recipe, learned: Learned) -> dict[str, 
         "objective": recipe.objective,
         "alpha": recipe.alpha,
         "local": recipe.local,
+        "cores": recipe.cores,
         "cost": learned.cost,
         "lower_bound": learned.lower,
         "flow": [round(share, 4) for share in learned.diagram.flow(rows)],

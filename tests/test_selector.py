@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from encoders.errors import InputError
-from selector.diagram import PAPER, Diagram, Leaf, Split, compact, load_diagram
+from selector.diagram import PAPER, Diagram, Leaf, Split, alone, compact, load_diagram
 from selector.draw import as_dot, as_svg, as_text
 from selector.learn import Table, conditions, learn
 
-ALONE = tuple(((name, math.inf),) for name in ("milp", "cp", "maxsat"))
+ALONE = tuple(alone(name) for name in ("milp", "cp", "maxsat"))
 MILP, CP, MAXSAT = (Leaf(schedule) for schedule in ALONE)
 
 
@@ -45,9 +45,19 @@ def test_json_and_pictures(paper):
     for text in (as_text(paper, flow), as_dot(paper, flow), as_svg(paper, flow)):
         for word in ("67.2%", "milp", "maxsat", "levels"):
             assert word in text
-    nested = Diagram((Leaf((("search", 0.1), ("milp", math.inf))),))
+    nested = Diagram((Leaf(((("search",), 0.1), (("milp", "cp"), math.inf))),))
     assert Diagram.from_json(nested.to_json(), "it") == nested
-    assert "search for 0.1 s, then milp" in str(nested.decide({}))
+    for words in (str(nested.decide({})), as_text(nested), as_svg(nested)):
+        assert "search for 0.1 s, then milp with cp" in words
+
+
+def test_diagrams_of_the_first_format_are_read():
+    text = (
+        '{"format": 1, "schema": 1, "manifest": {}, "nodes": [{"schedule": [["search", 2.0], '
+        '["cp", null]], "purity": 0.5, "runner_up": "milp"}]}'
+    )
+    old = Diagram.from_json(text, "it")
+    assert old.nodes == (Leaf(((("search",), 2.0), (("cp",), math.inf)), 0.5),)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +188,7 @@ def test_learning_equals_exhaustive_search(seed):
     assert learned.cost == pytest.approx(best_by_hand(table, alpha), abs=1e-9)
     # The diagram itself costs no more than what was promised of it.
     rows = [dict(zip(names, row, strict=True)) for row in values.tolist()]
-    place = {name: k for k, name in enumerate(s[0][0] for s in table.schedules)}
+    place = {name: k for k, name in enumerate(s[0][0][0] for s in table.schedules)}
     paid = sum(
         cost[i, place[learned.diagram.decide(row).leaf.backend]] for i, row in enumerate(rows)
     )

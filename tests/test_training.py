@@ -18,7 +18,7 @@ from portfolio.cli import app
 from portfolio.explainer import Explainer
 from selector import Case, Selector, logs
 from selector.descriptors import EnsembleDescriptors
-from selector.diagram import DEFAULT, Diagram, Leaf, Split, diagram_of
+from selector.diagram import DEFAULT, Diagram, Leaf, Split, alone, diagram_of
 from selector.evaluate import by_diagram, evaluate, follow, left_out
 from selector.examples import examples
 from selector.learn import learn
@@ -110,13 +110,13 @@ def test_schedules_cost_what_their_parts_do(tmp_path):
         record("c", "search", 1.0), record("c", "milp", None),
     )  # fmt: skip
     slow = {name: k for k, name in enumerate("abc")}
-    by = (("search", 0.5), ("milp", math.inf))
+    by = ((("search",), 0.5), (("milp",), math.inf))
     cost = dict(zip(["a", "b", "c"], made.cost(by).tolist(), strict=True))
     assert cost == {"a": 0.4, "b": 2.5, "c": 200.0} and len(slow) == 3
     assert made.cost(by, factor=2).tolist()[2] == 40.0
     assert made.penalised().tolist() == [[2.0, 0.4], [2.0, 200.0], [200.0, 1.0]]
     with pytest.raises(InputError, match="no run of cp"):
-        made.cost((("cp", math.inf),))
+        made.cost(alone("cp"))
 
 
 def test_a_loser_of_a_race_took_at_least_that_long(tmp_path):
@@ -131,8 +131,26 @@ def test_a_loser_of_a_race_took_at_least_that_long(tmp_path):
     )  # fmt: skip
     # On average those that took longer than 0.3 s took (4 + 200) / 2.
     assert made.penalised()[0].tolist() == [102.0, 0.2]
-    alone = made.of(np.arange(len(made)) == 0)
-    assert alone.penalised().tolist() == [[0.3, 0.2]]
+    first = made.of(np.arange(len(made)) == 0)
+    assert first.penalised().tolist() == [[0.3, 0.2]]
+
+
+def test_racers_take_what_the_fastest_does(tmp_path):
+    made = read(
+        tmp_path,
+        record("a", "search", 0.05), record("a", "milp", 2.0), record("a", "cp", 3.0),
+        record("b", "search", 5.0), record("b", "milp", None), record("b", "cp", 1.0),
+        record("k", "milp", 2.0, mode="session"), record("k", "cp", 1.0, mode="session"),
+    )  # fmt: skip
+    race = ((("search",), 0.1), (("search", "milp", "cp"), math.inf))
+    cost = dict(zip(made.solver.tolist(), made.cost(race).tolist(), strict=False))
+    # Where search's head start is not enough the race begins after it; kept models don't race.
+    assert sorted(made.cost(race).tolist()) == pytest.approx([0.05, 1.1, 2.0])
+    assert cost[True] == 2.0
+    pairs = [turns[-1][0] for turns in made.schedules(cores=2) if len(turns[-1][0]) > 1]
+    assert pairs == [("search", "cp"), ("search", "milp"), ("cp", "milp")]
+    assert max(len(turns[-1][0]) for turns in made.schedules(cores=1)) == 1
+    assert ("search", "cp", "milp") in [turns[-1][0] for turns in made.schedules(cores=3)]
 
 
 def test_a_diagram_for_unseen_data_sets(held):
@@ -194,7 +212,7 @@ def test_one_data_set_is_enough_to_learn_but_not_to_judge(held):
 
 def test_the_gate(held):
     fit = Recipe(alpha=0.01, thresholds=6).diagram
-    bad = Diagram((Leaf((("cp", math.inf),)),))
+    bad = Diagram((Leaf(alone("cp")),))
     verdict = compare(held, fit, bad)
     assert verdict.better and verdict.unseen_s < verdict.old_unseen_s
     good = fit(held)
@@ -238,7 +256,7 @@ def test_four_layers_see_what_three_cannot():
     """Parity of four bits: two nodes a layer carry it on, and three layers are as good as none."""
     bits = np.array(np.meshgrid(*[[0, 1]] * 4)).reshape(4, -1).T.astype(float)
     cost = np.eye(2)[bits.sum(axis=1).astype(int) % 2]
-    schedules = ((("cp", math.inf),), (("milp", math.inf),))
+    schedules = (alone("cp"), alone("milp"))
     table = replace(
         random_table(np.random.default_rng(0)),
         features=("trees", "classes", "votes", "boosted"),
@@ -294,27 +312,29 @@ def names(plan):
 
 
 def test_a_plan_follows_the_schedule():
-    plan = planned(Leaf((("search", 0.5), ("milp", math.inf))))
+    plan = planned(Leaf(((("search",), 0.5), (("milp",), math.inf))))
     assert names(plan) == [["search"], ["milp"]]
     assert plan.rounds[0][0].seconds == 0.5
     assert plan.why == "search for 0.5 s, then milp"
 
 
-def test_an_unsure_leaf_races_where_there_are_cores():
-    leaf = Leaf((("cp", math.inf),), purity=0.3, runner_up="search")
-    assert names(planned(leaf)) == [["cp"], ["cp", "search"]]
-    assert planned(leaf).rounds[0][0].seconds == 0.1  # no process is woken for what is easy
-    assert names(planned(Leaf((("milp", math.inf),), 0.3, "cp"))) == [["milp", "cp"]]
-    assert "racing search" in planned(leaf).why
-    assert names(planned(leaf, threads=1)) == [["cp"]]
-    assert names(planned(replace(leaf, purity=0.9))) == [["cp"]]
+def test_racers_need_a_core_each():
+    leaf = Leaf(((("search",), 0.1), (("search", "cp"), math.inf)))
+    plan = planned(leaf)
+    assert names(plan) == [["search"], ["search", "cp"]]
+    assert plan.why == "search for 0.1 s, then search with cp"
+    # Alone it would only start again.
+    alone_plan = planned(leaf, threads=1)
+    assert names(alone_plan) == [["search"]] and alone_plan.rounds[0][0].seconds == math.inf
 
 
 def test_backends_that_cannot_be_had_are_passed_over():
-    leaf = Leaf((("nothing", 1.0), ("unheard", math.inf)), 0.2, "of")
+    leaf = Leaf(((("nothing",), 1.0), (("unheard", "of"), math.inf)))
     plan = planned(leaf)
     assert names(plan) == [["search"]] and "not to be had" in plan.why
-    kept = planned(Leaf((("search", math.inf),)), keep=True)
+    gone = planned(Leaf(((("cp",), 1.0), (("unheard",), math.inf))))
+    assert names(gone) == [["cp"]] and gone.rounds[0][0].seconds == math.inf
+    kept = planned(Leaf(alone("search")), keep=True)
     assert names(kept) == [["cp"]]
     with pytest.raises(UnavailableBackendError, match="no median objective"):
         planned(leaf, problem=replace(random_problem(0), aggregate="median"))
@@ -330,7 +350,7 @@ def tumours():
 def test_auto_uses_the_diagram_given(tumours, tmp_path):
     model, frame = tumours
     path = tmp_path / "mine.json"
-    path.write_text(Diagram((Leaf((("cp", math.inf),)),)).to_json())
+    path.write_text(Diagram((Leaf(alone("cp")),)).to_json())
     told = set()
     for diagram in (path, None):
         explainer = Explainer(model, frame, diagram=diagram)
@@ -356,7 +376,7 @@ def test_auto_uses_the_diagram_given(tumours, tmp_path):
 def test_the_shipped_diagram_names_what_there_is():
     diagram = diagram_of(None)
     leaves = [node for node in diagram.nodes if isinstance(node, Leaf)]
-    named = {name for leaf in leaves for name, _ in leaf.schedule}
+    named = {name for leaf in leaves for names, _ in leaf.schedule for name in names}
     assert named <= {"search", "cp", "milp", "maxsat"}
     assert diagram.manifest.get("rows", 1) > 0
 

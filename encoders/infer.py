@@ -253,6 +253,8 @@ def _numbers(name: str, what: str, given: Any) -> list[float]:
         raise InputError(f"feature {name}: {what} must be a list of numbers, got {given!r}.")
     try:
         numbers = [float(value) for value in given]
+    except OverflowError as error:
+        raise InputError(f"feature {name}: {what} are larger than any float64.") from error
     except (TypeError, ValueError) as error:
         raise InputError(f"feature {name}: {what} must be numbers, got {given!r}.") from error
     if not np.isfinite(numbers).all():

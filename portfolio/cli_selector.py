@@ -20,6 +20,7 @@ Thresholds = Annotated[int, typer.Option(min=1, help="Most thresholds per descri
 Local = Annotated[
     bool, typer.Option("--local", help="Split also on what describes the data set, not the task.")
 ]
+Cores = Annotated[int, typer.Option(min=1, help="That a query has: as many backends may race.")]
 OptionalDiagram = Annotated[
     Path | None, typer.Option("--diagram", help="Default: the one shipped.")
 ]
@@ -37,6 +38,7 @@ def train(
     engine: Engine = "exact",
     thresholds: Thresholds = 12,
     local: Local = False,
+    cores: Cores = 2,
     time_limit: Annotated[float, typer.Option(help="Seconds for each diagram.")] = 600.0,
     promote: Annotated[
         bool, typer.Option("--promote", help="Make it the default, if it is better.")
@@ -54,6 +56,7 @@ def train(
         thresholds=thresholds,
         time_limit_s=time_limit,
         local=local,
+        cores=cores,
     )
     made, recipe = trained(logs, recipe, _alpha(alpha), out, console)
     if promote and not promoted(logs, recipe, made, console):
@@ -70,7 +73,7 @@ def evaluate(
     thresholds: Thresholds = 6,
     local: Local = False,
     time_limit: Annotated[float, typer.Option(help="Seconds for each diagram.")] = 600.0,
-    cores: Annotated[int, typer.Option(min=1, help="That a race has.")] = 2,
+    cores: Cores = 2,
     out: Annotated[Path | None, typer.Option(help="Folder for tables and a figure.")] = None,
 ) -> None:
     """Leave one data set out after the other: what a diagram learned from the others costs."""
@@ -83,6 +86,7 @@ def evaluate(
         thresholds=thresholds,
         time_limit_s=time_limit,
         local=local,
+        cores=cores,
     )
     evaluated(logs, recipe, _alpha(alpha), diagram, cores, out, wide_console())
 

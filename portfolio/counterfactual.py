@@ -177,7 +177,7 @@ def _words(target: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no numpy scalars and no infinity."""
+    """JSON has no numpy scalars, no infinity, no dates; what it lacks is given in words."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
@@ -186,4 +186,4 @@ def _plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value
+    return value if isinstance(value, str | int | float | None) else str(value)

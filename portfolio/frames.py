@@ -206,6 +206,8 @@ def _as_row(x: Any, space: FeatureSpace) -> Row:
         values[position] = _numbers(x.to_numpy(), names)
         dtype = x.dtype if isinstance(x.dtype, np.dtype) else None
         return Row(values, x.index, x.name, position, dtype)
+    if isinstance(x, np.ma.MaskedArray):
+        x = np.ma.filled(x.astype(np.float64), np.nan)
     try:
         array = np.asarray(x)
     except ValueError as error:
@@ -223,7 +225,11 @@ def _numbers(values: Any, names: list[str]) -> FloatArray:
     result = np.empty(len(names))
     for i, (name, value) in enumerate(zip(names, values, strict=True)):
         try:
+            if isinstance(value, complex | np.complexfloating):
+                raise TypeError
             result[i] = float(value)
+        except OverflowError as error:
+            raise InputError(f"the query's {name} is larger than any float64.") from error
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"the query's {name} is {value!r}; the model needs a finite number there."

@@ -1,5 +1,6 @@
 """From an answered query to the records that the selector learns from."""
 
+import math
 import os
 import uuid
 from collections.abc import Callable
@@ -121,6 +122,7 @@ def _records(book: Logbook, asked: Asked, result: Result) -> list[LogRecord]:
                 solve_s=0.0 if attempt is None else attempt.solve_s,
                 verify_s=times.verify,
                 queue_s=0.0 if attempt is None else _queued(asked.mode, attempt),
+                stop_s=0.0 if attempt is None else _overran(attempt),
                 total_s=times.total if joined else times.pose + times.reduce + spent + times.verify,
                 peak_bytes=0 if attempt is None else attempt.peak_bytes,
                 status=status,
@@ -147,6 +149,12 @@ def _status(result: Result, attempt: Attempt) -> str:
 
 def _queued(mode: str, attempt: Attempt) -> float:
     return attempt.began_s if mode == "race" else 0.0
+
+
+def _overran(attempt: Attempt) -> float:
+    if attempt.stop_reason == "interrupted":
+        return math.nan
+    return max(0.0, attempt.build_s + attempt.solve_s - attempt.limit_s)
 
 
 def _complaint(attempt: Attempt) -> str:

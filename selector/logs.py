@@ -46,6 +46,7 @@ class LogRecord:
     backend : "reduce" where no solver was needed
     limit_s, memory_limit : what it was given; 0 for no limit
     queue_s : waited in line in a race
+    stop_s : went on after its time limit; nan where it was told to stop and not waited for
     total_s : pose, reduce, own time and verification
     censored : stopped by us before its own limit; it would have taken at least this long
     upper, lower : bounds, None for infinite
@@ -84,6 +85,7 @@ class LogRecord:
     solve_s: float
     verify_s: float
     queue_s: float
+    stop_s: float
     total_s: float
     peak_bytes: int
     status: str
@@ -237,8 +239,8 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     frame = frame.copy()
     frame["upper"] = frame["upper"].astype("float64").fillna(math.inf)
     frame["lower"] = frame["lower"].astype("float64").fillna(math.inf)
-    for field in fields(Shape):
-        frame[LEFT + field.name] = frame[LEFT + field.name].astype("float64")
+    for name in ("stop_s", *(LEFT + field.name for field in fields(Shape))):
+        frame[name] = frame[name].astype("float64")
     return frame[_columns()]
 
 

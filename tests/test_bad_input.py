@@ -66,6 +66,14 @@ def test_queries(explainer, refused, change, message):
     expect(message, lambda: explainer.explain(changed(refused.astype(object), **change)))
 
 
+def test_numbers_that_are_none(explainer, refused):
+    row = refused.to_list()
+    expect("age is larger than any float64", lambda: explainer.explain([10**400, *row[1:]]))
+    expect("needs a finite number", lambda: explainer.explain([1j, *row[1:]]))
+    hidden = np.ma.masked_array(row, mask=[True] + [False] * (len(row) - 1))
+    expect("is missing", lambda: explainer.explain(hidden))
+
+
 def test_columns_of_the_query(explainer, refused):
     expect("has 5 columns, the model takes 6", lambda: explainer.explain(refused[:5]))
     expect("lacks 'age'", lambda: explainer.explain(refused.rename({"age": "years"})))

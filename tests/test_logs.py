@@ -58,6 +58,7 @@ def test_records_tell_what_happened(folder, explainer):
     assert (parts[alone] <= frame.loc[alone, "total_s"] * 1.05 + 0.005).all()
     assert (frame.loc[frame["mode"] == "plain", "reduce_s"] == 0).all()
     whole = frame[frame["mode"] == "plain"]
+    assert (frame["stop_s"].dropna() >= 0).all()
     assert (whole["left_options"] > 0).all() and (whole["peak_bytes"] > 10**7).all()
 
 
@@ -67,7 +68,7 @@ def test_an_interrupted_loser_is_censored(explainer, credit, tmp_path):
     for _, group in raced.groupby("race"):
         assert (group["status"] == "optimal").any()
         losers = group[group["stop_reason"] == "interrupted"]
-        assert losers["censored"].all()
+        assert losers["censored"].all() and losers["stop_s"].isna().all()
     assert not raced.loc[raced["stop_reason"] == "proved", "censored"].any()
 
 

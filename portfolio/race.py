@@ -17,7 +17,9 @@ AT_ONCE = 2  # fewer is no race
 SAME = 1e-9
 
 
-def race(entrants: Sequence[Try], problem: Problem, request: Request) -> Outcome:
+def race(
+    entrants: Sequence[Try], problem: Problem, request: Request, after: Sequence[float] = ()
+) -> Outcome:
     """Outcome of the first proof, or the best of all that is known when time is up.
 
     As many run at once as there are threads, at least two; the others wait in line for one that
@@ -27,8 +29,13 @@ def race(entrants: Sequence[Try], problem: Problem, request: Request) -> Outcome
 
     Every choice and claim is checked against the problem. Who reports a choice that is none, a
     wrong cost, or a bound above what another has found, is out, and its attempt says why.
+
+    Parameters
+    ----------
+    after : seconds after which each entrant may begin, or as soon as nobody is running; default 0
     """
-    return _Race(entrants, problem, request).run()
+    runners = [_Runner(e, s) for e, s in zip(entrants, after or [0.0] * len(entrants), strict=True)]
+    return _Race(runners, problem, request).run()
 
 
 @dataclass(eq=False)
@@ -36,6 +43,7 @@ class _Runner:
     """One entrant's progress; changed under the race's lock only."""
 
     entrant: Try
+    after_s: float
     cutoff: float = math.inf
     began_s: float = math.inf
     stop: threading.Event = field(default_factory=threading.Event)
@@ -72,10 +80,9 @@ class _Runner:
 
 
 class _Race:
-    def __init__(self, entrants: Sequence[Try], problem: Problem, request: Request) -> None:
-        self._problem, self._request = problem, request
-        self._runners = [_Runner(entrant) for entrant in entrants]
-        slots = min(len(entrants), max(AT_ONCE, request.threads))
+    def __init__(self, runners: list[_Runner], problem: Problem, request: Request) -> None:
+        self._problem, self._request, self._runners = problem, request, runners
+        slots = min(len(runners), max(AT_ONCE, request.threads))
         self._slots, self._threads = slots, max(1, request.threads // slots)
         self._began = time.perf_counter()
         self._changed = threading.Condition(threading.RLock())
@@ -90,9 +97,9 @@ class _Race:
     def run(self) -> Outcome:
         deadline = self._began + self._request.time_limit_s
         with self._changed:
-            while True:
+            while self._winner is None:
                 self._start()
-                if self._winner is not None or not any(r.running for r in self._runners):
+                if not any(runner.running for runner in self._runners):
                     break
                 if self._request.stop.is_set() or time.perf_counter() >= deadline:
                     break
@@ -107,9 +114,11 @@ class _Race:
 
     def _start(self) -> None:
         """Fill the free slots from the line."""
-        free = self._slots - sum(runner.running for runner in self._runners)
-        for runner in [r for r in self._runners if math.isinf(r.began_s)][:free]:
-            runner.began_s = self._now()
+        busy, now = sum(runner.running for runner in self._runners), self._now()
+        waiting = [r for r in self._runners if math.isinf(r.began_s)]
+        ready = [r for r in waiting if now >= r.after_s] or ([] if busy else waiting[:1])
+        for runner in ready[: self._slots - busy]:
+            runner.began_s = now
             runner.trace = Trace(lambda upper, lower: None)
             runner.cutoff = self._worth
             asked = replace(

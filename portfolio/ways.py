@@ -79,7 +79,10 @@ def _one(problem: Problem, backend: str, auto: Auto) -> Choice:
 
 def _step(choices: Sequence[Choice], run: Run) -> Step:
     tries = [_try(choice, run) for choice in choices]
-    return Step(tries[0] if len(tries) == 1 else partial(race, tries), choices[0].seconds)
+    after = [choice.after for choice in choices]
+    return Step(
+        tries[0] if len(tries) == 1 else partial(race, tries, after=after), choices[0].seconds
+    )
 
 
 def _try(choice: Choice, run: Run) -> Try:

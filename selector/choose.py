@@ -18,12 +18,14 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Choice:
-    """A backend, its formulation and engine ("" for the best), and how long it tries."""
+    """A backend, its formulation and engine ("" for the best), how long it tries, and how long
+    after the others of its round it begins."""
 
     backend: Backend
     formulation: str = ""
     engine: str = ""
     seconds: float = math.inf
+    after: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -75,10 +77,23 @@ class Selector:
             instead = Choice(next(iter(able.values())))
             why = f"{decision}; not to be had here, so {instead.backend.name}"
             return Plan(((instead,),), why)
-        last = tuple(replace(choice, seconds=math.inf) for choice in rounds[-1])
-        # One that would only start again without rivals goes on instead.
-        before = [own for own in rounds[:-1] if own[0].backend != last[0].backend or len(last) > 1]
-        return Plan((*before, last), str(decision))
+        rounds[-1] = tuple(replace(choice, seconds=math.inf) for choice in rounds[-1])
+        return Plan(tuple(_going_on(rounds)), str(decision))
+
+
+def _going_on(rounds: Sequence[tuple[Choice, ...]]) -> list[tuple[Choice, ...]]:
+    """Rounds whose backends all take part in the next one go on in it: the others join them."""
+    joined = [rounds[0]]
+    for later in rounds[1:]:
+        own, wait = joined[-1], joined[-1][0].seconds
+        begun = {choice.backend.name for choice in own}
+        fresh = [choice for choice in later if choice.backend.name not in begun]
+        if len(fresh) + len(own) > len(later):
+            joined.append(later)
+            continue
+        before = [replace(choice, seconds=later[0].seconds) for choice in own]
+        joined[-1] = (*before, *(replace(choice, after=wait) for choice in fresh))
+    return joined
 
 
 def named(problem: Problem, name: str) -> Choice:

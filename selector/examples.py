@@ -125,17 +125,24 @@ class Examples:
     def cost(self, schedule: Schedule, factor: int = PAR) -> FloatArray:
         """Seconds of a schedule on each row, float64 (n_rows,); racers have a core each.
 
-        A kept model is solved by the first of the last turn that can keep one, as in a session.
+        What runs in a turn and the next one goes on. A kept model is solved by the first of the
+        last turn that can keep one, as in a session.
         """
         each = self.penalised(factor)
-        *before, (last, _) = schedule  # what has the last word goes on until its limit
-        cost = each[:, self._columns(last)].min(axis=1)
-        for names, seconds in reversed(before):
-            own = self.seconds[:, self._columns(names)].min(axis=1)
-            later = np.where(cost + seconds <= self.limit_s, cost + seconds, factor * self.limit_s)
-            cost = np.where(own <= seconds, own, later)
-        keepers = [name for name in last if find_backend(name).capability.sessions]
-        kept = each[:, self._columns((keepers or last)[:1])[0]]
+        cost = np.full(len(self), np.inf)
+        offset, begun = 0.0, dict[str, float]()
+        for names, seconds in schedule:
+            begun = {name: begun.get(name, offset) for name in names}
+            offset += seconds
+            last = math.isinf(offset)  # it goes on until the limit
+            own = (each if last else self.seconds)[:, self._columns(names)] + list(begun.values())
+            found = own.min(axis=1)
+            cost = np.where(np.isinf(cost) & (found <= offset), found, cost)
+        if len(schedule) > 1:
+            cost = np.where(cost <= self.limit_s, cost, factor * self.limit_s)
+        last_ones = schedule[-1][0]
+        keepers = [name for name in last_ones if find_backend(name).capability.sessions]
+        kept = each[:, self._columns((keepers or last_ones)[:1])[0]]
         return np.where(self.solver, kept, cost)
 
     def _columns(self, names: Sequence[str]) -> list[int]:

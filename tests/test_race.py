@@ -191,6 +191,25 @@ def test_one_that_breaks_makes_room_for_the_next():
     assert (everyone.status, everyone.stop_reason) == ("unknown", "error")
 
 
+def test_who_comes_later_is_woken_only_if_need_be():
+    problem, cost = solvable()[0]
+    easy = race([honest(), scripted("late", sleep)], problem, Request(60.0, 2), after=[0.0, 50.0])
+    assert (easy.status, easy.upper) == ("optimal", cost)
+    assert of(easy, "late").raw == "not started"
+
+    def gives_up(problem, request):
+        return says("unknown", "memory_limit")
+
+    entrants = [scripted("gives up", gives_up), honest()]
+    left = race(entrants, problem, Request(60.0, 2), after=[0.0, 50.0])
+    assert (left.status, left.backend) == ("optimal", "search")
+    assert of(left, "search").began_s < 40.0
+    entrants = [scripted("sleeps", sleep), honest()]
+    joined = race(entrants, problem, Request(60.0, 2), after=[0.0, 0.05])
+    assert (joined.status, joined.backend) == ("optimal", "search")
+    assert of(joined, "search").began_s >= 0.05 > of(joined, "sleeps").began_s
+
+
 def test_losers_are_not_waited_for():
     problem, cost = solvable()[0]
     began = time.perf_counter()

@@ -144,8 +144,10 @@ def test_racers_take_what_the_fastest_does(tmp_path):
     )  # fmt: skip
     race = ((("search",), 0.1), (("search", "milp", "cp"), math.inf))
     cost = dict(zip(made.solver.tolist(), made.cost(race).tolist(), strict=False))
-    # Where search's head start is not enough the race begins after it; kept models don't race.
+    # Where search's head start is not enough the others join; kept models don't race.
     assert sorted(made.cost(race).tolist()) == pytest.approx([0.05, 1.1, 2.0])
+    going_on = ((("milp",), 1.5), (("milp", "search"), math.inf))
+    assert sorted(made.cost(going_on).tolist()) == pytest.approx([1.55, 2.0, 6.5])
     assert cost[True] == 2.0
     pairs = [turns[-1][0] for turns in made.schedules(cores=2) if len(turns[-1][0]) > 1]
     assert pairs == [("search", "cp"), ("search", "milp"), ("cp", "milp")]
@@ -321,11 +323,13 @@ def test_a_plan_follows_the_schedule():
 def test_racers_need_a_core_each():
     leaf = Leaf(((("search",), 0.1), (("search", "cp"), math.inf)))
     plan = planned(leaf)
-    assert names(plan) == [["search"], ["search", "cp"]]
+    assert names(plan) == [["search", "cp"]]  # search goes on, cp joins it
+    assert [choice.after for choice in plan.rounds[0]] == [0.0, 0.1]
     assert plan.why == "search for 0.1 s, then search with cp"
-    # Alone it would only start again.
-    alone_plan = planned(leaf, threads=1)
-    assert names(alone_plan) == [["search"]] and alone_plan.rounds[0][0].seconds == math.inf
+    single = planned(leaf, threads=1)
+    assert names(single) == [["search"]] and single.rounds[0][0].seconds == math.inf
+    apart = planned(Leaf(((("search",), 0.1), (("milp", "cp"), math.inf))))
+    assert names(apart) == [["search"], ["milp", "cp"]]
 
 
 def test_backends_that_cannot_be_had_are_passed_over():

@@ -21,6 +21,7 @@ Local = Annotated[
     bool, typer.Option("--local", help="Split also on what describes the data set, not the task.")
 ]
 Cores = Annotated[int, typer.Option(min=1, help="That a query has: as many backends may race.")]
+Backends = Annotated[str, typer.Option(help="Those to choose among, with commas; default all.")]
 OptionalDiagram = Annotated[
     Path | None, typer.Option("--diagram", help="Default: the one shipped.")
 ]
@@ -39,13 +40,14 @@ def train(
     thresholds: Thresholds = 12,
     local: Local = False,
     cores: Cores = 2,
+    backends: Backends = "",
     time_limit: Annotated[float, typer.Option(help="Seconds for each diagram.")] = 600.0,
     promote: Annotated[
         bool, typer.Option("--promote", help="Make it the default, if it is better.")
     ] = False,
 ) -> None:
     """Learn a diagram from logs; with --promote exit code 3 if it is not better."""
-    from portfolio.selector_report import promoted, trained
+    from portfolio.selector_report import promoted, read_examples, trained
     from selector.train import Recipe
 
     console = Console()
@@ -58,8 +60,9 @@ def train(
         local=local,
         cores=cores,
     )
-    made, recipe = trained(logs, recipe, _alpha(alpha), out, console)
-    if promote and not promoted(logs, recipe, made, console):
+    held = read_examples(logs, _names(backends))
+    made, recipe = trained(held, recipe, _alpha(alpha), out, console)
+    if promote and not promoted(held, recipe, made, console):
         raise typer.Exit(3)
 
 
@@ -74,10 +77,11 @@ def evaluate(
     local: Local = False,
     time_limit: Annotated[float, typer.Option(help="Seconds for each diagram.")] = 600.0,
     cores: Cores = 2,
+    backends: Backends = "",
     out: Annotated[Path | None, typer.Option(help="Folder for tables and a figure.")] = None,
 ) -> None:
     """Leave one data set out after the other: what a diagram learned from the others costs."""
-    from portfolio.selector_report import evaluated
+    from portfolio.selector_report import evaluated, read_examples
     from selector.train import Recipe
 
     recipe = Recipe(
@@ -88,7 +92,8 @@ def evaluate(
         local=local,
         cores=cores,
     )
-    evaluated(logs, recipe, _alpha(alpha), diagram, cores, out, wide_console())
+    held = read_examples(logs, _names(backends))
+    evaluated(held, recipe, _alpha(alpha), diagram, cores, out, wide_console())
 
 
 @app.command()
@@ -128,6 +133,13 @@ def _engine(text: str) -> str:
     if text not in ("exact", "odtlearn"):
         raise InputError(f"--engine {text}: known are exact and odtlearn.")
     return text
+
+
+def _names(text: str) -> tuple[str, ...]:
+    from encoders.backend import find_backend
+
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    return tuple(find_backend(name).name for name in names)
 
 
 def _alpha(text: str) -> float | None:

@@ -25,18 +25,18 @@ METRICS = {"total": False, "solver": True}
 NEW, SHIPPED, OF_PAPER = "diagram", "diagram given", "paper's diagram"
 
 
-def read_examples(sources: Sequence[Path]) -> Examples:
-    """Examples of several folders and files, each run once."""
+def read_examples(sources: Sequence[Path], backends: Sequence[str] = ()) -> Examples:
+    """Examples of several folders and files, each run once; of all backends that proved something,
+    or of those named."""
     frames = [logs.read(source) for source in sources]
     joined = pd.concat(frames, ignore_index=True).drop_duplicates("run", keep="first")
-    return examples(joined)
+    return examples(joined, backends)
 
 
 def trained(
-    sources: Sequence[Path], recipe: Recipe, alpha: float | None, out: Path, console: Console
+    held: Examples, recipe: Recipe, alpha: float | None, out: Path, console: Console
 ) -> tuple[Diagram, Recipe]:
     """Learn a diagram and write it; ``alpha`` None is chosen by cross-validation."""
-    held = read_examples(sources)
     recipe = _settled(held, recipe, alpha, console)
     learned = recipe.learn(held)
     diagram = replace(learned.diagram, manifest=manifest(held, recipe, learned))
@@ -69,9 +69,8 @@ def _accuracy(held: Examples, diagram: Diagram) -> float:
     return float(np.mean([held.backends[k] == p for k, p in zip(best, picked, strict=True)]))
 
 
-def promoted(sources: Sequence[Path], recipe: Recipe, made: Diagram, console: Console) -> bool:
+def promoted(held: Examples, recipe: Recipe, made: Diagram, console: Console) -> bool:
     """Put a diagram in the place of the default one if it is better; whether it was."""
-    held = read_examples(sources)
     verdict = compare(held, recipe.diagram, diagram_of(None))
     console.print(
         f"mean PAR10 on data sets left out: {verdict.unseen_s:.3f} s, the default "
@@ -99,7 +98,7 @@ def promoted(sources: Sequence[Path], recipe: Recipe, made: Diagram, console: Co
 
 
 def evaluated(
-    sources: Sequence[Path],
+    held: Examples,
     recipe: Recipe,
     alpha: float | None,
     given: Path | None,
@@ -108,8 +107,6 @@ def evaluated(
     console: Console,
 ) -> None:
     """Print, and write to a folder, how policies do on data sets they have not seen."""
-    held = read_examples(sources)
-
     made: dict[frozenset[str], Diagram] = {}
 
     def fit(train: Examples) -> Diagram:

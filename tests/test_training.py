@@ -413,6 +413,11 @@ def test_train_evaluate_draw(folder, tmp_path):
         assert words in done.output
     assert (tmp_path / "e" / "evaluation.png").stat().st_size > 5000
     assert len((tmp_path / "e" / "evaluation.csv").read_text().splitlines()) == 1 + 2 * 10
+    few = ("--alpha", "0.01", "--thresholds", 2, "--backends", "search, milp")
+    done = run("selector", "evaluate", folder, *few)
+    assert done.exit_code == 0 and "always cp" not in done.output, done.output
+    assert run("selector", "train", folder, "--out", made, *few).exit_code == 0
+    assert json.loads(made.read_text())["manifest"]["backends"] == ["search", "milp"]
 
 
 def test_promotion_replaces_a_worse_default_only(folder, tmp_path, monkeypatch):
@@ -421,7 +426,7 @@ def test_promotion_replaces_a_worse_default_only(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(selector_report, "diagram_of", lambda given: old)
     words = ("selector", "train", folder, "--out", tmp_path / "new.json", "--thresholds", 4,
              "--alpha", "0.01", "--promote")  # fmt: skip
-    old = Diagram((Leaf((("cp", math.inf),)),), {"logs": "before"})
+    old = Diagram((Leaf(alone("cp")),), {"logs": "before"})
     default.write_text(old.to_json())
     done = run(*words)
     assert done.exit_code == 0 and "it is the default now" in done.output, done.output
@@ -441,6 +446,7 @@ def test_promotion_replaces_a_worse_default_only(folder, tmp_path, monkeypatch):
         (("train", "LOGS", "--out", "x.json", "--alpha", "2"), "from 0 to 1, or cv"),
         (("train", "LOGS", "--out", "x.json", "--objective", "luck"), "regret and accuracy"),
         (("train", "LOGS", "--out", "x.json", "--engine", "luck"), "exact and odtlearn"),
+        (("train", "LOGS", "--out", "x.json", "--backends", "luck"), "no backend 'luck'"),
         (("train", "LOGS", "--out", "/proc/x.json", "--alpha", "0.1", "--thresholds", "2"),
          "can't write"),
         (("draw", "SHIPPED", "--out", "x.gif"), "known kinds"),

@@ -111,10 +111,11 @@ def test_tighten_keeps_what_beats_the_bound(effort):
                 emptied += 1
                 continue
             shrunk += dropped > 0
-            small, lift = compress(problem, keep, alive)
-            if (small.size == 0).any():
+            smaller = compress(problem, keep, alive)
+            if smaller is None:
                 assert not cost < upper
                 continue
+            small, lift = smaller
             again, levels = optimum(small)
             if cost < upper:
                 assert again == pytest.approx(cost)
@@ -180,13 +181,41 @@ def test_compress_alone_changes_nothing():
     for seed in SEEDS:
         problem = random_problem(seed)
         everything = np.ones(problem.cost.size, dtype=bool), np.ones(problem.n_leaves, dtype=bool)
-        small, lift = compress(problem, *everything)
+        made = compress(problem, *everything)
+        if made is None:
+            assert optimum(problem)[1] is None
+            continue
+        small, lift = made
         smaller += small.cost.size < problem.cost.size
-        cost, levels = optimum(small) if (small.size > 0).all() else (np.inf, None)
+        cost, levels = optimum(small)
         assert cost == pytest.approx(optimum(problem)[0])
         if levels is not None:
             assert problem.admits(lift.up(levels))
     assert smaller > 10
+
+
+def test_a_tree_without_a_leaf_leaves_nothing():
+    """x is 1, so y is 0; w is 0; and a tree wants y or w to be 1."""
+    leaves = [(0, 1, 1), (3, 0, 0), (1, 1, 1), (1, 0, 0), (3, 1, 1)]  # of x, y, z and w
+    axis, lo, hi = (np.array(part) for part in zip(*leaves, strict=True))
+    problem = Problem(
+        level_start=np.arange(0, 9, 2),
+        cost=np.array([0, 1.0] * 4),
+        aggregate="sum",
+        one_hot=(np.array([1, 3, 5]),),
+        tree_start=np.array([0, 1, 2, 4]),
+        leaf_start=np.array([0, 1, 2, 3, 5]),
+        axis=axis,
+        lo=lo,
+        hi=hi,
+        leaf_rows=(LeafRow(np.zeros(4, dtype=np.int64), 0),),
+        level_rows=(),
+        origin=np.zeros(4, dtype=np.int64),
+    )
+    assert optimum(problem)[1] is None
+    assert compress(problem, np.ones(8, dtype=bool), np.ones(4, dtype=bool)) is None
+    assert reduce(problem, np.zeros((0, 4), dtype=np.int64)).problem is None
+    assert reduce(problem, np.zeros((0, 4), dtype=np.int64)).incumbent is None
 
 
 def test_incumbents_keep_all_rows():

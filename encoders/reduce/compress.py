@@ -38,8 +38,8 @@ def identity(problem: Problem) -> Lift:
     return Lift(problem.level_start, np.arange(problem.cost.size) - first)
 
 
-def compress(problem: Problem, keep: BoolArray, alive: BoolArray) -> tuple[Problem, Lift]:
-    """The problem without the levels and leaves not kept.
+def compress(problem: Problem, keep: BoolArray, alive: BoolArray) -> tuple[Problem, Lift] | None:
+    """The problem without the levels and leaves not kept, None if no choice is left.
 
     Every choice of the original that uses only kept levels and leaves has one here that costs
     at most as much and has the same active leaves, and every choice here is one there.
@@ -63,6 +63,9 @@ def compress(problem: Problem, keep: BoolArray, alive: BoolArray) -> tuple[Probl
     leaf = owners(problem.leaf_start)
     alive = alive.copy()
     alive[leaf[lo > hi]] = False
+    held = np.bincount(owners(problem.tree_start)[alive], minlength=problem.tree_start.size - 1)
+    if (size == 0).any() or (held == 0).any():
+        return None
     tells = ((lo > 0) | (hi < size[problem.axis] - 1)) & alive[leaf]
     alive, rows = _fix_trees(problem, alive, np.bincount(leaf[tells], minlength=alive.size))
     tells &= alive[leaf]

@@ -76,10 +76,10 @@ def reduce(
             if _empty(tables, keep, alive):
                 return Reduction(None, lift, incumbent, upper)
         before = small.cost.size + small.n_leaves
-        small, step = compress(small, keep, alive)
-        if (small.size == 0).any():
+        smaller = compress(small, keep, alive)
+        if smaller is None:
             return Reduction(None, lift, incumbent, upper)
-        lift = lift.then(step)
+        small, lift = smaller[0], lift.then(smaller[1])
         tables = tabulate(small)
         if small.n_leaves == 0 and small.admits(tables.best):
             # All that is left to decide is the cost, and what decides it may be dearer by now.

@@ -87,7 +87,8 @@ class Examples:
 
     def schedules(self, cores: int = CORES) -> tuple[Schedule, ...]:
         """What a leaf may hold: a backend; a slice of ours before another one, or of another one
-        before ours; as many that race as there are cores, ours with a head start."""
+        before ours; as many that race as there are cores, ours with a head start. What copes
+        with more surprises comes last."""
         single = [alone(name) for name in self.backends]
         others = [name for name in self.backends if name != OURS]
         turns: list[Schedule] = []

@@ -24,7 +24,7 @@ class Table:
     ----------
     features : names, one per column of ``values``
     values : float64 (n_rows, n_features)
-    schedules : what a leaf may hold, one per column of ``cost``
+    schedules : what a leaf may hold, one per column of ``cost``; of equally cheap ones the last
     cost : float64 (n_rows, n_schedules), finite and >= 0
     """
 
@@ -273,7 +273,8 @@ class Builder:
 
 def _leaf(table: Table, rows: BoolArray) -> Leaf:
     cost = table.cost[rows]
-    best = int(cost.sum(axis=0).argmin())
+    total = cost.sum(axis=0)
+    best = int(np.flatnonzero(total <= total.min() + TIE)[-1])
     near = cost[:, best] <= NEAR * cost.min(axis=1) + TIE
     return Leaf(table.schedules[best], float(near.mean()) if len(cost) else 1.0)
 

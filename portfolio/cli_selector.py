@@ -112,13 +112,13 @@ def draw(
 def show(diagram: OptionalDiagram = None) -> None:
     """Print a diagram and how it was made."""
     from selector.diagram import diagram_of
-    from selector.draw import as_text
+    from selector.draw import as_text, flow_of
 
     found = diagram_of(diagram)
     console = Console()
-    console.print(as_text(found, found.manifest.get("flow")), highlight=False, soft_wrap=True)
-    for name, value in found.manifest.items():
-        console.print(f"{name}: {value}", highlight=False, soft_wrap=True)
+    lines = [as_text(found, flow_of(found)), *(f"{k}: {v}" for k, v in found.manifest.items())]
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
 def _objective(text: str) -> Literal["regret", "accuracy"]:

@@ -15,7 +15,7 @@ from rich.table import Table
 from encoders.errors import InputError
 from selector import logs
 from selector.diagram import DEFAULT, PAPER, Diagram, diagram_of, load_diagram
-from selector.draw import as_dot, as_svg, as_text
+from selector.draw import as_dot, as_svg, as_text, flow_of
 from selector.evaluate import Score, by_diagram, evaluate
 from selector.examples import Examples, examples
 from selector.train import Recipe, choose_alpha, compare, manifest
@@ -156,7 +156,7 @@ def _table(metric: str, rows: int, scores: Sequence[Score]) -> Table:
             f"{s.proved:.1%}",
             f"{s.regret_s:.3f}",
             f"{s.worst_regret_s:.1f}",
-            f"{s.closed:.2f}",
+            "-" if np.isnan(s.closed) else f"{s.closed:.2f}",
             f"{s.closed_interval[0]:.2f} to {s.closed_interval[1]:.2f}",
         )
     return table
@@ -184,7 +184,7 @@ def _figure(scores: dict[str, list[Score]]) -> Figure:
 def drawn(path: Path, out: Path, source: Path | None) -> str:
     """Write a picture or text of a diagram; what was written."""
     diagram = load_diagram(path)
-    flow = diagram.manifest.get("flow")
+    flow = flow_of(diagram)
     if source is not None:
         values = read_examples([source]).values.tolist()
         flow = diagram.flow([dict(zip(NAMES, row, strict=True)) for row in values])

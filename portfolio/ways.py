@@ -1,6 +1,7 @@
 """Ways to solve a posed problem: reduced first, raced, plain as published, or with a model kept."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import selector
@@ -49,9 +50,10 @@ def plain(backend: str, run: Run, auto: Auto) -> Way:
     """The whole problem in the backend's published formulation, for comparisons."""
 
     def solve(problem: Problem, request: Request) -> Outcome:
-        first = _one(problem, backend, auto)
+        first, why = _one(problem, backend, auto)
         formulation = first.formulation or first.backend.plain
-        return Try(first.backend, formulation, first.engine, run)(problem, request)
+        outcome = Try(first.backend, formulation, first.engine, run)(problem, request)
+        return replace(outcome, decision=why)
 
     return lambda posed, view, target: solve
 
@@ -60,7 +62,9 @@ def whole(backend: str, auto: Auto, run_for: Callable[[int], Run]) -> Way:
     """The whole problem in the backend's best formulation, run by what keeps its model."""
 
     def way(posed: Posed, view: View, target: int) -> Solve:
-        return _try(_one(posed.problem, backend, auto), run_for(target))
+        first, why = _one(posed.problem, backend, auto)
+        own = _try(first, run_for(target))
+        return lambda problem, request: replace(own(problem, request), decision=why)
 
     return way
 
@@ -70,11 +74,12 @@ def _reduced(pick: Pick, posed: Posed, view: View, target: int) -> Solve:
     return partial(solve_reduced, pick=pick, starts=starts)
 
 
-def _one(problem: Problem, backend: str, auto: Auto) -> Choice:
-    """The backend asked for, or the one that has the last word."""
+def _one(problem: Problem, backend: str, auto: Auto) -> tuple[Choice, str]:
+    """The backend asked for, or the one that has the last word; and why."""
     if backend != AUTO:
-        return named(problem, backend)
-    return auto(problem, float("inf"), 1).rounds[-1][0]
+        return named(problem, backend), ""
+    plan = auto(problem, float("inf"), 1)
+    return plan.rounds[-1][0], plan.why
 
 
 def _step(choices: Sequence[Choice], run: Run) -> Step:

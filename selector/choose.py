@@ -78,7 +78,9 @@ class Selector:
             why = f"{decision}; not to be had here, so {instead.backend.name}"
             return Plan(((instead,),), why)
         rounds[-1] = tuple(replace(choice, seconds=math.inf) for choice in rounds[-1])
-        return Plan(tuple(_going_on(rounds)), str(decision))
+        fewer = any(len(own) > 1 for own in turns) and threads == 1
+        why = f"{decision}; one thread, so the first of them" if fewer else str(decision)
+        return Plan(tuple(_going_on(rounds)), why)
 
 
 def _going_on(rounds: Sequence[tuple[Choice, ...]]) -> list[tuple[Choice, ...]]:

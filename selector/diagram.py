@@ -108,8 +108,9 @@ class Diagram:
             raise InputError("a diagram needs a node.")
         for index, node in enumerate(self.nodes):
             if isinstance(node, Leaf):
-                if not (node.schedule and all(names for names, _ in node.schedule)):
-                    raise InputError(f"node {index} of the diagram names no backend.")
+                _check_schedule(index, node.schedule)
+            elif math.isnan(node.threshold):
+                raise InputError(f"node {index} of the diagram has no threshold.")
             elif not index < min(node.low, node.high) <= max(node.low, node.high) < len(self.nodes):
                 raise InputError(f"node {index} of the diagram does not lead on to later nodes.")
 
@@ -176,21 +177,45 @@ class Diagram:
             unknown = [n.feature for n in nodes if isinstance(n, Split) and n.feature not in NAMES]
             if unknown:
                 raise InputError(f"{where} splits on {unknown[0]!r}, which is no descriptor.")
+            if not isinstance(whole["manifest"], dict):
+                raise InputError(f"{where}: the manifest of the diagram must be an object.")
             return Diagram(nodes, whole["manifest"])
-        except (ValueError, KeyError, TypeError, IndexError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{where} is no decision diagram: {error!r}.") from error
+        except InputError:
+            raise
+        except (
+            ValueError, KeyError, TypeError, IndexError, OverflowError, AttributeError,
+            RecursionError,
+        ) as error:  # fmt: skip
+            raise InputError(f"{where} is no decision diagram: {error}.") from error
+
+
+def _check_schedule(index: int, schedule: Schedule) -> None:
+    where = f"node {index} of the diagram"
+    if not schedule:
+        raise InputError(f"{where} names no backend.")
+    for number, turn in enumerate(schedule, 1):
+        if not (isinstance(turn, tuple) and len(turn) == 2 and isinstance(turn[0], tuple)):
+            raise InputError(f"{where}: turn {number} must be (names of backends, seconds).")
+        names, seconds = turn
+        if not names or len(set(names)) < len(names) or not all(map(_is_name, names)):
+            raise InputError(f"{where}: turn {number} must name different backends.")
+        last = number == len(schedule)
+        if not isinstance(seconds, float) or not (seconds == math.inf if last else seconds > 0):
+            what = "have no end (null)" if last else "last some seconds above 0"
+            raise InputError(f"{where}: turn {number} must {what}, got {seconds!r}.")
+        if not last and math.isinf(seconds):
+            raise InputError(f"{where}: turn {number} has no end, so that no other one follows.")
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and bool(name)
 
 
 def _node(entry: dict[str, Any]) -> Node:
     if "schedule" in entry:
         schedule = tuple(
-            (
-                (b,) if isinstance(b, str) else tuple(map(str, b)),
-                math.inf if s is None else float(s),
-            )
-            for b, s in entry["schedule"]
+            (_names(names), math.inf if seconds is None else _seconds(seconds))
+            for names, seconds in entry["schedule"]
         )
         return Leaf(schedule, float(entry["purity"]))
     threshold = float(entry["threshold"])
@@ -198,7 +223,13 @@ def _node(entry: dict[str, Any]) -> Node:
 
 
 def _names(entry: str | list[str]) -> tuple[str, ...]:
-    return (entry,) if isinstance(entry, str) else tuple(map(str, entry))
+    return (entry,) if isinstance(entry, str) else tuple(entry)
+
+
+def _seconds(entry: object) -> float:
+    if isinstance(entry, bool) or not isinstance(entry, int | float):
+        raise TypeError(f"seconds must be a number or null, not {entry!r}")
+    return float(entry)
 
 
 def load_diagram(path: str | Path) -> Diagram:
@@ -213,6 +244,8 @@ def load_diagram(path: str | Path) -> Diagram:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"can't read the diagram {path}: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is no decision diagram: it is not text.") from error
     return Diagram.from_json(text, str(path))
 
 

@@ -10,6 +10,14 @@ COLOURS = {
 WIDTH, HEIGHT, GAP_X, GAP_Y, EDGE = 230, 46, 90, 26, 20
 
 
+def flow_of(diagram: Diagram) -> list[float] | None:
+    """Shares of flow that the manifest tells, None if it does not."""
+    told = diagram.manifest.get("flow")
+    if not isinstance(told, list) or len(told) != len(diagram.nodes):
+        return None
+    return told if all(isinstance(share, int | float) for share in told) else None
+
+
 def as_text(diagram: Diagram, flow: list[float] | None = None) -> str:
     """One line per node."""
     lines = []

@@ -14,6 +14,7 @@ from selector.vector import NAMES
 
 RESAMPLES = 1000
 NEIGHBOURS = 5
+NO_GAP = 1e-9  # seconds; what share of it is closed has no meaning
 WEAK = 2  # the other customary penalty
 
 # Seconds on each row, float64 (n_rows,), given by what factor a run without proof is penalised.
@@ -31,7 +32,8 @@ class Score:
     par10_s, par2_s : mean seconds, a run without proof counting ten or two times its limit
     proved : share of rows
     regret_s, worst_regret_s : mean and maximum of PAR10 beyond the virtual best
-    closed : share of the gap between the single best and the virtual best solver that is closed
+    closed : share of the gap between the single best and the virtual best solver that is closed,
+        nan if there is none
     par10_interval_s, closed_interval : 95 % bootstrap intervals over data sets
     """
 
@@ -100,8 +102,8 @@ def _score(
 
 
 def _closed(own: FloatArray, best: FloatArray, single: FloatArray) -> FloatArray:
-    gap = np.maximum(single - best, 1e-12)
-    return np.asarray((single - own) / gap)
+    gap = np.asarray(single - best)
+    return np.asarray((single - own) / np.where(gap > NO_GAP, gap, np.nan))
 
 
 def _resampled(examples: Examples, seed: int) -> list[FloatArray]:
@@ -113,7 +115,8 @@ def _resampled(examples: Examples, seed: int) -> list[FloatArray]:
 
 
 def _interval(values: FloatArray) -> Interval:
-    low, high = np.quantile(values, [0.025, 0.975])
+    known = values[~np.isnan(values)]
+    low, high = np.quantile(known, [0.025, 0.975]) if known.size else (np.nan, np.nan)
     return float(low), float(high)
 
 

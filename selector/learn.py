@@ -107,6 +107,8 @@ def learn(
     """
     began = time.perf_counter()
     chosen = list(conditions(table) if splits is None else splits)
+    if not chosen:
+        return learned_leaf(table)
     below = np.array([table.values[:, f] <= cut for f, cut in chosen]).reshape(len(chosen), -1)
     best, plan = float(table.cost.sum(axis=0).min()), None
     ideal = float(table.cost.min(axis=1).sum()) + alpha  # with a split, at least this
@@ -129,6 +131,12 @@ def learn(
         root, found = plan
         builder.split_by(root, *builder.sides((below[root], ~below[root]), found))
     return Learned(builder.diagram(), best, lower, time.perf_counter() - began)
+
+
+def learned_leaf(table: Table) -> Learned:
+    """All there is to learn where nothing can be split."""
+    cost = float(table.cost.sum(axis=0).min())
+    return Learned(Diagram((_leaf(table, np.ones(len(table.cost), dtype=bool)),)), cost, cost, 0.0)
 
 
 class _Enumeration:

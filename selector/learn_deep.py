@@ -45,6 +45,8 @@ def learn_deep(
     began = time.perf_counter()
     chosen = list(conditions(table) if splits is None else splits)
     flat = learn(table, alpha, chosen, time_limit_s / 2)
+    if not chosen:
+        return flat
     below = np.array([table.values[:, f] <= cut for f, cut in chosen]).reshape(len(chosen), -1)
     search = _Branching(table.cost, below, alpha, began + time_limit_s)
     best, plan, lower = flat.cost, None, min(flat.cost, search.least)

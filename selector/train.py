@@ -13,7 +13,7 @@ from encoders.errors import InputError
 from selector.diagram import Diagram
 from selector.evaluate import by_diagram, follow, left_out
 from selector.examples import CORES, Examples, Objective
-from selector.learn import MOST_THRESHOLDS, TIME_LIMIT_S, Learned, conditions, learn
+from selector.learn import MOST_THRESHOLDS, TIME_LIMIT_S, Learned, conditions, learn, learned_leaf
 from selector.learn_deep import learn_deep
 from selector.learn_odt import learn_odt
 from selector.vector import NAMES, VERSION
@@ -64,6 +64,8 @@ class Recipe:
                 f"there is no skeleton {self.skeleton!r}; known are {', '.join(LAYERS)}."
             )
         layers = LAYERS[self.skeleton]
+        if not splits:
+            return learned_leaf(table)
         if self.engine == "odtlearn":
             return learn_odt(table, price, splits, self.time_limit_s, layers)
         if layers > ENUMERATED:

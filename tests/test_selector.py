@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from encoders.errors import InputError
 from selector.diagram import PAPER, Diagram, Leaf, Split, alone, compact, load_diagram
 from selector.draw import as_dot, as_svg, as_text
 from selector.learn import Table, conditions, learn
+from selector.learn_deep import learn_deep
 
 ALONE = tuple(alone(name) for name in ("milp", "cp", "maxsat"))
 MILP, CP, MAXSAT = (Leaf(schedule) for schedule in ALONE)
@@ -49,6 +51,43 @@ def test_json_and_pictures(paper):
     assert Diagram.from_json(nested.to_json(), "it") == nested
     for words in (str(nested.decide({})), as_text(nested), as_svg(nested)):
         assert "search for 0.1 s, then milp with cp" in words
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        ("[]", "names no backend"),
+        ('[[["search"], -1], [["cp"], null]]', "some seconds above 0"),
+        ('[[["search"], NaN], [["cp"], null]]', "some seconds above 0"),
+        ('[[["search"], null], [["cp"], null]]', "has no end"),
+        ('[[["search"], 2]]', "must have no end"),
+        ('[[["search"], "2"]]', "seconds must be a number"),
+        ('[[["cp", "cp"], null]]', "different backends"),
+        ("[[[5], null]]", "different backends"),
+        ("[[5, null]]", "no decision diagram"),
+        ("7", "no decision diagram"),
+    ],
+)
+def test_schedules_that_are_none(schedule, message):
+    text = (
+        '{"format": 2, "schema": 1, "manifest": {}, "nodes": [{"purity": 1, "schedule": '
+        f"{schedule}}}]}}"
+    )
+    with pytest.raises(InputError, match=message):
+        Diagram.from_json(text, "it")
+    for broken in ("[" * 100_000, '{"format": 2, "schema": 1, "manifest": 3, "nodes": []}'):
+        with pytest.raises(InputError):
+            Diagram.from_json(broken, "it")
+    with pytest.raises(InputError, match="names of backends"):
+        Diagram((Leaf((("search", math.inf),)),))
+
+
+def test_where_nothing_can_be_split_a_leaf_is_learned():
+    table = random_table(np.random.default_rng(0))
+    table = replace(table, values=np.zeros_like(table.values))
+    for learned in (learn(table), learn_deep(table)):
+        assert learned.proved and len(learned.diagram.nodes) == 1
+        assert learned.cost == table.cost.sum(axis=0).min()
 
 
 def test_diagrams_of_the_first_format_are_read():

@@ -223,7 +223,7 @@ def test_the_gate(held):
 
 
 def test_backends_that_the_logs_lack_are_passed_over(held):
-    cost = follow(Diagram((Leaf((("maxsat", 1.0), ("cp", math.inf))),)), held)
+    cost = follow(Diagram((Leaf(((("maxsat",), 1.0), (("cp",), math.inf))),)), held)
     assert cost == pytest.approx(5.001)
 
 
@@ -327,6 +327,7 @@ def test_racers_need_a_core_each():
     assert [choice.after for choice in plan.rounds[0]] == [0.0, 0.1]
     assert plan.why == "search for 0.1 s, then search with cp"
     single = planned(leaf, threads=1)
+    assert single.why.endswith("; one thread, so the first of them")
     assert names(single) == [["search"]] and single.rounds[0][0].seconds == math.inf
     apart = planned(Leaf(((("search",), 0.1), (("milp", "cp"), math.inf))))
     assert names(apart) == [["search"], ["milp", "cp"]]
@@ -369,6 +370,7 @@ def test_auto_uses_the_diagram_given(tumours, tmp_path):
             told.add(result.decision)
         with explainer.session(1, backend="auto", threads=1) as session:
             kept = session.explain(rows[0], time_limit_s=1.0)
+            assert kept.decision
             assert kept.verified or kept.stop_reason == "time_limit"
     assert "cp" in told
     with pytest.raises(InputError, match="metric must be"):
@@ -418,6 +420,16 @@ def test_train_evaluate_draw(folder, tmp_path):
     assert done.exit_code == 0 and "always cp" not in done.output, done.output
     assert run("selector", "train", folder, "--out", made, *few).exit_code == 0
     assert json.loads(made.read_text())["manifest"]["backends"] == ["search", "milp"]
+
+
+def test_few_logs_are_enough(tmp_path):
+    logs.append(tmp_path, [record("a", "cp", 1.0, "a"), record("b", "cp", 2.0, "b")])
+    made = tmp_path / "mine.json"
+    done = run("selector", "train", tmp_path, "--out", made)
+    assert done.exit_code == 0, done.output
+    for words in (("--alpha", "cv"), ("--skeleton", "1-2-2-2")):
+        done = run("selector", "evaluate", tmp_path, *words)
+        assert done.exit_code == 0 and "nan" in done.output, done.output
 
 
 def test_promotion_replaces_a_worse_default_only(folder, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import numpy as np
 from encoders.problem import Problem
 
 FINEST = 1e-3  # of the largest cost: finer units rule out nothing
+NOTHING = 1e-3  # of the finest unit: a remainder below it is rounding
 PRECISION = 1e-10  # of a unit: what the costs of a choice may be off by together
 SAME = 1e-9  # of a unit: costs that differ by less are equal
 
@@ -23,14 +24,16 @@ def unit_of(problem: Problem) -> float:
     distinct = np.unique(problem.cost[problem.cost > 0])
     if distinct.size == 0:
         return np.inf
-    finest, unit = FINEST * float(distinct[-1]), 0.0
-    for cost in distinct.tolist():
-        unit = _common(cost, unit, finest)
-        if unit == 0.0:
+    finest, unit, rest = FINEST * distinct[-1], 0.0, distinct
+    while rest.size:  # Euclid's algorithm: a remainder is at most half a unit
+        unit = rest.min()
+        if unit < finest:
             return 0.0
+        rest = np.abs(distinct - np.rint(distinct / unit) * unit)
+        rest = rest[rest > NOTHING * finest]
     off = np.abs(problem.cost - np.rint(problem.cost / unit) * unit)
     worst = float(np.maximum.reduceat(off, problem.level_start[:-1]).sum())
-    return unit if worst <= PRECISION * unit else 0.0
+    return float(unit) if worst <= PRECISION * unit else 0.0
 
 
 def ceiling_below(upper: float, unit: float) -> float:
@@ -43,10 +46,3 @@ def ceiling_below(upper: float, unit: float) -> float:
         return upper
     cheaper = np.ceil(upper / unit - SAME) - 1
     return float(min(upper, (cheaper + 0.5) * unit))
-
-
-def _common(first: float, second: float, finest: float) -> float:
-    """Greatest common divisor of two floats, 0 if it is below ``finest``."""
-    while second > finest * 1e-3:
-        first, second = second, abs(first - np.rint(first / second) * second)
-    return float(first) if first >= finest else 0.0

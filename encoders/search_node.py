@@ -80,6 +80,7 @@ def _settle_group(t, g, lo, hi, point, total):
 def scan_leaves(t, prices, lo, hi, point, cost, upper, again, live, best):
     """Mark the leaves that fit the box and can be paid for; fill ``best[r, tree]``.
 
+    Where the box only shrank since the last time, ``again`` looks at those still marked alone.
     Returns a lower bound on the box's cost, inf if a tree has no leaf left: every tree needs one
     of its leaves, and prices (:mod:`encoders.reduce.lagrange`) bound all of them together.
     """

@@ -156,10 +156,16 @@ def _table(metric: str, rows: int, scores: Sequence[Score]) -> Table:
             f"{s.proved:.1%}",
             f"{s.regret_s:.3f}",
             f"{s.worst_regret_s:.1f}",
-            "-" if np.isnan(s.closed) else f"{s.closed:.2f}",
-            f"{s.closed_interval[0]:.2f} to {s.closed_interval[1]:.2f}",
+            *_closed(s),
         )
     return table
+
+
+def _closed(score: Score) -> tuple[str, str]:
+    if np.isnan(score.closed):
+        return "no gap", ""
+    low, high = score.closed_interval
+    return f"{score.closed:.2f}", f"{low:.2f} to {high:.2f}"
 
 
 def _figure(scores: dict[str, list[Score]]) -> Figure:

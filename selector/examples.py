@@ -115,12 +115,11 @@ class Examples:
         least cost is the least regret. With "accuracy" 1 where another backend is the best one;
         leaves then hold single backends, as in the paper.
         """
-        schedules = self.schedules(cores)
+        schedules, each = self.schedules(cores), self.penalised(factor)
         if objective == "accuracy":
-            each = self.penalised(factor)
             missed = (each > each.min(axis=1, keepdims=True)).astype(np.float64)
             return Table(NAMES, self.values, schedules[: len(self.backends)], missed)
-        cost = np.column_stack([self.cost(schedule, factor) for schedule in schedules])
+        cost = np.column_stack([self._cost(schedule, each, factor) for schedule in schedules])
         return Table(NAMES, self.values, schedules, cost)
 
     def cost(self, schedule: Schedule, factor: int = PAR) -> FloatArray:
@@ -129,7 +128,9 @@ class Examples:
         What runs in a turn and the next one goes on. A kept model is solved by the first of the
         last turn that can keep one, as in a session.
         """
-        each = self.penalised(factor)
+        return self._cost(schedule, self.penalised(factor), factor)
+
+    def _cost(self, schedule: Schedule, each: FloatArray, factor: int) -> FloatArray:
         cost = np.full(len(self), np.inf)
         offset, begun = 0.0, dict[str, float]()
         for names, seconds in schedule:

@@ -18,6 +18,7 @@ from selector.descriptors import EnsembleDescriptors
 
 SCHEMA = 1
 LINES, TABLE = "*.jsonl", "logs.parquet"
+LATER = ("stop_s",)  # columns that the first records of this schema lack: nan
 LEFT = "left_"  # prefix of what describes the problem that the backend was given
 AGREEMENT = 2e-6
 PROOFS = ("optimal", "infeasible")
@@ -129,6 +130,10 @@ def _columns() -> list[str]:
     return ["schema", *(n for f in fields(LogRecord) for n in parts.get(f.name, [f.name]))]
 
 
+def _needed() -> list[str]:
+    return [name for name in _columns() if name not in LATER]
+
+
 def append(folder: str | Path, records: Iterable[LogRecord]) -> None:
     """Append records to this process' own file in a folder, in one write.
 
@@ -201,14 +206,14 @@ def _table(path: Path) -> pd.DataFrame:
     except (OSError, ValueError) as error:
         raise InputError(f"{path} can't be read as Parquet: {error}") from error
     _check_schema(path, set(frame.get("schema", pd.Series([None])).unique()))
-    lacking = [name for name in _columns() if name not in frame.columns]
+    lacking = [name for name in _needed() if name not in frame.columns]
     if lacking:
         raise InputError(f"{path} holds no log records: it lacks the column {lacking[0]}.")
-    return _typed(frame)
+    return _typed(frame.reindex(columns=_columns()))
 
 
 def _lines(path: Path) -> pd.DataFrame:
-    rows, torn, needed = [], 0, set(_columns())
+    rows, torn, needed = [], 0, set(_needed())
     with path.open("rb") as file:
         for line in file:
             try:

@@ -62,6 +62,18 @@ def test_records_tell_what_happened(folder, explainer):
     assert (whole["left_options"] > 0).all() and (whole["peak_bytes"] > 10**7).all()
 
 
+def test_records_without_the_newest_columns_are_read(folder, tmp_path):
+    frame = logs.read(folder)
+    frame.drop(columns="stop_s").to_parquet(tmp_path / "old.parquet")
+    line = next(folder.glob("*.jsonl")).read_text().splitlines()[0]
+    row = json.loads(line)
+    del row["stop_s"]
+    (tmp_path / "old.jsonl").write_text(json.dumps(row | {"run": "other"}) + "\n")
+    again = logs.read(tmp_path)
+    assert len(again) == len(frame) + 1 and again["stop_s"].isna().all()
+    assert logs.check(again) == []
+
+
 def test_an_interrupted_loser_is_censored(explainer, credit, tmp_path):
     frame = logs.read(_raced(explainer, credit, tmp_path))
     raced = frame[frame["mode"] == "race"]

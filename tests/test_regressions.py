@@ -123,8 +123,8 @@ def test_an_interrupted_rc2_proves_nothing():
     clauses = SimpleNamespace(levels=None)
     state = State(problem, request, clauses, SimpleNamespace(constant=0), integer_cost(problem))
     solver = Jumps()
-    look = lambda: state.at_least(solver.cost)  # noqa: E731
-    watcher = _Watcher(solver, state, time.perf_counter() - 1, True, look)
+    late = time.perf_counter() - 1
+    watcher = _Watcher(solver, state, late, True, lambda: state.at_least(solver.cost))
     watcher.start()
     while not solver.cost:
         time.sleep(0.01)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.arrays import BoolArray, IntArray
+from encoders.arrays import IntArray
 from encoders.backend import OnBounds
 from encoders.granularity import ceiling_below, unit_of
 from encoders.problem import Problem
@@ -13,7 +13,7 @@ from encoders.reduce.incumbent import find_incumbent
 from encoders.reduce.lagrange import bound_by_prices, drop_by_prices
 from encoders.reduce.pairs import merge_pairs
 from encoders.reduce.tighten import NOTHING_LEFT, tighten
-from encoders.tables import Tables, tabulate
+from encoders.tables import tabulate
 
 BUDGET = 50_000  # leaves looked at over all rounds, about 5 ms: search is fast, too
 WORTHWHILE = 0.02
@@ -73,8 +73,6 @@ def reduce(
         if effort >= 1 and left <= AGAIN * priced and problem.aggregate == "sum" and upper < np.inf:
             priced = left
             drop_by_prices(tables, bound_by_prices(tables, limit), limit, keep, alive)
-            if _empty(tables, keep, alive):
-                return Reduction(None, lift, incumbent, upper)
         before = small.cost.size + small.n_leaves
         smaller = compress(small, keep, alive)
         if smaller is None:
@@ -95,10 +93,3 @@ def reduce(
             if merged is small or looked > BUDGET:
                 return Reduction(merged, lift, incumbent, upper)
             small, tables, effort = merged, tabulate(merged), 1
-
-
-def _empty(t: Tables, keep: BoolArray, alive: BoolArray) -> bool:
-    """Whether some axis has no level or some tree no leaf left."""
-    levels = np.add.reduceat(keep, t.level_start[:-1], dtype=np.int64)
-    leaves = np.add.reduceat(alive, t.tree_start[:-1], dtype=np.int64)
-    return bool((levels == 0).any() or (leaves == 0).any())

@@ -1,10 +1,11 @@
 """Thresholds cut every column into cells; every leaf is a box of consecutive cells."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, frozen, owners, starts
+from encoders.arrays import FloatArray, IntArray, frozen, starts
 from encoders.ensemble import Ensemble
 
 
@@ -22,6 +23,7 @@ class Cells:
     tree_start : int64 (n_trees + 1,), leaves of tree t
     leaf_start : int64 (n_leaves + 1,), literals of leaf l
     column, lo, hi : int64 (n_literals,)
+    node : int64 (n_leaves,), the leaf's node in the ensemble
     score : float64 (n_leaves, n_classes)
     length : float64 (n_leaves,), as in :class:`encoders.ensemble.Ensemble`, or None
     """
@@ -32,6 +34,7 @@ class Cells:
     column: IntArray
     lo: IntArray
     hi: IntArray
+    node: IntArray
     score: FloatArray
     length: FloatArray | None = None
 
@@ -54,6 +57,7 @@ def cut(ensemble: Ensemble) -> Cells:
         column=frozen(column[kept]),
         lo=frozen(lo[kept]),
         hi=frozen(hi[kept]),
+        node=frozen(leaves[reachable]),
         score=frozen(ensemble.score[leaves[reachable]]),
         length=None if ensemble.length is None else frozen(ensemble.length[leaves[reachable]]),
     )
@@ -108,6 +112,10 @@ def _path_literals(
     )
 
 
-def leaf_of_literal(cells: Cells) -> IntArray:
-    """The leaf each literal belongs to, shape (n_literals,)."""
-    return owners(cells.leaf_start)
+def codes(cells: Cells, rows: FloatArray, dtype: np.dtype[Any]) -> IntArray:
+    """The cell of every value, int64 (n_rows, n_columns), for float64 rows."""
+    seen = rows.astype(dtype).astype(np.float64)
+    code = np.empty(rows.shape, dtype=np.int64)
+    for column, boundary in enumerate(cells.boundary):
+        code[:, column] = np.searchsorted(boundary, seen[:, column])
+    return code

@@ -1,12 +1,13 @@
 """A tree ensemble as flat arrays, with every split in one canonical form."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from encoders.arrays import FloatArray, IntArray, frozen
+from encoders.rounding import Rounding
 
 CHUNK = 2**20  # rows x trees that are scored at once
 
@@ -36,6 +37,8 @@ class Ensemble:
     length : float64 array (n_nodes,), corrected path length of isolation leaves, 0 elsewhere;
         None without an isolation forest
     least_length : what the lengths of a plausible row's leaves add up to at least
+    rounding : what separates the model's own decision from the comparison of exact sums; follows
+        from the other fields and the library, so it is no part of a fingerprint
     """
 
     n_columns: int
@@ -51,6 +54,7 @@ class Ensemble:
     votes: bool
     length: FloatArray | None = None
     least_length: float = 0.0
+    rounding: Rounding = field(default=Rounding(), metadata={"fingerprint": False})
 
     @property
     def n_classes(self) -> int:
@@ -64,14 +68,15 @@ class Ensemble:
 
     def lengths(self, row: FloatArray) -> float:
         """Sum of path lengths of one row, float64 (n_columns,)."""
-        leaves = self._leaves(row[None, :])[0]
+        leaves = self.leaves(row[None, :])[0]
         return 0.0 if self.length is None else float(self.length[leaves].sum())
 
     def _scores(self, rows: FloatArray) -> FloatArray:
-        total: FloatArray = self.bias + self.score[self._leaves(rows)].sum(axis=1)
+        total: FloatArray = self.bias + self.score[self.leaves(rows)].sum(axis=1)
         return total
 
-    def _leaves(self, rows: FloatArray) -> IntArray:
+    def leaves(self, rows: FloatArray) -> IntArray:
+        """The node that each tree ends in, int64 (n_rows, n_trees), for float64 rows."""
         values = rows.astype(self.dtype).astype(np.float64)
         row = np.arange(rows.shape[0])[:, None]
         node = np.tile(self.root, (rows.shape[0], 1))
@@ -124,16 +129,11 @@ def as_votes(ensemble: Ensemble) -> Ensemble:
     ballots = np.zeros_like(ensemble.score)
     ballots[np.arange(ballots.shape[0]), ensemble.score.argmax(axis=1)] = 1.0
     ballots[ensemble.column >= 0] = 0.0
-    return Ensemble(
-        n_columns=ensemble.n_columns,
-        root=ensemble.root,
-        column=ensemble.column,
-        last_left=ensemble.last_left,
-        left=ensemble.left,
-        right=ensemble.right,
+    return replace(
+        ensemble,
         score=frozen(ballots),
         bias=frozen(np.zeros(ensemble.n_classes)),
-        dtype=ensemble.dtype,
         margin_unit=1.0,
         votes=True,
+        rounding=Rounding(grid=1.0),
     )

@@ -15,3 +15,7 @@ class UnsupportedModelError(InputError, TypeError):
 
 class UnavailableBackendError(CounterfolioError, RuntimeError):
     """A backend is not installed, not licensed, or cannot take this kind of problem."""
+
+
+class BrokenProblemError(CounterfolioError, AssertionError):
+    """A problem that is not what proofs rest on; a bug of ours, or a model that was misread."""

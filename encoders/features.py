@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from encoders.arrays import FloatArray
+from encoders.errors import InputError
 
 Kind = Literal["numeric", "ordinal", "binary", "categorical"]
 Action = Literal["free", "fixed", "increase", "decrease"]
@@ -24,7 +25,8 @@ class Feature:
     kind : numeric (any value within the bounds), ordinal (whole numbers within the bounds, or
         the given ``levels``), binary (two ``levels``), categorical (exactly one column is 1)
     columns : indices into the model's columns
-    lower, upper : bounds of admissible values; a query outside widens them up to itself
+    lower, upper : bounds of admissible values; a query outside widens them up to itself. Their
+        difference is what ``scale="range"`` takes for the feature's range
     levels : admissible values, ascending; empty for numeric, whole-number and categorical
     labels : names of the categories (one per column) or of the two binary levels, else empty
     std, mad : standard deviation and median absolute deviation of the training column
@@ -82,10 +84,24 @@ class FeatureSpace:
     """All features of a model's input, covering each column exactly once.
 
     ``str()`` prints what was inferred, one feature a line.
+
+    Raises
+    ------
+    InputError
+        Two features have one name.
     """
 
     features: tuple[Feature, ...]
     columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        names = [feature.name for feature in self.features]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(
+                f"two features are called {twice!r}, and a constraint or weight for one would hit "
+                "both; name their columns apart, or name them under features."
+            )
 
     def __str__(self) -> str:
         width = max((len(feature.name) for feature in self.features), default=0)

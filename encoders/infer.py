@@ -131,6 +131,7 @@ def _unclaimed(
 ) -> Iterator[tuple[str, list[int]]]:
     """One-hot groups among the other columns, then the columns that are left."""
     taken = {column for columns in claimed.values() for column in columns}
+    used = {*names, *claimed}
     free = [column for column in range(len(names)) if column not in taken]
     indicators = [c for c in free if ((values[:, c] == 0) | (values[:, c] == 1)).all()]
     prefixes: dict[str, list[int]] = {}
@@ -142,7 +143,9 @@ def _unclaimed(
         columns = [c for c in columns if c not in taken]
         if len(columns) > 1 and (values[:, columns].sum(axis=1) == 1).all():
             taken.update(columns)
-            name = prefix[:-1] if prefix[:-1] not in names else f"{prefix}*"
+            # Groups "a_*" and "a=*", or a column "a" beside one: the separator tells them apart.
+            name = prefix[:-1] if prefix[:-1] not in used else f"{prefix}*"
+            used.add(name)
             yield name, columns
     yield from ((names[column], [column]) for column in free if column not in taken)
 

@@ -6,13 +6,15 @@ from typing import Literal
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray, owners
+from encoders.errors import BrokenProblemError
+from encoders.partition import broken_tree, covered
 
 
 @dataclass(frozen=True, eq=False)
 class LeafRow:
     """``sum of weight[l] over the active leaves >= minimum``, in exact integers.
 
-    Weights are at least 0 and smallest weight of every tree is 0.
+    Weights are at least 0, and the least weight of every tree is 0.
     """
 
     weight: IntArray
@@ -101,6 +103,10 @@ class Problem:
 
     def admits(self, levels: IntArray) -> bool:
         """Whether a choice keeps every constraint."""
+        return self.keeps_rows(levels) and not self.forbids(levels)
+
+    def keeps_rows(self, levels: IntArray) -> bool:
+        """Whether a choice keeps every constraint, cut off or not."""
         chosen = self.level_start[:-1] + levels
         leaves = self.active_leaves(levels)
         return (
@@ -108,8 +114,45 @@ class Problem:
             and all(np.isin(group, chosen).sum() == 1 for group in self.one_hot)
             and all(int(row.weight[leaves].sum()) >= row.minimum for row in self.leaf_rows)
             and all(int(row.weight[chosen].sum()) <= row.maximum for row in self.level_rows)
-            and not any(_inside(box, levels) for box in self.forbidden)
         )
+
+    def forbids(self, levels: IntArray) -> bool:
+        """Whether a choice has been cut off."""
+        return any(_inside(box, levels) for box in self.forbidden)
+
+    def check(self) -> None:
+        """Make the invariants sure that proofs rest on; for problems as posed, not reduced ones.
+
+        Raises
+        ------
+        BrokenProblemError
+            The leaves of some tree do not part the choices among them, or a cost, weight or level
+            is out of its range.
+        """
+        size, first = self.size, self.level_start[:-1]
+        axis_of = owners(self.level_start)
+        groups = tuple((axis_of[g], g - first[axis_of[g]]) for g in self.one_hot)
+        shares = covered(
+            self.tree_start, self.leaf_start, self.axis, self.lo, self.hi, size, groups
+        )
+        tree = broken_tree(shares)
+        if tree is not None:
+            raise BrokenProblemError(f"the leaves of tree {tree} do not part the space.")
+        whole = {
+            "every axis has a level": (size > 0).all(),
+            "costs are finite and at least 0": (np.isfinite(self.cost) & (self.cost >= 0)).all(),
+            "literals are within their axis": (
+                (self.lo >= 0) & (self.lo <= self.hi) & (self.hi < size[self.axis])
+            ).all(),
+            "the least leaf weight of every tree is 0": all(
+                (np.minimum.reduceat(row.weight, self.tree_start[:-1]) == 0).all()
+                for row in self.leaf_rows
+            ),
+            "every group has a category": all(group.size for group in self.one_hot),
+        }
+        for law, holds in whole.items():
+            if not holds:
+                raise BrokenProblemError(f"it is not so that {law}.")
 
     def without(self, levels: IntArray) -> "Problem":
         """The same problem, with the region that shares all leaves with ``levels`` cut off."""

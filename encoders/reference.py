@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray, frozen
-from encoders.cells import Cells
+from encoders.cells import Cells, codes
 from encoders.ensemble import Ensemble
 from encoders.features import FeatureSpace
 
@@ -28,10 +28,7 @@ def make_reference(
     ensemble: Ensemble, cells: Cells, space: FeatureSpace, training: FloatArray
 ) -> Reference:
     """Classify the training rows by the trees and keep distinct ones, evenly if too many."""
-    seen = training.astype(ensemble.dtype).astype(np.float64)
-    code = np.empty(training.shape, dtype=np.int64)
-    for column, boundary in enumerate(cells.boundary):
-        code[:, column] = np.searchsorted(boundary, seen[:, column])
+    code = codes(cells, training, ensemble.dtype)
     for feature in space.features:
         if feature.kind == "categorical":
             columns = list(feature.columns)

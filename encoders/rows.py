@@ -10,45 +10,71 @@ from encoders.problem import LeafRow
 
 LARGEST_SUM = 2.0**60
 ROUNDING_SHARE = 0.1
+LEAST_SCALE = 1e9
+SMALLEST_SUM = 1e-290
+BEYOND = 4.0  # times what all trees together can say
 LENGTH_SCALE = 2.0**32
 
 
 def margin_rows(
     score: FloatArray, tree_start: IntArray, ensemble: Ensemble, target: int, margin: float
 ) -> tuple[tuple[LeafRow, ...], bool]:
-    """One row per rival class: target's score - rival's score >= margin.
+    """One row per rival class: target's score - rival's score >= what is needed.
 
     Score differences are multiplied by ``scale`` and rounded, so a sum over T trees is off by at
-    most T / 2. The row's minimum is lowered by that much: no choice with the full margin is
-    lost, and since the rounding is at most a tenth of the margin every choice kept still wins.
+    most T / 2. The row's minimum is lowered by that much: no choice with the lead needed is lost.
+    With a margin the rounding is at most a tenth of it, and every choice kept still wins. Without
+    one every choice is kept that the model itself may decide so (``Ensemble.rounding``), and the
+    model has the last word on those near a tie.
 
     Parameters
     ----------
     score : float64 (n_leaves, n_classes)
-    margin : in the user's score unit
+    margin : in the user's score unit; 0 for what the model's own predict decides
 
     Returns
     -------
-    rows, and whether the rounding is covered by the margin
+    rows, and whether choices that the rows admit are answers as far as the margin goes
     """
-    n_trees = tree_start.size - 1
-    needed = margin * ensemble.margin_unit
-    scale = _scale(score, n_trees, needed, ensemble)
     exact = True
     rows = []
     for rival in range(ensemble.n_classes):
         if rival == target:
             continue
-        difference = (score[:, target] - score[:, rival]) * scale
-        weight = np.rint(difference).astype(np.int64)
-        slack = 0.0 if ensemble.votes else _rounding(difference, tree_start)
-        exact &= slack <= 2 * ROUNDING_SHARE * needed * scale
-        base = np.minimum.reduceat(weight, tree_start[:-1])
+        difference = score[:, target] - score[:, rival]
         bias = float(ensemble.bias[target] - ensemble.bias[rival])
-        minimum = math.ceil((needed - bias) * scale - slack) - int(base.sum())
-        weight = weight - np.repeat(base, np.diff(tree_start))
-        rows.append(LeafRow(frozen(weight), minimum))
+        row, covered = _margin_row(difference, bias, tree_start, ensemble, target, rival, margin)
+        rows.append(row)
+        exact &= covered
     return tuple(rows), exact
+
+
+def _margin_row(
+    difference: FloatArray,
+    bias: float,
+    tree_start: IntArray,
+    ensemble: Ensemble,
+    target: int,
+    rival: int,
+    margin: float,
+) -> tuple[LeafRow, bool]:
+    n_trees = tree_start.size - 1
+    largest = float(np.maximum.reduceat(np.abs(difference), tree_start[:-1]).sum()) + abs(bias)
+    needed = margin * ensemble.margin_unit
+    if margin == 0:
+        needed = ensemble.rounding.least_lead(target, rival)
+    # What no lead can reach, or always does, may be any such number.
+    needed = float(np.clip(needed, -BEYOND * largest - 1.0, BEYOND * largest + 1.0))
+    on_grid = ensemble.rounding.grid if margin == 0 or ensemble.votes else 0.0
+    scale = _scale(largest, n_trees, needed, on_grid)
+    scaled = difference * scale
+    weight = np.rint(scaled).astype(np.int64)
+    slack = 0.0 if on_grid and scale * on_grid >= 1.0 else _rounding(scaled, tree_start)
+    base = np.minimum.reduceat(weight, tree_start[:-1])
+    minimum = math.ceil((needed - bias) * scale - slack) - int(base.sum())
+    weight = weight - np.repeat(base, np.diff(tree_start))
+    covered = margin == 0 or slack <= 2 * ROUNDING_SHARE * needed * scale
+    return LeafRow(frozen(weight), minimum), covered
 
 
 def length_row(length: FloatArray, tree_start: IntArray, least: float) -> LeafRow | None:
@@ -76,12 +102,12 @@ def _rounding(difference: FloatArray, tree_start: IntArray) -> float:
     return (tree_start.size - 1) / 2 + 1 + float(largest.sum()) * 2.0**-51
 
 
-def _scale(score: FloatArray, n_trees: int, needed: float, ensemble: Ensemble) -> float:
+def _scale(largest: float, n_trees: int, needed: float, grid: float) -> float:
     """A power of two that keeps rounding a small share of the margin, if int64 allows it."""
-    if ensemble.votes:
-        return 1.0
-    spread = float((score.max(axis=1) - score.min(axis=1)).max(initial=0.0))
-    bias = float(np.ptp(ensemble.bias)) + needed
-    wanted = max(1e9, (n_trees / 2 + 1) / (ROUNDING_SHARE * needed))
-    largest = LARGEST_SUM / max(n_trees * spread + bias, 1e-300)
-    return float(2.0 ** min(math.ceil(math.log2(wanted)), math.floor(math.log2(largest))))
+    most = LARGEST_SUM / max(largest + abs(needed), SMALLEST_SUM)
+    if grid and 1.0 / grid <= most:
+        return 1.0 / grid
+    wanted = LEAST_SCALE
+    if needed > 0:
+        wanted = max(wanted, (n_trees / 2 + 1) / (ROUNDING_SHARE * needed))
+    return float(2.0 ** min(math.ceil(math.log2(wanted)), math.floor(math.log2(most))))

@@ -178,6 +178,8 @@ class _Batch:
                 "id": _ids(self._rows.index),
                 **{name: [r[name] for r in records] for name in ("status", "stop_reason")},
                 **{name: _floats(records, name) for name in ("distance", "bound")},
+                # Answers of version 0.1 do not tell it: 1e-7, one vote in hard voting.
+                "margin": [r.get("margin", np.nan) for r in records],
                 **{name: [r[name] for r in records] for name in ("backend", "target")},
                 "seconds": _floats(records, "seconds"),
                 "changed": [", ".join(r["changed"]) for r in records],

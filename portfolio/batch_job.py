@@ -120,6 +120,7 @@ def _record(task: Task, result: Result) -> Record:
         "stop_reason": "deadline" if late else result.stop_reason,
         "distance": _finite(result.distance),
         "bound": _finite(result.lower_bound),
+        "margin": result.margin,
         "backend": result.backend,
         "target": _plain(result.target),
         "seconds": result.timings.total,

@@ -68,6 +68,8 @@ class Result:
         lower bound met another's counterfactual
     decision : for "auto", the path through the decision diagram to the backends, in words; ""
         where reduction alone proved
+    margin : the lead, in the model's score, of the rows that the proof is about; 0 for all that
+        the model's own predict decides as wanted
     """
 
     status: Status
@@ -85,6 +87,7 @@ class Result:
     attempts: tuple[Attempt, ...] = ()
     certified_by: str = ""
     decision: str = ""
+    margin: float = 0.0
     _row: Any = field(default=None, repr=False)
 
     @property
@@ -127,6 +130,7 @@ class Result:
                 "distance": self.distance,
                 "lower_bound": self.lower_bound,
                 "gap": self.gap,
+                "margin": self.margin,
                 "backend": self.backend,
                 "decision": self.decision,
                 "verified": self.verified,
@@ -150,7 +154,10 @@ class Result:
     def _headline(self) -> str:
         why = f" {self.message}" if self.message else ""
         if self.status == "infeasible":
-            return f"Infeasible: no admissible change leads to {_words(self.target)} (proved).{why}"
+            return (
+                f"Infeasible: no admissible change leads to {_words(self.target)}{self._lead()} "
+                f"(proved).{why}"
+            )
         if self._row is None:
             return f"Unknown: no counterfactual found before the {self._stopped()}.{why}"
         if not self.changed:
@@ -158,9 +165,12 @@ class Result:
         count = f"{len(self.changed)} change{'s' if len(self.changed) > 1 else ''}"
         text = f"{count} to be predicted as {_words(self.target)}, at distance {self.distance:.6g}"
         if self.status == "optimal":
-            return f"Optimal: {text} (proved: no smaller change exists).{why}"
+            return f"Optimal: {text} (proved: no smaller change exists{self._lead()}).{why}"
         bound = f"at least {self.lower_bound:.6g} is needed; stopped by the {self._stopped()}"
         return f"Feasible: {text} ({bound}).{why}"
+
+    def _lead(self) -> str:
+        return f" with a lead of {self.margin:g}" if self.margin else ""
 
     def _stopped(self) -> str:
         words = {

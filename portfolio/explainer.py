@@ -56,7 +56,6 @@ from selector.logs import append
 if TYPE_CHECKING:
     from portfolio.ray_cluster import RayExecutor
 
-DEFAULT_MARGIN = 1e-7
 RACE = "race"
 OWN = "own"
 MOST = 1024  # threads
@@ -188,12 +187,14 @@ class Explainer:
         norm : 0, 1, 2 (sum of squares), any p > 0, "inf" (largest single change), a function
             ``(feature, from, to) -> cost``, or ``{feature: {value: cost} | (from, to) -> cost}``
             (features left out cost L1). Costs of a function must not fall with distance.
-        scale : change of a numeric or ordinal feature that costs 1: its "range" in the training
-            data, "std", "mad" (std where that is 0), or "none"
+        scale : change of a numeric or ordinal feature that costs 1: its "range" (upper bound minus
+            lower, those of the training data unless ``features`` gives bounds), its "std" or
+            "mad" (std where that is 0) in the training data, or "none"
         weights : factor per feature, default 1; a mapping by name or one per feature
         constraints : Fixed, Increase, Decrease, Range, Allowed, MaxChanges
-        margin : lead over every other class, in the model's score (probability of a forest,
-            raw score of boosting: default 1e-7; votes in hard voting: default 1)
+        margin : lead over every other class, in the model's score (probability of a forest, raw
+            score of boosting, votes in hard voting). None or 0: what the model's own predict
+            decides, ties and rounding included, is the measure, and proofs are about just that
         backend : "auto", "race", a registered name, or one with an engine or a formulation, as
             in "milp/gurobi" or "milp:ocean". In a race backends work at once, as many as
             there are threads, and the first proof ends it; see ``result.race``
@@ -274,7 +275,7 @@ class Explainer:
         Returns
         -------
         DataFrame
-            One row per query: id, status, stop_reason, distance, bound, backend, target,
+            One row per query: id, status, stop_reason, distance, bound, margin, backend, target,
             seconds, changed (names of features), message, and ``cf_`` columns with the
             counterfactual, NaN without one.
 
@@ -398,9 +399,8 @@ class Explainer:
         current = predict_one(self._reading.ensemble, self._reading.native, row.values)
         targets = self._targets(question.target, current)
         query = self._query(question, row, targets[0])
-        explicit = question.margin is not None
-        if targets == [current] and self._may_stay(query, explicit):
-            return self._unchanged(row, current, began)
+        if targets == [current] and self._may_stay(query):
+            return self._unchanged(row, current, query.margin, began)
         stop = threading.Event()
         progress = Progress(began, targets, on_progress, stop)
         request = Request(
@@ -410,7 +410,10 @@ class Explainer:
             stop=stop,
         )
         deadline = began + time_limit_s
-        solve = partial(answer, self._reading, query, targets, way, request, deadline, progress)
+        run = self._workers.run
+        solve = partial(
+            answer, self._reading, query, targets, way, run, request, deadline, progress
+        )
         found = run_interruptible(solve, stop)
         progress.reraise()
         return self._result(found, row, question.target, progress, began)
@@ -469,15 +472,14 @@ class Explainer:
         return [self._reading.native.class_index(target)]
 
     def _margin(self, margin: float | None) -> float:
-        votes = self._reading.ensemble.votes
         if margin is None:
-            return 1.0 if votes else DEFAULT_MARGIN
+            return 0.0
         number = isinstance(margin, int | float | np.number) and not isinstance(margin, bool)
-        if not (number and 0 < margin <= LARGEST):
-            raise InputError(f"margin must be a finite number above 0, got {margin!r}.")
-        return float(ceil(margin)) if votes else float(margin)
+        if not (number and 0 <= margin <= LARGEST):
+            raise InputError(f"margin must be a finite number, 0 or above, got {margin!r}.")
+        return float(ceil(margin)) if self._reading.ensemble.votes else float(margin)
 
-    def _may_stay(self, query: Query, explicit: bool) -> bool:
+    def _may_stay(self, query: Query) -> bool:
         """Whether a row of the target class is an answer as it is; asks the model itself."""
         if not all(admissible.stay for admissible in query.admissible):
             return False
@@ -486,14 +488,14 @@ class Explainer:
             query.row, query.target
         ):
             return False
-        if not explicit:
+        if query.margin == 0:
             return True
         scores = self._reading.ensemble.scores(query.row[None, :])[0]
         rivals = np.delete(scores, query.target)
         lead = scores[query.target] - rivals.max(initial=-inf)
         return bool(lead >= query.margin * self._reading.ensemble.margin_unit)
 
-    def _unchanged(self, row: Row, current: int, began: float) -> Result:
+    def _unchanged(self, row: Row, current: int, margin: float, began: float) -> Result:
         total = time.perf_counter() - began
         return Result(
             status="optimal",
@@ -505,6 +507,7 @@ class Explainer:
             verified=True,
             timings=Timings(read=self._reading.seconds, total=total),
             trace=((total, 0.0, 0.0),),
+            margin=margin,
             _row=row.like(row.values),
         )
 
@@ -537,6 +540,7 @@ class Explainer:
             attempts=certificate.attempts,
             certified_by=certificate.certified_by,
             decision=certificate.decision,
+            margin=certificate.margin,
             changed=() if verified is None else verified.changed,
             _row=None if verified is None else row.like(verified.row),
         )

@@ -13,7 +13,10 @@ BYTES = 16
 
 
 def fingerprint(*parts: Any) -> str:
-    """Hex digest of plain values, arrays, dataclasses, containers and functions of these."""
+    """Hex digest of plain values, arrays, dataclasses, containers and functions of these.
+
+    A dataclass' field with ``metadata={"fingerprint": False}`` is left out.
+    """
     digest = hashlib.blake2b(digest_size=BYTES)
     for part in parts:
         _feed(digest, part)
@@ -28,7 +31,8 @@ def _feed(digest: Any, part: Any) -> None:
     elif is_dataclass(part) and not isinstance(part, type):
         digest.update(f"{type(part).__name__} ".encode())
         for field in fields(part):
-            _feed(digest, getattr(part, field.name))
+            if field.metadata.get("fingerprint", True):
+                _feed(digest, getattr(part, field.name))
     elif isinstance(part, Mapping):
         digest.update(f"mapping {len(part)} ".encode())
         for key, value in part.items():

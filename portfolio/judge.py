@@ -26,7 +26,8 @@ class Judge:
     def contradicts_the_trees(self, row: FloatArray, target: int) -> bool:
         """Whether a row was rejected that the trees put clearly on the right side."""
         if int(self.native.predict(row[None, :])[0]) != target or self.outlook is None:
-            return clear_lead(self.ensemble, row, target)
+            scores = self.ensemble.scores(row[None, :])
+            return bool(clear_lead(self.ensemble, scores)[0]) and scores[0].argmax() == target
         if self.outlook.plausible(row):
             return True  # class and plausibility hold: something else is wrong
         least = self.ensemble.least_length

@@ -56,7 +56,12 @@ def _load_xgboost(path: Path) -> Any:
 
     booster = xgboost.Booster()
     booster.load_model(path)
-    return booster
+    if booster.attr("scikit_learn") is None:
+        return booster
+    # A classifier's file: its predict stops at best_iteration, and has its own way with classes.
+    classifier = xgboost.XGBClassifier()
+    classifier.load_model(path)
+    return classifier
 
 
 def _load_lightgbm(path: Path) -> Any:

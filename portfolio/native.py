@@ -1,19 +1,20 @@
 """The user's own model object: its classes, its column names, its predict."""
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray, IntArray
+from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.ensemble import Ensemble
 from encoders.errors import InputError, UnsupportedModelError
-from encoders.read import xgboost_objective
+from encoders.from_xgboost import xgboost_objective
+from portfolio.native_trees import native_leaves, native_scores
 
-CHECKED_ROWS = 1000
-# Where the two best scores are closer than this, the order of float additions may decide.
-TIE = 1e-4
+# What our own sums in float64 may be off by, as a share of the largest score.
+SUMMED = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,15 +33,31 @@ class NativeModel:
 
     def predict(self, rows: FloatArray) -> IntArray:
         """Class index of each row, int64 (n_rows,)."""
-        given = rows if self.columns is None else pd.DataFrame(rows, columns=self.columns)
+        given = self._given(rows)
         if type(self.model).__name__ == "Booster":
             return _predict_booster(self.model, given)
-        import joblib
-
-        # The owner's n_jobs would start a pool of threads for one row.
-        with joblib.parallel_config(backend="sequential"):
+        with _one_thread():
             labels = np.asarray(self.model.predict(given))
-        return np.array([self.classes.index(label) for label in labels.tolist()], dtype=np.int64)
+        try:
+            return np.array([self.classes.index(label) for label in labels.tolist()])
+        except (TypeError, ValueError) as error:
+            raise UnsupportedModelError(
+                f"the model's own predict does not answer with one of its classes "
+                f"({', '.join(map(repr, self.classes))}) for each row."
+            ) from error
+
+    def leaves(self, rows: FloatArray) -> IntArray | None:
+        """The library's own leaf indices; see :func:`native_leaves`."""
+        with _one_thread():
+            return native_leaves(self.model, self._given(rows))
+
+    def scores(self, rows: FloatArray, margin_unit: float) -> FloatArray:
+        """The library's own sums; see :func:`native_scores`."""
+        with _one_thread():
+            return native_scores(self.model, self._given(rows), margin_unit)
+
+    def _given(self, rows: FloatArray) -> Any:
+        return rows if self.columns is None else pd.DataFrame(rows, columns=self.columns)
 
     def class_index(self, target: Any) -> int:
         """Position of a label.
@@ -58,6 +75,14 @@ class NativeModel:
                 return index
         known = ", ".join(repr(label) for label in self.classes)
         raise InputError(f"unknown target {target!r}; the model's classes are {known}.")
+
+
+def _one_thread() -> AbstractContextManager[Any]:
+    """The owner's n_jobs would start a pool of threads for one row."""
+    import joblib
+
+    context: AbstractContextManager[Any] = joblib.parallel_config(backend="sequential")
+    return context
 
 
 def wrap_native(model: Any, n_classes: int) -> NativeModel:
@@ -106,41 +131,19 @@ def predict_one(ensemble: Ensemble, native: NativeModel, row: FloatArray) -> int
 
     The trees have been checked against the model, and take a tenth of the time.
     """
-    scores = ensemble.scores(row[None, :])[0]
-    clear = _lead(scores[None, :])[0] > TIE * max(1.0, float(np.abs(scores).max()))
-    return int(scores.argmax()) if clear else int(native.predict(row[None, :])[0])
+    scores = ensemble.scores(row[None, :])
+    clear = clear_lead(ensemble, scores)[0]
+    return int(scores[0].argmax()) if clear else int(native.predict(row[None, :])[0])
 
 
-def clear_lead(ensemble: Ensemble, row: FloatArray, target: int) -> bool:
-    """Whether the trees put a class ahead by more than rounding can decide."""
-    scores = ensemble.scores(row[None, :])[0]
-    lead = scores[target] - np.delete(scores, target).max(initial=-np.inf)
-    return bool(lead > TIE * max(1.0, float(np.abs(scores).max())))
+def clear_lead(ensemble: Ensemble, scores: FloatArray) -> BoolArray:
+    """Where the best class leads by more than rounding can decide, bool (n_rows,).
 
-
-def _lead(scores: FloatArray) -> FloatArray:
-    """Best score minus second best of each row."""
-    ranked = np.sort(scores, axis=1)
-    lead: FloatArray = ranked[:, -1] - ranked[:, -2]
-    return lead
-
-
-def check_reading(ensemble: Ensemble, native: NativeModel, rows: FloatArray) -> None:
-    """Compare our reading of the trees with the model's own predict on training rows.
-
-    Raises
-    ------
-    UnsupportedModelError
-        They differ on a row that is not a tie: nothing proved about the trees would be true of
-        the model.
+    Parameters
+    ----------
+    scores : float64 (n_rows, n_classes), as of :meth:`Ensemble.scores`
     """
-    sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), CHECKED_ROWS)).astype(int)]
-    scores = ensemble.scores(sample)
-    clear = _lead(scores) > TIE * np.maximum(np.abs(scores).max(axis=1), 1.0)
-    wrong = clear & (scores.argmax(axis=1) != native.predict(sample))
-    if wrong.any():
-        raise UnsupportedModelError(
-            f"the model's own predict disagrees with its trees on {int(wrong.sum())} of "
-            f"{len(sample)} training rows, so it can't be read exactly (dropped trees, custom "
-            "objective or special treatment of zeros?)."
-        )
+    ranked = np.sort(scores, axis=1)
+    ours = SUMMED * np.abs(scores).max(axis=1, initial=1.0)
+    clear: BoolArray = ranked[:, -1] - ranked[:, -2] > ensemble.rounding.band + ours
+    return clear

@@ -28,7 +28,8 @@ def race(
     "bounds_meet". The losers are told to stop and are not waited for.
 
     Every choice and claim is checked against the problem. Who reports a choice that is none, a
-    wrong cost, or a bound above what another has found, is out, and its attempt says why.
+    wrong cost, or a bound above what another has found, is out, and its attempt says why. A choice
+    that has been cut off is refused, and nothing worse.
 
     Parameters
     ----------
@@ -158,6 +159,8 @@ class _Race:
             if not self._is_choice(levels):
                 self._disqualify(runner, "found a choice that breaks the problem's constraints")
                 return
+            if self._problem.forbids(levels):
+                return  # it kept what the native model has refused since; that is no lie
             cost = self._problem.distance(levels)
             runner.upper = min(runner.upper, cost)
             if cost < self._upper:
@@ -170,7 +173,7 @@ class _Race:
         return (
             levels.shape == (problem.n_axes,)
             and bool(((levels >= 0) & (levels < problem.size)).all())
-            and problem.admits(levels)
+            and problem.keeps_rows(levels)
         )
 
     def _take_bounds(self, runner: _Runner, upper: float, lower: float) -> None:
@@ -232,6 +235,8 @@ class _Race:
             return ""
         if not outcome.choices:
             return "claimed a proof without a choice"
+        if self._problem.forbids(outcome.choices[0]):
+            return "claimed a proof for a choice that had been cut off"
         cost = self._problem.distance(outcome.choices[0])
         if not math.isclose(cost, outcome.upper, rel_tol=SAME, abs_tol=1e-300):
             return f"claimed a cost of {outcome.upper:.9g} for a choice that costs {cost:.9g}"

@@ -16,9 +16,10 @@ from encoders.infer import infer_features
 from encoders.isolation import with_isolation
 from encoders.read import read_ensemble
 from encoders.reference import Reference, make_reference
+from portfolio.evidence import check_boxes, check_reading
 from portfolio.fingerprint import fingerprint
 from portfolio.frames import training_frame
-from portfolio.native import NativeModel, check_reading, wrap_native
+from portfolio.native import NativeModel, wrap_native
 from portfolio.plausibility import Outlook, Plausibility
 from selector.descriptors import EnsembleDescriptors, describe_ensemble
 
@@ -96,14 +97,16 @@ def read(
         space = features
     else:
         space = infer_features(frame, features)
-    if len(native.classes) > 1:
-        check_reading(ensemble, native, frame.to_numpy())
     rows = frame.to_numpy()
     if plausibility is None:
         views = (_view(ensemble, space, rows, None),) * len(native.classes)
     else:
         outlooks = [plausibility.outlook(label, native.columns) for label in native.classes]
         views = tuple(_view(ensemble, space, rows, outlook) for outlook in outlooks)
+    for view in dict.fromkeys(views):
+        check_boxes(view.ensemble, view.cells, rows)
+    if len(native.classes) > 1:
+        check_reading(ensemble, views[0].cells, native, rows)
     return Reading(ensemble, space, native, views, time.perf_counter() - began)
 
 

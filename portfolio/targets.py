@@ -5,14 +5,22 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 
-from encoders.attempt import in_turn
+from encoders.attempt import Run, in_turn
 from encoders.backend import Request, Status, StopReason
 from encoders.pose import Query, pose
 from portfolio.certify import Certificate, certify
 from portfolio.judge import Judge
 from portfolio.progress import Progress
 from portfolio.reading import Reading
-from portfolio.ways import Way
+from portfolio.ways import Way, others
+from portfolio.witness import Witnesses
+
+PROVED_MARGIN = 1e-7  # of the paper
+MOST_REFUSED = 100
+MANY_TIES = (
+    "More than {} cells near a tie were refused by the model's own predict, so the proof is "
+    "about rows whose score leads by {:g}."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +42,7 @@ def answer(
     query: Query,
     targets: list[int],
     way: Way,
+    run: Run,
     request: Request,
     deadline: float,
     progress: Progress,
@@ -44,6 +53,7 @@ def answer(
     ----------
     query : its ``target`` is replaced by each of ``targets``
     way : how each posed problem is solved
+    run : what runs other backends, where the claim of one is refuted
     deadline : ``time.perf_counter()`` at which to stop
     """
     joint: Answer | None = None
@@ -52,30 +62,81 @@ def answer(
         if joint is not None and (began >= deadline or request.stop.is_set()):
             reason: StopReason = "interrupted" if request.stop.is_set() else "time_limit"
             return _cut_short(joint, reason)
-        asked = replace(query, target=target)
-        view = reading.views[target]
-        posed = pose(view.ensemble, view.cells, reading.space, asked)
-        pose_s = time.perf_counter() - began
         best = joint.certificate.answer if joint else None
-        certificate = certify(
-            posed,
-            asked,
-            reading.space,
-            Judge(view.ensemble, reading.native, view.outlook),
-            way(posed, view, target),
-            replace(
-                request,
-                time_limit_s=deadline - time.perf_counter(),
-                cutoff=math.inf if best is None else best.distance,
-                on_bounds=partial(progress.report, target),
-            ),
+        bounded = replace(
+            request,
+            cutoff=math.inf if best is None else best.distance,
+            on_bounds=partial(progress.report, target),
         )
-        own = Answer(certificate, target if certificate.answer else None, pose_s)
+        solver = Solver(reading, way, run, bounded, deadline)
+        own = _one(solver, replace(query, target=target))
+        certificate = own.certificate
         joint = own if joint is None else _join(joint, own)
         upper = math.inf if certificate.answer is None else certificate.answer.distance
         progress.report(target, upper, certificate.lower)
     assert joint is not None
     return joint
+
+
+@dataclass(frozen=True, eq=False)
+class Solver:
+    """All that solving for one target needs besides the query."""
+
+    reading: Reading
+    way: Way
+    run: Run
+    request: Request
+    deadline: float
+
+
+def _one(solver: Solver, query: Query) -> Answer:
+    """Solve for one target; where too many rows are near a tie, for those with some lead."""
+    most = MOST_REFUSED if query.margin == 0 else math.inf
+    first = _posed(solver, query, most)
+    if not first.certificate.gave_up:
+        return first
+    lead = 1.0 if solver.reading.ensemble.votes else PROVED_MARGIN
+    return _leading(first, _posed(solver, replace(query, margin=lead), math.inf))
+
+
+def _posed(solver: Solver, query: Query, most_refused: float) -> Answer:
+    began = time.perf_counter()
+    reading, target = solver.reading, query.target
+    view = reading.views[target]
+    posed = pose(view.ensemble, view.cells, reading.space, query)
+    pose_s = time.perf_counter() - began
+    judge = Judge(view.ensemble, reading.native, view.outlook)
+    certificate = certify(
+        posed,
+        query,
+        reading.space,
+        judge,
+        solver.way(posed, view, target),
+        replace(solver.request, time_limit_s=solver.deadline - time.perf_counter()),
+        Witnesses(posed, query, reading.space, judge, view.reference),
+        partial(others, solver.run, posed, view, target),
+        most_refused,
+    )
+    return Answer(certificate, target if certificate.answer else None, pose_s)
+
+
+def _leading(near: Answer, clear: Answer) -> Answer:
+    """What is proved of rows that lead, with the cheaper answer of the two tries."""
+    held, own = near.certificate.answer, clear.certificate
+    if held is not None and (own.answer is None or held.distance < own.answer.distance):
+        status: Status = "optimal" if own.status in ("optimal", "infeasible") else "feasible"
+        own = replace(own, answer=held, status=status, lower=min(own.lower, held.distance))
+    joined = replace(
+        own,
+        message=own.message or MANY_TIES.format(MOST_REFUSED, own.margin),
+        reduce_s=near.certificate.reduce_s + own.reduce_s,
+        build_s=near.certificate.build_s + own.build_s,
+        solve_s=near.certificate.solve_s + own.solve_s,
+        verify_s=near.certificate.verify_s + own.verify_s,
+        attempts=in_turn([near.certificate.attempts, own.attempts]),
+    )
+    target = near.target if joined.answer is held and held is not None else clear.target
+    return Answer(joined, target, near.pose_s + clear.pose_s)
 
 
 def _cut_short(joint: Answer, reason: StopReason) -> Answer:
@@ -115,6 +176,7 @@ def _join(first: Answer, second: Answer) -> Answer:
         message=a.message or b.message,
         attempts=in_turn([a.attempts, b.attempts]),
         certified_by=best.certificate.certified_by,
+        margin=max(a.margin, b.margin),
         decision="; ".join(filter(None, dict.fromkeys([a.decision, b.decision]))),
     )
     return Answer(certificate, best.target, first.pose_s + second.pose_s)

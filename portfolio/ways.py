@@ -69,6 +69,20 @@ def whole(backend: str, auto: Auto, run_for: Callable[[int], Run]) -> Way:
     return way
 
 
+def others(run: Run, posed: Posed, view: View, target: int, out: frozenset[str]) -> Solve | None:
+    """A race of all that can prove but those that are out; None if nobody is left.
+
+    Where reduction itself is out ("reduce") the whole problem is solved.
+    """
+    left = [c for c in line_up(posed.problem) if c.backend.name not in out]
+    if not left:
+        return None
+    entrants = partial(race, [_try(choice, run) for choice in left])
+    if "reduce" in out:
+        return entrants
+    return _reduced(lambda problem, request: Plan([Step(entrants)]), posed, view, target)
+
+
 def _reduced(pick: Pick, posed: Posed, view: View, target: int) -> Solve:
     starts = posed.closest(view.reference.rows[target], STARTS)
     return partial(solve_reduced, pick=pick, starts=starts)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from encoders.errors import InputError
+from selector import vector
 from selector.vector import NAMES, VERSION
 
 FORMAT = 2
@@ -77,7 +78,8 @@ class Step:
 
     def __str__(self) -> str:
         sign = "<=" if self.value <= self.threshold else ">"
-        return f"{self.feature} = {self.value:g} {sign} {self.threshold:g}"
+        value = vector.in_words(self.feature, self.value)
+        return f"{self.feature} = {value} {sign} {self.threshold:g}"
 
 
 @dataclass(frozen=True)

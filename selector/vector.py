@@ -57,5 +57,14 @@ def norm_number(norm: str) -> float:
         return OWN_NORM
 
 
+def in_words(feature: str, value: float) -> str:
+    """A descriptor's value as people write it."""
+    if feature == "norm" and value == NORM_INF:
+        return "inf"
+    if feature == "norm" and value == OWN_NORM:
+        return "of your own"
+    return f"{value:g}"
+
+
 def _finite(value: float) -> float:
     return value if math.isfinite(value) else -1.0

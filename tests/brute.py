@@ -1,4 +1,4 @@
-"""Brute force over every cell, from the native model's own thresholds and its own scores.
+"""Brute force over every cell, from the native model's own thresholds and its own predict.
 
 Nothing here uses the project's reading of trees, its cells, costs or constraints.
 """
@@ -6,6 +6,7 @@ Nothing here uses the project's reading of trees, its cells, costs or constraint
 import itertools
 import json
 import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,23 +71,11 @@ def _walk_lightgbm(node, found):
         _walk_lightgbm(node["right_child"], found)
 
 
-def margins(model, rows, target):
-    """Lead of the target over its strongest rival in the model's own scores, and the unit."""
-    name = type(model).__name__
-    if name == "HardVotingClassifier":
-        scores = np.rint(model.predict_proba(rows) * len(model.forest_.estimators_))
-    elif name == "XGBClassifier":
-        scores = model.predict(rows, output_margin=True)
-    elif name == "LGBMClassifier":
-        scores = model.predict(rows, raw_score=True)
-    elif hasattr(model, "decision_function"):
-        scores = model.decision_function(rows)
-    else:
-        scores = model.predict_proba(rows)
-    scores = np.asarray(scores, dtype=np.float64)
-    if scores.ndim == 1:
-        scores = np.column_stack([np.zeros(len(scores)), scores])
-    return scores[:, target] - np.delete(scores, target, axis=1).max(axis=1)
+def decides(model, rows, label):
+    """Which rows the model's own predict gives the label, bool (n_rows,)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(model.predict(as_frame(model, rows))) == label
 
 
 def candidates(spec, x, cuts, dtype):

@@ -96,7 +96,7 @@ def test_columns_of_the_query(explainer, refused):
         ({"weights": {"age": -1}}, "weight of age must be"),
         ({"weights": {"wealth": 1}}, "'wealth', which is no feature"),
         ({"weights": [1, 2]}, "2 weights for 4 features"),
-        ({"margin": 0}, "margin must be"),
+        ({"margin": np.nan}, "margin must be"),
         ({"margin": -0.1}, "margin must be"),
         ({"backend": "milp:oracle"}, "milp has no formulation 'oracle'; known are tight"),
         (

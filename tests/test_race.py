@@ -302,3 +302,26 @@ def test_explain_races(explainer, credit):
 def test_bad_races_are_told_in_a_sentence(explainer, refused, options, message):
     with pytest.raises(InputError, match=message):
         explainer.explain(refused, target="granted", **options)
+
+
+def test_a_choice_that_was_cut_off_is_refused_and_its_finder_goes_on():
+    whole, cost = solvable()[0]
+    refused = optimum(whole)[1]
+    problem = whole.without(refused)
+    best, levels = optimum(problem)
+
+    def remembers(problem, request):
+        request.on_choice(refused)
+        return Try(backend("search"))(problem, request)
+
+    outcome = race([scripted("remembers", remembers)], problem, Request(60.0, 2))
+    assert outcome.stop_reason == "proved" and outcome.upper == best > cost
+    assert (levels is None) == (not outcome.choices)
+    assert "found" not in of(outcome, "remembers").raw
+
+    def insists(problem, request):
+        return says("optimal", "proved", [refused], cost, cost)
+
+    outcome = race([scripted("insists", insists), honest()], problem, Request(60.0, 2))
+    assert outcome.backend == "search" and outcome.upper == best
+    assert "cut off" in of(outcome, "insists").raw

@@ -14,7 +14,7 @@ from xgboost import XGBClassifier
 
 from encoders.ensemble import largest_at_most, last_read_as, next_above
 from portfolio import Explainer, HardVotingClassifier, InputError, Range
-from tests.brute import Spec, all_rows, distances, margins, thresholds
+from tests.brute import Spec, all_rows, decides, distances, thresholds
 
 # One base value and small whole numbers of float32 steps: neighbours collide and touch.
 ANCHORS = (0.0, 1.0, -1.0, 0.1, 1e-40, -1e-40, 1e30, -3e38, 3.4e38, 16777216.0, 1e-7)
@@ -63,9 +63,7 @@ def compare_with_brute_force(model, X, x):
     for target in model.classes_:
         if target == current or len(model.classes_) < 2:
             continue
-        lead = margins(model, rows, list(model.classes_).index(target))
-        needed = 1.0 if isinstance(model, HardVotingClassifier) else 1e-7
-        valid = lead >= needed * (1 - 1e-6)
+        valid = decides(model, rows, target)
         best = distances(specs, x, rows[valid], 1, units, [1.0] * len(specs)).min(initial=np.inf)
         result = explainer.explain(x, target=target, threads=1)
         if math.isinf(best):

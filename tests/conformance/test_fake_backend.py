@@ -9,6 +9,8 @@ import pytest
 
 import encoders.backend
 from encoders.backend import BACKENDS, Outcome
+from encoders.errors import BrokenProblemError
+from encoders.problem import Problem
 
 
 def outcome(status, reason, choices, problem, lower=0.0):
@@ -91,3 +93,34 @@ def test_an_exception_reaches_the_caller(scripted, explainer, refused):
     scripted(broken)
     with pytest.raises(RuntimeError, match="the engine broke"):
         ask(explainer, refused)
+
+
+def nothing(problem, request):
+    return outcome("infeasible", "proved", [], problem, np.inf)
+
+
+def test_infeasible_that_a_training_row_refutes_does_not_leave_the_house(
+    scripted, explainer, refused
+):
+    left = scripted(nothing)
+    result = ask(explainer, refused)
+    assert left == []
+    again = explainer.explain(refused, target="granted", backend="search")
+    assert result.status == "optimal" and result.distance == pytest.approx(again.distance)
+    liar = result.attempts[0]
+    assert (liar.backend, liar.status, liar.stop_reason) == ("fake", "unknown", "error")
+    assert "a training row is one" in liar.raw
+    assert result.backend != "fake"
+
+
+def test_a_problem_whose_leaves_do_not_part_the_space_proves_nothing(
+    scripted, explainer, refused, monkeypatch
+):
+    def broken(problem):
+        raise BrokenProblemError("the leaves of tree 0 do not part the space.")
+
+    scripted(nothing)
+    monkeypatch.setattr(Problem, "check", broken)
+    result = ask(explainer, refused)
+    assert (result.status, result.stop_reason) == ("unknown", "error")
+    assert "tree 0" in result.message

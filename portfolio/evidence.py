@@ -1,0 +1,128 @@
+"""Our reading of a model, held against what the model itself does with many rows."""
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray, owners
+from encoders.cells import Cells, codes
+from encoders.ensemble import Ensemble, last_read_as
+from encoders.errors import UnsupportedModelError
+from encoders.partition import broken_tree, covered
+from portfolio.native import NativeModel, clear_lead
+
+TRAINING_ROWS, PROBES = 50_000, 2_000
+MOST_LEAVES = 5_000_000  # rows x trees that are looked at, about a second
+MOST_LITERALS = 4_000_000  # rows x literals of leaf boxes
+MOVED_SHARE = 0.5  # of the columns of a probe that are put on a threshold
+MISREAD = (
+    "so it can't be read exactly (a custom objective, a setting of predict, or a damaged file?)."
+)
+
+
+def check_reading(
+    ensemble: Ensemble, cells: Cells, native: NativeModel, training: FloatArray
+) -> None:
+    """Make sure that the model's own leaves, scores and predictions are those we read.
+
+    Looked at are the training rows, and rows that fall on, just below and just above thresholds.
+
+    Parameters
+    ----------
+    training : float64 (n_rows, n_columns)
+
+    Raises
+    ------
+    UnsupportedModelError
+        They differ: nothing proved about the trees would be true of the model.
+    """
+    rows = _rows(ensemble, cells, training)
+    leaves = ensemble.leaves(rows)
+    own = native.leaves(rows)
+    if own is not None:
+        _check_leaves(leaves, own)
+    scores = ensemble.bias + ensemble.score[leaves].sum(axis=1)
+    _check_scores(ensemble, scores, native.scores(rows, ensemble.margin_unit))
+    wrong = clear_lead(ensemble, scores) & (scores.argmax(axis=1) != native.predict(rows))
+    if wrong.any():
+        raise UnsupportedModelError(
+            f"the model's own predict disagrees with its trees on {int(wrong.sum())} of "
+            f"{len(rows)} rows, {MISREAD}"
+        )
+
+
+def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
+    """Make sure that the boxes of each tree's leaves part the space as its splits do.
+
+    Raises
+    ------
+    UnsupportedModelError
+        They do not: proofs of a solver that trusts them would be worth nothing.
+    """
+    size = np.array([boundary.size + 1 for boundary in cells.boundary])
+    shares = covered(cells.tree_start, cells.leaf_start, cells.column, cells.lo, cells.hi, size)
+    tree = broken_tree(shares)
+    if tree is not None:
+        raise UnsupportedModelError(
+            f"the leaves of tree {tree} do not part the space among them, {MISREAD}"
+        )
+    rows = _thinned(_rows(ensemble, cells, training), MOST_LITERALS // (cells.column.size + 1) + 1)
+    owner, n_leaves = owners(cells.leaf_start), cells.node.size
+    found = zip(codes(cells, rows, ensemble.dtype), ensemble.leaves(rows), strict=True)
+    for code, leaves in found:
+        held = code[cells.column]
+        missed = np.bincount(owner[(held < cells.lo) | (held > cells.hi)], minlength=n_leaves)
+        if not np.array_equal(cells.node[missed == 0], leaves):
+            raise UnsupportedModelError(
+                f"a row has other active leaves in box form than on its path, {MISREAD}"
+            )
+
+
+def _rows(ensemble: Ensemble, cells: Cells, training: FloatArray) -> FloatArray:
+    most = max(1, MOST_LEAVES // ensemble.root.size)
+    sample = _thinned(training, min(TRAINING_ROWS, most))
+    return np.concatenate([sample, _probes(ensemble, cells, sample, min(PROBES, most))])
+
+
+def _thinned(rows: FloatArray, most: int) -> FloatArray:
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.int64)]
+
+
+def _probes(ensemble: Ensemble, cells: Cells, training: FloatArray, count: int) -> FloatArray:
+    """Training rows with some values moved onto a threshold, or one float64 to either side."""
+    random = np.random.default_rng(0)
+    rows = training[random.integers(0, len(training), count)]
+    limit = float(np.finfo(ensemble.dtype).max)
+    for column, boundary in enumerate(cells.boundary):
+        inside = boundary[np.isfinite(boundary)]
+        if inside.size == 0:
+            continue
+        moved = np.flatnonzero(random.random(count) < MOVED_SHARE)
+        edge = last_read_as(inside[random.integers(0, inside.size, moved.size)], ensemble.dtype)
+        toward = random.integers(-1, 2, moved.size)
+        beside = np.nextafter(edge, np.where(toward < 0, -np.inf, np.inf))
+        value = np.where(toward == 0, edge, beside)
+        rows[moved, column] = np.clip(value, -limit, limit)
+    return rows
+
+
+def _check_leaves(ours: IntArray, own: IntArray) -> None:
+    """Each of the library's leaves is one of ours, whatever their numbers."""
+    same = ours.shape == own.shape
+    for tree in range(ours.shape[1] if same else 0):
+        first = np.unique(ours[:, tree], return_index=True)[1]
+        pairs = np.unique(np.stack([ours[:, tree], own[:, tree]]), axis=1)
+        if pairs.shape[1] != first.size or np.unique(own[first, tree]).size != first.size:
+            same = False
+    if not same:
+        raise UnsupportedModelError(
+            f"the model's own library puts rows into other leaves than its trees do, {MISREAD}"
+        )
+
+
+def _check_scores(ensemble: Ensemble, ours: FloatArray, own: FloatArray) -> None:
+    """The library's sums are exact ones within the band of its rounding."""
+    slack = 2 * ensemble.rounding.band + 1e-9 * np.abs(ours).max(axis=1, initial=1.0)
+    off = own.shape != ours.shape or (np.abs(ours - own).max(axis=1) > slack).any()
+    if off:
+        raise UnsupportedModelError(
+            f"the model's own scores are not the sums of its leaves, {MISREAD}"
+        )

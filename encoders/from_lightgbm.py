@@ -55,13 +55,13 @@ def read_lightgbm(model: Any) -> Ensemble:
     except treelite.TreeliteError as error:
         raise unreadable("lightgbm model", error, ".") from error
     read = from_treelite(trees, np.dtype(np.float64), "lightgbm")
-    steepness = re.search(r"sigmoid:(\S+)", objective)
+    sigmoid = re.search(r"sigmoid:(\S+)", objective)
     rounding = rounding_of(
         read.score,
         read.root,
         read.bias,
         link=_link(objective),
-        steepness=float(steepness[1]) if steepness else 1.0,
+        steepness=float(sigmoid[1] if sigmoid else 1.0) / read.margin_unit,  # of the average
     )
     return replace(read, last_left=frozen(_around_zero(read.last_left)), rounding=rounding)
 

@@ -39,9 +39,11 @@ def from_treelite(trees: Any, dtype: np.dtype[Any], source: str) -> Ensemble:
     )
     # treelite hands out views of memory that goes with its model: copy.
     bias = np.array(header.get_field("base_scores"), dtype=np.float64)
+    # Leaves of several classes, or trees of one class each: an average is over those of a class.
+    per_class = n_trees if parts[0]["vector"].size or n_classes == 1 else n_trees / n_classes
     averaged = bool(header.get_field("average_tree_output")[0])
     if averaged:
-        bias = bias * n_trees
+        bias = bias * per_class
     if n_classes == 1:  # one raw score: class 1 wins iff it is positive
         score = np.column_stack([np.zeros(score.shape[0]), score[:, 0]])
         bias = np.array([0.0, bias[0]])
@@ -66,7 +68,7 @@ def from_treelite(trees: Any, dtype: np.dtype[Any], source: str) -> Ensemble:
         score=frozen(score),
         bias=frozen(bias),
         dtype=dtype,
-        margin_unit=float(n_trees) if averaged else 1.0,
+        margin_unit=float(per_class) if averaged else 1.0,
         votes=False,
     )
 

@@ -40,8 +40,7 @@ def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
     if package == "xgboost":
         scores = _xgboost(model, rows, output_margin=True)
     elif package == "lightgbm":
-        scores = model.predict(rows, raw_score=True)
-        scores = np.asarray(scores) * margin_unit
+        scores = model.predict(rows, raw_score=True)  # not averaged, whatever the boosting
     elif hasattr(model, "decision_function"):
         scores = model.decision_function(rows)
     elif name == "HardVotingClassifier":

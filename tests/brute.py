@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import xgboost
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,14 @@ class Spec:
 
 def thresholds(model, n_columns):
     """Every split threshold per column, and the type in which the model compares."""
-    name = type(model).__name__
+    name, package = type(model).__name__, type(model).__module__.split(".")[0]
     found = [set() for _ in range(n_columns)]
     if name == "HardVotingClassifier":
         return thresholds(model.forest_, n_columns)
-    if name == "XGBClassifier":
-        for dump in model.get_booster().get_dump(dump_format="json"):
-            _walk_xgboost(json.loads(dump), found, model)
+    if package == "xgboost":
+        booster = model if name == "Booster" else model.get_booster()
+        for dump in booster.get_dump(dump_format="json"):
+            _walk_xgboost(json.loads(dump), found, booster)
         return found, np.float32
     if name == "HistGradientBoostingClassifier":
         for stage in model._predictors:
@@ -42,8 +44,9 @@ def thresholds(model, n_columns):
                 for column, value in zip(inner["feature_idx"], inner["num_threshold"], strict=True):
                     found[column].add(float(value))
         return found, np.float64
-    if name == "LGBMClassifier":
-        for tree in model.booster_.dump_model()["tree_info"]:
+    if package == "lightgbm":
+        booster = model if name == "Booster" else model.booster_
+        for tree in booster.dump_model()["tree_info"]:
             _walk_lightgbm(tree["tree_structure"], found)
         return found, np.float64
     trees = [model] if hasattr(model, "tree_") else np.ravel(model.estimators_)
@@ -55,13 +58,13 @@ def thresholds(model, n_columns):
     return found, np.float32
 
 
-def _walk_xgboost(node, found, model):
+def _walk_xgboost(node, found, booster):
     if "children" in node:
-        names = model.get_booster().feature_names
+        names = booster.feature_names
         column = names.index(node["split"]) if names else int(node["split"][1:])
         found[column].add(float(np.float32(node["split_condition"])))
         for child in node["children"]:
-            _walk_xgboost(child, found, model)
+            _walk_xgboost(child, found, booster)
 
 
 def _walk_lightgbm(node, found):
@@ -75,7 +78,22 @@ def decides(model, rows, label):
     """Which rows the model's own predict gives the label, bool (n_rows,)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.asarray(model.predict(as_frame(model, rows))) == label
+        return predicted(model, rows) == label
+
+
+def predicted(model, rows):
+    """The model's own labels; a booster of XGBoost or LightGBM names none, but scores classes."""
+    if type(model).__name__ != "Booster":
+        return np.asarray(model.predict(as_frame(model, rows)))
+    if hasattr(model, "feature_name"):  # lightgbm
+        scores, half = np.asarray(model.predict(rows)), 0.5
+    else:
+        given = xgboost.DMatrix(rows, feature_names=model.feature_names)
+        objective = json.loads(model.save_config())["learner"]["objective"]["name"]
+        scores, half = model.predict(given), 0.0 if objective == "binary:logitraw" else 0.5
+        if objective == "multi:softmax":
+            return scores.astype(int)
+    return scores.argmax(axis=1) if scores.ndim == 2 else (scores > half).astype(int)
 
 
 def candidates(spec, x, cuts, dtype):

@@ -26,3 +26,10 @@ def frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     """The same array, no longer writeable, so that frozen records stay frozen."""
     array.setflags(write=False)
     return array
+
+
+def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """A view that can't be written to; the array itself stays as it is."""
+    view = array.view()
+    view.setflags(write=False)
+    return view

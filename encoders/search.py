@@ -6,10 +6,9 @@ import numpy as np
 
 from encoders.arrays import IntArray, starts
 from encoders.backend import Outcome, Request, Status, StopReason
-from encoders.compiling import compile_notice
 from encoders.granularity import ceiling_below, unit_of
 from encoders.problem import Problem
-from encoders.reduce.lagrange import Prices, ascend, bound_by_prices
+from encoders.reduce.lagrange import Prices, bound_by_prices
 from encoders.search_kernel import FREE, HEAP, NODES, STACK, Pool, run_slice
 from encoders.tables import Tables, tabulate
 
@@ -35,8 +34,7 @@ def solve(problem: Problem, request: Request) -> Outcome:
     tables, unit = tabulate(problem), unit_of(problem)
     pool = _make_pool(problem)
     forbidden, forbidden_start = _boxes(problem)
-    with compile_notice(ascend):
-        prices = _prices(problem, tables, ceiling_below(request.cutoff, unit))
+    prices = _prices(problem, tables, ceiling_below(request.cutoff, unit))
     build_s = time.perf_counter() - began
     upper, lower, slice_nodes = request.cutoff, 0.0, FIRST_SLICE
     choices: list[IntArray] = []
@@ -53,18 +51,17 @@ def solve(problem: Problem, request: Request) -> Outcome:
         slice_began = time.perf_counter()
         upper = min(upper, request.worth(problem))
         pool = _grown(pool, slice_nodes, reserve)
-        with compile_notice(run_slice):
-            cost = run_slice(
-                tables,
-                prices,
-                pool,
-                point,
-                _below(upper, unit),
-                forbidden,
-                forbidden_start,
-                slice_nodes,
-                reserve,
-            )
+        cost = run_slice(
+            tables,
+            prices,
+            pool,
+            point,
+            _below(upper, unit),
+            forbidden,
+            forbidden_start,
+            slice_nodes,
+            reserve,
+        )
         if np.isfinite(cost):
             choices.append(point.copy())
             upper = problem.distance(point)

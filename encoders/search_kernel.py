@@ -2,11 +2,10 @@
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray, NarrowArray
-from encoders.reduce.moves import INLINE, OPTIONS
+from encoders.compiled import inlined, kernel
 from encoders.search_node import (
     PRUNED,
     SOLVED,
@@ -40,7 +39,7 @@ class Pool(NamedTuple):
     floor: FloatArray
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def run_slice(t, prices, pool, found, upper, forbidden, forbidden_start, n_nodes, reserve):
     """Expand up to ``n_nodes`` nodes.
 
@@ -96,7 +95,7 @@ def run_slice(t, prices, pool, found, upper, forbidden, forbidden_start, n_nodes
     return np.inf
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _expand(
     t, prices, lo, hi, key, upper, forbidden, forbidden_start, point, live, best, up, down, split
 ):
@@ -127,7 +126,7 @@ def _expand(
     return SPLIT, bound
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _fill_slack(t, best, slack):
     """What the best leaves of all trees give beyond each row's need; False if too little."""
     need, weight = t.need, t.weight
@@ -140,7 +139,7 @@ def _fill_slack(t, best, slack):
     return True
 
 
-@numba.njit(**INLINE)
+@inlined
 def _step_cost(cost_of, is_max, grouped, first, frm, to, cost):
     """Bound on the whole cost once an axis has moved from its cheapest level this far."""
     moved = cost
@@ -151,7 +150,7 @@ def _step_cost(cost_of, is_max, grouped, first, frm, to, cost):
     return moved
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _shrink(t, lo, hi, point, cost, upper, slack, up, down):
     """Cut off what is too dear, and sides on which a row can't be kept; -1 if nothing is left."""
     changed = 0
@@ -194,7 +193,7 @@ def _shrink(t, lo, hi, point, cost, upper, slack, up, down):
     return changed
 
 
-@numba.njit(**INLINE)
+@inlined
 def _far_gain(is_max, grouped, dearer, share, beyond, room):
     """What the far side of a split is worth: by how much it costs more, as a share of ``room``.
 
@@ -209,7 +208,7 @@ def _far_gain(is_max, grouped, dearer, share, beyond, room):
     return gain + LITTLE
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
     """The split whose near side loses most of a row and whose far side costs most."""
     score, room = -1.0, upper - cost
@@ -250,7 +249,7 @@ def _choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
     return False
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _push(pool, lo, hi, key, a, v, low_side, deep):
     """Open the box ``axis a <= v`` or ``axis a > v``."""
     pool.counts[FREE] -= 1
@@ -274,7 +273,7 @@ def _push(pool, lo, hi, key, a, v, low_side, deep):
     pool.heap[at] = node
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _pop(pool):
     """The newest node of the stack, else the best of the heap; -1 if there is none."""
     if pool.counts[STACK] > 0:

@@ -1,16 +1,15 @@
 """One node of the branch and bound: a box of levels, its bounds, and where to split it."""
 
-import numba
 import numpy as np
 
+from encoders.compiled import inlined, kernel
 from encoders.reduce.lagrange import ROUNDING
-from encoders.reduce.moves import INLINE, OPTIONS
 from encoders.reduce.tighten import range_cost
 
 PRUNED, SOLVED, SPLIT = 0, 1, 2
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def cheapest_point(t, lo, hi, point):
     """Fill the cheapest choice of a box; returns its cost, inf if a group has no choice.
 
@@ -62,7 +61,7 @@ def cheapest_point(t, lo, hi, point):
     return total
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _settle_group(t, g, lo, hi, point, total):
     """With its cheapest category gone a group takes the cheapest one that is left."""
     entry, cheapest = -1, np.inf
@@ -76,7 +75,7 @@ def _settle_group(t, g, lo, hi, point, total):
     return max(total, cheapest) if t.is_max else total + cheapest
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def scan_leaves(t, prices, lo, hi, point, cost, upper, again, live, best):
     """Mark the leaves that fit the box and can be paid for; fill ``best[r, tree]``.
 
@@ -155,13 +154,13 @@ def scan_leaves(t, prices, lo, hi, point, cost, upper, again, live, best):
     return max(lower, min(priced, upper))
 
 
-@numba.njit(**INLINE)
+@inlined
 def priced_out(upper):
     """A bound by prices is a sum of floats: it must pass ``upper`` by more than it can be off."""
     return upper + ROUNDING * upper
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def box_price(prices, level_start, lo, hi):
     """The constant and the cheapest level price of every axis within a box."""
     level_price = prices.level
@@ -174,7 +173,7 @@ def box_price(prices, level_start, lo, hi):
     return total
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def cut_by_prices(t, prices, lo, hi, point, room):
     """Take levels off the ends of a box whose price alone uses up the room that is left."""
     level_price, level_start = prices.level, t.level_start
@@ -191,7 +190,7 @@ def cut_by_prices(t, prices, lo, hi, point, room):
             lo[a] += 1
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def point_keeps_rows(t, point, live, forbidden, forbidden_start):
     """Whether the cheapest choice satisfies every row and lies in no forbidden box."""
     leaf_axis = t.axis
@@ -240,7 +239,7 @@ def point_keeps_rows(t, point, live, forbidden, forbidden_start):
     return True
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def overloaded(t, lo, hi):
     """Whether a level row is broken by every choice in the box."""
     level_limit = t.level_limit
@@ -259,7 +258,7 @@ def overloaded(t, lo, hi):
     return False
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def fill_drops(t, r, point, live, best, up, down):
     """How much row r's bound falls if an axis stays on the point's side of a level.
 
@@ -323,7 +322,7 @@ def fill_drops(t, r, point, live, best, up, down):
                     down[first + v] += w
 
 
-@numba.njit(**INLINE)
+@inlined
 def _literal_on(leaf_start, leaf_axis, leaf, a):
     """The leaf's literal on an axis, -1 if it has none."""
     found = -1

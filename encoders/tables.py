@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, owners, starts
+from encoders.arrays import BoolArray, FloatArray, IntArray, owners, read_only, starts
 from encoders.problem import Problem
 
 
@@ -58,7 +58,10 @@ class Tables(NamedTuple):
 
 
 def tabulate(problem: Problem) -> Tables:
-    """Flatten a problem; pure."""
+    """Flatten a problem; pure.
+
+    What is the problem's own is never writeable here, as numba compiles once for each kind.
+    """
     owner = owners(problem.level_start)
     group_of = np.full(problem.n_axes, -1, dtype=np.int64)
     one = np.full(problem.n_axes, -1, dtype=np.int64)
@@ -78,17 +81,17 @@ def tabulate(problem: Problem) -> Tables:
     tree_of = owners(problem.tree_start)
     by_axis = np.argsort(problem.axis, kind="stable")
     return Tables(
-        level_start=problem.level_start,
+        level_start=read_only(problem.level_start),
         cost=cost,
         base=base,
         is_max=is_max,
         best=best,
         unimodal=_unimodal(cost, problem.level_start, best),
-        tree_start=problem.tree_start,
-        leaf_start=problem.leaf_start,
-        axis=problem.axis,
-        lo=problem.lo,
-        hi=problem.hi,
+        tree_start=read_only(problem.tree_start),
+        leaf_start=read_only(problem.leaf_start),
+        axis=read_only(problem.axis),
+        lo=read_only(problem.lo),
+        hi=read_only(problem.hi),
         leaf_of=owners(problem.leaf_start),
         tree_of=tree_of,
         by_axis=by_axis,

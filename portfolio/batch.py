@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -62,14 +63,15 @@ def run_batch(
     out: Path | None,
     resume: bool,
     on_answer: OnAnswer,
+    began: float,
 ) -> pd.DataFrame:
     """Answer all rows that have no answer in ``out`` yet; see :meth:`Explainer.explain_batch`.
 
     Parameters
     ----------
     settings : all that answers depend on besides the row, for :func:`fingerprint`
+    began : ``time.monotonic()`` of the call, from which the deadline counts
     """
-    began = time.monotonic()
     common = fingerprint(settings)
     keys = [fingerprint(common, value) for value in rows.values]
     with closing(_Store(out, resume)) as store:
@@ -122,10 +124,13 @@ class _Batch:
         self._limits = limits
         self._ends = np.inf if limits.deadline_s is None else began + limits.deadline_s
         self._asked: set[str] = set()
+        self._times = Counter(keys)
         for key, value in zip(keys, rows.values, strict=True):
             if isinstance(value, str):
                 store.records[key] = failure(key, value)
                 self._asked.add(key)
+        known = self._times.keys() & store.records.keys()
+        self._answered = sum(self._times[key] for key in known)
 
     def tasks(self) -> Iterator[Task]:
         """The rows without a final answer, each different one once, until the deadline."""
@@ -143,6 +148,9 @@ class _Batch:
 
     def keep(self, record: Record) -> None:
         """Store an answer; raises BatchError when there is no room."""
+        key = record["key"]
+        if key not in self._store.records:
+            self._answered += self._times[key]
         try:
             self._store.keep(record)
         except OSError as error:
@@ -166,7 +174,7 @@ class _Batch:
 
     def answered(self) -> int:
         """How many rows have an answer, or a reason why they have none."""
-        return sum(key in self._store.records for key in self._keys)
+        return self._answered
 
     def _frame(self, reason: str) -> pd.DataFrame:
         missing = failure("", "not reached; resume the batch to ask", reason)

@@ -5,7 +5,7 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from encoders.errors import InputError
 
@@ -36,13 +36,9 @@ class AnswerLog:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             path = self.folder / LINES
-            if path.exists() and path.stat().st_size and not resume:
-                raise InputError(
-                    f"{path} holds answers of an earlier run; "
-                    "resume it (--resume) or choose another folder."
-                )
+            _refuse_earlier(path, resume)
             self._file: BinaryIO = path.open("ab", buffering=0)
-            self._lock()
+            _lock(self._file, self.folder)
             self.records, whole = _read(path)
             self._file.truncate(whole)
         except InputError:
@@ -52,15 +48,6 @@ class AnswerLog:
         except OSError as error:
             raise InputError(f"can't write to {self.folder}: {error.strerror}.") from error
         self._synced = time.monotonic()
-
-    def _lock(self) -> None:
-        """Until the file is closed, by whatever end of the process."""
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InputError(
-                f"another batch is writing to {self.folder}; wait for it, or choose another folder."
-            ) from error
 
     def append(self, record: Record) -> None:
         """Write one record; raises OSError, with the file as it was before."""
@@ -83,6 +70,39 @@ class AnswerLog:
     def close(self) -> None:
         """Let go of the file; another batch may go on with it."""
         self._file.close()
+
+
+def refuse_used(folder: Path, resume: bool) -> None:
+    """Say at once what :class:`AnswerLog` would say once it is opened.
+
+    Raises
+    ------
+    InputError
+        The folder holds answers already and ``resume`` is False, or another batch writes to it.
+    """
+    path = folder / LINES
+    if path.exists():
+        _refuse_earlier(path, resume)
+        with path.open("ab") as file:
+            _lock(file, folder)
+
+
+def _refuse_earlier(path: Path, resume: bool) -> None:
+    if path.exists() and path.stat().st_size and not resume:
+        raise InputError(
+            f"{path} holds answers of an earlier run; "
+            "resume it (--resume) or choose another folder."
+        )
+
+
+def _lock(file: IO[bytes], folder: Path) -> None:
+    """Until the file is closed, by whatever end of the process."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise InputError(
+            f"another batch is writing to {folder}; wait for it, or choose another folder."
+        ) from error
 
 
 def _write(file: BinaryIO, line: bytes) -> None:

@@ -1,6 +1,9 @@
 """Run a batch with a progress bar, and say what came of it."""
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -16,8 +19,10 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from portfolio.batch import OnAnswer
 from portfolio.batch_log import LINES, TABLE
 
+LINE_S = 30.0
 PROOFS = ("optimal", "infeasible")
 
 
@@ -28,19 +33,53 @@ class _Rate(ProgressColumn):
         return Text("" if task.speed is None else f"{task.speed:.1f} rows/s")
 
 
-def batch_and_report(run: Callable[..., pd.DataFrame], out: Path, console: Console) -> bool:
+def batch_and_report(
+    run: Callable[..., pd.DataFrame], rows: int, out: Path, console: Console
+) -> bool:
     """Whether every row was answered; ``run`` takes ``on_answer``."""
+    told = _bar if console.is_terminal else _lines
+    with told(rows, console) as on_answer:
+        frame = run(on_answer=on_answer)
+    return _report(frame, out, console)
+
+
+@contextmanager
+def _bar(rows: int, console: Console) -> Iterator[OnAnswer]:
     columns = (
         TextColumn("explaining"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn()
     )  # fmt: skip
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("explaining", total=None)
+        task = bar.add_task("explaining", total=rows)
+        yield lambda answered, rows: bar.update(task, completed=answered, total=rows)
 
-        def on_answer(answered: int, rows: int) -> None:
-            bar.update(task, completed=answered, total=rows)
 
-        frame = run(on_answer=on_answer)
-    return _report(frame, out, console)
+@contextmanager
+def _lines(rows: int, console: Console, every_s: float = LINE_S) -> Iterator[OnAnswer]:
+    """A line now and then, for those who read a log."""
+    began, answered, over = time.monotonic(), [0], threading.Event()
+
+    def tell() -> None:
+        console.print(f"explaining {rows} rows", highlight=False)
+        while not over.wait(every_s):
+            seconds = time.monotonic() - began
+            speed = answered[0] / seconds
+            left = f", about {(rows - answered[0]) / speed:.0f} s left" if speed else ""
+            console.print(
+                f"{answered[0]} of {rows} rows after {seconds:.0f} s, {speed:.1f} rows/s{left}",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+    def on_answer(now: int, rows: int) -> None:
+        answered[0] = now
+
+    teller = threading.Thread(target=tell, name="counterfolio-lines", daemon=True)
+    teller.start()
+    try:
+        yield on_answer
+    finally:
+        over.set()
+        teller.join()
 
 
 def _report(frame: pd.DataFrame, out: Path, console: Console) -> bool:

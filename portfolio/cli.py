@@ -1,4 +1,4 @@
-"""The command line: ``counterfolio demo``, ``explain``, ``bench`` and ``backends``."""
+"""The command line."""
 
 import json
 import sys
@@ -15,6 +15,7 @@ from portfolio import cli_options as options
 from portfolio.cli_logs import app as logs_app
 from portfolio.cli_selector import app as selector_app
 from portfolio.counterfactual import Result
+from portfolio.interrupt import hear_interrupts, sigterm_interrupts
 
 EXIT_CODES = {"optimal": 0, "feasible": 3, "infeasible": 4, "unknown": 5}
 BAD_INPUT = 2
@@ -33,6 +34,7 @@ app.add_typer(selector_app, name="selector")
 
 def main() -> None:
     """Run the command line; every error of ours is one sentence and exit code 2."""
+    hear_interrupts()
     try:
         app()
     except KeyboardInterrupt:
@@ -195,6 +197,7 @@ def batch(
     resume: Annotated[bool, typer.Option("--resume", help="Go on where OUT was left.")] = False,
 ) -> None:
     """Explain every row of a file, with workers: exit code 0 all answered, 3 not all."""
+    from portfolio.batch_log import refuse_used
     from portfolio.batch_report import batch_and_report
     from portfolio.datasets import read_dataset, read_rows
     from portfolio.explainer import Explainer
@@ -202,36 +205,39 @@ def batch(
 
     options.one_of("--train", train, "--model", model)
     constraints = options.constraints(fix, increase, decrease, ranges or [], max_changes)
-    data = read_dataset(dataset)
-    asked = data.X if rows is None else read_rows(rows, data, lenient=True)
-    explainer = Explainer(
-        options.load_or_train(data, train, trees, depth, seed, model, trust_pickle),
-        data.X,
-        features=data.space if features is None else data.overridden(features),
-        diagram=diagram,
-    )
-    complete = batch_and_report(
-        partial(
-            explainer.explain_batch,
-            asked,
-            target=options.parse_target(target, explainer.classes),
-            norm=norm,
-            scale=scale,
-            constraints=constraints,
-            margin=margin,
-            backend=backend,
-            per_query_limit_s=time_limit,
-            deadline_s=deadline,
-            threads=threads,
-            seed=seed,
-            executor=options.executor(executor, workers, threads, address),
-            out=out,
-            resume=resume,
-            log=None if log is None else Logbook(log, data.name),
-        ),
-        out,
-        Console(),
-    )
+    with sigterm_interrupts():
+        refuse_used(out, resume)
+        data = read_dataset(dataset)
+        asked = data.X if rows is None else read_rows(rows, data, lenient=True)
+        explainer = Explainer(
+            options.load_or_train(data, train, trees, depth, seed, model, trust_pickle),
+            data.X,
+            features=data.space if features is None else data.overridden(features),
+            diagram=diagram,
+        )
+        complete = batch_and_report(
+            partial(
+                explainer.explain_batch,
+                asked,
+                target=options.parse_target(target, explainer.classes),
+                norm=norm,
+                scale=scale,
+                constraints=constraints,
+                margin=margin,
+                backend=backend,
+                per_query_limit_s=time_limit,
+                deadline_s=deadline,
+                threads=threads,
+                seed=seed,
+                executor=options.executor(executor, workers, threads, address),
+                out=out,
+                resume=resume,
+                log=None if log is None else Logbook(log, data.name),
+            ),
+            len(asked),
+            out,
+            Console(),
+        )
     raise typer.Exit(0 if complete else EXIT_CODES["feasible"])
 
 

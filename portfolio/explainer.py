@@ -24,8 +24,10 @@ from encoders.errors import InputError
 from encoders.features import FeatureSpace
 from encoders.pose import Query
 from encoders.problem import Problem
+from encoders.warm_up import warm_up
 from portfolio.batch import Limits, OnAnswer, Rows, run_batch
 from portfolio.batch_job import Answers, Job
+from portfolio.batch_log import refuse_used
 from portfolio.counterfactual import Result, Timings
 from portfolio.fingerprint import fingerprint
 from portfolio.frames import Row, read_row, read_rows
@@ -198,7 +200,8 @@ class Explainer:
         backend : "auto", "race", a registered name, or one with an engine or a formulation, as
             in "milp/gurobi" or "milp:ocean". In a race backends work at once, as many as
             there are threads, and the first proof ends it; see ``result.race``
-        time_limit_s : seconds from this call, posing and verification included
+        time_limit_s : seconds from this call, posing and verification included; what has to be
+            compiled on the first use on a machine is compiled before
         threads : solver threads, default all cores this process may use
         on_progress : called with (seconds, upper bound, lower bound), from solver threads
         reduce : False solves the unreduced problem by the backend's plain published
@@ -286,6 +289,9 @@ class Explainer:
         BatchError
             The folder can't be written to any more; holds what was answered.
         """
+        began = time.monotonic()
+        if out is not None:
+            refuse_used(Path(out), resume)
         question = Question(target, norm, scale, weights, listed(constraints), margin)
         if threads is None:
             raise InputError("threads of a batch are those of each worker; give a number.")
@@ -306,6 +312,7 @@ class Explainer:
             executor = LocalExecutor(max(1, len(os.sched_getaffinity(0)) // threads))
         elif isinstance(executor, str):
             executor = _on_ray(executor)
+        warm_up()  # once, and not in every worker at the same time
         return run_batch(
             rows,
             Job(ask),
@@ -315,6 +322,7 @@ class Explainer:
             None if out is None else Path(out),
             resume,
             on_answer,
+            began,
         )
 
     def _check_question(self, question: Question, rows: Rows) -> None:
@@ -391,8 +399,9 @@ class Explainer:
         time_limit_s: float,
         on_progress: OnProgress | None,
     ) -> Result:
-        began = time.perf_counter()
         _check_limits(time_limit_s, threads, seed)
+        warm_up()
+        began = time.perf_counter()
         time_limit_s = min(time_limit_s, LONGEST_S)
         row = read_row(x, self._reading.space, self._reading.ensemble.dtype)
         self._check_classes()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray
+from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import InputError
 from encoders.features import FeatureSpace
 
@@ -171,13 +171,45 @@ def read_rows(
     if named.columns.has_duplicates:
         raise InputError("the batch names a column twice.")
     _check_names(list(named.columns), list(space.columns), "the batch")
-    rows: list[FloatArray | str] = []
-    for values in named[list(space.columns)].to_numpy():
+    ordered = named[list(space.columns)]
+    numbers = _as_numbers(ordered)
+    good = _are_rows(numbers, space, dtype)
+    rows: list[FloatArray | str] = list(numbers)
+    for place in np.flatnonzero(~good):  # one by one: to say what is wrong, or that nothing is
         try:
-            rows.append(read_row(values, space, dtype).values)
+            rows[place] = read_row(ordered.iloc[place].to_numpy(), space, dtype).values
         except InputError as error:
-            rows.append(str(error))
+            rows[place] = str(error)
     return X.index, space.columns, rows
+
+
+def _as_numbers(frame: pd.DataFrame) -> FloatArray:
+    """float64 (n_rows, n_columns), NaN for what is no number."""
+    numbers = np.full(frame.shape, np.nan)
+    for place, name in enumerate(frame.columns):
+        column = frame[name]
+        if column.dtype == object:
+            try:
+                column = pd.to_numeric(column, errors="coerce")
+            except OverflowError:  # a whole number beyond float64: each row is looked at
+                continue
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
+            numbers[:, place] = column.to_numpy(dtype=np.float64)
+    return numbers
+
+
+def _are_rows(numbers: FloatArray, space: FeatureSpace, dtype: np.dtype[Any]) -> BoolArray:
+    """Which rows :func:`read_row` takes, bool (n_rows,)."""
+    with np.errstate(invalid="ignore"):
+        good: BoolArray = np.all(np.abs(numbers) <= float(np.finfo(dtype).max), axis=1)
+    for feature in space.features:
+        own = numbers[:, feature.columns]
+        if feature.kind == "categorical":
+            good &= ((own == 0) | (own == 1)).all(axis=1) & (own.sum(axis=1) == 1)
+        elif not (feature.allow_off_levels or feature.kind == "numeric"):
+            known = np.isin(own, feature.levels) if feature.levels else own == np.floor(own)
+            good &= known[:, 0]
+    return good
 
 
 def _as_row(x: Any, space: FeatureSpace) -> Row:

@@ -1,7 +1,9 @@
 """Ctrl-C during a native solve ends the solve, not the answer."""
 
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 Answer = TypeVar("Answer")
@@ -39,6 +41,27 @@ def run_interruptible(call: Callable[[], Answer], stop: threading.Event) -> Answ
     if errors:
         raise errors[0]
     return answers[0]
+
+
+@contextmanager
+def sigterm_interrupts() -> Iterator[None]:
+    """SIGTERM ends what is under way as Ctrl-C does; a second one changes nothing."""
+
+    def end(number: int, frame: object) -> None:
+        signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def hear_interrupts() -> None:
+    """Ctrl-C counts also where a script started the program in the background."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _wait(over: threading.Event) -> None:

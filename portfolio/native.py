@@ -1,6 +1,8 @@
 """The user's own model object: its classes, its column names, its predict."""
 
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,7 @@ from portfolio.native_trees import native_leaves, native_scores
 
 # What our own sums in float64 may be off by, as a share of the largest score.
 SUMMED = 1e-12
+PREDICTING = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +39,7 @@ class NativeModel:
         given = self._given(rows)
         if type(self.model).__name__ == "Booster":
             return _predict_booster(self.model, given)
-        with _one_thread():
+        with _alone():
             labels = np.asarray(self.model.predict(given))
         try:
             return np.array([self.classes.index(label) for label in labels.tolist()])
@@ -48,12 +51,12 @@ class NativeModel:
 
     def leaves(self, rows: FloatArray) -> IntArray | None:
         """The library's own leaf indices; see :func:`native_leaves`."""
-        with _one_thread():
+        with _alone():
             return native_leaves(self.model, self._given(rows))
 
     def scores(self, rows: FloatArray, margin_unit: float) -> FloatArray:
         """The library's own sums; see :func:`native_scores`."""
-        with _one_thread():
+        with _alone():
             return native_scores(self.model, self._given(rows), margin_unit)
 
     def _given(self, rows: FloatArray) -> Any:
@@ -77,12 +80,17 @@ class NativeModel:
         raise InputError(f"unknown target {target!r}; the model's classes are {known}.")
 
 
-def _one_thread() -> AbstractContextManager[Any]:
-    """The owner's n_jobs would start a pool of threads for one row."""
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One prediction at a time, in the caller's thread.
+
+    The owner's n_jobs would start a pool of threads for one row. And scikit-learn changes the
+    process' warning filters while it predicts, which two threads at once would not put back.
+    """
     import joblib
 
-    context: AbstractContextManager[Any] = joblib.parallel_config(backend="sequential")
-    return context
+    with PREDICTING, joblib.parallel_config(backend="sequential"):
+        yield
 
 
 def wrap_native(model: Any, n_classes: int) -> NativeModel:

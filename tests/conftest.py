@@ -1,11 +1,26 @@
 """Small models that several tests share."""
 
+import signal
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
+from encoders.warm_up import warm_up
 from portfolio import Explainer
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _as_from_a_terminal():
+    """What a script starts in the background ignores Ctrl-C, and so do its children."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled():
+    """No test waits for the compiler within a time limit of its own."""
+    warm_up()
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """Batches: every row answered once, whatever dies, fills up, or is interrupted on the way."""
 
+import io
 import json
 import math
 import os
@@ -13,14 +14,18 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from encoders.constraints import Fixed
 from encoders.errors import InputError
-from portfolio.batch import BatchError
+from portfolio.batch import BatchError, Limits, Rows, _Batch, _Store
+from portfolio.batch_job import failure
 from portfolio.batch_log import LINES, TABLE, AnswerLog
+from portfolio.batch_report import _lines
 from portfolio.cli import app
 from portfolio.fingerprint import fingerprint
+from portfolio.frames import read_row, read_rows
 from portfolio.local import LocalExecutor
 from tests.test_cli import table as loans  # noqa: F401
 from tests.test_workers import command
@@ -327,3 +332,86 @@ def test_a_row_of_a_file_that_cannot_be_encoded_is_told(tmp_path):
     for place, word in ((1, "'old'"), (2, "job"), (3, "missing")):
         assert word in frame.loc[place, "message"]
     assert any((tmp_path / "log").iterdir())
+
+
+def test_rows_are_counted_as_they_come_however_many(explainer, credit):
+    """Counting all rows anew at every answer made a batch quadratic."""
+    rows = Rows(credit[1].index, tuple(credit[1].columns), list(credit[1].to_numpy()))
+    keys = [str(place // 2) for place in range(len(rows.values))]
+    store = _Store(None, False)
+    batch = _Batch(rows, keys, store, 0.0, Limits(1.0, None))
+    for place in (0, 1, 0):
+        batch.keep(failure(str(place), "done"))
+    assert batch.answered() == 4
+    again = _Batch(rows, keys, store, 0.0, Limits(1.0, None))
+    assert again.answered() == 4
+
+
+def test_rows_read_at_once_are_those_read_one_by_one(explainer, credit):
+    frame = pd.concat([credit[1]] * 2, ignore_index=True).astype(object)
+    for place, (column, value) in enumerate(
+        [("age", "33"), ("age", 33.5), ("age", "old"), ("income", np.inf), ("income", 1e300),
+         ("home_own", 2.0), ("employed", True), ("income", None), ("age", 10**400)]
+    ):  # fmt: skip
+        frame.loc[place, column] = value
+    space = explainer.features
+    _, _, found = read_rows(frame, space, np.dtype(np.float32))
+    for place, values in enumerate(frame.to_numpy()):
+        try:
+            expected = read_row(values, space, np.dtype(np.float32)).values
+        except InputError as error:
+            expected = str(error)
+        if isinstance(expected, str):
+            assert found[place] == expected
+        else:
+            np.testing.assert_array_equal(found[place], expected)
+
+
+def test_a_line_now_and_then_where_there_is_no_terminal():
+    console = Console(file=io.StringIO(), width=200)
+    with _lines(40, console, every_s=0.01) as on_answer:
+        on_answer(10, 40)
+        while "10 of 40 rows" not in console.file.getvalue():
+            time.sleep(0.01)
+    assert console.file.getvalue().startswith("explaining 40 rows")
+
+
+def test_a_folder_in_use_is_refused_before_anything_is_read(loans, tmp_path):  # noqa: F811
+    options = ["batch", "--dataset", "nothing.csv", "--train", "forest", "--out", str(tmp_path)]
+    held = AnswerLog(tmp_path, resume=False)
+    try:
+        with pytest.raises(InputError, match="another batch"):
+            CliRunner().invoke(app, options, catch_exceptions=False)
+    finally:
+        held.close()
+    (tmp_path / LINES).write_text("{}\n")
+    with pytest.raises(InputError, match="resume it"):
+        CliRunner().invoke(app, options, catch_exceptions=False)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_batch_that_a_script_began_with_its_table(loans, tmp_path, number):  # noqa: F811
+    """Scripts start what runs in the background with SIGINT ignored."""
+    options = [
+        *("batch", "--dataset", str(loans), "--train", "forest", "--trees", "30"),
+        *("--out", str(tmp_path / "out")),
+    ]
+    code = (
+        "import signal, subprocess, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+        "import portfolio.cli, os; sys.argv = ['counterfolio', *sys.argv[1:]]; "
+        "portfolio.cli.main()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *options],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    path = tmp_path / "out" / LINES
+    while not (path.exists() and path.read_bytes().count(b"\n") >= 3):
+        assert process.poll() is None, process.stdout.read()
+        time.sleep(0.01)
+    process.send_signal(number)
+    output = process.communicate(timeout=60)[0]
+    assert process.returncode == 3, output
+    frame = pd.read_parquet(tmp_path / "out" / TABLE)
+    assert (frame["stop_reason"] == "interrupted").any() and (frame["status"] == "optimal").any()
+    assert "Traceback" not in output and "interrupted" in output

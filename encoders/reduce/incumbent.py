@@ -1,13 +1,11 @@
 """A good counterfactual in milliseconds: greedy walks and minimised training rows."""
 
-import numba
 import numpy as np
 
 from encoders.arrays import IntArray
+from encoders.compiled import inlined, kernel
 from encoders.problem import Problem
 from encoders.reduce.moves import (
-    INLINE,
-    OPTIONS,
     deficit,
     evaluate,
     move,
@@ -57,7 +55,7 @@ def _repaired(problem: Problem, t: Tables, start: IntArray) -> IntArray:
     return levels
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def descend(t, levels, power):
     """Walk until all rows hold, then make every change as small as it can be; in place."""
     misses, lead, load, out = _workspace(t)
@@ -68,7 +66,7 @@ def descend(t, levels, power):
     return True
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def polish(t, levels):
     """Take one change at a time back whole, and close the gap more cheaply if it can be."""
     misses, lead, load, out = _workspace(t)
@@ -90,7 +88,7 @@ def polish(t, levels):
         evaluate(t, levels, misses, lead, load)
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _workspace(t):
     widest = 0
     for a in range(t.best.size):
@@ -101,7 +99,7 @@ def _workspace(t):
     return misses, lead, load, np.zeros((lead.size, widest + 1), dtype=np.int64)
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _walk(t, levels, misses, lead, load, out, power):
     """Greedy: the move with most gain (to a power) per cost, until nothing is missing."""
     axis_start, by_axis, leaf_of, leaf_lo, leaf_hi = t.axis_start, t.by_axis, t.leaf_of, t.lo, t.hi
@@ -171,7 +169,7 @@ def _walk(t, levels, misses, lead, load, out, power):
     return deficit(lead, load) == 0
 
 
-@numba.njit(**INLINE)
+@inlined
 def _gain(missing, n_level_rows, out, n_rows, v):
     """How much less is missing at level v; while a level row is broken any other level counts."""
     left_over = 0.0
@@ -181,7 +179,7 @@ def _gain(missing, n_level_rows, out, n_rows, v):
     return 1.0 if n_level_rows and not np.isfinite(missing) else missing - left_over
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _leave(t, g, levels, misses, lead, load):
     """Take a group's category back for a moment; its axis, -1 where it can't be taken back."""
     for i in range(t.group_start[g], t.group_start[g + 1]):
@@ -194,7 +192,7 @@ def _leave(t, g, levels, misses, lead, load):
     return -1
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _load_kept(t, load, a, old, new):
     first = t.level_start[a]
     for q in range(load.size):
@@ -204,7 +202,7 @@ def _load_kept(t, load, a, old, new):
     return True
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _shrink(t, levels, misses, lead, load, out):
     """Set each axis to its cheapest level that keeps all rows, dearest change first."""
     axis_start, by_axis, leaf_of, leaf_lo, leaf_hi = t.axis_start, t.by_axis, t.leaf_of, t.lo, t.hi
@@ -245,7 +243,7 @@ def _shrink(t, levels, misses, lead, load, out):
                 again = True
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _cheaper_category(t, levels, misses, lead, load, g):
     """Enter the cheapest category of a group that keeps all rows; True if it changed."""
     start = -1

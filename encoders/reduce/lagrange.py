@@ -10,11 +10,10 @@ is in no choice that costs less.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, starts
-from encoders.reduce.moves import OPTIONS
+from encoders.compiled import kernel
 from encoders.tables import Tables
 
 STEPS = 300
@@ -113,7 +112,7 @@ def drop_by_prices(
     return int((~alive).sum() + (~keep).sum())
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def ascend(t, c, upper, steps, leaf_price, level_price):
     """Subgradient steps; fills the prices of the best bound, returns it and its constant."""
     n_trees, n_axes, n_rows = t.tree_start.size - 1, t.best.size, c.axis.size
@@ -180,7 +179,7 @@ def ascend(t, c, upper, steps, leaf_price, level_price):
     return best, best_constant
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _share_costs(t, c, price):
     """A start: all trees that split an axis on one side share what its levels cost equally."""
     n_axes = t.best.size
@@ -204,7 +203,7 @@ def _share_costs(t, c, price):
                 paid = max(owed, paid)
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _add_up(group_start, below, price, chain):
     """What a leaf at each row's level pays: a leaf below m is below all larger ones too."""
     for g in range(group_start.size - 1):
@@ -220,7 +219,7 @@ def _add_up(group_start, below, price, chain):
                 chain[i] = total
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _price_leaves(tree_start, leaf_start, hi_row, lo_row, share, chain, worth, leaf_now, chosen):
     """Every leaf's price; the cheapest of each tree in ``chosen``; their sum and size."""
     total, size = 0.0, 0.0
@@ -244,7 +243,7 @@ def _price_leaves(tree_start, leaf_start, hi_row, lo_row, share, chain, worth, l
     return total, size
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _price_levels(level_start, cost, axis, level, below, price, level_now, point):
     """Every level's cost less what it is paid; the cheapest of each axis; their sum."""
     for v in range(cost.size):
@@ -271,7 +270,7 @@ def _price_levels(level_start, cost, axis, level, below, price, level_now, point
     return total
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _slopes(t, c, chosen, point, slope):
     """By how much each row is broken by the leaves and levels chosen."""
     axis, level, below = c.axis, c.level, c.below

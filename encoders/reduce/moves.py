@@ -1,14 +1,11 @@
 """Compiled evaluation of choices: which leaves are active, and what one move would change."""
 
-import numba
 import numpy as np
 
-OPTIONS = {"cache": True, "nogil": True}
-# A call that is not inlined counts references to every array of its tables: dear in hot loops.
-INLINE = OPTIONS | {"inline": "always"}
+from encoders.compiled import inlined, kernel
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def evaluate(t, levels, misses, lead, load):
     """Fill the literals each leaf misses, the leaf rows' leads and the level rows' loads."""
     leaf_axis = t.axis
@@ -36,7 +33,7 @@ def evaluate(t, levels, misses, lead, load):
             load[q] += level_weight[q, level_start[a] + levels[a]]
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def set_level(t, levels, misses, lead, load, a, new):
     """Move one axis, updating what :func:`evaluate` filled."""
     axis_start = t.axis_start
@@ -73,7 +70,7 @@ def set_level(t, levels, misses, lead, load, a, new):
     levels[a] = new
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def move(t, levels, misses, lead, load, a, new):
     """Move an axis; in a group, entering a category leaves the present one.
 
@@ -91,7 +88,7 @@ def move(t, levels, misses, lead, load, a, new):
     return left
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def total_cost(t, levels):
     """Objective of a choice."""
     base = t.base
@@ -108,7 +105,7 @@ def total_cost(t, levels):
     return total
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def deficit(lead, load):
     """How far a choice is from keeping all rows; 0 if it does."""
     missing = 0.0
@@ -121,7 +118,7 @@ def deficit(lead, load):
     return missing
 
 
-@numba.njit(**INLINE)
+@inlined
 def profile(
     axis_start, by_axis, leaf_of, leaf_lo, leaf_hi, weight, size, levels, misses, lead, a, out
 ):

@@ -12,12 +12,11 @@ from encoders.reduce.compress import Lift, compress, identity
 from encoders.reduce.incumbent import find_incumbent
 from encoders.reduce.lagrange import bound_by_prices, drop_by_prices
 from encoders.reduce.pairs import merge_pairs
-from encoders.reduce.tighten import NOTHING_LEFT, tighten
+from encoders.reduce.tighten import EFFORTS, NOTHING_LEFT, tighten
 from encoders.tables import tabulate
 
 BUDGET = 50_000  # leaves looked at over all rounds, about 5 ms: search is fast, too
 WORTHWHILE = 0.02
-EFFORTS = (0, 1, 2)
 AGAIN = 0.8
 
 

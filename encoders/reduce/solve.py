@@ -9,13 +9,9 @@ import numpy as np
 from encoders.arrays import IntArray
 from encoders.attempt import in_turn
 from encoders.backend import Outcome, Request, Solve
-from encoders.compiling import compile_notice
 from encoders.granularity import ceiling_below, unit_of
 from encoders.problem import Problem
-from encoders.reduce.incumbent import descend, polish
-from encoders.reduce.lagrange import ascend
 from encoders.reduce.reduction import Reduction, reduce
-from encoders.reduce.tighten import tighten
 
 
 @dataclass(frozen=True)
@@ -73,8 +69,7 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
 
 def _reduced(problem: Problem, starts: IntArray, request: Request) -> tuple[Reduction, float]:
     began = time.perf_counter()
-    with compile_notice(descend, polish, tighten, ascend):
-        reduction = reduce(problem, starts, request.cutoff, request.on_bounds)
+    reduction = reduce(problem, starts, request.cutoff, request.on_bounds)
     return reduction, time.perf_counter() - began
 
 

@@ -11,15 +11,15 @@ margin
     leaves count that fit it *and* cost less than ``upper`` together with it.
 """
 
-import numba
 import numpy as np
 
-from encoders.reduce.moves import INLINE, OPTIONS
+from encoders.compiled import inlined, kernel
 
 NOTHING_LEFT = -1
+EFFORTS = (0, 1, 2)
 
 
-@numba.njit(**INLINE)
+@inlined
 def range_cost(cost, level_start, best, unimodal, a, lo, hi):
     """Cheapest level of an axis within lo..hi (inf if empty)."""
     cheapest = np.inf
@@ -33,7 +33,7 @@ def range_cost(cost, level_start, best, unimodal, a, lo, hi):
     return cheapest
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def leaf_costs(t, alive, out):
     """Cost of each leaf's box beyond ``base`` ("sum"), or of its dearest axis ("max")."""
     leaf_axis = t.axis
@@ -57,7 +57,7 @@ def leaf_costs(t, alive, out):
         out[leaf] = extra
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def drop_dear(t, upper, keep, alive, extra):
     """The cost rule, for every level and leaf; returns how many were dropped."""
     base = t.base
@@ -76,13 +76,13 @@ def drop_dear(t, upper, keep, alive, extra):
     return dropped
 
 
-@numba.njit(**INLINE)
+@inlined
 def whole_cost(base, is_max, extra):
     """Cost of the cheapest completion of something that costs ``extra``."""
     return max(base, extra) if is_max else base + extra
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def tighten(t, upper, keep, alive, effort, budget):
     """Mark what can go in ``keep`` (levels) and ``alive`` (leaves).
 
@@ -160,7 +160,7 @@ def tighten(t, upper, keep, alive, effort, budget):
     return dropped, looked
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def optimum_of_rest(t, alive, rest):
     """``rest[r, tree]``: the most that row r can still get from the trees from ``tree`` on."""
     need = t.need
@@ -175,7 +175,7 @@ def optimum_of_rest(t, alive, rest):
             rest[r, tree] = rest[r, tree + 1] + best
 
 
-@numba.njit(**OPTIONS)
+@kernel
 def _fits(t, upper, alive, rest, box_lo, box_hi, box_cost, box_extra):
     """Whether the best leaves that fit a box, each affordable with it, keep every row."""
     leaf_axis = t.axis

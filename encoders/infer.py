@@ -67,6 +67,8 @@ def load_overrides(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[
         raise InputError(f"can't read the feature file {path}: {error.strerror}.") from error
     except ValueError as error:
         raise InputError(f"the feature file {path} is not valid JSON: {error}.") from error
+    except RecursionError as error:
+        raise InputError(f"the feature file {path} is nested too deeply to be one.") from error
     if not isinstance(loaded, dict):
         raise InputError(f"the feature file {path} must hold one JSON object, feature: kind.")
     return loaded
@@ -166,6 +168,8 @@ def _feature(
     column = values[:, columns[0]]
     levels = _levels(name, kind, column, entry)
     lower, upper = _bounds(name, column, levels, entry)
+    with np.errstate(over="ignore"):  # an infinite one is no scale, and known as such
+        std = float(np.std(column))
     labels = tuple(str(label) for label in entry.get("labels", ()))
     if labels and len(labels) != len(levels):
         raise InputError(f"feature {name}: {len(labels)} labels for {len(levels)} levels.")
@@ -177,7 +181,7 @@ def _feature(
         upper=upper,
         levels=levels,
         labels=labels,
-        std=float(np.std(column)),
+        std=std,
         mad=float(np.median(np.abs(column - np.median(column)))),
         action=action,
         allow_off_levels=bool(entry.get("allow_off_levels", False)),

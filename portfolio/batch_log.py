@@ -126,7 +126,7 @@ def _read(path: Path) -> tuple[dict[str, Record], int]:
                 if FIELDS - record.keys():
                     raise KeyError
                 records[record["key"]] = record
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise InputError(
                     f"{path} is damaged at byte {whole}: {line[:40]!r} is no answer; "
                     "move the file away or cut it off there."

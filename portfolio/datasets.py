@@ -1,5 +1,6 @@
 """CSV files with three header lines: names, types, actionability."""
 
+import gzip
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.errors import InputError
@@ -14,6 +16,7 @@ from encoders.features import Action, Feature, FeatureSpace
 from encoders.infer import as_entry, infer_features, load_overrides
 
 LARGEST_FILE = 2**30
+MOST_COLUMNS, LONGEST_LINE = 10_000, 10_000_000
 KINDS = {"N": "numeric", "D": "ordinal", "C": "categorical", "B": "binary"}
 ACTIONS: dict[str, Action] = {
     "FREE": "free", "INC": "increase", "DEC": "decrease", "FIXED": "fixed"
@@ -78,7 +81,7 @@ def read_dataset(path: str | Path) -> Dataset:
             raise InputError(f"{path}, line {row}: {name} is missing; fill or drop such rows.")
     try:
         y = raw[label].to_numpy(dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{path}: the labels in {label} must be whole numbers 0..K-1.") from error
     if not np.array_equal(np.unique(y), np.arange(len(np.unique(y)))):
         raise InputError(f"{path}: the labels in {label} must be whole numbers 0..K-1.")
@@ -136,11 +139,24 @@ def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
     if path.stat().st_size > LARGEST_FILE:
         raise InputError(f"{path} is larger than {LARGEST_FILE >> 20} MiB; take a sample of it.")
     try:
+        _check_width(path)
         frame: pd.DataFrame = pd.read_csv(path, **options)
-    except (OSError, EOFError, ValueError, UnicodeError, zlib.error) as error:
+    except InputError:
+        raise
+    except (OSError, EOFError, ValueError, UnicodeError, OverflowError, zlib.error) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else "not a CSV"
         raise InputError(f"{path} can't be read as CSV: {reason}") from error
     return frame
+
+
+def _check_width(path: Path) -> None:
+    """A table of too many columns keeps pandas busy for minutes: look at its first line."""
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        line = file.readline(LONGEST_LINE)
+    if line.count(b",") >= MOST_COLUMNS or len(line) == LONGEST_LINE:
+        raise InputError(
+            f"{path} has more than {MOST_COLUMNS} columns in line 1; is it transposed?"
+        )
 
 
 def read_query(path: str | Path, dataset: Dataset) -> pd.DataFrame:
@@ -180,7 +196,12 @@ def _open_parquet(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise InputError(f"there is no file {path}.")
     try:
+        width = len(pyarrow.parquet.read_schema(path))
+        if width > MOST_COLUMNS:
+            raise InputError(f"{path} has more than {MOST_COLUMNS} columns; is it transposed?")
         return pd.read_parquet(path)
+    except InputError:
+        raise
     except (ValueError, OSError) as error:
         raise InputError(f"{path} can't be read as Parquet: {error}") from error
 
@@ -277,6 +298,8 @@ def _text(value: Any) -> str:
 def _as_numbers(column: "pd.Series[Any]", where: str) -> Any:
     try:
         numbers = column.to_numpy(dtype=np.float64)
+    except OverflowError as error:
+        raise InputError(f"{where} holds a number larger than any float64.") from error
     except (TypeError, ValueError) as error:
         raise InputError(f"{where} is not numeric.") from error
     if not np.isfinite(numbers).all():

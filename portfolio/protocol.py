@@ -113,7 +113,7 @@ def load_protocol(name: str) -> Protocol:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"can't read {path}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path} is no TOML: {error}.") from error
     return _from_fields(path, given)
 

@@ -218,7 +218,7 @@ def _lines(path: Path) -> pd.DataFrame:
         for line in file:
             try:
                 row = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 torn += bool(line.strip())
                 continue
             if isinstance(row, dict) and row.get("schema") == SCHEMA and needed - row.keys():

@@ -7,7 +7,7 @@ import numpy as np
 
 from encoders.ensemble import Ensemble
 from encoders.errors import UnsupportedModelError
-from encoders.from_treelite import from_treelite
+from encoders.from_treelite import NO_CHILD, NO_TREES, from_treelite
 from encoders.refusals import NATIVE_CATEGORIES, SEVERAL_OUTPUTS, require_fitted, unreadable
 from encoders.rounding import rounding_of
 
@@ -40,6 +40,8 @@ def read_sklearn(model: Any) -> Ensemble:
     if np.any(getattr(model, "is_categorical_", None)):
         raise UnsupportedModelError(NATIVE_CATEGORIES)
     forest = _forest_of_one(model) if hasattr(model, "tree_") else model
+    for estimator in np.ravel(getattr(forest, "estimators_", [])):
+        _check_children(estimator.tree_)
     try:
         trees = treelite.sklearn.import_model(forest)
     except (treelite.TreeliteError, NotImplementedError, ValueError) as error:
@@ -52,6 +54,13 @@ def read_sklearn(model: Any) -> Ensemble:
     upper_wins = binary and name == "GradientBoostingClassifier"
     rounding = rounding_of(read.score, read.root, read.bias, link=link, upper_wins=upper_wins)
     return replace(read, rounding=rounding)
+
+
+def _check_children(tree: Any) -> None:
+    """treelite reads 32 bits of each number and would not see that a file is damaged beyond."""
+    children = np.stack([tree.children_left, tree.children_right])
+    if children.min() < NO_CHILD or children.max() >= tree.node_count:
+        raise UnsupportedModelError(NO_TREES.format("sklearn", "a child is missing"))
 
 
 def _forest_of_one(tree: Any) -> Any:

@@ -10,6 +10,7 @@ from encoders.errors import UnsupportedModelError
 from encoders.refusals import NATIVE_CATEGORIES, SEVERAL_OUTPUTS
 
 _LESS_EQUAL, _LESS_THAN = 3, 2  # treelite's Operator codes
+NO_CHILD = -1
 NO_TREES = "the {} model's nodes are no trees: {}; the file is damaged, train or save it anew."
 
 
@@ -108,9 +109,10 @@ def _reachable(part: dict[str, Any], n_columns: int, source: str) -> dict[str, A
     left, right, size = part["left"], part["right"], part["left"].size
     if ((left < 0) != (right < 0)).any():
         raise UnsupportedModelError(NO_TREES.format(source, "one has a single child"))
-    if max(left.max(), right.max()) >= size:
+    if max(left.max(), right.max()) >= size or min(left.min(), right.min()) < NO_CHILD:
         raise UnsupportedModelError(NO_TREES.format(source, "a child is missing"))
-    if not (part["column"] < n_columns).all():
+    column = part["column"][left >= 0]
+    if ((column < 0) | (column >= n_columns)).any():
         raise UnsupportedModelError(NO_TREES.format(source, "a split is on an unknown column"))
     seen: BoolArray = np.zeros(size, dtype=np.bool_)
     level = np.zeros(1, dtype=np.int64)

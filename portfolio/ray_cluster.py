@@ -155,6 +155,7 @@ def _init(ray: Any, address: str | None) -> None:
         try:
             ray.init(address, log_to_driver=False, logging_level=logging.ERROR,
                      include_dashboard=board)  # fmt: skip
+            _keep_quiet(ray)
         except Exception as error:
             errors.append(error)
         over.set()
@@ -165,6 +166,18 @@ def _init(ray: Any, address: str | None) -> None:
     over.wait()
     if errors:
         raise errors[0]
+
+
+def _keep_quiet(ray: Any) -> None:
+    """What Ray prints of a lost node, pages of its state, goes to our log at level debug.
+
+    ``log_to_driver`` does not hold back these messages, and there is no setting that does
+    (``ray/_private/worker.py``, listen_error_messages).
+    """
+    worker = getattr(getattr(ray, "_private", None), "worker", None)
+    if worker is not None and hasattr(worker, "print_to_stdstream"):
+        tell = logging.getLogger("counterfolio.ray").debug
+        worker.print_to_stdstream = lambda data, ignore_prefix: tell("\n".join(data["lines"]))
 
 
 class _Solver:

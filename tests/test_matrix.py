@@ -5,6 +5,7 @@ them, and lets the model's own predict decide each; it shares no code with the p
 """
 
 import math
+import os
 from collections import Counter
 
 import numpy as np
@@ -17,7 +18,8 @@ from tests.ensembles import random_frame
 from tests.models import MAKERS, make, saved_and_loaded
 from tests.questions import random_constraints
 
-MODELS, LARGE = 48, 1700  # per library
+MODELS = int(os.environ.get("MATRIX_MODELS", "48"))  # per library
+LARGE = 1700
 QUERIES, QUESTIONS = 2, 6
 MOST_ROWS = 12_000
 BACKENDS = ("auto", "auto", "auto", "search", "cp")

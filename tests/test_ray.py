@@ -90,7 +90,7 @@ def test_a_lost_actor_is_an_error_not_a_hang(cluster, executor):
     executor.close()
 
 
-def test_a_batch_survives_the_loss_of_a_node(explainer, credit, cluster, tmp_path):
+def test_a_batch_survives_the_loss_of_a_node(explainer, credit, cluster, tmp_path, capfd):
     rows = pd.concat([credit[1]] * 3, ignore_index=True)
     rows["income"] += rows.index * 1e-3  # all different
     rows = rows.round(3)
@@ -108,6 +108,8 @@ def test_a_batch_survives_the_loss_of_a_node(explainer, credit, cluster, tmp_pat
         rows, executor=RayExecutor(cluster.address, workers=4), out=tmp_path, on_answer=lose
     )
     assert lost
+    told = capfd.readouterr()
+    assert "state-dump" not in told.out + told.err
     same(frame, expected)
     assert len(lines(tmp_path)) == len({record["key"] for record in lines(tmp_path)}) == len(rows)
 

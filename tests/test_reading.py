@@ -58,7 +58,10 @@ def test_nodes_that_xgboost_pruned_are_no_leaves(tumours, pruned):
     ("change", "words"),
     [
         ({"right": [2, -1, -1, -1]}, "a node has two parents"),
-        ({"left": [1, 0, -1, -1], "right": [2, 3, -1, -1]}, "a node has two parents"),
+        (
+            {"left": [1, 0, -1, -1], "right": [2, 3, -1, -1], "column": [0, 0, -1, -1]},
+            "a node has two parents",
+        ),
         ({"left": [1, 3, -1, -1]}, "a single child"),
         ({"left": [9, -1, -1, -1]}, "a child is missing"),
         ({"column": [7, -1, -1, -1]}, "an unknown column"),
@@ -83,7 +86,9 @@ def test_a_value_of_its_own_for_missing_is_refused(tumours):
 
 def test_raw_scores_of_logitraw_are_compared_with_one_half(tumours):
     X, y = tumours
-    model = XGBClassifier(n_estimators=8, max_depth=3, objective="binary:logitraw").fit(X, y)
+    model = XGBClassifier(
+        n_estimators=3, max_depth=3, learning_rate=0.1, objective="binary:logitraw"
+    ).fit(X, y)
     raw = model.predict(X, output_margin=True)
     assert ((raw > 0) & (raw < 0.5)).any()
     ensemble = read_ensemble(model)

@@ -20,6 +20,11 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
     InputError
         Wrong columns, no rows, text, NaN or infinite values.
     """
+    if hasattr(X_train, "toarray"):
+        raise InputError(
+            "X_train is a sparse matrix, in which some libraries take what is not stored for "
+            "missing and others for 0; pass X_train.toarray() if the zeros are values."
+        )
     if not isinstance(X_train, pd.DataFrame):
         try:
             array = np.asarray(X_train)

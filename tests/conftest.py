@@ -8,7 +8,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from encoders.warm_up import warm_up
-from portfolio import Explainer
+from portfolio import Explainer, targets
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -54,3 +54,16 @@ def explainer(credit):
 def refused(credit):
     model, X = credit
     return X[model.predict(X) == "refused"].iloc[0]
+
+
+@pytest.fixture
+def lawful_problems(monkeypatch):
+    """Every problem that is posed keeps the laws that proofs rest on."""
+    pose = targets.pose
+
+    def checked(*arguments):
+        posed = pose(*arguments)
+        posed.problem.check()
+        return posed
+
+    monkeypatch.setattr(targets, "pose", checked)

@@ -14,6 +14,7 @@ from tests.brute import all_rows, decides, distances, thresholds
 from tests.ensembles import KINDS, random_frame, random_model
 from tests.questions import random_constraints
 
+pytestmark = pytest.mark.usefixtures("lawful_problems")
 CASES = 500
 BATCH = 20
 

@@ -12,6 +12,7 @@ from portfolio import Explainer, Plausibility
 from tests.brute import all_rows, as_frame, decides, distances, thresholds
 from tests.ensembles import KINDS, random_frame, random_model
 
+pytestmark = pytest.mark.usefixtures("lawful_problems")
 SEEDS = range(80)
 
 

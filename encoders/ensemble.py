@@ -78,12 +78,19 @@ class Ensemble:
     def leaves(self, rows: FloatArray) -> IntArray:
         """The node that each tree ends in, int64 (n_rows, n_trees), for float64 rows."""
         values = rows.astype(self.dtype).astype(np.float64)
-        row = np.arange(rows.shape[0])[:, None]
+        own = np.arange(self.column.size)
+        leaf = self.column < 0
+        # A leaf leads to itself; the children of a node stand beside each other.
+        child = np.stack([np.where(leaf, own, self.left), np.where(leaf, own, self.right)], axis=1)
+        step, column = child.ravel(), np.maximum(self.column, 0)
+        first = (np.arange(rows.shape[0]) * rows.shape[1])[:, None]
         node = np.tile(self.root, (rows.shape[0], 1))
-        while (inner := self.column[node] >= 0).any():
-            goes_left = values[row, self.column[node]] <= self.last_left[node]
-            node = np.where(inner, np.where(goes_left, self.left[node], self.right[node]), node)
-        return node
+        while True:
+            right = values.ravel()[first + column[node]] > self.last_left[node]
+            below = step[2 * node + right]
+            if np.array_equal(below, node):
+                return node
+            node = below
 
 
 def largest_at_most(bound: npt.ArrayLike, dtype: np.dtype[Any], strict: bool = False) -> FloatArray:

@@ -5,21 +5,22 @@ from typing import Any
 
 import numpy as np
 
-from encoders.ensemble import Ensemble
+from encoders.ensemble import Ensemble, largest_at_most
 from encoders.errors import UnsupportedModelError
-from encoders.from_treelite import NO_CHILD, NO_TREES, from_treelite
+from encoders.from_treelite import from_treelite
 from encoders.refusals import NATIVE_CATEGORIES, SEVERAL_OUTPUTS, require_fitted, unreadable
 from encoders.rounding import rounding_of
+from encoders.tree_nodes import NO_CHILD, TreeNodes, joined
 
-# The type to which each rounds its input (the DTYPE or X_DTYPE of its tree module).
-READ_AS = {
-    "RandomForestClassifier": np.float32,
-    "ExtraTreesClassifier": np.float32,
-    "DecisionTreeClassifier": np.float32,
-    "ExtraTreeClassifier": np.float32,
-    "GradientBoostingClassifier": np.float32,
-    "HistGradientBoostingClassifier": np.float64,
-}
+FORESTS = frozenset(
+    {
+        "RandomForestClassifier",
+        "ExtraTreesClassifier",
+        "DecisionTreeClassifier",
+        "ExtraTreeClassifier",
+    }
+)
+BOOSTING = frozenset({"GradientBoostingClassifier", "HistGradientBoostingClassifier"})
 
 
 def read_sklearn(model: Any) -> Ensemble:
@@ -32,45 +33,57 @@ def read_sklearn(model: Any) -> Ensemble:
     ------
     UnsupportedModelError
     """
-    import treelite
-
     require_fitted(model, "classes_")
     if isinstance(model.classes_, list):
         raise UnsupportedModelError(SEVERAL_OUTPUTS)
     if np.any(getattr(model, "is_categorical_", None)):
         raise UnsupportedModelError(NATIVE_CATEGORIES)
-    forest = _forest_of_one(model) if hasattr(model, "tree_") else model
-    for estimator in np.ravel(getattr(forest, "estimators_", [])):
-        _check_children(estimator.tree_)
+    return _read_forest(model) if type(model).__name__ in FORESTS else _read_boosting(model)
+
+
+def _read_forest(model: Any) -> Ensemble:
+    """Leaves are taken from the trees themselves, as their ``predict_proba`` does.
+
+    treelite divides each leaf's shares by their sum once more, which moves some by a last bit.
+    """
+    estimators = [model] if hasattr(model, "tree_") else model.estimators_
+    trees = [_tree(estimator.tree_, len(model.classes_)) for estimator in estimators]
+    n_classes, unit = len(model.classes_), float(len(trees))
+    dtype = np.dtype(np.float32)  # DTYPE of sklearn/tree/_tree.pyx
+    read = joined(trees, int(model.n_features_in_), np.zeros(n_classes), dtype, unit, "sklearn")
+    return replace(read, rounding=rounding_of(read.score, read.root, read.bias))
+
+
+def _tree(tree: Any, n_classes: int) -> TreeNodes:
+    left = np.asarray(tree.children_left, dtype=np.int64)
+    inner = left != NO_CHILD
+    return TreeNodes(
+        column=np.where(inner, tree.feature, -1).astype(np.int64),
+        last_left=largest_at_most(np.where(inner, tree.threshold, 0.0), np.dtype(np.float32)),
+        left=left,
+        right=np.asarray(tree.children_right, dtype=np.int64),
+        score=np.where(inner[:, None], 0.0, tree.value[:, 0, :n_classes]),
+    )
+
+
+def _read_boosting(model: Any) -> Ensemble:
+    import treelite
+
+    name = type(model).__name__
     try:
-        trees = treelite.sklearn.import_model(forest)
+        trees = treelite.sklearn.import_model(model)
     except (treelite.TreeliteError, NotImplementedError, ValueError) as error:
         remedy = "; use numeric input columns and the default initial estimator."
-        raise unreadable(type(model).__name__, error, remedy) from error
-    name = type(model).__name__
-    read = from_treelite(trees, np.dtype(READ_AS[name]), "sklearn")
-    binary = len(model.classes_) == 2
-    link = "sigmoid" if name == "HistGradientBoostingClassifier" else ""
-    upper_wins = binary and name == "GradientBoostingClassifier"
-    rounding = rounding_of(read.score, read.root, read.bias, link=link, upper_wins=upper_wins)
+        raise unreadable(name, error, remedy) from error
+    histograms = name == "HistGradientBoostingClassifier"
+    read = from_treelite(trees, np.dtype(np.float64 if histograms else np.float32), "sklearn")
+    rounding = rounding_of(
+        read.score,
+        read.root,
+        read.bias,
+        link="sigmoid" if histograms else "",
+        upper_wins=not histograms and len(model.classes_) == 2,
+        # Gradient boosting multiplies by its learning rate as it adds, and may round once for both.
+        may_be_exact=histograms,
+    )
     return replace(read, rounding=rounding)
-
-
-def _check_children(tree: Any) -> None:
-    """treelite reads 32 bits of each number and would not see that a file is damaged beyond."""
-    children = np.stack([tree.children_left, tree.children_right])
-    if children.min() < NO_CHILD or children.max() >= tree.node_count:
-        raise UnsupportedModelError(NO_TREES.format("sklearn", "a child is missing"))
-
-
-def _forest_of_one(tree: Any) -> Any:
-    """treelite takes forests only; a forest of this one tree decides the same."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    forest = RandomForestClassifier(n_estimators=1)
-    forest.estimators_ = [tree]
-    forest.classes_ = tree.classes_
-    forest.n_classes_ = tree.n_classes_
-    forest.n_outputs_ = tree.n_outputs_
-    forest.n_features_in_ = tree.n_features_in_
-    return forest

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import frozen
+from encoders.arrays import FloatArray, frozen
 from encoders.ensemble import Ensemble
 from encoders.errors import UnsupportedModelError
 from encoders.from_treelite import from_treelite
 from encoders.refusals import CATEGORY_COLUMNS, NATIVE_CATEGORIES, not_fitted, unreadable
 from encoders.rounding import SINGLE, rounding_of
 
+LARGEST_SUM = 1e37
 LINEAR = "a linear booster (gblinear) has no trees to explain."
 
 
@@ -47,11 +48,50 @@ def read_xgboost(model: Any) -> Ensemble:
             raise UnsupportedModelError(NATIVE_CATEGORIES) from error
         raise unreadable("xgboost model", error, ".") from error
     read = from_treelite(trees, np.dtype(np.float32), "xgboost")
+    read = replace(read, bias=frozen(_bias(booster, read)))
+    if np.abs(read.score).max() * read.root.size > LARGEST_SUM:
+        raise UnsupportedModelError("the model's leaf values add up to more than float32 holds.")
+    magnitude = read.bias
     if objective == "binary:logitraw" and not is_booster:
         # The classifier compares the raw score with 0.5, as if it were a probability.
+        magnitude = np.abs(read.bias) + np.array([0.0, 0.5])
         read = replace(read, bias=frozen(read.bias - np.array([0.0, 0.5])))
-    link = {"binary:logistic": "sigmoid", "multi:softprob": "softmax"}.get(objective, "")
-    return replace(read, rounding=rounding_of(read.score, read.root, read.bias, SINGLE, link=link))
+    rounding = rounding_of(
+        read.score,
+        read.root,
+        magnitude,
+        SINGLE,
+        terms=_trees_a_round(booster, read),  # the bias is known up to the rounding of a round
+        link={"binary:logistic": "sigmoid", "multi:softprob": "softmax"}.get(objective, ""),
+        may_be_exact=xgboost_setting(booster, "gradient_booster") != "dart",  # weights its leaves
+    )
+    return replace(read, rounding=rounding)
+
+
+def _bias(booster: Any, read: Ensemble) -> FloatArray:
+    """What XGBoost itself begins its sums with, float64 (n_classes,).
+
+    ``base_score`` is a probability, clipped and turned into a raw score in float32, where digits
+    cancel near 1; versions differ. So the first round is asked for its raw score, and what its
+    leaves do not explain is the bias. Where that is treelite's own but for rounding, that is kept.
+    """
+    import xgboost
+
+    row = np.zeros((1, read.n_columns), dtype=np.float32)
+    given = xgboost.DMatrix(row, feature_names=booster.feature_names)
+    leaves = read.leaves(row.astype(np.float64))[0, : _trees_a_round(booster, read)]
+    explained = read.score[leaves].sum(axis=0)
+    raw = np.zeros(read.n_classes)
+    first = np.ravel(booster[:1].predict(given, output_margin=True))
+    raw[-first.size :] = first  # one raw score is that of class 1
+    found = raw - explained
+    magnitude = np.abs(read.score[leaves]).sum(axis=0) + np.abs(raw)
+    rounded = (leaves.size + 1) * SINGLE * magnitude
+    return np.where(np.abs(found - read.bias) <= rounded, read.bias, found)
+
+
+def _trees_a_round(booster: Any, read: Ensemble) -> int:
+    return read.root.size // max(int(booster.num_boosted_rounds()), 1)
 
 
 def _booster(model: Any) -> Any:
@@ -73,7 +113,11 @@ def _booster(model: Any) -> Any:
 
 def xgboost_objective(booster: Any) -> str:
     """Objective name of a trained booster; linear boosters are refused here."""
-    learner = json.loads(booster.save_config())["learner"]
-    if learner["gradient_booster"]["name"] == "gblinear":
+    if xgboost_setting(booster, "gradient_booster") == "gblinear":
         raise UnsupportedModelError(LINEAR)
-    return str(learner["objective"]["name"])
+    return xgboost_setting(booster, "objective")
+
+
+def xgboost_setting(booster: Any, part: str) -> str:
+    """The name of a part of the learner, such as its objective."""
+    return str(json.loads(booster.save_config())["learner"][part]["name"])

@@ -1,11 +1,11 @@
-"""Any supported model -> :class:`Ensemble`, through treelite."""
+"""Any supported model -> :class:`Ensemble`."""
 
 from typing import Any
 
 from encoders.ensemble import Ensemble, as_votes
 from encoders.errors import UnsupportedModelError
 from encoders.from_lightgbm import read_lightgbm
-from encoders.from_sklearn import READ_AS, read_sklearn
+from encoders.from_sklearn import BOOSTING, FORESTS, read_sklearn
 from encoders.from_xgboost import read_xgboost
 from encoders.refusals import require_fitted
 
@@ -29,7 +29,7 @@ def read_ensemble(model: Any) -> Ensemble:
         require_fitted(model, "forest_")
         return as_votes(read_ensemble(model.forest_))
     package = type(model).__module__.split(".")[0]
-    if package == "sklearn" and name in READ_AS:
+    if package == "sklearn" and name in FORESTS | BOOSTING:
         return read_sklearn(model)
     if package == "xgboost" and name in {"XGBClassifier", "XGBRFClassifier", "Booster"}:
         return read_xgboost(model)

@@ -53,9 +53,11 @@ def rounding_of(
     root: IntArray,
     bias: FloatArray,
     unit: float = DOUBLE,
+    terms: int = 0,
     link: str = "",
     steepness: float = 1.0,
     upper_wins: bool = False,
+    may_be_exact: bool = True,
 ) -> Rounding:
     """Bound the rounding of a sum over the trees, whatever its order.
 
@@ -69,9 +71,11 @@ def rounding_of(
     root : int64 (n_trees,), first node of each tree
     bias : float64 (n_classes,)
     unit : unit roundoff of the type that the model adds in
+    terms : roundings besides those of the sum over the trees
     link : "" where raw sums are compared, "sigmoid" or "softmax" where their link's values are,
         "sigmoids" where each class has one of its own
     steepness : factor of the raw score in the link
+    may_be_exact : the model adds the leaf scores just as they are given here
     """
     if score.shape[0] == 0:
         return Rounding(upper_wins=upper_wins)
@@ -80,9 +84,9 @@ def rounding_of(
     grid = _grid(np.concatenate([score.ravel(), bias]))
     bits = MANTISSA if unit == DOUBLE else MANTISSA - 29
     shift = _link_shift(link, unit, steepness, float(magnitude.max()))
-    if magnitude.max() < grid * 2.0 ** (bits - SPARE_BITS) and shift < grid / 4:
+    if may_be_exact and magnitude.max() < grid * 2.0 ** (bits - SPARE_BITS) and shift < grid / 4:
         return Rounding(0.0, grid, upper_wins)
-    terms = root.size + EXTRA_TERMS
+    terms += root.size + EXTRA_TERMS
     with np.errstate(over="ignore"):
         two_largest = np.sort(magnitude)[-2:].sum()
         band = float(terms * unit * 1.01 * two_largest + shift)

@@ -7,7 +7,7 @@ from encoders.cells import Cells, codes
 from encoders.ensemble import Ensemble, last_read_as
 from encoders.errors import UnsupportedModelError
 from encoders.partition import broken_tree, covered
-from portfolio.native import NativeModel, clear_lead
+from portfolio.native import SUMMED, NativeModel, clear_lead
 
 TRAINING_ROWS, PROBES = 50_000, 2_000
 MOST_LEAVES = 5_000_000  # rows x trees that are looked at, about a second
@@ -105,22 +105,28 @@ def _probes(ensemble: Ensemble, cells: Cells, training: FloatArray, count: int) 
 
 
 def _check_leaves(ours: IntArray, own: IntArray) -> None:
-    """Each of the library's leaves is one of ours, whatever their numbers."""
-    same = ours.shape == own.shape
-    for tree in range(ours.shape[1] if same else 0):
-        first = np.unique(ours[:, tree], return_index=True)[1]
-        pairs = np.unique(np.stack([ours[:, tree], own[:, tree]]), axis=1)
-        if pairs.shape[1] != first.size or np.unique(own[first, tree]).size != first.size:
-            same = False
+    """Each of the library's leaves is one of ours, and each of ours one of its, by any numbers."""
+    same = ours.shape == own.shape and own.min(initial=0) >= 0
+    if same:
+        width = int(own.max(initial=0)) + 1
+        named = own + np.arange(own.shape[1]) * width  # numbers of one tree may recur in another
+        same = _is_function(ours, named) and _is_function(named, ours)
     if not same:
         raise UnsupportedModelError(
             f"the model's own library puts rows into other leaves than its trees do, {MISREAD}"
         )
 
 
+def _is_function(given: IntArray, taken: IntArray) -> bool:
+    """Whether equal numbers in ``given`` stand beside equal numbers in ``taken``."""
+    image = np.zeros(int(given.max(initial=0)) + 1, dtype=np.int64)
+    image[given] = taken
+    return bool((image[given] == taken).all())
+
+
 def _check_scores(ensemble: Ensemble, ours: FloatArray, own: FloatArray) -> None:
     """The library's sums are exact ones within the band of its rounding."""
-    slack = 2 * ensemble.rounding.band + 1e-9 * np.abs(ours).max(axis=1, initial=1.0)
+    slack = ensemble.rounding.band + SUMMED * np.abs(ours).max(axis=1, initial=1.0)
     off = own.shape != ours.shape or (np.abs(ours - own).max(axis=1) > slack).any()
     if off:
         raise UnsupportedModelError(

@@ -51,11 +51,11 @@ def xgboost_model(rng, X, y):
     space = {
         "n_estimators": (1, 2, 3, 5),
         "max_depth": (1, 2, 3, 4),
-        "learning_rate": (None, 0.1, 1.0),
+        "learning_rate": (None, 0.001, 0.1, 1.0),
         "gamma": (None, 0.05, 0.5, 1.0),
         "tree_method": ("exact", "hist", "approx"),
         "num_parallel_tree": (None, None, 2),
-        "base_score": (None, None, 0.3, 0.95),
+        "base_score": (None, None, 0.3, 0.95, 0.9999, 1e-7),
         "subsample": (None, 0.6),
         "min_child_weight": (None, 0.0),
         "reg_lambda": (None, 0.0),
@@ -155,8 +155,10 @@ def forest_model(rng, X, y):
     kind = RandomForestClassifier if rng.random() < 0.5 else ExtraTreesClassifier
     if kind is RandomForestClassifier and y.max() == 1 and rng.random() < 0.15:
         params["monotonic_cst"] = [1] + [0] * (X.shape[1] - 1)
-    model = kind(**params, random_state=int(rng.integers(99))).fit(X, _sklearn_labels(rng, y))
-    words = f"{kind.__name__} {params}"
+    weight = np.full(len(X), 0.1) if rng.random() < 0.2 else None
+    model = kind(**params, random_state=int(rng.integers(99)))
+    model.fit(X, _sklearn_labels(rng, y), sample_weight=weight)
+    words = f"{kind.__name__} {params} {weight is not None}"
     if rng.random() < 0.35:
         return Made(HardVotingClassifier.from_fitted(model), f"hard {words}", ("skops", "joblib"))
     return Made(model, words, ("skops", "joblib"))

@@ -1,5 +1,6 @@
 """Models are read exactly as their own libraries run them: what was once read wrongly."""
 
+import itertools
 import json
 
 import numpy as np
@@ -12,10 +13,10 @@ from xgboost import XGBClassifier
 
 from encoders.cells import cut
 from encoders.errors import InputError, UnsupportedModelError
-from encoders.from_treelite import _reachable
 from encoders.infer import infer_features
 from encoders.partition import broken_tree, covered
 from encoders.read import read_ensemble
+from encoders.tree_nodes import TreeNodes
 from portfolio import Explainer
 from portfolio.cli import app
 from portfolio.model_files import load_model
@@ -72,8 +73,9 @@ def test_nodes_that_form_no_tree_are_refused(change, words):
     if words == "a node has two parents" and "left" not in change:
         change = {"left": [2, -1, -1, -1], "right": [2, -1, -1, -1]}
     broken = {name: np.array(values) for name, values in (part | change).items()}
+    tree = TreeNodes(**broken, last_left=np.zeros(4), score=np.zeros((4, 2)))
     with pytest.raises(UnsupportedModelError, match=words):
-        _reachable(broken, 3, "xgboost")
+        tree.reachable(3, "xgboost")
 
 
 def test_a_value_of_its_own_for_missing_is_refused(tumours):
@@ -187,3 +189,75 @@ def test_the_command_line_stops_where_the_model_stopped(tmp_path):
     row = pd.DataFrame([found["counterfactual"]])[list("abc")]
     assert found["status"] == "optimal" and model.predict(row)[0] == found["target"]
     assert Explainer(model, frame).explain(frame.iloc[0]).distance == found["distance"]
+
+
+def test_shares_of_leaves_are_those_of_the_forest_itself():
+    """treelite divides them by their sum once more; a last bit then decided a tie wrongly."""
+    points = np.array(list(itertools.product([0.0, 1.0], repeat=3)))
+    X = np.repeat(points, 4, axis=0)
+    y = np.array([int(digit) for digit in "01010100001010011111001100100110"])
+    model = RandomForestClassifier(
+        4, max_depth=1, max_features=1, bootstrap=False, random_state=0
+    ).fit(X, y, sample_weight=np.full(32, 0.1))
+    start = np.array([0.0, 1.0, 0.0])
+    result = Explainer(model, X).explain(start, target=1)
+    nearest = np.abs(points[model.predict(points) == 1] - start).sum(axis=1).min()
+    assert (result.status, result.distance) == ("optimal", nearest)
+
+
+def chain(base_score, objective, other, near, folder):
+    """A classifier of one tree: down a path of 16 splits only the last leaf has score ``near``."""
+    depth = 16
+    X = np.vstack([np.zeros(depth), np.eye(depth)])
+    settings = {"base_score": base_score, "objective": objective, "min_child_weight": 0}
+    model = XGBClassifier(n_estimators=1, max_depth=1, reg_lambda=0, **settings)
+    model.fit(X, np.r_[0, np.ones(depth)].astype(int))
+    content = json.loads(bytes(model.get_booster().save_raw("json")))
+    tree = content["learner"]["gradient_booster"]["model"]["trees"][0]
+    left, right, column, value, parent = [], [], [], [], []
+    for d in range(depth):
+        left += [2 * d + 1, -1]
+        right += [2 * d + 2, -1]
+        column += [d, 0]
+        value += [0.5, other]
+        parent += [2147483647 if d == 0 else 2 * d - 2, 2 * d]
+    left, right, column = [*left, -1], [*right, -1], [*column, 0]
+    value, parent = [*value, near], [*parent, 2 * depth - 2]
+    zeros, whole = [0.0] * len(left), [0] * len(left)
+    tree |= {
+        "left_children": left, "right_children": right, "split_indices": column,
+        "split_conditions": value, "parents": parent, "base_weights": zeros,
+        "default_left": whole, "loss_changes": zeros, "sum_hessian": [1.0] * len(left),
+        "split_type": whole,
+    }  # fmt: skip
+    tree["tree_param"]["num_nodes"] = str(len(left))
+    (folder / "chain.json").write_text(json.dumps(content))
+    loaded = XGBClassifier()
+    loaded.load_model(folder / "chain.json")
+    return loaded, X
+
+
+@pytest.mark.parametrize(
+    ("base_score", "objective", "other", "near"),
+    [(0.999, "binary:logistic", 8.0, -6.9067564), (0.5, "binary:logitraw", 2.0**-20, 1e-8)],
+)
+def test_a_leaf_near_a_tie_where_no_row_has_ever_been(base_score, objective, other, near, tmp_path):
+    model, X = chain(base_score, objective, other, near, tmp_path)
+    features = {f"x{column}": "numeric" for column in range(X.shape[1])}
+    result = Explainer(model, X, features=features).explain(X[0], target=0)
+    assert model.predict(X[:1])[0] == 1 and model.predict(np.ones((1, X.shape[1])))[0] == 0
+    assert result.status == "optimal" and model.predict(result.counterfactual[None, :])[0] == 0
+
+
+@pytest.mark.parametrize("base_score", [None, 1e-7, 0.9, 0.999, 0.99999, 0.999999])
+@pytest.mark.parametrize("n_estimators", [1, 3, 50])
+def test_extreme_base_scores_are_those_of_xgboost(base_score, n_estimators):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(3000, 4))
+    y = np.ones(3000, dtype=int)
+    y[:3] = 0
+    model = XGBClassifier(n_estimators=n_estimators, max_depth=3, base_score=base_score).fit(X, y)
+    Explainer(model, X)  # is not refused
+    ours = read_ensemble(model).scores(X)[:, 1]
+    band = read_ensemble(model).rounding.band
+    assert np.abs(ours - model.predict(X, output_margin=True)).max() <= band < 1e-3

@@ -44,7 +44,7 @@ def with_isolation(ensemble: Ensemble, forest: Any) -> Ensemble:
         last_left.append(np.where(leaf, -np.inf, _last_left(tree.threshold, ensemble.dtype)))
         left.append(np.where(leaf, -1, tree.children_left + first))
         right.append(np.where(leaf, -1, tree.children_right + first))
-        length.append(np.where(leaf, _depth(tree) + _correction(tree.n_node_samples), 0.0))
+        length.append(np.where(leaf, _depth(tree) + expected_length(tree.n_node_samples), 0.0))
         root.append(np.array([first]))
         first += leaf.size
     nothing = np.zeros((first - ensemble.column.size, ensemble.n_classes))
@@ -63,15 +63,15 @@ def with_isolation(ensemble: Ensemble, forest: Any) -> Ensemble:
 
 def _least_length(forest: Any) -> float:
     """``T * H_min`` with ``H_min = -c_max * log2(-offset)``."""
-    most = float(_correction(np.array([forest.max_samples_]))[0])
+    most = float(expected_length(np.array([forest.max_samples_]))[0])
     offset = -float(forest.offset_)
     if offset <= 0:
         return np.inf  # no score reaches such an offset: nothing is plausible
     return -len(forest.estimators_) * most * float(np.log2(offset))
 
 
-def _correction(samples: "np.ndarray[Any, Any]") -> FloatArray:
-    """Expected path length among as many samples, c(m) of appendix C."""
+def expected_length(samples: "np.ndarray[Any, Any]") -> FloatArray:
+    """Expected path length among as many samples, c(m) of appendix C, float64 as ``samples``."""
     m = np.maximum(samples.astype(np.float64), 3)
     large = 2 * (np.log(m - 1) + np.euler_gamma) - 2 * (m - 1) / m
     return np.where(samples <= 1, 0.0, np.where(samples == 2, 1.0, large))

@@ -1,6 +1,7 @@
 """Compile, or load, all that reduction and search need, before any clock runs."""
 
 from functools import cache
+from threading import Lock
 
 import numpy as np
 
@@ -15,14 +16,22 @@ from encoders.search import solve
 from encoders.search_kernel import run_slice
 from encoders.tables import tabulate
 
+WARMING = Lock()
 
-@cache
+
 def warm_up() -> None:
     """Make sure that no query waits for the compiler; says so where it takes long.
 
     Without it the first race of a machine is one between a solver and our own compiler, which is
-    ended with the race, so that nothing is kept for the next one either. Once per process.
+    ended with the race, so that nothing is kept for the next one either. Once per process; threads
+    wait for each other.
     """
+    with WARMING:
+        _once()
+
+
+@cache
+def _once() -> None:
     with compile_notice(is_kept(run_slice)):
         problem = _smallest()
         tables = tabulate(problem)

@@ -40,7 +40,10 @@ Ranges = Annotated[
     list[str] | None, typer.Option("--range", help="Limits of a feature: name=low:high.")
 ]
 AtMost = Annotated[int | None, typer.Option(help="At most so many features change.")]
-Margin = Annotated[float | None, typer.Option(help="Lead over every other class.")]
+Margin = Annotated[
+    float | None,
+    typer.Option(help="Lead over every other class; default what predict decides."),
+]
 DiagramFile = Annotated[
     Path | None, typer.Option("--diagram", help="Decision diagram for auto; default ours.")
 ]

@@ -7,11 +7,14 @@ from encoders.cells import Cells, codes
 from encoders.ensemble import Ensemble, last_read_as
 from encoders.errors import UnsupportedModelError
 from encoders.partition import broken_tree, covered
+from portfolio.judge import LENGTH_TIE
 from portfolio.native import SUMMED, NativeModel, clear_lead
+from portfolio.plausibility import Outlook
 
 TRAINING_ROWS, PROBES = 50_000, 2_000
 MOST_LEAVES = 5_000_000  # rows x trees that are looked at, about a second
 MOST_LITERALS = 4_000_000  # rows x literals of leaf boxes
+LENGTH_ROWS = 2_000
 MOVED_SHARE = 0.5  # of the columns of a probe that are put on a threshold
 MISREAD = (
     "so it can't be read exactly (a custom objective, a setting of predict, or a damaged file?)."
@@ -74,6 +77,24 @@ def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
             raise UnsupportedModelError(
                 f"a row has other active leaves in box form than on its path, {MISREAD}"
             )
+
+
+def check_lengths(ensemble: Ensemble, cells: Cells, outlook: Outlook, training: FloatArray) -> None:
+    """Make sure that path lengths add up to the isolation forest's own scores.
+
+    Raises
+    ------
+    UnsupportedModelError
+        They do not: what is plausible would not be what the forest says.
+    """
+    rows = _thinned(_rows(ensemble, cells, training), LENGTH_ROWS)
+    assert ensemble.length is not None
+    ours = ensemble.length[ensemble.leaves(rows)].sum(axis=1)
+    own = outlook.lengths(rows)
+    if (np.abs(ours - own) > LENGTH_TIE * own).any():
+        raise UnsupportedModelError(
+            f"the isolation forest's scores are not those of its trees, {MISREAD}"
+        )
 
 
 def _rows(ensemble: Ensemble, cells: Cells, training: FloatArray) -> FloatArray:

@@ -39,7 +39,7 @@ class NativeModel:
         given = self._given(rows)
         if type(self.model).__name__ == "Booster":
             return _predict_booster(self.model, given)
-        with _alone():
+        with predicting_alone():
             labels = np.asarray(self.model.predict(given))
         try:
             return np.array([self.classes.index(label) for label in labels.tolist()])
@@ -51,12 +51,12 @@ class NativeModel:
 
     def leaves(self, rows: FloatArray) -> IntArray | None:
         """The library's own leaf indices; see :func:`native_leaves`."""
-        with _alone():
+        with predicting_alone():
             return native_leaves(self.model, self._given(rows))
 
     def scores(self, rows: FloatArray, margin_unit: float) -> FloatArray:
         """The library's own sums; see :func:`native_scores`."""
-        with _alone():
+        with predicting_alone():
             return native_scores(self.model, self._given(rows), margin_unit)
 
     def _given(self, rows: FloatArray) -> Any:
@@ -81,7 +81,7 @@ class NativeModel:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def predicting_alone() -> Iterator[None]:
     """One prediction at a time, in the caller's thread.
 
     The owner's n_jobs would start a pool of threads for one row. And scikit-learn changes the

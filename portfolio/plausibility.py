@@ -10,6 +10,8 @@ import pandas as pd
 
 from encoders.arrays import FloatArray
 from encoders.errors import InputError
+from encoders.isolation import expected_length
+from portfolio.native import predicting_alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,13 +23,21 @@ class Outlook:
 
     def plausible(self, row: FloatArray) -> bool:
         """The forest's own verdict on one row, float64 (n_columns,)."""
-        given: Any = row[None, :]
-        if hasattr(self.forest, "feature_names_in_"):
-            given = pd.DataFrame(given, columns=self.columns)
-        import joblib
+        with predicting_alone():
+            return bool(self.forest.decision_function(self._given(row[None, :]))[0] >= 0)
 
-        with joblib.parallel_config(backend="sequential"):
-            return bool(self.forest.decision_function(given)[0] >= 0)
+    def lengths(self, rows: FloatArray) -> FloatArray:
+        """Sum of path lengths that the forest's own score of each row stands for."""
+        with predicting_alone():
+            score = np.asarray(self.forest.score_samples(self._given(rows)))
+        expected = expected_length(np.array([self.forest.max_samples_]))[0]
+        lengths: FloatArray = -len(self.forest.estimators_) * expected * np.log2(-score)
+        return lengths
+
+    def _given(self, rows: FloatArray) -> Any:
+        if hasattr(self.forest, "feature_names_in_"):
+            return pd.DataFrame(rows, columns=self.columns)
+        return rows
 
 
 @dataclass(frozen=True, eq=False)

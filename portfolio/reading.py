@@ -16,7 +16,7 @@ from encoders.infer import infer_features
 from encoders.isolation import with_isolation
 from encoders.read import read_ensemble
 from encoders.reference import Reference, make_reference
-from portfolio.evidence import check_boxes, check_reading
+from portfolio.evidence import check_boxes, check_lengths, check_reading
 from portfolio.fingerprint import fingerprint
 from portfolio.frames import training_frame
 from portfolio.native import NativeModel, wrap_native
@@ -105,6 +105,8 @@ def read(
         views = tuple(_view(ensemble, space, rows, outlook) for outlook in outlooks)
     for view in dict.fromkeys(views):
         check_boxes(view.ensemble, view.cells, rows)
+        if view.outlook is not None:
+            check_lengths(view.ensemble, view.cells, view.outlook, rows)
     if len(native.classes) > 1:
         check_reading(ensemble, views[0].cells, native, rows)
     return Reading(ensemble, space, native, views, time.perf_counter() - began)

@@ -113,6 +113,17 @@ def test_infeasible_that_a_training_row_refutes_does_not_leave_the_house(
     assert result.backend != "fake"
 
 
+def test_where_nobody_else_can_decide_the_training_row_is_the_answer(
+    scripted, explainer, refused, monkeypatch
+):
+    scripted(nothing)
+    monkeypatch.setattr("portfolio.targets.others", lambda *_: None)
+    result = ask(explainer, refused)
+    assert (result.status, result.stop_reason) == ("feasible", "error")
+    assert result.verified and "a training row is one" in result.message
+    assert explainer.predict(result.counterfactual) == "granted"
+
+
 def test_a_problem_whose_leaves_do_not_part_the_space_proves_nothing(
     scripted, explainer, refused, monkeypatch
 ):

@@ -29,7 +29,7 @@ def frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
 
 
 def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    """A view that can't be written to; the array itself stays as it is."""
-    view = array.view()
+    """A contiguous view that can't be written to; the array itself stays as it is."""
+    view = np.ascontiguousarray(array).view()
     view.setflags(write=False)
     return view

@@ -19,7 +19,7 @@ from tests.models import MAKERS, make, saved_and_loaded
 from tests.questions import random_constraints
 
 pytestmark = pytest.mark.usefixtures("lawful_problems")
-MODELS = int(os.environ.get("MATRIX_MODELS", "48"))  # per library
+MODELS = int(os.environ.get("MATRIX_MODELS", "44"))  # per library
 LARGE = 1700
 QUERIES, QUESTIONS = 2, 6
 MOST_ROWS = 12_000

@@ -66,7 +66,9 @@ def _margin_row(
     # What no lead can reach, or always does, may be any such number.
     needed = float(np.clip(needed, -BEYOND * largest - 1.0, BEYOND * largest + 1.0))
     on_grid = ensemble.rounding.grid if margin == 0 or ensemble.votes else 0.0
-    scale = _scale(largest, n_trees, needed, on_grid)
+    # Solvers add up all leaves of a row before they know that one per tree is active.
+    whole = 2.0 * float(np.abs(difference).sum()) + largest + abs(needed)
+    scale = _scale(whole, n_trees, needed, on_grid)
     scaled = difference * scale
     weight = np.rint(scaled).astype(np.int64)
     slack = 0.0 if on_grid and scale * on_grid >= 1.0 else _rounding(scaled, tree_start)
@@ -102,9 +104,14 @@ def _rounding(difference: FloatArray, tree_start: IntArray) -> float:
     return (tree_start.size - 1) / 2 + 1 + float(largest.sum()) * 2.0**-51
 
 
-def _scale(largest: float, n_trees: int, needed: float, grid: float) -> float:
-    """A power of two that keeps rounding a small share of the margin, if int64 allows it."""
-    most = LARGEST_SUM / max(largest + abs(needed), SMALLEST_SUM)
+def _scale(whole: float, n_trees: int, needed: float, grid: float) -> float:
+    """A power of two that keeps rounding a small share of the margin, if int64 allows it.
+
+    Parameters
+    ----------
+    whole : what all numbers of the row add up to at most
+    """
+    most = LARGEST_SUM / max(whole, SMALLEST_SUM)
     if grid and 1.0 / grid <= most:
         return 1.0 / grid
     wanted = LEAST_SCALE

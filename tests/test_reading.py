@@ -261,3 +261,22 @@ def test_extreme_base_scores_are_those_of_xgboost(base_score, n_estimators):
     ours = read_ensemble(model).scores(X)[:, 1]
     band = read_ensemble(model).rounding.band
     assert np.abs(ours - model.predict(X, output_margin=True)).max() <= band < 1e-3
+
+
+def test_leaves_of_astronomic_size_are_still_sums_that_solvers_take():
+    """Without regularisation a pure leaf of XGBoost holds 1e16; cp once refused the numbers."""
+    random = np.random.default_rng(0)
+    X = np.round(random.normal(size=(40, 3)), 1)
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    settings = {"reg_lambda": 0, "min_child_weight": 0, "learning_rate": 1.0}
+    model = XGBClassifier(n_estimators=6, max_depth=4, **settings).fit(X, y)
+    content = json.loads(bytes(model.get_booster().save_raw("json")))
+    tree = content["learner"]["gradient_booster"]["model"]["trees"][0]
+    leaf = tree["left_children"].index(-1)
+    tree["split_conditions"][leaf] = tree["base_weights"][leaf] = -7.5e15
+    model.load_model(bytearray(json.dumps(content).encode()))
+    explainer = Explainer(model, X)
+    for backend in ("cp", "search", "milp", "maxsat"):
+        for row in range(4):
+            result = explainer.explain(X[row], backend=backend, reduce=False, threads=1)
+            assert result.status in ("optimal", "infeasible"), (backend, row, result)

@@ -1,6 +1,7 @@
 """What the columns of a row mean: numeric, ordinal, binary or categorical features."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -109,6 +110,28 @@ class FeatureSpace:
             f"{f.name:<{width}}  {f.kind:<11}  {f.action:<8}  {f.describe_values()}"
             for f in self.features
         )
+
+    def ordered(self, columns: Sequence[str]) -> "FeatureSpace":
+        """The same features over the same columns in another order.
+
+        Raises
+        ------
+        InputError
+            The columns are others.
+        """
+        if tuple(columns) == self.columns:
+            return self
+        if sorted(columns) != sorted(self.columns):
+            raise InputError(
+                "the features described are over other columns than the training data: "
+                f"{self.columns[0]!r}, … and {columns[0]!r}, …."
+            )
+        place = {name: at for at, name in enumerate(columns)}
+        moved = [
+            replace(f, columns=tuple(place[self.columns[c]] for c in f.columns))
+            for f in self.features
+        ]
+        return FeatureSpace(tuple(sorted(moved, key=lambda f: f.columns)), tuple(columns))
 
     def named(self, name: str) -> Feature | None:
         """The feature of that name, or None."""

@@ -11,6 +11,7 @@ import pandas as pd
 from encoders.arrays import FloatArray
 from encoders.errors import InputError
 from encoders.features import ACTIONS, KINDS, Action, Feature, FeatureSpace, Kind
+from encoders.text_files import read_text
 
 SEPARATORS = "_=.:- "
 _KEYS = {"kind", "levels", "bounds", "columns", "labels", "action", "allow_off_levels"}
@@ -61,10 +62,9 @@ def load_overrides(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[
             f"got {overrides!r}."
         )
     path = Path(overrides)
+    text = read_text(path, "the feature file")
     try:
-        loaded = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"can't read the feature file {path}: {error.strerror}.") from error
+        loaded = json.loads(text)
     except ValueError as error:
         raise InputError(f"the feature file {path} is not valid JSON: {error}.") from error
     except RecursionError as error:

@@ -15,7 +15,7 @@ from portfolio import cli_options as options
 from portfolio.cli_logs import app as logs_app
 from portfolio.cli_selector import app as selector_app
 from portfolio.counterfactual import Result
-from portfolio.interrupt import hear_interrupts, sigterm_interrupts
+from portfolio.interrupt import ended_gently, hear_interrupts
 
 EXIT_CODES = {"optimal": 0, "feasible": 3, "infeasible": 4, "unknown": 5}
 BAD_INPUT = 2
@@ -38,6 +38,7 @@ def main() -> None:
     try:
         app()
     except KeyboardInterrupt:
+        Console(stderr=True).print("Interrupted before there was anything to tell.")
         sys.exit(INTERRUPTED)
     except CounterfolioError as error:
         Console(stderr=True, emoji=False).print(
@@ -205,7 +206,7 @@ def batch(
 
     options.one_of("--train", train, "--model", model)
     constraints = options.constraints(fix, increase, decrease, ranges or [], max_changes)
-    with sigterm_interrupts():
+    with ended_gently():
         refuse_used(out, resume)
         data = read_dataset(dataset)
         asked = data.X if rows is None else read_rows(rows, data, lenient=True)

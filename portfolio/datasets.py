@@ -4,7 +4,7 @@ import gzip
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -129,7 +129,15 @@ def _read_rows(path: Path, skip: list[int]) -> pd.DataFrame:
         raise InputError(f"{path} has no rows.")
     if not isinstance(frame.index, pd.RangeIndex):
         raise InputError(f"{path} has more fields in its rows than names in line 1.")
-    return frame.rename(columns=lambda name: str(name).strip())
+    frame = frame.rename(columns=lambda name: str(name).strip())
+    _check_unique(frame, path)
+    return frame
+
+
+def _check_unique(frame: pd.DataFrame, path: Path) -> None:
+    if frame.columns.has_duplicates:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise InputError(f"{path} has two columns named {twice!r}; rename one.")
 
 
 def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
@@ -140,7 +148,8 @@ def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
         raise InputError(f"{path} is larger than {LARGEST_FILE >> 20} MiB; take a sample of it.")
     try:
         _check_width(path)
-        frame: pd.DataFrame = pd.read_csv(path, **options)
+        packing: Literal["gzip"] | None = "gzip" if path.suffix == ".gz" else None
+        frame: pd.DataFrame = pd.read_csv(path, compression=packing, **options)
     except InputError:
         raise
     except (OSError, EOFError, ValueError, UnicodeError, OverflowError, zlib.error) as error:
@@ -196,9 +205,10 @@ def _open_parquet(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise InputError(f"there is no file {path}.")
     try:
-        width = len(pyarrow.parquet.read_schema(path))
-        if width > MOST_COLUMNS:
+        names = pyarrow.parquet.read_schema(path).names
+        if len(names) > MOST_COLUMNS:
             raise InputError(f"{path} has more than {MOST_COLUMNS} columns; is it transposed?")
+        _check_unique(pd.DataFrame(columns=names), path)
         return pd.read_parquet(path)
     except InputError:
         raise

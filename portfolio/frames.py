@@ -38,7 +38,7 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
                 f"X_train has {array.shape[1]} columns, the model was trained on {n_columns}."
             )
         X_train = pd.DataFrame(array, columns=names)
-    frame = X_train.rename(columns=str)
+    frame = _named(X_train)
     if frame.columns.has_duplicates:
         twice = frame.columns[frame.columns.duplicated()][0]
         raise InputError(f"X_train has two columns named {twice!r}; rename one.")
@@ -65,11 +65,22 @@ def _check_names(given: Any, expected: list[str], where: str) -> None:
         raise InputError(f"{where} {' and '.join(parts)}; the columns must be the model's.")
 
 
+def _named(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with text for names, those of several levels too."""
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
+
+
 def _finite(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     columns = {}
     for name in frame.columns:
         try:
+            if getattr(frame[name].dtype, "kind", "") in "cmM":
+                raise TypeError
             values = frame[name].to_numpy(dtype=np.float64)
+        except OverflowError as error:
+            raise InputError(
+                f"{where}: column {name!r} holds a number larger than any float64."
+            ) from error
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"{where}: column {name!r} is not numeric; encode it as it was for training."
@@ -172,7 +183,7 @@ def read_rows(
                 f"the batch has {array.shape[1]} columns, the model takes {len(space.columns)}."
             )
         X = pd.DataFrame(array, columns=list(space.columns))
-    named = X.rename(columns=str)
+    named = _named(X)
     if named.columns.has_duplicates:
         raise InputError("the batch names a column twice.")
     _check_names(list(named.columns), list(space.columns), "the batch")

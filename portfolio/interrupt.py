@@ -44,18 +44,21 @@ def run_interruptible(call: Callable[[], Answer], stop: threading.Event) -> Answ
 
 
 @contextmanager
-def sigterm_interrupts() -> Iterator[None]:
-    """SIGTERM ends what is under way as Ctrl-C does; a second one changes nothing."""
+def ended_gently() -> Iterator[None]:
+    """SIGTERM ends what is under way as Ctrl-C does; a second signal of the two changes nothing."""
+    signals = (signal.SIGTERM, signal.SIGINT)
 
     def end(number: int, frame: object) -> None:
-        signal.signal(number, signal.SIG_IGN)
+        for each in signals:
+            signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, end)
+    before = [signal.signal(each, end) for each in signals]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in zip(signals, before, strict=True):
+            signal.signal(each, handler)
 
 
 def hear_interrupts() -> None:

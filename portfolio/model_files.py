@@ -73,7 +73,9 @@ def open_model(path: Path) -> Any:
 
 def sentence(error: BaseException) -> str:
     """What a library says of a file, as a sentence."""
-    words = first_line(error) if str(error).strip() else type(error).__name__
+    words = first_line(error)
+    if not any(letter.isalpha() for letter in str(error)):
+        words = f"it is empty or damaged ({type(error).__name__})"
     return f"{words.rstrip('.')}."
 
 

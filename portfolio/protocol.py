@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from encoders.errors import InputError
+from encoders.text_files import read_text
 from portfolio.fingerprint import fingerprint
 from selector import check_name, keeps_models
 
@@ -109,11 +110,10 @@ def load_protocol(name: str) -> Protocol:
     path = Path(name)
     if path.suffix != ".toml":
         raise InputError(f"there is no protocol {name!r}; known are paper, quick, or a .toml file.")
+    text = read_text(path, "the protocol")
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"can't read {path}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        given = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{path} is no TOML: {error}.") from error
     return _from_fields(path, given)
 

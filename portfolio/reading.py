@@ -92,9 +92,7 @@ def read(
     native = wrap_native(model, ensemble.n_classes)
     frame = training_frame(X_train, native.columns, ensemble.n_columns)
     if isinstance(features, FeatureSpace):
-        if list(features.columns) != list(frame.columns):
-            raise InputError("the FeatureSpace given describes other columns than X_train's.")
-        space = features
+        space = features.ordered(list(frame.columns))
     else:
         space = infer_features(frame, features)
     rows = frame.to_numpy()

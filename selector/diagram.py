@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from encoders.errors import InputError
+from encoders.text_files import read_text
 from selector import vector
 from selector.vector import NAMES, VERSION
 
@@ -242,13 +243,7 @@ def load_diagram(path: str | Path) -> Diagram:
     InputError
         No such file, or see :meth:`Diagram.from_json`.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"can't read the diagram {path}: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is no decision diagram: it is not text.") from error
-    return Diagram.from_json(text, str(path))
+    return Diagram.from_json(read_text(path, "the diagram"), str(path))
 
 
 def diagram_of(given: Diagram | str | Path | None) -> Diagram:

@@ -1,9 +1,12 @@
 """Bad input gets one clear sentence: what is wrong, where, what to do."""
 
 import json
+import os
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import xgboost
 from lightgbm import LGBMClassifier
@@ -30,7 +33,7 @@ from portfolio import (
     Range,
     UnsupportedModelError,
 )
-from portfolio.datasets import read_dataset
+from portfolio.datasets import read_dataset, read_rows
 from portfolio.model_files import load_model
 
 
@@ -274,3 +277,57 @@ def test_other_model_files(tmp_path):
     with path.open("wb") as huge:
         huge.truncate(2**31 + 1)
     expect("larger than 2048 MiB", lambda: load_model(path))
+
+
+@pytest.mark.parametrize("ending", ["xz", "zip", "tar", "zst", "bz2"])
+def test_tables_packed_in_other_ways(tmp_path, ending):
+    path = tmp_path / f"data.csv.{ending}"
+    path.write_bytes(b"junkjunk")
+    expect(f"data.csv.{ending}", lambda: read_dataset(path))
+
+
+def test_columns_that_are_one_after_stripping(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a,b,y\nN,N,B\nFREE,FREE,PREDICT\n1,2,0\n2,1,1\n3,4,0\n")
+    data = read_dataset(path)
+    twice = tmp_path / "twice.csv"
+    twice.write_text("a,b, b\n1,2,3\n")
+    expect("two columns named 'b'", lambda: read_rows(twice, data))
+    table = pa.table([[1.0], [2.0], [3.0]], names=["a", "b", "b"])
+    pyarrow.parquet.write_table(table, tmp_path / "twice.parquet")
+    expect("two columns named 'b'", lambda: read_rows(tmp_path / "twice.parquet", data))
+
+
+def test_settings_that_are_no_files(credit, tmp_path):
+    model, X = credit
+    os.mkfifo(tmp_path / "pipe.json")
+    with (tmp_path / "huge.json").open("wb") as huge:
+        huge.truncate(2**40)
+    for name, words in (("pipe.json", "no regular file"), ("huge.json", "larger than 64 MiB")):
+        expect(words, lambda path=tmp_path / name: Explainer(model, X, features=path))
+        expect(words, lambda path=tmp_path / name: Explainer(model, X, diagram=path))
+
+
+def test_training_frames_of_odd_columns(credit):
+    model, X = credit
+    huge = X.assign(age=X["age"].astype(object).where(X.index > 0, 10**400))
+    expect("larger than any float64", lambda: Explainer(model, huge))
+    expect("'age' is not numeric", lambda: Explainer(model, X.assign(age=X["age"] + 1j)))
+    dates = X.assign(age=pd.to_datetime(X["age"].astype(int)))
+    expect("'age' is not numeric", lambda: Explainer(model, dates))
+    levels = X.set_axis(pd.MultiIndex.from_product([["u"], X.columns]), axis=1)
+    expect("X_train lacks 'age'", lambda: Explainer(model, levels))
+
+
+def test_a_model_whose_columns_are_in_another_order(tmp_path):
+    rows = "".join(f"{i},{i % 3},{i % 2},{i % 2}\n" for i in range(30))
+    path = tmp_path / "data.csv"
+    path.write_text(f"a,kind,b,y\nN,C,N,B\nFREE,FREE,FREE,PREDICT\n{rows}")
+    data = read_dataset(path)
+    turned = data.X[data.X.columns[::-1]]
+    model = RandomForestClassifier(3, random_state=0).fit(turned, data.y)
+    explainer = Explainer(model, data.X, features=data.space)
+    assert explainer.features.named("kind").columns == (3, 2, 1)
+    result = explainer.explain(data.X.iloc[0])
+    assert result.status == "optimal"
+    assert model.predict(result.counterfactual[turned.columns].to_frame().T)[0] != data.y[0]

@@ -1,0 +1,28 @@
+"""Small text files of settings, read with care."""
+
+from pathlib import Path
+
+from encoders.errors import InputError
+
+LARGEST = 2**26
+
+
+def read_text(path: str | Path, what: str) -> str:
+    """The text of a file; ``what`` names it in errors, as in "the feature file x.json".
+
+    Raises
+    ------
+    InputError
+        It is no regular file, can't be read, is no UTF-8, or larger than 64 MiB.
+    """
+    path = Path(path)
+    try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{what} {path} is no regular file.")
+        if path.exists() and path.stat().st_size > LARGEST:
+            raise InputError(f"{what} {path} is larger than {LARGEST >> 20} MiB.")
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"can't read {what} {path}: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{what} {path} is no UTF-8 text: {error}.") from error

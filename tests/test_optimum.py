@@ -15,7 +15,7 @@ from tests.ensembles import KINDS, random_frame, random_model
 from tests.questions import random_constraints
 
 pytestmark = pytest.mark.usefixtures("lawful_problems")
-CASES = 200
+CASES = 120
 BATCH = 20
 
 

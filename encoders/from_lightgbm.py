@@ -17,8 +17,6 @@ REFUSED_SETTINGS = {
     "[zero_as_missing: 1]": "a lightgbm model trained with zero_as_missing sends zeros its own "
     "way; train without it.",
     "[linear_tree: 1]": "lightgbm trees with linear leaves are not constant per leaf.",
-    "[pred_early_stop: 1]": "a lightgbm model with pred_early_stop does not add up all trees; "
-    "set it to False.",
 }
 
 
@@ -71,6 +69,10 @@ def _booster(model: Any) -> Any:
         return model
     if not model.__sklearn_is_fitted__():
         raise not_fitted(model)
+    if model.get_params().get("pred_early_stop"):  # of predict alone, so no file tells it
+        raise UnsupportedModelError(
+            "a lightgbm model with pred_early_stop does not add up all trees; set it to False."
+        )
     return model.booster_
 
 

@@ -29,10 +29,8 @@ def read_xgboost(model: Any) -> Ensemble:
     UnsupportedModelError
     """
     import treelite
-    import xgboost
 
-    is_booster = isinstance(model, xgboost.Booster)
-    booster = model if is_booster else _booster(model)
+    booster = xgboost_booster(model)
     objective = xgboost_objective(booster)
     if not objective.startswith(("binary:", "multi:")):
         raise UnsupportedModelError(
@@ -52,7 +50,7 @@ def read_xgboost(model: Any) -> Ensemble:
     if np.abs(read.score).max() * read.root.size > LARGEST_SUM:
         raise UnsupportedModelError("the model's leaf values add up to more than float32 holds.")
     magnitude = read.bias
-    if objective == "binary:logitraw" and not is_booster:
+    if objective == "binary:logitraw" and booster is not model:
         # The classifier compares the raw score with 0.5, as if it were a probability.
         magnitude = np.abs(read.bias) + np.array([0.0, 0.5])
         read = replace(read, bias=frozen(read.bias - np.array([0.0, 0.5])))
@@ -63,7 +61,7 @@ def read_xgboost(model: Any) -> Ensemble:
         SINGLE,
         terms=_trees_a_round(booster, read),  # the bias is known up to the rounding of a round
         link={"binary:logistic": "sigmoid", "multi:softprob": "softmax"}.get(objective, ""),
-        may_be_exact=xgboost_setting(booster, "gradient_booster") != "dart",  # weights its leaves
+        may_be_exact=_learner(booster)["gradient_booster"]["name"] != "dart",  # weights leaves
     )
     return replace(read, rounding=rounding)
 
@@ -94,8 +92,18 @@ def _trees_a_round(booster: Any, read: Ensemble) -> int:
     return read.root.size // max(int(booster.num_boosted_rounds()), 1)
 
 
-def _booster(model: Any) -> Any:
-    """The trees that a classifier of the scikit-learn interface predicts with."""
+def xgboost_booster(model: Any) -> Any:
+    """The trees that a model predicts with: a booster itself, a classifier's up to its best.
+
+    Raises
+    ------
+    UnsupportedModelError
+        Not fitted, linear, or with a value of its own for what is missing.
+    """
+    import xgboost
+
+    if isinstance(model, xgboost.Booster):
+        return model
     if not model.__sklearn_is_fitted__():
         raise not_fitted(model)
     if model.get_xgb_params().get("booster") == "gblinear":
@@ -113,11 +121,12 @@ def _booster(model: Any) -> Any:
 
 def xgboost_objective(booster: Any) -> str:
     """Objective name of a trained booster; linear boosters are refused here."""
-    if xgboost_setting(booster, "gradient_booster") == "gblinear":
+    learner = _learner(booster)
+    if learner["gradient_booster"]["name"] == "gblinear":
         raise UnsupportedModelError(LINEAR)
-    return xgboost_setting(booster, "objective")
+    return str(learner["objective"]["name"])
 
 
-def xgboost_setting(booster: Any, part: str) -> str:
-    """The name of a part of the learner, such as its objective."""
-    return str(json.loads(booster.save_config())["learner"][part]["name"])
+def _learner(booster: Any) -> dict[str, Any]:
+    learner: dict[str, Any] = json.loads(booster.save_config())["learner"]
+    return learner

@@ -82,7 +82,7 @@ def rounding_of(
     largest = np.maximum.reduceat(np.abs(score), root, axis=0)
     magnitude = largest.sum(axis=0) + np.abs(bias)
     grid = _grid(np.concatenate([score.ravel(), bias]))
-    bits = MANTISSA if unit == DOUBLE else MANTISSA - 29
+    bits = -np.log2(unit)  # of the mantissa that the model adds in
     shift = _link_shift(link, unit, steepness, float(magnitude.max()))
     if may_be_exact and magnitude.max() < grid * 2.0 ** (bits - SPARE_BITS) and shift < grid / 4:
         return Rounding(0.0, grid, upper_wins)
@@ -103,7 +103,7 @@ def _link_shift(link: str, unit: float, steepness: float, magnitude: float) -> f
 
 
 def _grid(values: NDArray[np.float64]) -> float:
-    """The largest power of two that divides all values; 0 if there is none but for zeros."""
+    """The largest power of two that divides all values; 1 if they are all 0."""
     mantissa, exponent = np.frexp(values[values != 0])
     if mantissa.size == 0:
         return 1.0

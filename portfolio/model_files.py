@@ -67,7 +67,7 @@ def open_model(path: Path) -> Any:
         return model
     except InputError:
         raise
-    except (Exception, RecursionError) as error:  # each library has its own zoo of errors
+    except Exception as error:  # each library has its own zoo of errors
         raise InputError(sentence(error)) from error
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
+from encoders.from_xgboost import xgboost_booster
 
 
 def native_leaves(model: Any, rows: Any) -> IntArray | None:
@@ -58,8 +59,4 @@ def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
 def _xgboost(model: Any, rows: Any, **what: bool) -> Any:
     import xgboost
 
-    if isinstance(model, xgboost.Booster):
-        return model.predict(xgboost.DMatrix(rows), **what)
-    booster, best = model.get_booster(), getattr(model, "best_iteration", None)
-    booster = booster if best is None else booster[: best + 1]
-    return booster.predict(xgboost.DMatrix(rows), **what)
+    return xgboost_booster(model).predict(xgboost.DMatrix(rows), **what)

@@ -18,8 +18,8 @@ from portfolio.witness import Witnesses
 PROVED_MARGIN = 1e-7  # of the paper
 MOST_REFUSED = 100
 MANY_TIES = (
-    "More than {} cells near a tie were refused by the model's own predict, so the proof is "
-    "about rows whose score leads by {:g}."
+    "More than {} cells near a tie were refused by the model's own predict, so what is proved "
+    "is about rows whose score leads by {:g}."
 )
 
 

@@ -280,3 +280,13 @@ def test_leaves_of_astronomic_size_are_still_sums_that_solvers_take():
         for row in range(4):
             result = explainer.explain(X[row], backend=backend, reduce=False, threads=1)
             assert result.status in ("optimal", "infeasible"), (backend, row, result)
+
+
+def test_a_lightgbm_model_that_stops_adding_early_is_refused(tumours):
+    from lightgbm import LGBMClassifier
+
+    X, y = tumours
+    plain = X.set_axis([f"c{i}" for i in range(X.shape[1])], axis=1)
+    model = LGBMClassifier(n_estimators=30, verbose=-1, pred_early_stop=True).fit(plain, y)
+    with pytest.raises(UnsupportedModelError, match="pred_early_stop"):
+        Explainer(model, plain)

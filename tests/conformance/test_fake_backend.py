@@ -135,3 +135,19 @@ def test_a_problem_whose_leaves_do_not_part_the_space_proves_nothing(
     result = ask(explainer, refused)
     assert (result.status, result.stop_reason) == ("unknown", "error")
     assert "tree 0" in result.message
+
+
+def test_after_too_many_refused_cells_the_proof_is_about_rows_that_lead(
+    scripted, explainer, refused, monkeypatch
+):
+    monkeypatch.setattr("portfolio.targets.MOST_REFUSED", 0)
+    left = scripted(stay, search)
+    result = ask(explainer, refused)
+    assert left == [] and (result.status, result.margin) == ("optimal", 1e-7)
+    assert "near a tie" in result.message and "with a lead of 1e-07" in str(result)
+    led = explainer.explain(refused, target="granted", margin=1e-7)
+    assert result.distance == pytest.approx(led.distance)
+    scripted(stay, nothing, search)
+    monkeypatch.setattr("portfolio.targets.others", lambda *_: None)
+    held = ask(explainer, refused)
+    assert held.verified and held.margin == 1e-7 and held.status == "feasible"

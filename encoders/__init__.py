@@ -1,1 +1,1 @@
-"""The finite-domain problem and its solvers; knows nothing of ``selector`` and ``portfolio``."""
+"""Part of counterfolio: the finite-domain problem and its solvers; knows no other part."""

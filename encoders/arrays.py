@@ -1,5 +1,6 @@
 """Array types, and ragged (CSR) index helpers shared by the flat tree and leaf tables."""
 
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -13,23 +14,57 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def starts(counts: IntArray) -> IntArray:
-    """Offsets of consecutive runs: ``[0, c0, c0 + c1, …]``, one longer than ``counts``."""
+    """Offsets of consecutive runs: ``[0, c0, c0 + c1, …]``, one longer than ``counts``.
+
+    Parameters
+    ----------
+    counts : int64 (n,), length of each run
+    """
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 
 def owners(start: IntArray) -> IntArray:
-    """The run each item belongs to; the inverse of :func:`starts`."""
+    """The run each item belongs to; the inverse of :func:`starts`.
+
+    Parameters
+    ----------
+    start : int64 (n_runs + 1,), as from :func:`starts`
+
+    Returns
+    -------
+    int64 (start[-1],)
+    """
     return np.repeat(np.arange(start.size - 1), np.diff(start))
 
 
+def runs(start: IntArray) -> list[tuple[int, int]]:
+    """Begin and end of each run, as Python numbers.
+
+    Parameters
+    ----------
+    start : int64 (n_runs + 1,)
+    """
+    return list(pairwise(start.tolist()))
+
+
 def frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    """The same array, no longer writeable, so that frozen records stay frozen."""
+    """The same array, no longer writeable, so that frozen records stay frozen.
+
+    Parameters
+    ----------
+    array : changed in place
+    """
     array.setflags(write=False)
     return array
 
 
 def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    """A contiguous view that can't be written to; the array itself stays as it is."""
+    """A contiguous view that can't be written to; the array itself stays as it is.
+
+    Parameters
+    ----------
+    array : copied only if it is not contiguous
+    """
     view = np.ascontiguousarray(array).view()
     view.setflags(write=False)
     return view

@@ -1,8 +1,40 @@
-"""Functions compiled for this machine: once, kept on disk where that is possible."""
+"""Functions compiled for this machine: once, kept on disk where that is possible.
+
+Kernels name what they are given by these letters, as their loops are hard enough to read:
+
+``t``
+    :class:`encoders.problem.flat_problem.Tables`, the problem as flat arrays. Its fields are put
+    into locals first: reading an array from a tuple counts a reference each time.
+``a``, ``v``
+    An axis, and a level counted within it; ``t.level_start[a] + v`` is the level among all.
+``k``, ``leaf``, ``tree``
+    A literal (``lo <= level <= hi`` on one axis), a leaf, a tree.
+``r``, ``q``, ``g``
+    A leaf row, a level row, a one-hot group.
+``lo``, ``hi``
+    A box: int64 (n_axes,), the first and last level of each axis.
+``point``
+    A choice: int64 (n_axes,), the cheapest one of the box in most cases.
+``keep``, ``alive``, ``live``
+    bool (n_levels,), levels that are not ruled out; bool (n_leaves,), leaves that are not ruled
+    out for good; bool (n_leaves,), leaves that fit the box.
+``best``
+    int64 (n_rows, n_trees), the leaf of each tree that weighs most in a row, of those that fit;
+    as ``t.best`` int64 (n_axes,), the cheapest level of each axis.
+``up``, ``down``
+    int64 (n_rows, n_levels), what a row loses at least when an axis goes at most up to a level,
+    or at least down to it.
+``slack``
+    int64 (n_rows,), what the best leaves give beyond a row's need.
+``cost``, ``upper``
+    float64: of the point, and what a choice has to undercut to be of interest.
+"""
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -11,6 +43,15 @@ from numba.core import event
 LOGGER = logging.getLogger("counterfolio")
 NOTICE = "counterfolio is compiling its solver for this machine, which takes about half a minute; "
 KEPT = "this is kept for the next time."
+# Files that may hold compiled code; one that is missing here may be run in an older version.
+COMPILED = (
+    "compiled.py",
+    "arrays.py",
+    "problem/flat_problem.py",
+    "bounds/*.py",
+    "reduce/*.py",
+    "backends/search/*.py",
+)
 NOWHERE = (
     "there is no folder to keep it in, so set NUMBA_CACHE_DIR to one that can be written to, "
     "or every process compiles anew."
@@ -18,7 +59,15 @@ NOWHERE = (
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function on its first call, without the interpreter lock."""
+    """Compile a function on its first call, without the interpreter lock.
+
+    Kernels change no array but those that their docstring says they fill; they are thread safe as
+    long as those are not shared.
+
+    Parameters
+    ----------
+    function : of arrays and tuples of arrays, which numba can compile
+    """
     return _compiled(function, {"nogil": True})
 
 
@@ -26,19 +75,54 @@ def inlined(function: Callable[..., Any]) -> Any:
     """The same, put in place of its calls.
 
     A call that is not inlined counts references to every array of its tables: dear in hot loops.
+
+    Parameters
+    ----------
+    function : as for :func:`kernel`
     """
     return _compiled(function, {"nogil": True, "inline": "always"})
 
 
 def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     try:
-        return numba.njit(cache=True, **options)(function)
+        compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder beside the file, of the user or of NUMBA_CACHE_DIR
         return numba.njit(**options)(function)
+    _forget_older_code(compiled.stats.cache_path, Path(function.__code__.co_filename).parent)
+    return compiled
+
+
+@cache
+def _forget_older_code(folder: str, sources: Path) -> None:
+    """Drop what was kept before any of the compiled sources changed; once a process and folder.
+
+    Those are the files of ``COMPILED``, and all that lie beside the function.
+
+    numba looks at the file of a function only: it would go on with callees of an older version,
+    and can't even read an index whose argument types were defined in a module that has moved.
+    """
+    with suppress(OSError):
+        beside = (path.stat().st_mtime for path in sources.glob("*.py"))
+        newest = max([_newest_source(), *beside])
+        for index in Path(folder).glob("*.nbi"):
+            if index.stat().st_mtime < newest:
+                index.unlink(missing_ok=True)
+
+
+@cache
+def _newest_source() -> float:
+    """When any file that may hold compiled code was last changed, seconds since the epoch."""
+    sources = (path for place in COMPILED for path in Path(__file__).parent.glob(place))
+    return max(path.stat().st_mtime for path in sources)
 
 
 def is_kept(function: Any) -> bool:
-    """Whether a compiled function has a place on disk."""
+    """Whether a compiled function has a place on disk.
+
+    Parameters
+    ----------
+    function : as :func:`kernel` or :func:`inlined` returned it
+    """
     return bool(function.stats.cache_path)
 
 
@@ -59,6 +143,11 @@ class _Told(event.Listener):  # type: ignore[misc]
 
 @contextmanager
 def compile_notice(kept: bool) -> Iterator[None]:
-    """Say so once if anything is compiled meanwhile."""
+    """Say so once if anything is compiled meanwhile.
+
+    Parameters
+    ----------
+    kept : whether what is compiled has a place on disk, which the notice tells
+    """
     with event.install_listener("numba:compile", _Told(kept)):
         yield

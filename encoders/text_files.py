@@ -4,11 +4,16 @@ from pathlib import Path
 
 from encoders.errors import InputError
 
-LARGEST = 2**26
+LARGEST = 2**26  # bytes
 
 
 def read_text(path: str | Path, what: str) -> str:
     """The text of a file; ``what`` names it in errors, as in "the feature file x.json".
+
+    Parameters
+    ----------
+    path : of the file
+    what : names it in errors
 
     Raises
     ------

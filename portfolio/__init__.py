@@ -1,50 +1,68 @@
-"""Smallest changes to a row that make a tree ensemble decide otherwise, with a proof.
+"""Part of counterfolio: what users call. Import it as ``counterfolio``, whose names these are."""
 
->>> from portfolio import Explainer
->>> explainer = Explainer(model, X_train)               # doctest: +SKIP
->>> print(explainer.explain(X_train.iloc[0]))           # doctest: +SKIP
-"""
-
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from encoders.constraints import Allowed, Decrease, Fixed, Increase, MaxChanges, Range
+from encoders.backends.attempt import Attempt
 from encoders.errors import (
     CounterfolioError,
     InputError,
     UnavailableBackendError,
     UnsupportedModelError,
 )
-from portfolio.counterfactual import Change, Result, Timings
+from encoders.query.constraints import Allowed, Decrease, Fixed, Increase, MaxChanges, Range
+from encoders.query.features import Feature, FeatureSpace
+from portfolio.batch.run import BatchError
 from portfolio.explainer import Explainer
-from portfolio.plausibility import Plausibility
+from portfolio.logbook import Logbook, LogWarning
+from portfolio.model.plausibility import Plausibility
+from portfolio.result import Change, Result, Timings
+from portfolio.running.local_executor import LocalExecutor
+from portfolio.running.solver_workers import Workers
+from portfolio.session import Session
+from selector.diagram import Diagram
 
 if TYPE_CHECKING:
-    from encoders.voting import HardVotingClassifier
+    from encoders.trees.voting import HardVotingClassifier
+    from portfolio.running.ray.executor import RayExecutor
+
+LATE = {  # scikit-learn takes long to import, and Ray need not be there
+    "HardVotingClassifier": "encoders.trees.voting",
+    "RayExecutor": "portfolio.running.ray.executor",
+}
 
 __all__ = [
     "Allowed",
+    "Attempt",
+    "BatchError",
     "Change",
     "CounterfolioError",
     "Decrease",
+    "Diagram",
     "Explainer",
+    "Feature",
+    "FeatureSpace",
     "Fixed",
     "HardVotingClassifier",
     "Increase",
     "InputError",
+    "LocalExecutor",
+    "LogWarning",
+    "Logbook",
     "MaxChanges",
     "Plausibility",
     "Range",
+    "RayExecutor",
     "Result",
+    "Session",
     "Timings",
     "UnavailableBackendError",
     "UnsupportedModelError",
+    "Workers",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """scikit-learn takes long to import; only the voting wrapper needs it at once."""
-    if name == "HardVotingClassifier":
-        from encoders.voting import HardVotingClassifier
-
-        return HardVotingClassifier
+    if name in LATE:
+        return getattr(importlib.import_module(LATE[name]), name)
     raise AttributeError(f"module 'portfolio' has no attribute {name!r}")

@@ -16,6 +16,10 @@ def fingerprint(*parts: Any) -> str:
     """Hex digest of plain values, arrays, dataclasses, containers and functions of these.
 
     A dataclass' field with ``metadata={"fingerprint": False}`` is left out.
+
+    Parameters
+    ----------
+    *parts : digested in this order
     """
     digest = hashlib.blake2b(digest_size=BYTES)
     for part in parts:

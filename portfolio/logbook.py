@@ -11,13 +11,19 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from encoders.backend import BACKENDS, Attempt
-from portfolio.counterfactual import Result
+from encoders.arrays import FloatArray
+from encoders.backends.attempt import Attempt
+from encoders.backends.registry import all_backends
+from encoders.errors import InputError
 from portfolio.fingerprint import fingerprint
-from portfolio.reading import Reading
-from selector.logs import LogRecord, append
+from portfolio.model.explained_model import ExplainedModel
+from portfolio.question import Question
+from portfolio.result import Result
+from selector.logs.files import LogRecord, append
+from selector.logs.record import PROOFS
 
 ALWAYS = ("counterfolio", "numpy")
+REDUCE = "reduce"  # the backend of records where no solver was needed
 
 
 class LogWarning(UserWarning):
@@ -43,101 +49,189 @@ class Logbook:
 Log = str | Path | Logbook | Callable[[Result], Logbook]
 
 
+def check_log(log: object) -> None:
+    """Raise :class:`InputError` unless ``log`` is None or says where to log.
+
+    Parameters
+    ----------
+    log : of any type, as users give it
+    """
+    if not (log is None or callable(log) or isinstance(log, str | Path | Logbook)):
+        raise InputError(f"log must be a folder, a Logbook or a function, got {log!r}.")
+
+
+def check_folder(log: Log | None) -> None:
+    """Raise :class:`InputError` if the folder that ``log`` names can't be written to.
+
+    Parameters
+    ----------
+    log : nothing is checked of a function or None
+    """
+    if isinstance(log, str | Path | Logbook):
+        append(log.folder if isinstance(log, Logbook) else log, [])
+
+
 def book_of(log: Log, result: Result) -> Logbook:
-    """Where a result is to be logged."""
+    """Where a result is to be logged.
+
+    Parameters
+    ----------
+    log : a function is called with the result
+    result : that is to be logged
+    """
     if isinstance(log, str | Path):
         return Logbook(Path(log))
     return log(result) if callable(log) else log
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """What was asked, as far as records tell."""
+class LogContext:
+    """What was asked of whom, as far as records tell.
 
-    reading: Reading
-    row: Any
-    norm: str
-    scale: str
-    constraints: str
+    Attributes
+    ----------
+    row : float64 (n_columns,), in the model's order
+    target : label that was reached, or asked for, as text
+    seed : of solvers
+    mode : "solo", "race", "session" or "plain"; see :class:`selector.logs.files.LogRecord`
+    memory_limit : bytes of address space of each worker process, 0 for no limit
+    """
+
+    model: ExplainedModel
+    row: FloatArray
+    question: Question
     target: str
     seed: int
     mode: str
     memory_limit: int
 
 
-def log_result(book: Logbook, asked: Asked, result: Result) -> None:
-    """Append one record per attempt, or one for the reduction that made all needless."""
-    append(book.folder, _records(book, asked, result))
+def log_result(book: Logbook, context: LogContext, result: Result) -> None:
+    """Append one record per attempt, or one for the reduction that made all needless.
+
+    Parameters
+    ----------
+    book : where to
+    context : of the query
+    result : with its attempts
+
+    Raises
+    ------
+    InputError
+        The folder can't be written to.
+    """
+    append(book.folder, _records(book, context, result))
 
 
-def _records(book: Logbook, asked: Asked, result: Result) -> list[LogRecord]:
-    ensemble, took = asked.reading.described
-    race = uuid.uuid4().hex if result.certified_by or len(result.attempts) > 1 else ""
-    forest = asked.reading.identity
-    question = (asked.norm, asked.scale, asked.constraints, asked.target)
-    query = fingerprint(forest, asked.row, question)
+def _records(book: Logbook, context: LogContext, result: Result) -> list[LogRecord]:
+    shared = _asked(book, context)
+    together = result.certified_by or len(result.attempts) > 1
+    race = uuid.uuid4().hex if together and context.mode == "race" else ""
     attempts: tuple[Attempt | None, ...] = result.attempts or (None,)
     records = []
     for number, attempt in enumerate(attempts):
-        others = ",".join(a.backend for a in result.attempts if a is not attempt)
-        own = result if attempt is None else attempt
-        joined = attempt is None or len(attempts) == 1
-        times = result.timings
-        spent = 0.0 if attempt is None else attempt.ended_s - attempt.began_s
-        name = "reduce" if attempt is None else attempt.backend
-        status = result.status if attempt is None or joined else _status(result, attempt)
-        bounds = (result.distance, result.lower_bound)
-        if attempt is not None and not joined and status != "optimal":
-            bounds = (attempt.upper, attempt.lower)
-        records.append(
-            LogRecord(
-                run=f"{book.run}-{number}" if book.run else uuid.uuid4().hex,
-                race=race if asked.mode == "race" else "",
-                query=query,
-                forest=forest,
-                dataset=book.dataset or forest,
-                time=datetime.now(UTC).isoformat(timespec="milliseconds"),
-                mode=asked.mode,
-                competitors=others if asked.mode == "race" else "",
-                load=os.getloadavg()[0],
-                ensemble=ensemble,
-                describe_s=took,
-                norm=asked.norm,
-                scale=asked.scale,
-                constraints=asked.constraints,
-                plausible=asked.reading.plausible,
-                target=asked.target,
-                left=None if attempt is None else attempt.shape,
-                backend=name,
-                engine="" if attempt is None else attempt.engine,
-                formulation="" if attempt is None else attempt.formulation,
-                versions=_versions(name),
-                seed=asked.seed,
-                threads=0 if attempt is None else attempt.threads,
-                limit_s=0.0 if attempt is None else attempt.limit_s,
-                memory_limit=asked.memory_limit,
-                pose_s=times.pose,
-                reduce_s=times.reduce,
-                build_s=0.0 if attempt is None else attempt.build_s,
-                solve_s=0.0 if attempt is None else attempt.solve_s,
-                verify_s=times.verify,
-                queue_s=0.0 if attempt is None else _queued(asked.mode, attempt),
-                stop_s=0.0 if attempt is None else _overran(attempt),
-                total_s=times.total if joined else times.pose + times.reduce + spent + times.verify,
-                peak_bytes=0 if attempt is None else attempt.peak_bytes,
-                status=status,
-                stop_reason=result.stop_reason if joined else own.stop_reason,
-                censored=own.stop_reason == "interrupted",
-                upper=bounds[0],
-                lower=bounds[1],
-                bound_source="shared" if result.certified_by == "bounds_meet" else "own",
-                certified_by=result.certified_by,
-                trace=() if attempt is None else attempt.trace,
-                verified=result.verified,
-                error=result.message or ("" if attempt is None else _complaint(attempt)),
-            )
-        )
+        others = [a.backend for a in result.attempts if a is not attempt]
+        alone = len(attempts) == 1
+        parts = [
+            shared,
+            {
+                "run": f"{book.run}-{number}" if book.run else uuid.uuid4().hex,
+                "race": race,
+                "competitors": ",".join(others) if context.mode == "race" else "",
+            },
+            _ran(attempt),
+            _took(context.mode, result, attempt, alone),
+            _found(result, attempt, alone),
+        ]
+        records.append(LogRecord(**{name: value for part in parts for name, value in part.items()}))
     return records
+
+
+def _asked(book: Logbook, context: LogContext) -> dict[str, Any]:
+    """The model, the question, and the machine."""
+    model, question = context.model, context.question
+    ensemble, described_s = model.described
+    forest = model.identity
+    asked = (question.measure, question.scale, question.digest, context.target)
+    return {
+        "query": fingerprint(forest, context.row, asked),
+        "forest": forest,
+        "dataset": book.dataset or forest,
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "mode": context.mode,
+        "load": os.getloadavg()[0],
+        "ensemble": ensemble,
+        "describe_s": described_s,
+        "norm": question.measure,
+        "scale": question.scale,
+        "constraints": question.digest,
+        "plausible": model.plausible,
+        "target": context.target,
+        "seed": context.seed,
+        "memory_limit": context.memory_limit,
+    }
+
+
+def _ran(attempt: Attempt | None) -> dict[str, Any]:
+    """What ran, on what, with how much; None for reduction alone."""
+    name = REDUCE if attempt is None else attempt.backend
+    return {
+        "backend": name,
+        "versions": _versions(name),
+        "engine": "" if attempt is None else attempt.engine,
+        "formulation": "" if attempt is None else attempt.formulation,
+        "left": None if attempt is None else attempt.shape,
+        "threads": 0 if attempt is None else attempt.threads,
+        "limit_s": 0.0 if attempt is None else attempt.limit_s,
+        "peak_bytes": 0 if attempt is None else attempt.peak_bytes,
+        "trace": () if attempt is None else attempt.trace,
+    }
+
+
+def _took(mode: str, result: Result, attempt: Attempt | None, alone: bool) -> dict[str, float]:
+    """Seconds; one that was not alone is charged with its own and what all need."""
+    times = result.timings
+    shared = {"pose_s": times.pose, "reduce_s": times.reduce, "verify_s": times.verify}
+    if attempt is None:
+        none = dict.fromkeys(("build_s", "solve_s", "queue_s", "stop_s"), 0.0)
+        return shared | none | {"total_s": times.total}
+    spent = attempt.ended_s - attempt.began_s
+    return shared | {
+        "build_s": attempt.build_s,
+        "solve_s": attempt.solve_s,
+        "queue_s": attempt.began_s if mode == "race" else 0.0,
+        "stop_s": _overran(attempt),
+        "total_s": times.total if alone else times.pose + times.reduce + spent + times.verify,
+    }
+
+
+def _found(result: Result, attempt: Attempt | None, alone: bool) -> dict[str, Any]:
+    """Status and bounds: of the query where one answered it alone, or proved it."""
+    alone = alone or _counts_for_nothing(result, attempt)
+    own = result if attempt is None else attempt
+    status = result.status if attempt is None or alone else _status(result, attempt)
+    upper, lower = result.distance, result.lower_bound
+    if attempt is not None and not alone and status != "optimal":
+        upper, lower = attempt.upper, attempt.lower
+    return {
+        "status": status,
+        "stop_reason": result.stop_reason if alone else own.stop_reason,
+        "censored": own.stop_reason == "interrupted",
+        "upper": upper,
+        "lower": lower,
+        "bound_source": "shared" if result.certified_by == "bounds_meet" else "own",
+        "certified_by": result.certified_by,
+        "verified": result.verified,
+        "error": result.message or ("" if attempt is None else _complaint(attempt)),
+    }
+
+
+def _counts_for_nothing(result: Result, attempt: Attempt | None) -> bool:
+    """Whether it proved something that does not settle the query: one class of several, or that
+    a row is the cheapest one by the trees, which the model's own predict then refused."""
+    if attempt is None or result.status in PROOFS:
+        return False
+    return attempt.status in PROOFS
 
 
 def _status(result: Result, attempt: Attempt) -> str:
@@ -145,10 +239,6 @@ def _status(result: Result, attempt: Attempt) -> str:
     if attempt.status == "infeasible" and result.status == "optimal":
         return "optimal"
     return attempt.status
-
-
-def _queued(mode: str, attempt: Attempt) -> float:
-    return attempt.began_s if mode == "race" else 0.0
 
 
 def _overran(attempt: Attempt) -> float:
@@ -163,7 +253,7 @@ def _complaint(attempt: Attempt) -> str:
 
 @cache
 def _versions(backend: str) -> str:
-    names = [*ALWAYS, *(b.distribution for b in BACKENDS if b.name == backend)]
+    names = [*ALWAYS, *(b.distribution for b in all_backends() if b.name == backend)]
     return ", ".join(f"{name} {_version(name)}" for name in dict.fromkeys(names))
 
 

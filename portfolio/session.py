@@ -1,18 +1,17 @@
 """One backend's model of an ensemble, built once and asked many queries."""
 
 import threading
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from encoders.attempt import Run
-from portfolio.counterfactual import Result
-from portfolio.logbook import Log
-from portfolio.progress import OnProgress
-from portfolio.ways import Auto, Way, whole
-from portfolio.workers import Keeper, Workers
-
-Ask = Callable[[Any, Way, float, OnProgress | None], Result]
-Write = Callable[[Log | None, Any, Result], None]
+from encoders.backends.attempt import RunBackend
+from portfolio.logbook import Log, check_log
+from portfolio.question import Options, Question
+from portfolio.result import Result
+from portfolio.running.solver_workers import ModelKeeper
+from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.progress import OnProgress
+from portfolio.solving.strategies import Kept
 
 
 class Session:
@@ -25,14 +24,20 @@ class Session:
 
     Thread safe; queries wait for each other. Close it, or use it in a ``with`` statement, to end
     its worker process.
+
+    Parameters
+    ----------
+    asker : of the explainer
+    question : the same for all rows
+    options : the same for all rows but for their time limit
+    backend : as for :meth:`Explainer.session`
     """
 
-    def __init__(self, ask: Ask, backend: str, auto: Auto, workers: Workers, log: Write) -> None:
-        self._ask, self._log = ask, log
-        self._workers = workers
-        self._keepers: dict[int, Keeper] = {}
-        self._way = whole(backend, auto, self._run_for)
-        self._lock = threading.Lock()
+    def __init__(self, asker: Asker, question: Question, options: Options, backend: str) -> None:
+        self._asker, self._question, self._options = asker, question, options
+        self._strategy = Kept(backend, self._run_for, asker.auto(question, options, keep=True))
+        self._keepers: dict[int, ModelKeeper] = {}
+        self._lock = threading.RLock()  # a log may be a function that asks the session
 
     def explain(
         self,
@@ -41,11 +46,23 @@ class Session:
         on_progress: OnProgress | None = None,
         log: Log | None = None,
     ) -> Result:
-        """The cheapest change of a row; see :meth:`Explainer.explain`."""
+        """The cheapest change of a row; see :meth:`Explainer.explain`.
+
+        Parameters
+        ----------
+        x, on_progress, log : as for :meth:`Explainer.explain`
+        time_limit_s : seconds from when earlier queries have been answered
+
+        Raises
+        ------
+        InputError
+            Bad query or limit.
+        """
+        check_progress(on_progress)
+        check_log(log)
+        options = replace(self._options, time_limit_s=time_limit_s)
         with self._lock:
-            result = self._ask(x, self._way, time_limit_s, on_progress)
-        self._log(log, x, result)
-        return result
+            return self._asker.ask(self._question, options, x, self._strategy, on_progress, log)
 
     def close(self) -> None:
         """Forget the models and end the worker."""
@@ -60,7 +77,7 @@ class Session:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _run_for(self, target: int) -> Run:
+    def _run_for(self, target: int) -> RunBackend:
         if target not in self._keepers:
-            self._keepers[target] = self._workers.keeper()
+            self._keepers[target] = self._asker.workers.keeper()
         return self._keepers[target].run

@@ -1,10 +1,14 @@
-"""Which backend should answer a query. Depends on ``encoders`` only."""
+"""Part of counterfolio: which backend should answer a query. Knows ``encoders`` only."""
 
-from selector.choose import Choice, Plan, Selector, check_name, keeps_models, line_up, named
+from selector.candidates import BackendTurn, check_name, keeps_models, line_up, named
+from selector.case import Case, Metric
+from selector.choose import Plan, Selector
 from selector.diagram import Diagram, diagram_of
-from selector.vector import Case, Metric
+
+Choice = BackendTurn  # its name in 0.1
 
 __all__ = [
+    "BackendTurn",
     "Case",
     "Choice",
     "Diagram",

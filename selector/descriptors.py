@@ -1,29 +1,36 @@
-"""What is known of an ensemble before a solver is asked (appendix A of the paper).
+"""What is known of an ensemble before a solver is asked.
 
-What is known of the problem that reduction left is in :mod:`encoders.shape`.
+The descriptors are those of the paper's appendix on its decision diagram, and a few more.
+
+What is known of the problem that reduction left is in :mod:`encoders.problem.descriptors`.
 """
 
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
-from encoders.ensemble import Ensemble
-from encoders.features import FeatureSpace
-
-VERSION = 1
+from encoders.query.features import FeatureSpace
+from encoders.trees.ensemble import Ensemble
 
 
 @dataclass(frozen=True)
 class EnsembleDescriptors:
-    """Numbers of things, unless said otherwise.
+    """An ensemble and its features in numbers.
 
     Attributes
     ----------
+    numeric, ordinal, categorical, binary : features of each kind
+    classes : of the model
     votes : hard voting
     boosted : scores are sums without a common scale (boosting), not means of probabilities
-    nodes_mean, nodes_max : nodes of a tree, inner nodes and leaves
-    levels_total, levels_mean, levels_max : distinct thresholds, over all features, per feature,
-        and of the feature with most
+    trees : of all classes together
+    max_depth : splits on the longest way of any tree
+    nodes_total, nodes_mean, nodes_max : inner nodes and leaves, over all trees, per tree, and of
+        the tree with most
+    thresholds_total, thresholds_mean, thresholds_max : distinct thresholds, over all features,
+        per feature, and of the feature with most. Called ``levels_*`` in logs of schema 1 and
+        diagrams of descriptors 1 (the paper's "split levels"); see :data:`RENAMED`
     """
 
     numeric: int
@@ -38,13 +45,25 @@ class EnsembleDescriptors:
     nodes_total: int
     nodes_mean: float
     nodes_max: int
-    levels_total: int
-    levels_mean: float
-    levels_max: int
+    thresholds_total: int
+    thresholds_mean: float
+    thresholds_max: int
+
+
+# Old name to new name, for files that were written with the old ones.
+RENAMED = MappingProxyType(
+    {f"levels_{part}": f"thresholds_{part}" for part in ("total", "mean", "max")}
+)
 
 
 def describe_ensemble(ensemble: Ensemble, space: FeatureSpace) -> EnsembleDescriptors:
-    """Describe what the user's model and data are, once per model."""
+    """Describe what the user's model and data are, once per model; milliseconds.
+
+    Parameters
+    ----------
+    ensemble : only nodes that the roots lead to are counted
+    space : the features whose columns the ensemble splits on
+    """
     kinds = [feature.kind for feature in space.features]
     inner = ensemble.column >= 0
     nodes, depth = _sizes(ensemble)
@@ -68,9 +87,9 @@ def describe_ensemble(ensemble: Ensemble, space: FeatureSpace) -> EnsembleDescri
         nodes_total=int(nodes.sum()),
         nodes_mean=float(nodes.mean()),
         nodes_max=int(nodes.max()),
-        levels_total=int(per_feature.sum()),
-        levels_mean=float(per_feature.mean()),
-        levels_max=int(per_feature.max()),
+        thresholds_total=int(per_feature.sum()),
+        thresholds_mean=float(per_feature.mean()),
+        thresholds_max=int(per_feature.max()),
     )
 
 

@@ -1,4 +1,7 @@
-"""Decision diagrams: rooted graphs of univariate splits whose leaves name backends."""
+"""Decision diagrams: rooted graphs of univariate splits whose leaves name backends.
+
+They are those of figure 1 of the paper, with schedules for single backends in their leaves.
+"""
 
 import json
 import math
@@ -9,40 +12,46 @@ from typing import Any
 
 from encoders.errors import InputError
 from encoders.text_files import read_text
-from selector import vector
-from selector.vector import NAMES, VERSION
+from selector import words
+from selector.case import NAMES, VERSION
+from selector.descriptors import RENAMED
+from selector.diagram_places import PAPER, SHIPPED, default_place
+from selector.schedule import (
+    Schedule,
+    Turn,
+    alone,
+    check_schedule,
+    schedule_from_json,
+    schedule_to_json,
+)
+
+__all__ = [
+    "DEFAULT", "PAPER", "Decision", "Diagram", "Leaf", "Node", "PassedSplit", "Schedule", "Split",
+    "Turn", "alone", "compact", "diagram_of", "load_diagram",
+]  # fmt: skip
 
 FORMAT = 2
 READABLE = (1, FORMAT)  # in 1 a turn was one backend's
-DEFAULT = Path(__file__).parent / "diagrams" / "default.json"
-PAPER = Path(__file__).parent / "diagrams" / "paper.json"
+# In 1 three descriptors had the names of ``selector.descriptors.RENAMED``.
+READABLE_DESCRIPTORS = (1, VERSION)
+DEFAULT = SHIPPED
 
 
 @dataclass(frozen=True)
 class Split:
-    """``value <= threshold`` goes to node ``low``, else to ``high``; both come later."""
+    """``value <= threshold`` goes to node ``low``, else to ``high``; both come later.
+
+    Attributes
+    ----------
+    feature : a descriptor, one of :data:`selector.case.NAMES`
+    threshold : in the descriptor's unit
+    low, high : places among the diagram's nodes
+    """
 
     feature: str
     threshold: float
     low: int
     high: int
-
-
-Turn = tuple[tuple[str, ...], float]
-Schedule = tuple[Turn, ...]
-
-
-def alone(backend: str) -> Schedule:
-    """One backend until the end."""
-    return (((backend,), math.inf),)
-
-
-def in_words(schedule: Schedule) -> str:
-    """Such as "search for 0.1 s, then search with cp"."""
-    return ", then ".join(
-        " with ".join(names) + ("" if math.isinf(seconds) else f" for {seconds:g} s")
-        for names, seconds in schedule
-    )
 
 
 @dataclass(frozen=True)
@@ -70,37 +79,52 @@ Node = Split | Leaf
 
 
 @dataclass(frozen=True)
-class Step:
-    """One split on the way to a decision, and the value that decided it."""
+class PassedSplit:
+    """One split on the way to a decision, and the value that decided it.
+
+    As text it is in users' words, such as "norm is 1".
+    """
 
     feature: str
     threshold: float
     value: float
 
     def __str__(self) -> str:
-        sign = "<=" if self.value <= self.threshold else ">"
-        value = vector.in_words(self.feature, self.value)
-        return f"{self.feature} = {value} {sign} {self.threshold:g}"
+        return words.condition(self.feature, self.threshold, self.value)
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A leaf and the way to it."""
+    """A leaf and the way to it, from the root on.
+
+    As text it is in users' words, such as "norm is 1; search alone for 0.1 s, then search and
+    MILP race".
+    """
 
     leaf: Leaf
-    path: tuple[Step, ...]
+    path: tuple[PassedSplit, ...]
 
     def __str__(self) -> str:
-        return "; ".join([*map(str, self.path), in_words(self.leaf.schedule)])
+        return "; ".join([*map(str, self.path), words.schedule(self.leaf.schedule)])
 
 
 @dataclass(frozen=True)
 class Diagram:
     """Nodes in topological order, the root first; several edges may lead to one node.
 
+    Frozen: any number of threads may ask one.
+
     Attributes
     ----------
-    manifest : how it was made: schema, digest of the logs, versions, metrics, seed
+    nodes : splits and leaves
+    manifest : how it was made, plain values that JSON can hold: digest of the logs, versions,
+        metrics, shares of flow and what else :func:`selector.learning.train.manifest` tells
+
+    Raises
+    ------
+    InputError
+        There is no node, an edge does not lead on to a later one, or a leaf's schedule can't be
+        run.
     """
 
     nodes: tuple[Node, ...]
@@ -111,7 +135,7 @@ class Diagram:
             raise InputError("a diagram needs a node.")
         for index, node in enumerate(self.nodes):
             if isinstance(node, Leaf):
-                _check_schedule(index, node.schedule)
+                check_schedule(f"node {index} of the diagram", node.schedule)
             elif math.isnan(node.threshold):
                 raise InputError(f"node {index} of the diagram has no threshold.")
             elif not index < min(node.low, node.high) <= max(node.low, node.high) < len(self.nodes):
@@ -119,6 +143,10 @@ class Diagram:
 
     def decide(self, values: Mapping[str, float]) -> Decision:
         """Follow the splits.
+
+        Parameters
+        ----------
+        values : descriptors by name, such as :meth:`selector.case.Case.values` gives
 
         Raises
         ------
@@ -129,13 +157,18 @@ class Diagram:
         while isinstance(node, Split):
             if node.feature not in values:
                 raise InputError(f"the diagram asks for {node.feature}, which is not known here.")
-            step = Step(node.feature, node.threshold, float(values[node.feature]))
-            path.append(step)
-            node = self.nodes[node.low if step.value <= node.threshold else node.high]
+            value = float(values[node.feature])
+            path.append(PassedSplit(node.feature, node.threshold, value))
+            node = self.nodes[node.low if value <= node.threshold else node.high]
         return Decision(node, tuple(path))
 
     def flow(self, rows: Sequence[Mapping[str, float]]) -> list[float]:
-        """Share of rows that pass each node."""
+        """Share of rows, from 0 to 1, that pass each node.
+
+        Parameters
+        ----------
+        rows : descriptors by name, one mapping per row
+        """
         counts = [0] * len(self.nodes)
         for values in rows:
             index = 0
@@ -154,14 +187,20 @@ class Diagram:
             if isinstance(node, Split):
                 nodes.append(asdict(node))
             else:
-                schedule = [[list(b), None if math.isinf(s) else s] for b, s in node.schedule]
-                nodes.append(asdict(node) | {"schedule": schedule})
+                nodes.append(asdict(node) | {"schedule": schedule_to_json(node.schedule)})
         whole = {"format": FORMAT, "schema": VERSION, "nodes": nodes, "manifest": self.manifest}
         return json.dumps(whole, indent=1, sort_keys=True) + "\n"
 
     @staticmethod
     def from_json(text: str, where: str) -> "Diagram":
-        """Read what :meth:`to_json` wrote.
+        """Read what :meth:`to_json` wrote, in this version or an earlier one.
+
+        Descriptors that had another name in an earlier version get their name of today.
+
+        Parameters
+        ----------
+        text : JSON
+        where : what the text is called in errors, such as its file
 
         Raises
         ------
@@ -170,13 +209,14 @@ class Diagram:
         """
         try:
             whole = json.loads(text)
-            if whole["format"] not in READABLE or whole["schema"] != VERSION:
+            if whole["format"] not in READABLE or whole["schema"] not in READABLE_DESCRIPTORS:
                 raise InputError(
                     f"{where} is a diagram of format {whole['format']} and descriptors "
                     f"{whole['schema']}; this version reads formats up to {FORMAT} and "
-                    f"descriptors {VERSION}: learn it anew."
+                    f"descriptors up to {VERSION}: learn it anew."
                 )
-            nodes = tuple(_node(entry) for entry in whole["nodes"])
+            renamed = RENAMED if whole["schema"] == 1 else {}
+            nodes = tuple(_node(entry, renamed) for entry in whole["nodes"])
             unknown = [n.feature for n in nodes if isinstance(n, Split) and n.feature not in NAMES]
             if unknown:
                 raise InputError(f"{where} splits on {unknown[0]!r}, which is no descriptor.")
@@ -189,54 +229,23 @@ class Diagram:
             ValueError, KeyError, TypeError, IndexError, OverflowError, AttributeError,
             RecursionError,
         ) as error:  # fmt: skip
-            raise InputError(f"{where} is no decision diagram: {error}.") from error
+            fault = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+            raise InputError(f"{where} is no decision diagram: {fault}.") from error
 
 
-def _check_schedule(index: int, schedule: Schedule) -> None:
-    where = f"node {index} of the diagram"
-    if not schedule:
-        raise InputError(f"{where} names no backend.")
-    for number, turn in enumerate(schedule, 1):
-        if not (isinstance(turn, tuple) and len(turn) == 2 and isinstance(turn[0], tuple)):
-            raise InputError(f"{where}: turn {number} must be (names of backends, seconds).")
-        names, seconds = turn
-        if not names or len(set(names)) < len(names) or not all(map(_is_name, names)):
-            raise InputError(f"{where}: turn {number} must name different backends.")
-        last = number == len(schedule)
-        if not isinstance(seconds, float) or not (seconds == math.inf if last else seconds > 0):
-            what = "have no end (null)" if last else "last some seconds above 0"
-            raise InputError(f"{where}: turn {number} must {what}, got {seconds!r}.")
-        if not last and math.isinf(seconds):
-            raise InputError(f"{where}: turn {number} has no end, so that no other one follows.")
-
-
-def _is_name(name: object) -> bool:
-    return isinstance(name, str) and bool(name)
-
-
-def _node(entry: dict[str, Any]) -> Node:
+def _node(entry: dict[str, Any], renamed: Mapping[str, str]) -> Node:
     if "schedule" in entry:
-        schedule = tuple(
-            (_names(names), math.inf if seconds is None else _seconds(seconds))
-            for names, seconds in entry["schedule"]
-        )
-        return Leaf(schedule, float(entry["purity"]))
-    threshold = float(entry["threshold"])
-    return Split(str(entry["feature"]), threshold, int(entry["low"]), int(entry["high"]))
-
-
-def _names(entry: str | list[str]) -> tuple[str, ...]:
-    return (entry,) if isinstance(entry, str) else tuple(entry)
-
-
-def _seconds(entry: object) -> float:
-    if isinstance(entry, bool) or not isinstance(entry, int | float):
-        raise TypeError(f"seconds must be a number or null, not {entry!r}")
-    return float(entry)
+        return Leaf(schedule_from_json(entry["schedule"]), float(entry["purity"]))
+    name, threshold = str(entry["feature"]), float(entry["threshold"])
+    return Split(renamed.get(name, name), threshold, int(entry["low"]), int(entry["high"]))
 
 
 def load_diagram(path: str | Path) -> Diagram:
     """Read a diagram from a file.
+
+    Parameters
+    ----------
+    path : of a JSON file
 
     Raises
     ------
@@ -246,18 +255,50 @@ def load_diagram(path: str | Path) -> Diagram:
     return Diagram.from_json(read_text(path, "the diagram"), str(path))
 
 
-def diagram_of(given: Diagram | str | Path | None) -> Diagram:
-    """A diagram as it is, from a file, or (None) the one that is shipped; raises as
-    :func:`load_diagram`."""
-    if isinstance(given, Diagram):
-        return given
-    if not (given is None or isinstance(given, str | Path)):
-        raise InputError(f"diagram must be a Diagram or a path, got {given!r}.")
-    return load_diagram(DEFAULT if given is None else given)
+def diagram_of(source: Diagram | str | Path | None) -> Diagram:
+    """A diagram as it is, from a file, or (None) the default one.
+
+    The default is the diagram that the user promoted, or else the one that is shipped; see
+    :func:`selector.diagram_places.default_place`.
+
+    Parameters
+    ----------
+    source : a diagram, the path of a JSON file, or None
+
+    Raises
+    ------
+    InputError
+        As :func:`load_diagram`.
+    """
+    if isinstance(source, Diagram):
+        return source
+    if not (source is None or isinstance(source, str | Path)):
+        raise InputError(f"diagram must be a Diagram or a path, got {source!r}.")
+    if source is not None:
+        return load_diagram(source)
+    place = default_place()
+    try:
+        return load_diagram(place)
+    except InputError as error:
+        if place == SHIPPED:
+            raise
+        raise InputError(
+            f"{str(error).rstrip('.')}; delete {place}, the diagram that was promoted, to go back "
+            "to the one that is shipped."
+        ) from error
 
 
 def compact(nodes: list[Node]) -> tuple[Node, ...]:
-    """Merge nodes that are the same, and drop those that no edge reaches, from the root 0."""
+    """Merge nodes that are the same, and drop those that no edge reaches.
+
+    Parameters
+    ----------
+    nodes : in topological order, the root first
+
+    Returns
+    -------
+    the same diagram, in topological order
+    """
     order: list[Node] = []
     place: dict[Node, int] = {}
 

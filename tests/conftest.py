@@ -7,14 +7,23 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
-from encoders.warm_up import warm_up
-from portfolio import Explainer, targets
+from portfolio import Explainer
+from portfolio.solving import targets
+from portfolio.solving.warm_up import warm_up
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _as_from_a_terminal():
     """What a script starts in the background ignores Ctrl-C, and so do its children."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _without_settings(tmp_path_factory):
+    """No test, and no process that one starts, follows a diagram that somebody promoted here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COUNTERFOLIO_CONFIG", str(tmp_path_factory.mktemp("settings")))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -54,6 +63,26 @@ def explainer(credit):
 def refused(credit):
     model, X = credit
     return X[model.predict(X) == "refused"].iloc[0]
+
+
+@pytest.fixture(scope="session")
+def loans(tmp_path_factory):
+    """A small data set in the three-header-line format."""
+    rng = np.random.default_rng(5)
+    n = 120
+    frame = pd.DataFrame(
+        {
+            "Age": rng.integers(20, 60, n),
+            "Sex": rng.choice(["F", "M"], n),
+            "Job": rng.choice(["none", "some", "top"], n),
+            "Amount": np.round(rng.lognormal(2, 1, n), 2),
+        }
+    )
+    frame["Class"] = ((frame["Amount"] < 9) & (frame["Job"] != "none")).astype(int)
+    path = tmp_path_factory.mktemp("data") / "loans.csv"
+    body = frame.to_csv(index=False).split("\n", 1)
+    path.write_text(body[0] + "\nD,B,C,N,B\nINC,FIXED,FREE,FREE,PREDICT\n" + body[1])
+    return path
 
 
 @pytest.fixture

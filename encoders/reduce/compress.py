@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encoders.arrays import BoolArray, IntArray, owners, starts
-from encoders.problem import Box, LeafRow, LevelRow, Problem
+from encoders.problem.problem import Box, LeafRow, LevelRow, Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,26 +14,41 @@ class Lift:
 
     Attributes
     ----------
-    level_start : of the smaller problem
-    level : int64, for each of its levels the level of the original axis
+    level_start : of the smaller problem, int64 (n_axes + 1,)
+    level : int64 (n_levels,), for each of its levels the level of the original axis
     """
 
     level_start: IntArray
     level: IntArray
 
     def up(self, levels: IntArray) -> IntArray:
-        """A choice in the smaller problem as a choice in the original."""
+        """A choice in the smaller problem as a choice in the original.
+
+        Parameters
+        ----------
+        levels : int64 (n_axes,)
+        """
         lifted: IntArray = self.level[self.level_start[:-1] + levels]
         return lifted
 
     def then(self, inner: "Lift") -> "Lift":
-        """First lift by ``inner``, then by this one."""
+        """First lift by ``inner``, then by this one.
+
+        Parameters
+        ----------
+        inner : from a still smaller problem to this one's smaller one
+        """
         position = self.level_start[:-1][owners(inner.level_start)] + inner.level
         return Lift(inner.level_start, self.level[position])
 
 
 def identity(problem: Problem) -> Lift:
-    """A problem is its own smaller problem."""
+    """A problem is its own smaller problem.
+
+    Parameters
+    ----------
+    problem : any
+    """
     first = problem.level_start[:-1][owners(problem.level_start)]
     return Lift(problem.level_start, np.arange(problem.cost.size) - first)
 
@@ -43,6 +58,12 @@ def compress(problem: Problem, keep: BoolArray, alive: BoolArray) -> tuple[Probl
 
     Every choice of the original that uses only kept levels and leaves has one here that costs
     at most as much and has the same active leaves, and every choice here is one there.
+
+    Parameters
+    ----------
+    problem : to rebuild; stays as it is
+    keep : bool (n_levels,)
+    alive : bool (n_leaves,)
     """
     keep = keep & _in_sole_leaves(problem, alive)
     keep = _merge_levels(problem, keep, alive)
@@ -84,7 +105,6 @@ def compress(problem: Problem, keep: BoolArray, alive: BoolArray) -> tuple[Probl
         hi=hi[tells],
         leaf_rows=rows,
         level_rows=tuple(LevelRow(r.weight[keep], r.maximum) for r in problem.level_rows),
-        origin=_origin(problem, keep, at_or_above),
         forbidden=tuple(
             Box(box.axis, *place(box.axis, box.lo, box.hi)) for box in problem.forbidden
         ),
@@ -94,12 +114,6 @@ def compress(problem: Problem, keep: BoolArray, alive: BoolArray) -> tuple[Probl
 
 def _reachable(boxes: tuple[Box, ...]) -> tuple[Box, ...]:
     return tuple(box for box in boxes if (box.lo <= box.hi).all())
-
-
-def _origin(problem: Problem, keep: BoolArray, at_or_above: IntArray) -> IntArray:
-    position = problem.level_start[:-1] + np.maximum(problem.origin, 0)
-    kept = (problem.origin >= 0) & keep[position]
-    return np.where(kept, at_or_above[position], -1)
 
 
 def _one_hot(problem: Problem, keep: BoolArray, rank: IntArray) -> tuple[IntArray, ...]:
@@ -218,10 +232,9 @@ def _fix_trees(
     for row in problem.leaf_rows:
         minimum = row.minimum - int(row.weight[certain].sum())
         weight = row.weight[stays]
-        if weight.size:
-            first = np.flatnonzero(np.r_[True, np.diff(tree[stays]) > 0])
-            base = np.minimum.reduceat(weight, first)
-            minimum -= int(base.sum())
-            weight = weight - np.repeat(base, np.diff(np.r_[first, weight.size]))
-        rows.append(LeafRow(weight, minimum))
+        if not weight.size:
+            rows.append(LeafRow(weight, minimum))
+            continue
+        tree_start = np.r_[0, 1 + np.flatnonzero(np.diff(tree[stays]) > 0), weight.size]
+        rows.append(LeafRow.normalised(weight, minimum, tree_start))
     return stays, tuple(rows)

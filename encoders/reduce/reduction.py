@@ -5,18 +5,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.arrays import IntArray
-from encoders.backend import OnBounds
-from encoders.granularity import ceiling_below, unit_of
-from encoders.problem import Problem
+from encoders.bounds.lagrange import bound_by_prices, drop_by_prices
+from encoders.problem.cost_unit import ceiling_below, unit_of
+from encoders.problem.flat_problem import tabulate
+from encoders.problem.problem import OnBounds, Problem
 from encoders.reduce.compress import Lift, compress, identity
 from encoders.reduce.incumbent import find_incumbent
-from encoders.reduce.lagrange import bound_by_prices, drop_by_prices
-from encoders.reduce.pairs import merge_pairs
+from encoders.reduce.merge_trees import merge_pairs
 from encoders.reduce.tighten import EFFORTS, NOTHING_LEFT, tighten
-from encoders.tables import tabulate
 
-BUDGET = 50_000  # leaves looked at over all rounds, about 5 ms: search is fast, too
+# Leaves looked at over all rounds, about 5 ms. With more, reduction may take longer than the search
+# that it saves; with less, more is left to the solver.
+BUDGET = 50_000
+# Share of levels and leaves: a round that drops no more is followed by dearer rules. A smaller
+# share repeats the cheap rules more often.
 WORTHWHILE = 0.02
+# Share of the leaves that were priced last: once no more are left, prices are found anew, which
+# takes a millisecond or two. A larger share finds them more often.
 AGAIN = 0.8
 
 
@@ -47,8 +52,11 @@ def reduce(
 ) -> Reduction:
     """Shrink a problem to the choices that beat the best one known.
 
+    Pure and thread safe.
+
     Parameters
     ----------
+    problem : as posed; stays as it is
     starts : int64 (n_starts, n_axes), choices from which to look for an incumbent
     cutoff : choices that cost at least this are of no interest
     on_bounds : told of the incumbent as soon as there is one

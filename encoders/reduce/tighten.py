@@ -13,29 +13,22 @@ margin
 
 import numpy as np
 
-from encoders.compiled import inlined, kernel
+from encoders.bounds.box_cost import range_cost, whole_cost
+from encoders.compiled import kernel
 
-NOTHING_LEFT = -1
-EFFORTS = (0, 1, 2)
-
-
-@inlined
-def range_cost(cost, level_start, best, unimodal, a, lo, hi):
-    """Cheapest level of an axis within lo..hi (inf if empty)."""
-    cheapest = np.inf
-    if lo <= hi:
-        first = level_start[a]
-        if unimodal[a]:
-            cheapest = cost[first + min(max(best[a], lo), hi)]
-        else:
-            for v in range(lo, hi + 1):
-                cheapest = min(cheapest, cost[first + v])
-    return cheapest
+NOTHING_LEFT = -1  # instead of a number of levels and leaves
+EFFORTS = (0, 1, 2)  # see tighten
 
 
 @kernel
 def leaf_costs(t, alive, out):
-    """Cost of each leaf's box beyond ``base`` ("sum"), or of its dearest axis ("max")."""
+    """Cost of each leaf's box beyond ``base`` ("sum"), or of its dearest axis ("max").
+
+    Parameters
+    ----------
+    t, alive : see :mod:`encoders.compiled`
+    out : float64 (n_leaves,), filled where alive
+    """
     leaf_axis = t.axis
     cheapest = t.best
     cost_of = t.cost
@@ -59,7 +52,14 @@ def leaf_costs(t, alive, out):
 
 @kernel
 def drop_dear(t, upper, keep, alive, extra):
-    """The cost rule, for every level and leaf; returns how many were dropped."""
+    """The cost rule, for every level and leaf; returns how many were dropped.
+
+    Parameters
+    ----------
+    t, upper : see :mod:`encoders.compiled`
+    keep, alive : changed in place
+    extra : float64 (n_leaves,), filled as by :func:`leaf_costs`
+    """
     base = t.base
     cost_of = t.cost
     is_max = t.is_max
@@ -76,19 +76,15 @@ def drop_dear(t, upper, keep, alive, extra):
     return dropped
 
 
-@inlined
-def whole_cost(base, is_max, extra):
-    """Cost of the cheapest completion of something that costs ``extra``."""
-    return max(base, extra) if is_max else base + extra
-
-
 @kernel
 def tighten(t, upper, keep, alive, effort, budget):
     """Mark what can go in ``keep`` (levels) and ``alive`` (leaves).
 
     Parameters
     ----------
+    t : see :mod:`encoders.compiled`
     upper : only choices that cost less matter
+    keep, alive : changed in place
     effort : 0 cost and the whole problem, 1 also every level, 2 also every leaf
     budget : how many leaves may be looked at
 
@@ -162,7 +158,13 @@ def tighten(t, upper, keep, alive, effort, budget):
 
 @kernel
 def optimum_of_rest(t, alive, rest):
-    """``rest[r, tree]``: the most that row r can still get from the trees from ``tree`` on."""
+    """``rest[r, tree]``: the most that row r can still get from the trees from ``tree`` on.
+
+    Parameters
+    ----------
+    t, alive : see :mod:`encoders.compiled`
+    rest : int64 (n_rows, n_trees + 1), filled; its last column is 0 and stays
+    """
     need = t.need
     tree_start = t.tree_start
     weight = t.weight

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import encoders.backend
-from encoders.backend import BACKENDS, Outcome
+from encoders.backends import registry
+from encoders.backends.interface import Outcome
+from encoders.backends.registry import all_backends
 from encoders.errors import BrokenProblemError
-from encoders.problem import Problem
+from encoders.problem.problem import Problem
 
 
 def outcome(status, reason, choices, problem, lower=0.0):
@@ -27,9 +28,8 @@ def scripted(monkeypatch):
         module = types.ModuleType("tests.fake")
         module.solve = lambda problem, request: left.pop(0)(problem, request)
         monkeypatch.setitem(sys.modules, "tests.fake", module)
-        fake = replace(BACKENDS[0], name="fake", module="tests.fake", requires="numpy")
-        for place in (encoders.backend, sys.modules["selector.choose"]):
-            monkeypatch.setattr(place, "BACKENDS", (*BACKENDS, fake))
+        fake = replace(all_backends()[0], name="fake", module="tests.fake", requires="numpy")
+        monkeypatch.setattr(registry, "OURS", (*registry.OURS, fake))
         return left
 
     return register
@@ -37,12 +37,13 @@ def scripted(monkeypatch):
 
 def stay(problem, request):
     """Claims that the query itself is an optimal counterfactual."""
-    levels = np.maximum(problem.origin, 0)
+    axes = np.split(problem.cost, problem.level_start[1:-1])
+    levels = np.array([int(np.argmin(cost)) for cost in axes])
     return outcome("optimal", "proved", [levels], problem, problem.distance(levels))
 
 
 def search(problem, request):
-    return BACKENDS[0].load()(problem, request)
+    return all_backends()[0].load()(problem, request)
 
 
 def ask(explainer, row, **options):
@@ -117,7 +118,7 @@ def test_where_nobody_else_can_decide_the_training_row_is_the_answer(
     scripted, explainer, refused, monkeypatch
 ):
     scripted(nothing)
-    monkeypatch.setattr("portfolio.targets.others", lambda *_: None)
+    monkeypatch.setattr("portfolio.solving.targets.others", lambda *_: None)
     result = ask(explainer, refused)
     assert (result.status, result.stop_reason) == ("feasible", "error")
     assert result.verified and "a training row is one" in result.message
@@ -140,7 +141,7 @@ def test_a_problem_whose_leaves_do_not_part_the_space_proves_nothing(
 def test_after_too_many_refused_cells_the_proof_is_about_rows_that_lead(
     scripted, explainer, refused, monkeypatch
 ):
-    monkeypatch.setattr("portfolio.targets.MOST_REFUSED", 0)
+    monkeypatch.setattr("portfolio.solving.targets.MOST_REFUSED", 0)
     left = scripted(stay, search)
     result = ask(explainer, refused)
     assert left == [] and (result.status, result.margin) == ("optimal", 1e-7)
@@ -148,6 +149,6 @@ def test_after_too_many_refused_cells_the_proof_is_about_rows_that_lead(
     led = explainer.explain(refused, target="granted", margin=1e-7)
     assert result.distance == pytest.approx(led.distance)
     scripted(stay, nothing, search)
-    monkeypatch.setattr("portfolio.targets.others", lambda *_: None)
+    monkeypatch.setattr("portfolio.solving.targets.others", lambda *_: None)
     held = ask(explainer, refused)
     assert held.verified and held.margin == 1e-7 and held.status == "feasible"

@@ -5,12 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from encoders.backend import BACKENDS, Request
-from encoders.kept import Kept, structure_key
-from tests.conformance.checks import CASES, backend, check
-from tests.test_reduce import optimum, random_problem
+from encoders.backends.interface import Request
+from encoders.backends.prepared import PreparedModel, structure_key
+from encoders.backends.registry import all_backends
+from encoders.testing.conformance import configurations
+from encoders.testing.enumeration import optimum
+from encoders.testing.random_problems import random_problem
+from tests.support.checks import backend, check
 
-KEEPING = [case for case in CASES if backend(case[0]).capability.sessions]
+KEEPING = [
+    (c.backend.name, c.engine, c.formulation)
+    for able in all_backends()
+    if able.capability.sessions
+    for c in configurations(able)
+]
 
 
 def repriced(problem, seed):
@@ -34,8 +42,8 @@ def test_one_model_many_costs(name, engine, formulation, monkeypatch):
         return prepare(problem, request)
 
     monkeypatch.setattr(f"{able.module}.prepare", counted)
-    for seed in range(60):
-        kept, first = Kept(), random_problem(seed)
+    for seed in range(20):
+        kept, first = PreparedModel(), random_problem(seed)
         request = Request(60.0, 1, engine=engine, formulation=formulation)
         for again in range(3):
             problem = repriced(first, again)
@@ -46,7 +54,7 @@ def test_one_model_many_costs(name, engine, formulation, monkeypatch):
 
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in KEEPING}))
 def test_another_structure_gets_another_model(name):
-    kept = Kept()
+    kept = PreparedModel()
     for seed in range(30):
         problem = random_problem(seed)
         outcome = kept.solve(backend(name), problem, Request(60.0, 1))
@@ -65,4 +73,4 @@ def test_the_key_sees_everything_but_costs():
 
 
 def test_who_can_keep_a_model():
-    assert {b.name for b in BACKENDS if b.capability.sessions} == {"cp", "milp", "maxsat"}
+    assert {b.name for b in all_backends() if b.capability.sessions} == {"cp", "milp", "maxsat"}

@@ -1,0 +1,93 @@
+"""Smallest changes to a row that make a tree ensemble decide otherwise, with a proof.
+
+>>> from counterfolio import Explainer
+>>> explainer = Explainer(model, X_train)               # doctest: +SKIP
+>>> print(explainer.explain(X_train.iloc[0]))           # doctest: +SKIP
+
+This is the name by which users import. The code is in ``encoders``, ``selector`` and ``portfolio``.
+"""
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from portfolio import (
+        Allowed,
+        Attempt,
+        BatchError,
+        Change,
+        CounterfolioError,
+        Decrease,
+        Diagram,
+        Explainer,
+        Feature,
+        FeatureSpace,
+        Fixed,
+        HardVotingClassifier,
+        Increase,
+        InputError,
+        LocalExecutor,
+        Logbook,
+        LogWarning,
+        MaxChanges,
+        Plausibility,
+        Range,
+        RayExecutor,
+        Result,
+        Session,
+        Timings,
+        UnavailableBackendError,
+        UnsupportedModelError,
+        Workers,
+    )
+
+__all__ = [
+    "Allowed",
+    "Attempt",
+    "BatchError",
+    "Change",
+    "CounterfolioError",
+    "Decrease",
+    "Diagram",
+    "Explainer",
+    "Feature",
+    "FeatureSpace",
+    "Fixed",
+    "HardVotingClassifier",
+    "Increase",
+    "InputError",
+    "LocalExecutor",
+    "LogWarning",
+    "Logbook",
+    "MaxChanges",
+    "Plausibility",
+    "Range",
+    "RayExecutor",
+    "Result",
+    "Session",
+    "Timings",
+    "UnavailableBackendError",
+    "UnsupportedModelError",
+    "Workers",
+]
+
+
+@cache
+def _part() -> Any:
+    """The package that the names are from; what hides or replaced it is told before it runs."""
+    from counterfolio.parts import check_parts
+
+    check_parts()
+    import portfolio
+
+    return portfolio
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(_part(), name)
+    raise AttributeError(f"module 'counterfolio' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,168 @@
+"""Mixed-integer linear models of a problem, independent of the engine that solves them.
+
+``tight``
+    Order-encoded axes, ``y[a, m] = 1`` iff axis a is at most level m, and one row per side of a
+    split and tree: the active leaf lies wholly below a level only if the axis does.
+``ocean``
+    Parmentier and Vidal (2021), appendix D of the paper, on the finite domain: one binary
+    variable per tree and depth says whether the path turns left, continuous axes, one pair of
+    rows per node.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from encoders.arrays import BoolArray, FloatArray, IntArray
+from encoders.backends.milp.ocean import node_rows, turn_rows
+from encoders.backends.milp.rows import assemble, axis_rows, one_leaf_rows, worst_rows
+from encoders.backends.milp.split_nodes import find_nodes
+from encoders.backends.milp.tight import side_rows
+from encoders.backends.order_encoding import OrderEncoding
+from encoders.problem.flat_problem import tabulate
+from encoders.problem.problem import Problem
+
+# Objective units that costs are scaled to, as the engines' tolerances are absolute. With fewer the
+# gap is too wide for the answer, with more large numbers blur the small ones.
+LARGEST_COST = 1e3
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """Minimise ``scale * cost`` over rows ``lower <= matrix @ x <= upper``, 0 <= x <= 1.
+
+    Columns are y in order of axes and levels (one less than levels per axis), then one per leaf,
+    then others. Only "max" has a column beyond 1: the worst cost.
+
+    Attributes
+    ----------
+    cost, ceiling : float64 (n_columns,), objective and upper bound of each column
+    integer : bool (n_columns,)
+    matrix : CSR (n_rows, n_columns)
+    lower, upper : float64 (n_rows,)
+    offset : constant of the objective
+    scale : objective units per unit of the problem's cost
+    """
+
+    cost: FloatArray
+    ceiling: FloatArray
+    integer: BoolArray
+    matrix: "sparse.csr_matrix"
+    lower: FloatArray
+    upper: FloatArray
+    offset: float
+    scale: float
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """All of a model but its costs; ``price`` adds those of any problem that shares the rest.
+
+    Attributes
+    ----------
+    ocean : whether it is the formulation of that name
+    n_columns : columns, without the worst cost of "max"
+    matrix : CSR (n_rows, n_columns)
+    lower, upper : float64 (n_rows,)
+    """
+
+    ocean: bool
+    n_columns: int
+    matrix: "sparse.csr_matrix"
+    lower: FloatArray
+    upper: FloatArray
+
+
+def build(problem: Problem, formulation: str) -> Structure:
+    """Columns and rows of the named formulation.
+
+    Parameters
+    ----------
+    problem : its costs are not looked at
+    formulation : "tight" or "ocean"
+    """
+    encoding = OrderEncoding.of(problem)
+    n_columns = encoding.n + problem.n_leaves
+    parts = [*axis_rows(problem, encoding), one_leaf_rows(problem, encoding)]
+    ocean = formulation == "ocean"
+    if ocean:
+        nodes = find_nodes(problem)
+        parts += node_rows(encoding, nodes)
+        turns = turn_rows(encoding, nodes, n_columns)
+        parts.append(turns)
+        n_columns += turns.lower.size // 2
+    else:
+        parts += side_rows(problem, encoding)
+    return Structure(ocean, n_columns, *assemble(parts, n_columns))
+
+
+def price(structure: Structure, problem: Problem, cutoff: float = np.inf) -> LinearModel:
+    """The model with a problem's costs; those far above ``cutoff`` are clipped, which sets their
+    scale.
+
+    Parameters
+    ----------
+    structure : of this problem, or of one that differs in costs only
+    problem : with the costs
+    cutoff : costs above twice of it are clipped
+    """
+    encoding = OrderEncoding.of(problem)
+    n_columns, matrix = structure.n_columns, structure.matrix
+    lower, upper = structure.lower, structure.upper
+    integer = np.zeros(n_columns, dtype=np.bool_)
+    integer[: encoding.n] = True
+    if structure.ocean:
+        integer[: encoding.n] = np.repeat(_must_be_integer(problem), problem.size - 1)
+        integer[encoding.n + problem.n_leaves :] = True
+    scale = _scale(problem, cutoff)
+    # What costs more than the cutoff is out anyway; large numbers only blur the small ones.
+    cost_of = np.minimum(problem.cost, 2 * cutoff) * scale
+    step = encoding.steps(cost_of)
+    base = cost_of[problem.level_start[1:] - 1]
+    cost, ceiling, offset = np.zeros(n_columns), np.ones(n_columns), 0.0
+    if problem.aggregate == "sum":
+        cost[: encoding.n] = -step
+        offset = float(base.sum())
+    else:
+        integer = np.r_[integer, False]
+        cost = np.r_[cost, 1.0]
+        ceiling = np.r_[ceiling, np.inf]
+        more = assemble([worst_rows(problem, encoding, step, base, n_columns)], n_columns + 1)
+        wider = sparse.csr_matrix((matrix.shape[0], 1))
+        matrix = sparse.vstack([sparse.hstack([matrix, wider]), more[0]], format="csr")
+        lower, upper = np.r_[lower, more[1]], np.r_[upper, more[2]]
+    return LinearModel(cost, ceiling, integer, matrix, lower, upper, offset, scale)
+
+
+def levels_of(problem: Problem, x: FloatArray) -> IntArray:
+    """The choice of levels that a solution stands for.
+
+    Parameters
+    ----------
+    problem : of the model
+    x : float64 (n_columns,), a solution; rounded
+
+    Returns
+    -------
+    int64 (n_axes,)
+    """
+    encoding = OrderEncoding.of(problem)
+    return encoding.levels(np.rint(x[: encoding.n]) == 1)
+
+
+def _must_be_integer(problem: Problem) -> BoolArray:
+    """Axes that integer leaves alone don't settle at the least cost, bool (n_axes,)."""
+    tables = tabulate(problem)
+    if problem.aggregate == "max" or problem.level_rows or problem.forbidden:
+        return np.ones(problem.n_axes, dtype=np.bool_)
+    loose: BoolArray = ~tables.unimodal | (tables.group_of >= 0)
+    return loose
+
+
+def _scale(problem: Problem, cutoff: float) -> float:
+    """A power of two that brings the cost that matters to about ``LARGEST_COST``."""
+    worst = np.maximum.reduceat(problem.cost, problem.level_start[:-1])
+    total = float(worst.sum() if problem.aggregate == "sum" else worst.max(initial=0.0))
+    size = min(cutoff, total)
+    return 2.0 ** float(np.floor(np.log2(LARGEST_COST / size))) if size > 0 else 1.0

@@ -1,0 +1,95 @@
+"""A solver's model of all but the costs, built once and used for many queries."""
+
+import hashlib
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from encoders.backends.interface import Backend, Outcome, Prepare, Request, Solve
+from encoders.problem.problem import Problem
+
+
+def prepared(prepare: Prepare, problem: Problem, request: Request) -> Outcome:
+    """Build for this problem alone and solve it.
+
+    Parameters
+    ----------
+    prepare : builds the model
+    problem : to solve
+    request : its time limit is for building and solving
+    """
+    began = time.perf_counter()
+    return _after(began, prepare(problem, request), problem, request)
+
+
+class PreparedModel:
+    """The model that was built last; built again only for a problem of another structure.
+
+    Not thread safe.
+    """
+
+    def __init__(self) -> None:
+        self._key = b""
+        self._solve: Solve | None = None
+
+    def solve(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
+        """Solve; ``build_s`` is what this query alone made necessary.
+
+        Parameters
+        ----------
+        backend : one that keeps models
+        problem : to solve
+        request : its time limit is for building and solving
+
+        Raises
+        ------
+        UnavailableBackendError
+            The package the backend needs is not installed.
+        """
+        began = time.perf_counter()
+        how = f"{backend.name} {request.engine} {request.formulation}".encode()
+        key = how + structure_key(problem)
+        if self._solve is None or key != self._key:
+            self._solve, self._key = backend.load_prepare()(problem, request), key
+        return _after(began, self._solve, problem, request)
+
+
+def _after(began: float, solve: Solve, problem: Problem, request: Request) -> Outcome:
+    built = time.perf_counter() - began
+    outcome = solve(problem, replace(request, time_limit_s=request.time_limit_s - built))
+    return replace(outcome, build_s=outcome.build_s + built)
+
+
+def structure_key(problem: Problem) -> bytes:
+    """A digest of all that a model without costs depends on.
+
+    Parameters
+    ----------
+    problem : its costs are not looked at
+
+    Returns
+    -------
+    16 bytes
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(f"{problem.aggregate} {problem.exact}".encode())
+    parts = [
+        problem.level_start,
+        *problem.one_hot,
+        problem.tree_start,
+        problem.leaf_start,
+        problem.axis,
+        problem.lo,
+        problem.hi,
+    ]
+    for row in problem.leaf_rows:
+        parts += [row.weight, np.array([row.minimum])]
+    for level_row in problem.level_rows:
+        parts += [level_row.weight, np.array([level_row.maximum])]
+    for box in problem.forbidden:
+        parts += [box.axis, box.lo, box.hi]
+    for part in parts:
+        digest.update(f"{part.dtype} {part.size} ".encode())
+        digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.digest()

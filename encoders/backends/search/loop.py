@@ -1,0 +1,242 @@
+"""The compiled loop of the branch and bound: best first, depth first when memory runs short."""
+
+import numpy as np
+
+from encoders.backends.search.node import (
+    PRUNED,
+    SOLVED,
+    SPLIT,
+    cheapest_point,
+    fill_drops,
+    overloaded,
+    point_keeps_rows,
+    scan_leaves,
+)
+from encoders.backends.search.open_nodes import FREE, NODES, STACK, pop, push
+from encoders.compiled import inlined, kernel
+
+PROPAGATIONS = 20  # rounds at most in which a box is shrunk; with fewer more boxes are split
+# Weights, without unit, in the choice of a split, see _far_gain. They came with commit 99eb1d7:
+# deciding categories first and halving flat costs took up to 100 times fewer nodes.
+CATEGORY, FLAT, LITTLE = 100.0, 0.2, 0.01
+
+
+@kernel
+def run_slice(t, prices, pool, found, upper, forbidden, forbidden_start, n_nodes, reserve):
+    """Expand up to ``n_nodes`` nodes.
+
+    Returns at once when a choice cheaper than ``upper`` is found (in ``found``): its cost, else
+    inf. The search is over when heap and stack are empty.
+
+    Parameters
+    ----------
+    t, upper : see :mod:`encoders.compiled`
+    prices : of :func:`encoders.bounds.lagrange.bound_by_prices`, zeros for none
+    pool : the open nodes, changed in place
+    found : int64 (n_axes,), filled
+    forbidden : int64 (n_literals, 3), axis, lo and hi of the literals of all forbidden boxes
+    forbidden_start : int64 (n_boxes + 1,)
+    n_nodes : at most so many
+    reserve : with fewer free slots than this the search goes depth first
+    """
+    n_axes, n_leaves, n_rows = t.best.size, t.tree_of.size, t.need.size
+    lo = np.zeros(n_axes, dtype=np.int64)
+    hi = np.zeros(n_axes, dtype=np.int64)
+    live = np.zeros(n_leaves, dtype=np.bool_)
+    best = np.zeros((n_rows, t.tree_start.size - 1), dtype=np.int64)
+    up = np.zeros((n_rows, t.cost.size), dtype=np.int64)
+    down = np.zeros((n_rows, t.cost.size), dtype=np.int64)
+    split = np.zeros(3, dtype=np.int64)
+    for _ in range(n_nodes):
+        node = pop(pool)
+        if node < 0:
+            return np.inf
+        pool.counts[NODES] += 1
+        lo[:] = pool.lo[node]
+        hi[:] = pool.hi[node]
+        key = pool.key[node]
+        pool.free[pool.counts[FREE]] = node
+        pool.counts[FREE] += 1
+        if key >= upper:
+            continue
+        kind, bound = _expand(
+            t,
+            prices,
+            lo,
+            hi,
+            key,
+            upper,
+            forbidden,
+            forbidden_start,
+            found,
+            live,
+            best,
+            up,
+            down,
+            split,
+        )
+        if kind == SOLVED:
+            return bound
+        if kind == SPLIT:
+            a, v, near_is_low = split[0], split[1], split[2]
+            deep = pool.counts[FREE] < reserve or pool.counts[STACK] > 0
+            if deep and pool.counts[STACK] == 0:
+                pool.floor[0] = bound
+            # The near side is pushed last, so that depth first goes there first.
+            for side in (1 - near_is_low, near_is_low):
+                push(pool, lo, hi, bound, a, v, side == 1, deep)
+    return np.inf
+
+
+@kernel
+def _expand(
+    t, prices, lo, hi, key, upper, forbidden, forbidden_start, point, live, best, up, down, split
+):
+    """Bound a box, shrink it, and solve or split it: (kind, lower bound)."""
+    bound = key
+    slack = np.zeros(t.need.size, dtype=np.int64)
+    for turn in range(PROPAGATIONS):
+        cost = cheapest_point(t, lo, hi, point)
+        if cost >= upper or overloaded(t, lo, hi):
+            return PRUNED, bound
+        lower = scan_leaves(t, prices, lo, hi, point, cost, upper, turn > 0, live, best)
+        if lower >= upper:
+            return PRUNED, bound
+        bound = max(bound, lower)
+        if not _fill_slack(t, best, slack):
+            return PRUNED, bound
+        if point_keeps_rows(t, point, live, forbidden, forbidden_start):
+            return SOLVED, cost
+        for r in range(t.need.size):
+            fill_drops(t, r, point, live, best, up[r], down[r])
+        changed = _shrink(t, lo, hi, point, cost, upper, slack, up, down)
+        if changed < 0:
+            return PRUNED, bound
+        if changed == 0:
+            break
+    if not _choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
+        return PRUNED, bound
+    return SPLIT, bound
+
+
+@kernel
+def _fill_slack(t, best, slack):
+    """What the best leaves of all trees give beyond each row's need; False if too little."""
+    need, weight = t.need, t.weight
+    for r in range(need.size):
+        slack[r] = -need[r]
+        for tree in range(best.shape[1]):
+            slack[r] += weight[r, best[r, tree]]
+        if slack[r] < 0:
+            return False
+    return True
+
+
+@inlined
+def _step_cost(cost_of, is_max, grouped, first, frm, to, cost):
+    """Bound on the whole cost once an axis has moved from its cheapest level this far."""
+    moved = cost
+    if is_max:
+        moved = max(cost, cost_of[first + to])
+    elif not grouped:
+        moved = cost + cost_of[first + to] - cost_of[first + frm]
+    return moved
+
+
+@kernel
+def _shrink(t, lo, hi, point, cost, upper, slack, up, down):
+    """Cut off what is too dear, and sides on which a row can't be kept; -1 if nothing is left."""
+    changed = 0
+    cost_of, is_max, level_start, unimodal = t.cost, t.is_max, t.level_start, t.unimodal
+    group_of, n_rows = t.group_of, t.need.size
+    for a in range(lo.size):
+        if lo[a] == hi[a]:
+            continue
+        first, grouped = level_start[a], group_of[a] >= 0
+        while (
+            unimodal[a]
+            and hi[a] > point[a]
+            and _step_cost(cost_of, is_max, grouped, first, point[a], hi[a], cost) >= upper
+        ):
+            hi[a] -= 1
+            changed += 1
+        while (
+            unimodal[a]
+            and lo[a] < point[a]
+            and _step_cost(cost_of, is_max, grouped, first, point[a], lo[a], cost) >= upper
+        ):
+            lo[a] += 1
+            changed += 1
+        for r in range(n_rows):
+            # The row needs this axis to go beyond v, upwards or downwards.
+            must_up = point[a] - 1
+            while must_up + 1 <= hi[a] and up[r, first + must_up + 1] > slack[r]:
+                must_up += 1
+            must_down = point[a] + 1
+            while must_down - 1 >= lo[a] and down[r, first + must_down - 1] > slack[r]:
+                must_down -= 1
+            if must_up >= point[a] and must_up + 1 > lo[a]:
+                lo[a] = must_up + 1
+                changed += 1
+            if must_down <= point[a] and must_down - 1 < hi[a]:
+                hi[a] = must_down - 1
+                changed += 1
+            if lo[a] > hi[a]:
+                return -1
+    return changed
+
+
+@inlined
+def _far_gain(is_max, grouped, dearer, share, beyond, room):
+    """What the far side of a split is worth: by how much it costs more, as a share of ``room``.
+
+    Categories come first: no bound looks at what they cost before they are decided. Where both
+    sides cost the same the middle is best, or levels would be taken off one by one.
+    """
+    if grouped:
+        return CATEGORY * (max(dearer, 0.0) / room + LITTLE)
+    gain = (max(beyond, 0.0) if is_max else dearer) / room
+    if gain == 0.0:
+        gain = FLAT * share * (1.0 - share)
+    return gain + LITTLE
+
+
+@kernel
+def _choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
+    """The split whose near side loses most of a row and whose far side costs most."""
+    score, room = -1.0, upper - cost
+    cost_of, is_max, level_start, group_of = t.cost, t.is_max, t.level_start, t.group_of
+    for r in range(t.need.size):
+        for a in range(lo.size):
+            if lo[a] == hi[a]:
+                continue
+            first, grouped = level_start[a], group_of[a] >= 0
+            for v in range(point[a], hi[a]):
+                if up[r, first + v] == 0:
+                    break
+                far = cost_of[first + v + 1] - cost_of[first + point[a]]
+                share = (v + 1 - lo[a]) / (hi[a] + 1 - lo[a])
+                gain = _far_gain(is_max, grouped, far, share, cost_of[first + v + 1] - cost, room)
+                now = (up[r, first + v] / (slack[r] + 1.0) + LITTLE) * gain
+                if now > score:
+                    score = now
+                    split[0], split[1], split[2] = a, v, 1
+            for v in range(point[a], lo[a], -1):
+                if down[r, first + v] == 0:
+                    break
+                far = cost_of[first + v - 1] - cost_of[first + point[a]]
+                share = (v - lo[a]) / (hi[a] + 1 - lo[a])
+                gain = _far_gain(is_max, grouped, far, share, cost_of[first + v - 1] - cost, room)
+                now = (down[r, first + v] / (slack[r] + 1.0) + LITTLE) * gain
+                if now > score:
+                    score = now
+                    split[0], split[1], split[2] = a, v - 1, 0
+    if score >= 0:
+        return True
+    # All rows hold at the point, but a level row or a forbidden box does not: split anywhere.
+    for a in range(lo.size):
+        if lo[a] < hi[a]:
+            v = min(point[a], hi[a] - 1)
+            split[0], split[1], split[2] = a, v, 1 if point[a] <= v else 0
+            return True
+    return False

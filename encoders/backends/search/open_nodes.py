@@ -1,0 +1,176 @@
+"""Open nodes of the branch and bound: a heap for best first, a stack for depth first."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray, NarrowArray
+from encoders.compiled import kernel
+from encoders.problem.problem import Problem
+
+HEAP, STACK, FREE, NODES = 0, 1, 2, 3  # counters in Pool.counts
+POOL_BYTES = 256 * 2**20  # of open nodes; beyond, the search goes depth first
+LARGEST_POOL, FIRST_POOL = 200_000, 1024  # slots at most, and at the start, besides the reserve
+
+
+class Pool(NamedTuple):
+    """Open nodes: boxes with a lower bound each; heap and stack hold slots, free the others.
+
+    The stack serves depth first; its nodes all come from the heap node whose bound is in
+    ``floor[0]`` (inf when the stack is empty).
+
+    Attributes
+    ----------
+    lo, hi : int32 (n_slots, n_axes), boxes
+    key : float64 (n_slots,), lower bounds
+    heap, stack, free : int64 (n_slots,), slots; only as many as ``counts`` says are in use
+    counts : int64 (4,), at HEAP, STACK and FREE sizes of those, at NODES nodes taken so far
+    floor : float64 (1,)
+    """
+
+    lo: NarrowArray
+    hi: NarrowArray
+    key: FloatArray
+    heap: IntArray
+    stack: IntArray
+    free: IntArray
+    counts: IntArray
+    floor: FloatArray
+
+
+def slots_in_reserve(problem: Problem) -> int:
+    """Slots that depth first may need: two per split on the way to a single choice.
+
+    Parameters
+    ----------
+    problem : gives the number of levels
+    """
+    return 2 * int(problem.size.sum()) + 64
+
+
+def make_pool(problem: Problem) -> Pool:
+    """A pool holding the whole problem as its only node.
+
+    Parameters
+    ----------
+    problem : gives the axes
+    """
+    slots = FIRST_POOL + slots_in_reserve(problem)
+    lo = np.zeros((slots, problem.n_axes), dtype=np.int32)
+    hi = np.zeros((slots, problem.n_axes), dtype=np.int32)
+    hi[0] = problem.size - 1
+    heap = np.zeros(slots, dtype=np.int64)
+    free = np.arange(slots, dtype=np.int64)[::-1].copy()
+    count = np.zeros(4, dtype=np.int64)
+    count[HEAP], count[FREE] = 1, slots - 1
+    return Pool(lo, hi, np.zeros(slots), heap, heap.copy(), free, count, np.full(1, np.inf))
+
+
+def grown(pool: Pool, nodes: int, reserve: int) -> Pool:
+    """A pool with room for a slice, twice as large if it has to be and may be.
+
+    Parameters
+    ----------
+    pool : not to be used any more if another is returned
+    nodes : that the slice expands at most
+    reserve : slots kept free for depth first
+    """
+    slots, n_axes = pool.lo.shape
+    largest = min(LARGEST_POOL, POOL_BYTES // (8 * n_axes + 32)) + reserve
+    if pool.counts[FREE] >= reserve + nodes or slots >= largest:
+        return pool
+    more = int(min(max(slots, nodes), largest - slots))
+    free = np.zeros(slots + more, dtype=np.int64)
+    held = int(pool.counts[FREE])
+    free[:held] = pool.free[:held]
+    free[held : held + more] = np.arange(slots, slots + more)
+    pool.counts[FREE] += more
+    nothing = np.zeros(more, dtype=np.int64)
+    box = np.zeros((more, n_axes), dtype=np.int32)
+    return Pool(
+        lo=np.concatenate([pool.lo, box]),
+        hi=np.concatenate([pool.hi, box]),
+        key=np.concatenate([pool.key, np.zeros(more)]),
+        heap=np.concatenate([pool.heap, nothing]),
+        stack=np.concatenate([pool.stack, nothing]),
+        free=free,
+        counts=pool.counts,
+        floor=pool.floor,
+    )
+
+
+def floor_of(pool: Pool) -> float:
+    """The least bound of all open nodes.
+
+    Parameters
+    ----------
+    pool : with any nodes
+    """
+    top = pool.key[pool.heap[0]] if pool.counts[HEAP] else np.inf
+    deep = pool.floor[0] if pool.counts[STACK] else np.inf
+    return float(min(top, deep))
+
+
+@kernel
+def push(pool, lo, hi, key, a, v, low_side, deep):
+    """Open the box ``axis a <= v`` or ``axis a > v``.
+
+    Parameters
+    ----------
+    pool : changed in place; has a free slot
+    lo, hi : box that is split, copied
+    key : lower bound
+    a, v : axis and level of the split
+    low_side : whether to open the side up to v
+    deep : whether it goes on the stack
+    """
+    pool.counts[FREE] -= 1
+    node = pool.free[pool.counts[FREE]]
+    pool.lo[node] = lo
+    pool.hi[node] = hi
+    if low_side:
+        pool.hi[node, a] = v
+    else:
+        pool.lo[node, a] = v + 1
+    pool.key[node] = key
+    if deep:
+        pool.stack[pool.counts[STACK]] = node
+        pool.counts[STACK] += 1
+        return
+    at = pool.counts[HEAP]
+    pool.counts[HEAP] += 1
+    while at > 0 and key < pool.key[pool.heap[(at - 1) // 2]]:
+        pool.heap[at] = pool.heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    pool.heap[at] = node
+
+
+@kernel
+def pop(pool):
+    """The newest node of the stack, else the best of the heap; -1 if there is none.
+
+    Parameters
+    ----------
+    pool : changed in place; the slot is not freed
+    """
+    if pool.counts[STACK] > 0:
+        pool.counts[STACK] -= 1
+        return pool.stack[pool.counts[STACK]]
+    pool.floor[0] = np.inf
+    if pool.counts[HEAP] == 0:
+        return -1
+    top = pool.heap[0]
+    pool.counts[HEAP] -= 1
+    size = pool.counts[HEAP]
+    last = pool.heap[size]
+    at = 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and pool.key[pool.heap[child + 1]] < pool.key[pool.heap[child]]:
+            child += 1
+        if pool.key[pool.heap[child]] >= pool.key[last]:
+            break
+        pool.heap[at] = pool.heap[child]
+        at = child
+    pool.heap[at] = last
+    return top

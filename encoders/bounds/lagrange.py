@@ -1,0 +1,334 @@
+"""A Lagrangian bound: trees and axes decide on their own, at prices for their disagreement.
+
+The linear program of :mod:`encoders.backends.milp.linear_model` ties the active leaf of each tree
+to the axes by rows ``sum of z over leaves wholly at or below level m <= y[a, m]`` and ``... wholly
+above m <= 1 - y[a, m]``. With a price >= 0 on each of these rows and on each leaf row, every tree
+picks its cheapest leaf and every axis its cheapest level, and what that costs is a bound for all
+choices. Subgradient steps (Polyak) raise it. A leaf or level whose own price lifts the bound to
+``upper`` is in no choice that costs less.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from encoders.arrays import BoolArray, FloatArray, IntArray, starts
+from encoders.compiled import kernel
+from encoders.problem.flat_problem import Tables
+
+STEPS = 300  # at most; fewer leave the bound lower, more take longer
+PATIENCE = 12  # steps without gain before the step length shrinks; fewer shrink it too early
+SHRINK = 0.6  # factor of the step length then; nearer 1 takes more steps
+# A leaf row counts as much as this many rows between trees and axes; with a smaller number its
+# price changes by less in each step.
+KAPPA = 1000.0
+LARGEST = 1e4  # times ``upper``: no sum of prices may be larger
+ROUNDING = 1e-7  # of ``upper``: far above what sums of up to LARGEST can be off by
+
+
+class Coupling(NamedTuple):
+    """Rows between trees and axes, contiguous per tree and axis, by ascending level.
+
+    Attributes
+    ----------
+    axis, level : int64 (n_rows,): row r is about ``axis <= level``
+    below : bool (n_rows,): it binds leaves wholly at or below, else those wholly above
+    group_start : int64 (n_groups + 1,), rows of one tree, axis and side
+    group_of : int64 (n_rows,)
+    hi_row, lo_row : int64 (n_literals,), the row of a literal's own level, -1 if it has none
+    share : float64 (n_leaf_rows, n_leaves), weights over the row's minimum
+    """
+
+    axis: IntArray
+    level: IntArray
+    below: BoolArray
+    group_start: IntArray
+    group_of: IntArray
+    hi_row: IntArray
+    lo_row: IntArray
+    share: FloatArray
+
+
+class Prices(NamedTuple):
+    """The best bound found, and what each leaf and level adds to it.
+
+    ``constant + sum of the leaves' prices + sum of the levels' prices`` bounds the cost of every
+    choice with these leaves and levels from below.
+
+    Attributes
+    ----------
+    bound : float64, the sum of ``constant`` and the least price of each tree and axis
+    constant : float64
+    leaf : float64 (n_leaves,)
+    level : float64 (n_levels,)
+    """
+
+    bound: float
+    constant: float
+    leaf: FloatArray
+    level: FloatArray
+
+
+def couple(t: Tables) -> Coupling:
+    """The rows of a problem's tables.
+
+    Parameters
+    ----------
+    t : tables of any problem
+    """
+    last = t.level_start[1:] - t.level_start[:-1] - 1
+    tree = t.tree_of[t.leaf_of]
+    n_axes = t.best.size
+    below = np.flatnonzero(t.hi < last[t.axis])
+    above = np.flatnonzero(t.lo > 0)
+    literal = np.r_[below, above]
+    side = np.r_[np.ones(below.size, dtype=np.int64), np.zeros(above.size, dtype=np.int64)]
+    level = np.r_[t.hi[below], t.lo[above] - 1]
+    group = (tree[literal] * n_axes + t.axis[literal]) * 2 + side
+    width = int(level.max(initial=0)) + 1
+    key, row = np.unique(group * width + level, return_inverse=True)
+    _, group_of = np.unique(key // width, return_inverse=True)
+    hi_row = np.full(t.axis.size, -1, dtype=np.int64)
+    lo_row = np.full(t.axis.size, -1, dtype=np.int64)
+    hi_row[below], lo_row[above] = row[: below.size], row[below.size :]
+    need = np.maximum(t.need, 1).astype(np.float64)
+    return Coupling(
+        axis=(key // width // 2) % n_axes,
+        level=key % width,
+        below=(key // width) % 2 == 1,
+        group_start=starts(np.bincount(group_of)),
+        group_of=group_of.astype(np.int64),
+        hi_row=hi_row,
+        lo_row=lo_row,
+        share=t.weight / need[:, None],
+    )
+
+
+def bound_by_prices(t: Tables, upper: float) -> Prices:
+    """Raise the bound towards ``upper``; only for "sum" and a finite ``upper``.
+
+    Parameters
+    ----------
+    t : of a problem with objective "sum"
+    upper : finite
+    """
+    coupling = couple(t)
+    leaf, level = np.zeros(t.tree_of.size), np.zeros(t.cost.size)
+    bound, constant = ascend(t, coupling, upper, STEPS, leaf, level)
+    return Prices(bound, constant, leaf, level)
+
+
+def drop_by_prices(
+    t: Tables, prices: Prices, upper: float, keep: BoolArray, alive: BoolArray
+) -> int:
+    """Mark what can't be part of anything cheaper than ``upper``; how many were dropped.
+
+    Parameters
+    ----------
+    t : that the prices are of
+    prices : as from :func:`bound_by_prices`
+    upper : what a choice has to undercut
+    keep : bool (n_levels,), changed in place
+    alive : bool (n_leaves,), changed in place
+
+    Returns
+    -------
+    Number of levels and leaves that are out, those that were before included.
+    """
+    limit = upper + ROUNDING * upper
+    cheapest_leaf = np.minimum.reduceat(prices.leaf, t.tree_start[:-1])
+    cheapest_level = np.minimum.reduceat(prices.level, t.level_start[:-1])
+    extra_leaf = prices.leaf - np.repeat(cheapest_leaf, np.diff(t.tree_start))
+    extra_level = prices.level - np.repeat(cheapest_level, np.diff(t.level_start))
+    alive &= prices.bound + extra_leaf < limit
+    keep &= prices.bound + extra_level < limit
+    return int((~alive).sum() + (~keep).sum())
+
+
+@kernel
+def ascend(t, c, upper, steps, leaf_price, level_price):
+    """Subgradient steps; fills the prices of the best bound, returns it and its constant.
+
+    The step length is Polyak's (1969): what is missing to ``upper`` over the squared length of the
+    subgradient, times a rate that shrinks.
+
+    Parameters
+    ----------
+    t, upper : see :mod:`encoders.compiled`
+    c : :class:`Coupling`
+    steps : at most so many
+    leaf_price : float64 (n_leaves,), filled
+    level_price : float64 (n_levels,), filled
+    """
+    n_trees, n_axes, n_rows = t.tree_start.size - 1, t.best.size, c.axis.size
+    n_needs = t.need.size
+    price, momentum = np.zeros(n_rows), np.zeros(n_rows)
+    worth, pull = np.zeros(n_needs), np.zeros(n_needs)
+    chain, slope = np.zeros(n_rows), np.zeros(n_rows)
+    leaf_now, level_now = np.zeros(leaf_price.size), np.zeros(level_price.size)
+    chosen = np.zeros(n_trees, dtype=np.int64)
+    point = np.zeros(n_axes, dtype=np.int64)
+    needed = np.zeros(n_needs)
+    for r in range(n_needs):
+        needed[r] = t.need[r] / max(t.need[r], 1)
+    _share_costs(t, c, price)
+    best, best_constant, stale, rate = -np.inf, 0.0, 0, 1.0
+    for _ in range(steps):
+        constant = t.base
+        for r in range(n_needs):
+            constant += worth[r] * needed[r]
+        _add_up(c.group_start, c.below, price, chain)
+        leaves, size = _price_leaves(
+            t.tree_start, t.leaf_start, c.hi_row, c.lo_row, c.share, chain, worth, leaf_now, chosen
+        )
+        if max(abs(constant), size, price.sum()) > LARGEST * upper:
+            break  # sums of such numbers would be off by more than ROUNDING
+        total = constant + leaves
+        total += _price_levels(
+            t.level_start, t.cost, c.axis, c.level, c.below, price, level_now, point
+        )
+        if total > best:
+            stale = 0 if total > best + 1e-4 * abs(upper - best) else stale + 1
+            best, best_constant = total, constant
+            leaf_price[:] = leaf_now
+            level_price[:] = level_now
+        else:
+            stale += 1
+        if best >= upper:
+            break
+        if stale > PATIENCE:
+            stale = 0
+            rate *= SHRINK
+            if rate < 0.01:
+                break
+        _slopes(t, c, chosen, point, slope)
+        short = 0.0
+        for r in range(n_needs):
+            gap = needed[r]
+            for tree in range(n_trees):
+                gap -= c.share[r, chosen[tree]]
+            pull[r] = 0.5 * pull[r] + gap
+            short += pull[r] * pull[r]
+        size = KAPPA * short
+        for i in range(n_rows):
+            momentum[i] = 0.5 * momentum[i] + slope[i]
+            if price[i] > 0.0 or momentum[i] > 0.0:
+                size += momentum[i] * momentum[i]
+        if size == 0.0:
+            break
+        stride = rate * (upper - total) / size
+        for i in range(n_rows):
+            price[i] = max(0.0, price[i] + stride * momentum[i])
+        for r in range(n_needs):
+            worth[r] = max(0.0, worth[r] + KAPPA * stride * pull[r])
+    return best, best_constant
+
+
+@kernel
+def _share_costs(t, c, price):
+    """A start: all trees that split an axis on one side share what its levels cost equally."""
+    n_axes = t.best.size
+    users = np.zeros((2, n_axes))
+    for g in range(c.group_start.size - 1):
+        i = c.group_start[g]
+        users[1 if c.below[i] else 0, c.axis[i]] += 1.0
+    for g in range(c.group_start.size - 1):
+        first, end = c.group_start[g], c.group_start[g + 1]
+        a, below = c.axis[first], c.below[first]
+        base, paid = t.level_start[a], 0.0
+        n = users[1 if below else 0, a]
+        for j in range(end - first):
+            # Nearest to the cheapest level first; a row about m keeps from it what lies beyond.
+            i = end - 1 - j if below else first + j
+            v = c.level[i] if below else c.level[i] + 1
+            outside = v < t.best[a] if below else v > t.best[a]
+            if outside:
+                owed = (t.cost[base + v] - t.cost[base + t.best[a]]) / n
+                price[i] = max(owed - paid, 0.0)
+                paid = max(owed, paid)
+
+
+@kernel
+def _add_up(group_start, below, price, chain):
+    """What a leaf at each row's level pays: a leaf below m is below all larger ones too."""
+    for g in range(group_start.size - 1):
+        first, end = group_start[g], group_start[g + 1]
+        total = 0.0
+        if below[first]:
+            for i in range(end - 1, first - 1, -1):
+                total += price[i]
+                chain[i] = total
+        else:
+            for i in range(first, end):
+                total += price[i]
+                chain[i] = total
+
+
+@kernel
+def _price_leaves(tree_start, leaf_start, hi_row, lo_row, share, chain, worth, leaf_now, chosen):
+    """Every leaf's price; the cheapest of each tree in ``chosen``; their sum and size."""
+    total, size = 0.0, 0.0
+    for tree in range(tree_start.size - 1):
+        least = np.inf
+        for leaf in range(tree_start[tree], tree_start[tree + 1]):
+            own = 0.0
+            for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
+                if hi_row[k] >= 0:
+                    own += chain[hi_row[k]]
+                if lo_row[k] >= 0:
+                    own += chain[lo_row[k]]
+            for r in range(worth.size):
+                own -= worth[r] * share[r, leaf]
+            leaf_now[leaf] = own
+            if own < least:
+                least = own
+                chosen[tree] = leaf
+        total += least
+        size += abs(least)
+    return total, size
+
+
+@kernel
+def _price_levels(level_start, cost, axis, level, below, price, level_now, point):
+    """Every level's cost less what it is paid; the cheapest of each axis; their sum."""
+    for v in range(cost.size):
+        level_now[v] = 0.0
+    # A row about m pays the levels up to m (below), or those after it.
+    for i in range(axis.size):
+        if price[i] > 0.0:
+            first = level_start[axis[i]]
+            if below[i]:
+                level_now[first] -= price[i]
+                level_now[first + level[i] + 1] += price[i]
+            else:
+                level_now[first + level[i] + 1] -= price[i]
+    total = 0.0
+    for a in range(point.size):
+        least, running = np.inf, 0.0
+        for v in range(level_start[a], level_start[a + 1]):
+            running += level_now[v]
+            level_now[v] = running + cost[v]
+            if level_now[v] < least:
+                least = level_now[v]
+                point[a] = v - level_start[a]
+        total += least
+    return total
+
+
+@kernel
+def _slopes(t, c, chosen, point, slope):
+    """By how much each row is broken by the leaves and levels chosen."""
+    axis, level, below = c.axis, c.level, c.below
+    hi_row, lo_row, group_of, group_start = c.hi_row, c.lo_row, c.group_of, c.group_start
+    leaf_start = t.leaf_start
+    for i in range(slope.size):
+        at_most = point[axis[i]] <= level[i]
+        slope[i] = -1.0 if at_most == below[i] else 0.0
+    for tree in range(chosen.size):
+        for k in range(leaf_start[chosen[tree]], leaf_start[chosen[tree] + 1]):
+            if hi_row[k] >= 0:
+                for i in range(hi_row[k], group_start[group_of[hi_row[k]] + 1]):
+                    slope[i] += 1.0
+            if lo_row[k] >= 0:
+                for i in range(group_start[group_of[lo_row[k]]], lo_row[k] + 1):
+                    slope[i] += 1.0

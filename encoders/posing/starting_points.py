@@ -1,0 +1,52 @@
+"""Training rows as starting points: distinct cells, classified once per model."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray, frozen
+from encoders.query.features import FeatureSpace
+from encoders.trees.cells import Cells, codes
+from encoders.trees.ensemble import Ensemble
+
+LARGEST_CLASS = 2000  # rows kept of a class; more take longer at each query
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Distinct training rows of each class the model puts them in.
+
+    Attributes
+    ----------
+    rows : per class, int64 (n_rows, n_columns): the cell of each value, or 0/1 for a category
+    """
+
+    rows: tuple[IntArray, ...]
+
+
+def make_reference(
+    ensemble: Ensemble, cells: Cells, space: FeatureSpace, training: FloatArray
+) -> Reference:
+    """Classify the training rows by the trees and keep distinct ones, evenly if too many.
+
+    Parameters
+    ----------
+    ensemble : gives the classes
+    cells : of the same ensemble
+    space : features of its columns
+    training : float64 (n_rows, n_columns)
+    """
+    code = codes(cells, training, ensemble.dtype)
+    for feature in space.features:
+        if feature.kind == "categorical":
+            columns = list(feature.columns)
+            code[:, columns] = training[:, columns].astype(np.int64)
+    code, index = np.unique(code, axis=0, return_index=True)
+    winner = ensemble.scores(training[index]).argmax(axis=1)
+    rows = []
+    for label in range(ensemble.n_classes):
+        own = code[winner == label]
+        if len(own) > LARGEST_CLASS:
+            own = own[np.linspace(0, len(own) - 1, LARGEST_CLASS).astype(np.int64)]
+        rows.append(frozen(own))
+    return Reference(tuple(rows))

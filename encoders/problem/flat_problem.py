@@ -1,0 +1,161 @@
+"""A problem as flat arrays for compiled code, with one-hot groups made separable."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from encoders.arrays import BoolArray, FloatArray, IntArray, owners, read_only, starts
+from encoders.problem.problem import Problem
+
+
+class Tables(NamedTuple):
+    """What the compiled reducer and the branch and bound read; all arrays, one tuple.
+
+    Costs are shifted so that the cheapest level of every axis costs 0 ("sum"; ``base`` holds the
+    rest). A one-hot group with cheapest category k and second cheapest cost s becomes separable:
+    leaving k costs ``s - c_k`` on k's own axis, and entering j costs ``c_j - s`` on j's. For
+    "max" costs stay as they are and only leaving k is priced, at s.
+
+    Attributes
+    ----------
+    level_start, cost, base, is_max : the objective: int64 (n_axes + 1,), float64 (n_levels,), what
+        every choice costs at least, whether costs aggregate by "max"
+    best : cheapest level of each axis (a valid choice in every group), int64 (n_axes,)
+    unimodal : whether cost falls to ``best`` and rises after it, bool (n_axes,)
+    tree_start, leaf_start, axis, lo, hi : leaves as in :class:`Problem`
+    leaf_of, tree_of : leaf of each literal, int64 (n_literals,); tree of each leaf, int64
+        (n_leaves,)
+    by_axis, axis_start : literals ordered by axis, int64 (n_literals,); those of axis a are at
+        axis_start[a]:axis_start[a + 1], int64 (n_axes + 1,)
+    weight, need : leaf rows, int64 (n_rows, n_leaves) and (n_rows,)
+    order : leaves tree by tree, heaviest in the row first, int64 (n_rows, n_leaves)
+    level_weight, level_limit : level rows, int64 (n_level_rows, n_levels) and (n_level_rows,)
+    group_of, group_start, group_axes : one-hot groups of axes: int64 (n_axes,), -1 outside; int64
+        (n_groups + 1,); int64 (n_grouped,), axes group by group
+    one : int64 (n_axes,), the level that means 1 on a group's axis, -1 where there is none
+    """
+
+    level_start: IntArray
+    cost: FloatArray
+    base: float
+    is_max: bool
+    best: IntArray
+    unimodal: BoolArray
+    tree_start: IntArray
+    leaf_start: IntArray
+    axis: IntArray
+    lo: IntArray
+    hi: IntArray
+    leaf_of: IntArray
+    tree_of: IntArray
+    by_axis: IntArray
+    axis_start: IntArray
+    weight: IntArray
+    need: IntArray
+    order: IntArray
+    level_weight: IntArray
+    level_limit: IntArray
+    group_of: IntArray
+    group_start: IntArray
+    group_axes: IntArray
+    one: IntArray
+
+
+def tabulate(problem: Problem) -> Tables:
+    """Flatten a problem; pure.
+
+    What is the problem's own is never writeable here, as numba compiles once for each kind.
+
+    Parameters
+    ----------
+    problem : with at least one leaf in each tree and one level on each axis
+    """
+    owner = owners(problem.level_start)
+    group_of = np.full(problem.n_axes, -1, dtype=np.int64)
+    one = np.full(problem.n_axes, -1, dtype=np.int64)
+    group_axes = [owner[group] for group in problem.one_hot]
+    for g, (axes, group) in enumerate(zip(group_axes, problem.one_hot, strict=True)):
+        group_of[axes] = g
+        one[axes] = group - problem.level_start[axes]
+    cost, best = _separable(problem, group_axes, one)
+    first = problem.level_start[:-1]
+    smallest = np.minimum.reduceat(cost, first)
+    is_max = problem.aggregate == "max"
+    base = float(smallest.max(initial=0.0) if is_max else smallest.sum())
+    if not is_max:
+        cost = cost - smallest[owner]
+    n_levels, n_leaves = problem.cost.size, problem.n_leaves
+    weight = _stack([row.weight for row in problem.leaf_rows], n_leaves)
+    tree_of = owners(problem.tree_start)
+    by_axis = np.argsort(problem.axis, kind="stable")
+    return Tables(
+        level_start=read_only(problem.level_start),
+        cost=cost,
+        base=base,
+        is_max=is_max,
+        best=best,
+        unimodal=_unimodal(cost, problem.level_start, best),
+        tree_start=read_only(problem.tree_start),
+        leaf_start=read_only(problem.leaf_start),
+        axis=read_only(problem.axis),
+        lo=read_only(problem.lo),
+        hi=read_only(problem.hi),
+        leaf_of=owners(problem.leaf_start),
+        tree_of=tree_of,
+        by_axis=by_axis,
+        axis_start=starts(np.bincount(problem.axis, minlength=problem.n_axes)),
+        weight=weight,
+        order=_stack([np.lexsort((-row, tree_of)) for row in weight], n_leaves),
+        need=np.array([row.minimum for row in problem.leaf_rows], dtype=np.int64),
+        level_weight=_stack([row.weight for row in problem.level_rows], n_levels),
+        level_limit=np.array([row.maximum for row in problem.level_rows], dtype=np.int64),
+        group_of=group_of,
+        group_start=starts(np.array([axes.size for axes in group_axes], dtype=np.int64)),
+        group_axes=np.concatenate([np.zeros(0, dtype=np.int64), *group_axes]),
+        one=one,
+    )
+
+
+def _stack(rows: list[IntArray], width: int) -> IntArray:
+    return np.array(rows, dtype=np.int64).reshape(len(rows), width)
+
+
+def _separable(
+    problem: Problem, group_axes: list[IntArray], one: IntArray
+) -> tuple[FloatArray, IntArray]:
+    """Per-axis costs that add up to the group's cost for every valid choice; the best levels."""
+    cost = problem.cost.copy()
+    first = problem.level_start[:-1]
+    best = np.array(
+        [int(np.argmin(cost[a:b])) for a, b in zip(first, problem.level_start[1:], strict=True)],
+        dtype=np.int64,
+    )
+    for axes in group_axes:
+        price = problem.cost[first[axes] + one[axes]]
+        order = np.argsort(price, kind="stable")
+        cheapest = axes[order[0]]
+        second = price[order[1]] if order.size > 1 else price[order[0]]
+        shift = 0.0 if problem.aggregate == "max" else second
+        for a, p in zip(axes, price, strict=True):
+            zero = first[a] + 1 - one[a]
+            if a == cheapest:
+                best[a] = one[a]
+                if problem.size[a] > 1:
+                    cost[zero] = second
+            else:
+                best[a] = 1 - one[a] if problem.size[a] > 1 else 0
+                cost[first[a] + one[a]] = p - shift
+    return cost, best
+
+
+def _unimodal(cost: FloatArray, level_start: IntArray, best: IntArray) -> BoolArray:
+    """Whether each axis' cost never falls when moving away from its best level."""
+    step = np.diff(cost)
+    position = np.arange(step.size)
+    bottom = (level_start[:-1] + best)[owners(level_start)][:-1] if step.size else position
+    inside = np.ones(step.size, dtype=np.bool_)
+    inside[level_start[1:-1] - 1] = False
+    wrong = inside & np.where(position < bottom, step > 0, step < 0)
+    flags = np.ones(level_start.size - 1, dtype=np.bool_)
+    flags[owners(level_start)[:-1][wrong]] = False
+    return flags

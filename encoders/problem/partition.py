@@ -1,0 +1,60 @@
+"""The law of the boxes: the leaves of every tree part the space among them, no more and no less."""
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray, owners
+
+TOLERANCE = 1e-9  # of the whole space, far above float64's rounding; a deeper leaf may be smaller
+
+
+def covered(
+    tree_start: IntArray,
+    leaf_start: IntArray,
+    axis: IntArray,
+    lo: IntArray,
+    hi: IntArray,
+    size: IntArray,
+    one_hot: tuple[tuple[IntArray, IntArray], ...] = (),
+) -> FloatArray:
+    """Share of all choices that each tree's leaves take up, counted once for every leaf.
+
+    Boxes that part the space add up to 1. A leaf that no row can reach, or one that is missing,
+    shows.
+
+    Parameters
+    ----------
+    tree_start, leaf_start, axis, lo, hi : leaves as in :class:`encoders.problem.problem.Problem`
+    size : int64 (n_axes,), levels per axis
+    one_hot : per group its axes and, for each, the level that means 1; exactly one of them is
+
+    Returns
+    -------
+    float64 (n_trees,)
+    """
+    leaf = owners(leaf_start)
+    share = np.ones(leaf_start.size - 1)
+    ratio = (hi - lo + 1) / size[axis]
+    for axes, one in one_hot:
+        place = np.full(size.size, -1, dtype=np.int64)
+        place[axes] = one
+        mine = (place[axis] >= 0) & (lo == hi)
+        says_one = mine & (lo == place[axis])
+        ones = np.bincount(leaf[says_one], minlength=share.size)
+        zeros = np.bincount(leaf[mine & ~says_one], minlength=share.size)
+        share *= np.where(ones == 0, (axes.size - zeros) / axes.size, (ones == 1) / axes.size)
+        ratio[place[axis] >= 0] = 1.0
+    held = np.flatnonzero(np.diff(leaf_start) > 0)
+    if held.size:
+        share[held] *= np.multiply.reduceat(ratio, leaf_start[held])
+    return np.add.reduceat(share, tree_start[:-1]) if share.size else share
+
+
+def broken_tree(shares: FloatArray) -> int | None:
+    """The first tree whose leaves do not part the space, None if all do.
+
+    Parameters
+    ----------
+    shares : float64 (n_trees,), as from :func:`covered`
+    """
+    wrong = np.flatnonzero(np.abs(shares - 1.0) > TOLERANCE)
+    return int(wrong[0]) if wrong.size else None

@@ -1,0 +1,114 @@
+"""Actionability: what may change, in which direction, how far, and how many features at once."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.errors import InputError
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The feature keeps the query's value.
+
+    Attributes
+    ----------
+    feature : its name
+    """
+
+    feature: str
+
+
+@dataclass(frozen=True)
+class Increase:
+    """The feature may grow or stay, never shrink (numeric, ordinal, binary).
+
+    Attributes
+    ----------
+    feature : its name
+    """
+
+    feature: str
+
+
+@dataclass(frozen=True)
+class Decrease:
+    """The feature may shrink or stay, never grow (numeric, ordinal, binary).
+
+    Attributes
+    ----------
+    feature : its name
+    """
+
+    feature: str
+
+
+@dataclass(frozen=True)
+class Range:
+    """The counterfactual's value lies in [lower, upper], within the feature's own bounds.
+
+    Attributes
+    ----------
+    feature : its name
+    lower, upper : float, in the feature's own unit
+    """
+
+    feature: str
+    lower: float = -np.inf
+    upper: float = np.inf
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The counterfactual's value is one of these (category labels for a categorical feature).
+
+    Staying at the query's value is allowed only if that value is listed.
+
+    Parameters
+    ----------
+    feature : its name
+    values : numbers or labels
+    """
+
+    feature: str
+    values: tuple[object, ...]
+
+    def __init__(self, feature: str, values: Iterable[object]) -> None:
+        if not isinstance(values, Iterable):
+            raise InputError(f"Allowed({feature!r}, ...) takes a list of values, got {values!r}.")
+        object.__setattr__(self, "feature", feature)
+        object.__setattr__(self, "values", tuple(values))
+
+
+@dataclass(frozen=True)
+class MaxChanges:
+    """At most ``count`` features differ from the query (sparsity bound).
+
+    Attributes
+    ----------
+    count : a whole number of at least 0; a one-hot group counts once
+    """
+
+    count: int
+
+
+Constraint = Fixed | Increase | Decrease | Range | Allowed | MaxChanges
+FeatureConstraint = Fixed | Increase | Decrease | Range | Allowed
+
+
+def listed(constraints: object) -> tuple[Constraint, ...]:
+    """The constraints as a tuple, or an InputError when they come alone or as a text.
+
+    Parameters
+    ----------
+    constraints : as the user gave them
+
+    Raises
+    ------
+    InputError
+        They are no sequence, or a text.
+    """
+    if isinstance(constraints, str) or not isinstance(constraints, Iterable):
+        raise InputError("constraints must be a sequence such as [Fixed('age'), MaxChanges(2)].")
+    return tuple(constraints)

@@ -1,0 +1,209 @@
+"""What the columns of a row mean: numeric, ordinal, binary or categorical features."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from encoders.arrays import FloatArray
+from encoders.errors import InputError
+
+Kind = Literal["numeric", "ordinal", "binary", "categorical"]
+Action = Literal["free", "fixed", "increase", "decrease"]
+KINDS: tuple[Kind, ...] = ("numeric", "ordinal", "binary", "categorical")
+ACTIONS: tuple[Action, ...] = ("free", "fixed", "increase", "decrease")
+MAX_LISTED_VALUES = 12  # values that a message names before it says how many there are
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature: a column, or for a categorical one the columns of its one-hot group.
+
+    Attributes
+    ----------
+    name : str
+    kind : numeric (any value within the bounds), ordinal (whole numbers within the bounds, or
+        the given ``values``), binary (two ``values``), categorical (exactly one column is 1)
+    columns : indices into the model's columns
+    lower, upper : bounds of admissible values; a query outside widens them up to itself. Their
+        difference is what ``scale="range"`` takes for the feature's range
+    values : admissible values, ascending; empty for numeric, whole-number and categorical
+    labels : names of the categories (one per column) or of the two binary values, else empty
+    std, mad : standard deviation and median absolute deviation of the training column
+    action : default actionability: "free", "fixed", "increase" or "decrease"
+    allow_off_levels : accept a query value that is not an admissible one
+    """
+
+    name: str
+    kind: Kind
+    columns: tuple[int, ...]
+    lower: float
+    upper: float
+    values: tuple[float, ...] = ()
+    labels: tuple[str, ...] = ()
+    std: float = 0.0
+    mad: float = 0.0
+    action: Action = "free"
+    allow_off_levels: bool = False
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The name that 0.1 had for ``values``."""
+        return self.values
+
+    @property
+    def column(self) -> int:
+        """The only column of a feature that is not categorical."""
+        return self.columns[0]
+
+    def show(self, value: float) -> object:
+        """A value as people read it: category label, whole number or float.
+
+        Parameters
+        ----------
+        value : as used inside; a category's index
+        """
+        if self.kind == "categorical":
+            return self.labels[int(value)]
+        if self.labels:
+            return self.labels[self.values.index(value)] if value in self.values else value
+        if float(value).is_integer() and abs(value) < 2**53 and self.kind != "numeric":
+            return int(value)
+        return float(value)
+
+    def describe_values(self) -> str:
+        """Admissible values in a few words."""
+        if self.kind == "categorical":
+            return _shorten(self.labels)
+        if self.labels:
+            return _shorten(self.labels)
+        if self.values:
+            return _shorten(tuple(f"{value:g}" for value in self.values))
+        whole = "whole numbers " if self.kind == "ordinal" else ""
+        return f"{whole}{self.lower:g} to {self.upper:g}"
+
+
+def _shorten(words: tuple[str, ...]) -> str:
+    if len(words) <= MAX_LISTED_VALUES:
+        return ", ".join(words)
+    return ", ".join(words[:MAX_LISTED_VALUES]) + f", … ({len(words)} in all)"
+
+
+@dataclass(frozen=True)
+class FeatureSpace:
+    """All features of a model's input, covering each column exactly once.
+
+    ``str()`` prints what was inferred, one feature a line.
+
+    Attributes
+    ----------
+    features : in order of their columns
+    columns : names, in the model's order
+
+    Raises
+    ------
+    InputError
+        Two features have one name.
+    """
+
+    features: tuple[Feature, ...]
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        names = [feature.name for feature in self.features]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(
+                f"two features are called {twice!r}, and a constraint or weight for one would hit "
+                "both; name their columns apart, or name them under features."
+            )
+
+    def __str__(self) -> str:
+        width = max((len(feature.name) for feature in self.features), default=0)
+        return "\n".join(
+            f"{f.name:<{width}}  {f.kind:<11}  {f.action:<8}  {f.describe_values()}"
+            for f in self.features
+        )
+
+    def ordered(self, columns: Sequence[str]) -> "FeatureSpace":
+        """The same features over the same columns in another order.
+
+        Parameters
+        ----------
+        columns : names
+
+        Raises
+        ------
+        InputError
+            The columns are others.
+        """
+        if tuple(columns) == self.columns:
+            return self
+        if sorted(columns) != sorted(self.columns):
+            raise InputError(
+                "the features described are over other columns than the training data: "
+                f"{self.columns[0]!r}, … and {columns[0]!r}, …."
+            )
+        place = {name: at for at, name in enumerate(columns)}
+        moved = [
+            replace(f, columns=tuple(place[self.columns[c]] for c in f.columns))
+            for f in self.features
+        ]
+        return FeatureSpace(tuple(sorted(moved, key=lambda f: f.columns)), tuple(columns))
+
+    def named(self, name: str) -> Feature | None:
+        """The feature of that name, or None.
+
+        Parameters
+        ----------
+        name : of a feature
+        """
+        return next((f for f in self.features if f.name == name), None)
+
+    def values(self, row: FloatArray) -> FloatArray:
+        """One value per feature; for a categorical feature the index of its category.
+
+        ``row`` has one float64 per column and has been checked.
+
+        Parameters
+        ----------
+        row : float64 (n_columns,)
+        """
+        return np.array(
+            [
+                float(np.argmax(row[list(f.columns)])) if f.kind == "categorical" else row[f.column]
+                for f in self.features
+            ]
+        )
+
+
+def parse_value(feature: Feature, value: object, where: str) -> float:
+    """A value as users write it (number or label) -> the number used inside.
+
+    Parameters
+    ----------
+    feature : whose value it is
+    value : number or label
+    where : begins the message of an error
+
+    Raises
+    ------
+    InputError
+        No such category, no number, or not finite.
+    """
+    if feature.labels and str(value) in feature.labels:
+        index = feature.labels.index(str(value))
+        return float(index) if feature.kind == "categorical" else feature.values[index]
+    if feature.kind == "categorical":
+        raise InputError(
+            f"{where}: {feature.name} has no category {value!r}; "
+            f"categories are {feature.describe_values()}."
+        )
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{where}: {value!r} is not a value of {feature.name}.") from error
+    if not np.isfinite(number):
+        raise InputError(f"{where}: {value!r} is not a finite number.")
+    return number

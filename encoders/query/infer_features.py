@@ -1,0 +1,299 @@
+"""Feature kinds from the training frame, and a small mapping that overrides them."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import FloatArray
+from encoders.errors import InputError
+from encoders.query.features import ACTIONS, KINDS, Action, Feature, FeatureSpace, Kind
+from encoders.text_files import read_text
+
+SEPARATORS = "_=.:- "
+_KEYS = {"kind", "values", "levels", "bounds", "columns", "labels", "action", "allow_off_levels"}
+
+
+def infer_features(
+    frame: pd.DataFrame, overrides: Mapping[str, Any] | str | Path | None = None
+) -> FeatureSpace:
+    """Describe the columns of a numeric, finite training frame.
+
+    Two distinct values: binary. 0/1 columns with a common prefix that sum to one on every row:
+    one categorical feature. Whole numbers: ordinal. Else numeric. Bounds are the smallest and
+    largest training value.
+
+    Parameters
+    ----------
+    frame : DataFrame of float64, columns in the model's order
+    overrides : mapping, or path of a JSON file with one
+        ``{feature: kind}`` or ``{feature: {"kind", "values", "bounds", "columns", "labels",
+        "action", "allow_off_levels"}}``, all optional. ``columns`` names the one-hot columns of
+        a categorical feature (default: those that begin with ``feature_``).
+
+    Raises
+    ------
+    InputError
+        An override that names an unknown column, kind or key, or that the data contradicts.
+    """
+    given = {name: as_entry(name, entry) for name, entry in load_overrides(overrides).items()}
+    names = [str(column) for column in frame.columns]
+    values = frame.to_numpy(dtype=np.float64)
+    claimed = _claimed_columns(given, names)
+    features = [
+        _feature(name, columns, names, values, given.get(name, {}))
+        for name, columns in [*claimed.items(), *_unclaimed(names, values, claimed)]
+    ]
+    return FeatureSpace(tuple(sorted(features, key=lambda f: f.columns)), tuple(names))
+
+
+def load_overrides(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[str, Any]:
+    """The mapping itself, or the one in a JSON file.
+
+    Parameters
+    ----------
+    overrides : mapping, path of a JSON file with one, or None for none
+
+    Raises
+    ------
+    InputError
+        Something else, or a file that is none.
+    """
+    if overrides is None:
+        return {}
+    if isinstance(overrides, Mapping):
+        return overrides
+    if not isinstance(overrides, str | Path):
+        raise InputError(
+            "features must be a mapping, the path of a JSON file, or a FeatureSpace; "
+            f"got {overrides!r}."
+        )
+    path = Path(overrides)
+    text = read_text(path, "the feature file")
+    try:
+        loaded = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"the feature file {path} is not valid JSON: {error}.") from error
+    except RecursionError as error:
+        raise InputError(f"the feature file {path} is nested too deeply to be one.") from error
+    if not isinstance(loaded, dict):
+        raise InputError(f"the feature file {path} must hold one JSON object, feature: kind.")
+    return loaded
+
+
+def as_entry(name: str, entry: Any) -> dict[str, Any]:
+    """One override, checked; a bare kind becomes a mapping.
+
+    Parameters
+    ----------
+    name : of the feature
+    entry : a kind, or a mapping
+
+    Raises
+    ------
+    InputError
+        An unknown kind, key or action, or a value that is no list.
+    """
+    if not isinstance(name, str):
+        raise InputError(f"features are overridden by name; {name!r} is no name.")
+    entry = {"kind": entry} if isinstance(entry, str) else entry
+    if not isinstance(entry, Mapping):
+        raise InputError(f"feature {name}: expected a kind or a mapping, got {entry!r}.")
+    unknown = set(entry) - _KEYS
+    if unknown:
+        raise InputError(
+            f"feature {name}: unknown key {sorted(unknown)[0]!r}; known are {sorted(_KEYS)}."
+        )
+    if entry.get("kind", "numeric") not in KINDS:
+        raise InputError(f"feature {name}: unknown kind {entry['kind']!r}; known are {KINDS}.")
+    for key in ("labels", "values", "levels", "columns", "bounds"):
+        value = entry.get(key)
+        if value is not None and (isinstance(value, str) or not isinstance(value, Sequence)):
+            raise InputError(f"feature {name}: {key} must be a list, got {value!r}.")
+    if entry.get("action", "free") not in ACTIONS:
+        raise InputError(f"feature {name}: unknown action {entry['action']!r}; known: {ACTIONS}.")
+    return _with_values(name, dict(entry))
+
+
+def _with_values(name: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """An override whose admissible values may have the name that they had in 0.1."""
+    if "levels" in entry:
+        if "values" in entry:
+            raise InputError(f"feature {name}: give its values once, not as levels, too.")
+        entry["values"] = entry.pop("levels")
+    return entry
+
+
+def _claimed_columns(given: Mapping[str, dict[str, Any]], names: list[str]) -> dict[str, list[int]]:
+    """Columns that the overrides speak for, by feature."""
+    claimed: dict[str, list[int]] = {}
+    for name, entry in given.items():
+        if name in names and entry.get("kind") != "categorical":
+            wanted = [name]
+        else:
+            wanted = list(entry.get("columns") or [])
+            wanted = wanted or [c for c in names if c.startswith(name) and _cut(c, len(name))]
+        missing = [column for column in wanted if column not in names]
+        if missing or not wanted:
+            raise InputError(
+                f"feature {name}: there is no column {(missing or [name])[0]!r} "
+                "in the training data."
+            )
+        claimed[name] = [names.index(column) for column in wanted]
+    seen: dict[int, str] = {}
+    for name, columns in claimed.items():
+        for column in columns:
+            if column in seen:
+                raise InputError(
+                    f"column {names[column]!r} is claimed by both {seen[column]} and {name}."
+                )
+            seen[column] = name
+    return claimed
+
+
+def _cut(column: str, at: int) -> bool:
+    return len(column) > at + 1 and column[at] in SEPARATORS
+
+
+def _unclaimed(
+    names: list[str], values: FloatArray, claimed: Mapping[str, list[int]]
+) -> Iterator[tuple[str, list[int]]]:
+    """One-hot groups among the other columns, then the columns that are left."""
+    taken = {column for columns in claimed.values() for column in columns}
+    used = {*names, *claimed}
+    free = [column for column in range(len(names)) if column not in taken]
+    indicators = [c for c in free if ((values[:, c] == 0) | (values[:, c] == 1)).all()]
+    prefixes: dict[str, list[int]] = {}
+    for column in indicators:
+        for at in range(1, len(names[column]) - 1):
+            if _cut(names[column], at):
+                prefixes.setdefault(names[column][: at + 1], []).append(column)
+    for prefix, columns in sorted(prefixes.items(), key=lambda item: len(item[0])):
+        columns = [c for c in columns if c not in taken]
+        if len(columns) > 1 and (values[:, columns].sum(axis=1) == 1).all():
+            taken.update(columns)
+            # Groups "a_*" and "a=*", or a column "a" beside one: the separator tells them apart.
+            name = prefix[:-1] if prefix[:-1] not in used else f"{prefix}*"
+            used.add(name)
+            yield name, columns
+    yield from ((names[column], [column]) for column in free if column not in taken)
+
+
+def _feature(
+    name: str,
+    columns: list[int],
+    names: list[str],
+    values: FloatArray,
+    entry: Mapping[str, Any],
+) -> Feature:
+    kind = cast(Kind, entry.get("kind")) or _infer_kind(values[:, columns])
+    action = cast(Action, entry.get("action", "free"))
+    if kind == "categorical":
+        return _categorical(name, columns, names, values, entry, action)
+    if len(columns) != 1:
+        raise InputError(f"feature {name}: only a categorical feature has several columns.")
+    column = values[:, columns[0]]
+    admissible = _values(name, kind, column, entry)
+    lower, upper = _bounds(name, column, admissible, entry)
+    with np.errstate(over="ignore"):  # an infinite one is no scale, and known as such
+        std = float(np.std(column))
+    labels = tuple(str(label) for label in entry.get("labels", ()))
+    if labels and len(labels) != len(admissible):
+        raise InputError(f"feature {name}: {len(labels)} labels for {len(admissible)} values.")
+    return Feature(
+        name=name,
+        kind=kind,
+        columns=tuple(columns),
+        lower=lower,
+        upper=upper,
+        values=admissible,
+        labels=labels,
+        std=std,
+        mad=float(np.median(np.abs(column - np.median(column)))),
+        action=action,
+        allow_off_levels=bool(entry.get("allow_off_levels", False)),
+    )
+
+
+def _infer_kind(columns: FloatArray) -> Kind:
+    if columns.shape[1] > 1:
+        return "categorical"
+    distinct = np.unique(columns)
+    if distinct.size == 2:
+        return "binary"
+    return "ordinal" if (distinct == np.round(distinct)).all() else "numeric"
+
+
+def _categorical(
+    name: str,
+    columns: list[int],
+    names: list[str],
+    values: FloatArray,
+    entry: Mapping[str, Any],
+    action: Action,
+) -> Feature:
+    if action in ("increase", "decrease"):
+        raise InputError(f"feature {name}: categories have no order, so it can't only {action}.")
+    block = values[:, columns]
+    if not (np.isin(block, (0, 1)).all() and (block.sum(axis=1) == 1).all()):
+        raise InputError(
+            f"feature {name}: its columns are not one-hot on every training row "
+            "(exactly one 1, the others 0)."
+        )
+    prefix = len(name) + 1
+    default = [names[c][prefix:] if names[c].startswith(name) else names[c] for c in columns]
+    labels = tuple(str(label) for label in entry.get("labels", default))
+    if len(labels) != len(columns):
+        raise InputError(f"feature {name}: {len(labels)} labels for {len(columns)} columns.")
+    return Feature(name, "categorical", tuple(columns), 0.0, 1.0, labels=labels, action=action)
+
+
+def _values(
+    name: str, kind: Kind, column: FloatArray, entry: Mapping[str, Any]
+) -> tuple[float, ...]:
+    if "values" in entry:
+        if kind == "numeric":
+            raise InputError(f"feature {name}: values need kind ordinal or binary, not numeric.")
+        values = _numbers(name, "values", entry["values"])
+        if kind == "binary" and len(values) != 2:
+            raise InputError(f"feature {name}: a binary feature has two values, not {len(values)}.")
+        return tuple(sorted(set(values)))
+    distinct = np.unique(column)
+    if kind == "binary":
+        if distinct.size > 2:
+            raise InputError(f"feature {name}: binary, but the data hold {distinct.size} values.")
+        zero_one = distinct.size < 2 and np.isin(distinct, (0, 1)).all()
+        return (0.0, 1.0) if zero_one else tuple(distinct.tolist())
+    if kind == "ordinal" and (distinct != np.round(distinct)).any():
+        return tuple(distinct.tolist())  # what was seen is admissible
+    return ()
+
+
+def _bounds(
+    name: str, column: FloatArray, values: tuple[float, ...], entry: Mapping[str, Any]
+) -> tuple[float, float]:
+    if "bounds" in entry:
+        bounds = _numbers(name, "bounds", entry["bounds"])
+        if len(bounds) != 2 or bounds[0] > bounds[1]:
+            raise InputError(f"feature {name}: bounds must be [lowest, highest], got {bounds}.")
+        return bounds[0], bounds[1]
+    if values:
+        return values[0], values[-1]
+    return float(column.min()), float(column.max())
+
+
+def _numbers(name: str, what: str, given: Any) -> list[float]:
+    if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str) or not len(given):
+        raise InputError(f"feature {name}: {what} must be a list of numbers, got {given!r}.")
+    try:
+        numbers = [float(value) for value in given]
+    except OverflowError as error:
+        raise InputError(f"feature {name}: {what} are larger than any float64.") from error
+    except (TypeError, ValueError) as error:
+        raise InputError(f"feature {name}: {what} must be numbers, got {given!r}.") from error
+    if not np.isfinite(numbers).all():
+        raise InputError(f"feature {name}: {what} must be finite, got {given!r}.")
+    return numbers

@@ -1,0 +1,30 @@
+"""One row, and all that is asked of it."""
+
+from dataclasses import dataclass
+
+from encoders.arrays import FloatArray
+from encoders.query.admissible import Admissible
+from encoders.query.cost import Cost
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """Everything that changes from one call to the next, resolved for one row.
+
+    Attributes
+    ----------
+    row : float64 (n_columns,), checked
+    target : class index
+    cost : of every feature
+    admissible : one per feature
+    max_changes : sparsity bound or None
+    margin : in the user's score unit, see ``margin_unit`` of
+        :class:`encoders.trees.ensemble.Ensemble`; 0 for what ``predict`` decides
+    """
+
+    row: FloatArray
+    target: int
+    cost: Cost
+    admissible: tuple[Admissible, ...]
+    max_changes: int | None
+    margin: float

@@ -1,0 +1,191 @@
+"""Compiled evaluation of choices: which leaves are active, and what one move would change."""
+
+import numpy as np
+
+from encoders.compiled import inlined, kernel
+
+
+@kernel
+def evaluate(t, levels, misses, lead, load):
+    """Fill the literals each leaf misses, the leaf rows' leads and the level rows' loads.
+
+    Parameters
+    ----------
+    t : see :mod:`encoders.compiled`
+    levels : int64 (n_axes,)
+    misses : int64 (n_leaves,), filled: how many literals do not hold
+    lead : int64 (n_rows,), filled: weight of the active leaves beyond the need
+    load : int64 (n_level_rows,), filled: weight of the levels beyond the limit
+    """
+    leaf_axis = t.axis
+    leaf_hi = t.hi
+    leaf_of = t.leaf_of
+    level_limit = t.level_limit
+    level_start = t.level_start
+    level_weight = t.level_weight
+    leaf_lo = t.lo
+    need = t.need
+    weight = t.weight
+    misses[:] = 0
+    for k in range(leaf_axis.size):
+        v = levels[leaf_axis[k]]
+        if v < leaf_lo[k] or v > leaf_hi[k]:
+            misses[leaf_of[k]] += 1
+    for r in range(need.size):
+        lead[r] = -need[r]
+        for leaf in range(misses.size):
+            if misses[leaf] == 0:
+                lead[r] += weight[r, leaf]
+    for q in range(level_limit.size):
+        load[q] = -level_limit[q]
+        for a in range(levels.size):
+            load[q] += level_weight[q, level_start[a] + levels[a]]
+
+
+@kernel
+def set_level(t, levels, misses, lead, load, a, new):
+    """Move one axis, updating what :func:`evaluate` filled.
+
+    Parameters
+    ----------
+    t : see :mod:`encoders.compiled`
+    levels, misses, lead, load : as in :func:`evaluate`, changed in place
+    a, new : axis and level
+    """
+    axis_start = t.axis_start
+    by_axis = t.by_axis
+    leaf_hi = t.hi
+    leaf_of = t.leaf_of
+    level_start = t.level_start
+    level_weight = t.level_weight
+    leaf_lo = t.lo
+    weight = t.weight
+    old = levels[a]
+    if old == new:
+        return
+    for i in range(axis_start[a], axis_start[a + 1]):
+        k = by_axis[i]
+        was = leaf_lo[k] <= old <= leaf_hi[k]
+        now = leaf_lo[k] <= new <= leaf_hi[k]
+        if was == now:
+            continue
+        leaf = leaf_of[k]
+        if was:
+            if misses[leaf] == 0:
+                for r in range(lead.size):
+                    lead[r] -= weight[r, leaf]
+            misses[leaf] += 1
+        else:
+            misses[leaf] -= 1
+            if misses[leaf] == 0:
+                for r in range(lead.size):
+                    lead[r] += weight[r, leaf]
+    first = level_start[a]
+    for q in range(load.size):
+        load[q] += level_weight[q, first + new] - level_weight[q, first + old]
+    levels[a] = new
+
+
+@kernel
+def move(t, levels, misses, lead, load, a, new):
+    """Move an axis; in a group, entering a category leaves the present one.
+
+    Returns the axis that was left (-1 if none), so that the move can be undone.
+
+    Parameters
+    ----------
+    t : see :mod:`encoders.compiled`
+    levels, misses, lead, load : as in :func:`evaluate`, changed in place
+    a, new : axis and level
+    """
+    left = -1
+    g = t.group_of[a]
+    if g >= 0:
+        for i in range(t.group_start[g], t.group_start[g + 1]):
+            b = t.group_axes[i]
+            if b != a and levels[b] == t.one[b]:
+                left = b
+                set_level(t, levels, misses, lead, load, b, 1 - t.one[b])
+    set_level(t, levels, misses, lead, load, a, new)
+    return left
+
+
+@kernel
+def total_cost(t, levels):
+    """Objective of a choice.
+
+    Parameters
+    ----------
+    t : see :mod:`encoders.compiled`
+    levels : int64 (n_axes,)
+    """
+    base = t.base
+    cost_of = t.cost
+    is_max = t.is_max
+    level_start = t.level_start
+    total = base
+    for a in range(levels.size):
+        c = cost_of[level_start[a] + levels[a]]
+        if is_max:
+            total = max(total, c)
+        else:
+            total += c
+    return total
+
+
+@kernel
+def deficit(lead, load):
+    """How far a choice is from keeping all rows; 0 if it does.
+
+    Parameters
+    ----------
+    lead, load : as in :func:`evaluate`
+
+    Returns
+    -------
+    float64, units of leaf weights; inf if a level row is broken.
+    """
+    missing = 0.0
+    for r in range(lead.size):
+        if lead[r] < 0:
+            missing -= lead[r]
+    for q in range(load.size):
+        if load[q] > 0:
+            missing = np.inf
+    return missing
+
+
+@inlined
+def profile(
+    axis_start, by_axis, leaf_of, leaf_lo, leaf_hi, weight, size, levels, misses, lead, a, out
+):
+    """Leads of every level of an axis, all else unchanged: ``out[r, v]``.
+
+    Parameters
+    ----------
+    axis_start, by_axis, leaf_of, leaf_lo, leaf_hi, weight : fields of the tables
+    size : number of the axis' levels
+    levels, misses, lead : as in :func:`evaluate`
+    a : axis
+    out : int64 (n_rows, largest axis + 1), filled up to ``size``
+    """
+    old = levels[a]
+    for r in range(lead.size):
+        for v in range(size + 1):
+            out[r, v] = 0
+        rest = lead[r]
+        for i in range(axis_start[a], axis_start[a + 1]):
+            k = by_axis[i]
+            leaf = leaf_of[k]
+            inside = leaf_lo[k] <= old <= leaf_hi[k]
+            others = misses[leaf] - (0 if inside else 1)
+            if others == 0:
+                w = weight[r, leaf]
+                out[r, leaf_lo[k]] += w
+                out[r, leaf_hi[k] + 1] -= w
+                if inside:
+                    rest -= w
+        running = rest
+        for v in range(size):
+            running += out[r, v]
+            out[r, v] = running

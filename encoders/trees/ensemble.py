@@ -1,0 +1,128 @@
+"""A tree ensemble as flat arrays, with every split in one canonical form."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray, frozen
+from encoders.trees.rounding import Rounding
+
+CHUNK = 2**20  # rows times trees that are scored at once; more take more memory
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Nodes of all trees, concatenated; node ids are global.
+
+    A split sends a value ``v`` of the model's input type left iff ``v <= last_left``. Models
+    disagree on ``<`` and ``<=`` and on the type of the threshold; the largest representable
+    value that goes left says the same for all of them, exactly.
+
+    Attributes
+    ----------
+    n_columns : int
+    root : int64 array (n_trees,)
+    column : int64 array (n_nodes,), -1 at a leaf
+    last_left : float64 array (n_nodes,), a value of ``dtype`` (or -inf: nothing goes left)
+    left, right : int64 array (n_nodes,), -1 at a leaf
+    score : float64 array (n_nodes, n_classes), the leaf's contribution to each class
+    bias : float64 array (n_classes,)
+    dtype : the type to which the model rounds its input, float32 or float64
+    margin_unit : float
+        How much leaf score one unit of the user's score is: the number of trees where the
+        model averages (a probability), 1 where it sums or votes.
+    votes : bool, True when every leaf holds one vote and scores are whole numbers
+    length : float64 array (n_nodes,), corrected path length of isolation leaves, 0 elsewhere;
+        None without an isolation forest
+    least_length : what the lengths of a plausible row's leaves add up to at least
+    rounding : what separates the model's own decision from the comparison of exact sums; follows
+        from the other fields and the library, so it is no part of a fingerprint
+    """
+
+    n_columns: int
+    root: IntArray
+    column: IntArray
+    last_left: FloatArray
+    left: IntArray
+    right: IntArray
+    score: FloatArray
+    bias: FloatArray
+    dtype: np.dtype[Any]
+    margin_unit: float
+    votes: bool
+    length: FloatArray | None = None
+    least_length: float = 0.0
+    rounding: Rounding = field(default=Rounding(), metadata={"fingerprint": False})
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are; two where there is one raw score."""
+        return int(self.bias.size)
+
+    def scores(self, rows: FloatArray) -> FloatArray:
+        """Sum of leaf scores and bias in float64, shape (n_rows, n_classes).
+
+        Parameters
+        ----------
+        rows : float64 (n_rows, n_columns)
+        """
+        step = max(1, CHUNK // self.root.size)
+        parts = [self._scores(rows[at : at + step]) for at in range(0, rows.shape[0], step)]
+        return np.concatenate(parts)
+
+    def lengths(self, row: FloatArray) -> float:
+        """Sum of path lengths of one row, float64 (n_columns,).
+
+        Parameters
+        ----------
+        row : float64 (n_columns,)
+        """
+        leaves = self.leaves(row[None, :])[0]
+        return 0.0 if self.length is None else float(self.length[leaves].sum())
+
+    def _scores(self, rows: FloatArray) -> FloatArray:
+        total: FloatArray = self.bias + self.score[self.leaves(rows)].sum(axis=1)
+        return total
+
+    def leaves(self, rows: FloatArray) -> IntArray:
+        """The node that each tree ends in, int64 (n_rows, n_trees), for float64 rows.
+
+        Parameters
+        ----------
+        rows : float64 (n_rows, n_columns)
+        """
+        values = rows.astype(self.dtype).astype(np.float64)
+        own = np.arange(self.column.size)
+        leaf = self.column < 0
+        # A leaf leads to itself; the children of a node stand beside each other.
+        child = np.stack([np.where(leaf, own, self.left), np.where(leaf, own, self.right)], axis=1)
+        step, column = child.ravel(), np.maximum(self.column, 0)
+        first = (np.arange(rows.shape[0]) * rows.shape[1])[:, None]
+        node = np.tile(self.root, (rows.shape[0], 1))
+        while True:
+            right = values.ravel()[first + column[node]] > self.last_left[node]
+            below = step[2 * node + right]
+            if np.array_equal(below, node):
+                return node
+            node = below
+
+
+def as_votes(ensemble: Ensemble) -> Ensemble:
+    """The same trees under hard voting: each leaf votes for its best (lowest) class.
+
+    Parameters
+    ----------
+    ensemble : of a forest
+    """
+    ballots = np.zeros_like(ensemble.score)
+    ballots[np.arange(ballots.shape[0]), ensemble.score.argmax(axis=1)] = 1.0
+    ballots[ensemble.column >= 0] = 0.0
+    return replace(
+        ensemble,
+        score=frozen(ballots),
+        bias=frozen(np.zeros(ensemble.n_classes)),
+        margin_unit=1.0,
+        votes=True,
+        rounding=Rounding(grid=1.0),
+    )

@@ -1,0 +1,96 @@
+"""LightGBM's classifiers and boosters."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import FloatArray, frozen
+from encoders.errors import UnsupportedModelError
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.from_treelite import from_treelite
+from encoders.trees.refusals import CATEGORY_COLUMNS, not_fitted, unreadable
+from encoders.trees.rounding import rounding_of
+
+REFUSED_SETTINGS = {
+    "[zero_as_missing: 1]": "a lightgbm model trained with zero_as_missing sends zeros its own "
+    "way; train without it.",
+    "[linear_tree: 1]": "lightgbm trees with linear leaves are not constant per leaf.",
+}
+
+
+def read_lightgbm(model: Any) -> Ensemble:
+    """Read an ``LGBMClassifier`` or ``Booster``.
+
+    Leaves are added in float64 (``src/boosting/gbdt_prediction.cpp``); class 1 needs a
+    probability above that of class 0, and of several classes the first of the largest wins.
+
+    Parameters
+    ----------
+    model : fitted
+
+    Raises
+    ------
+    UnsupportedModelError
+        Not fitted, an objective that does not classify, native categories, or a setting whose trees
+        are not plain sums.
+    """
+    import lightgbm
+    import treelite
+
+    booster = _booster(model)
+    text = booster.model_to_string()
+    objective = next(
+        (line[10:] for line in text.splitlines() if line.startswith("objective=")), "none"
+    )
+    if not objective.startswith(("binary", "multiclass")):
+        raise UnsupportedModelError(
+            f"a lightgbm model with objective {objective} does not classify by score; "
+            "train with objective binary or multiclass."
+        )
+    for setting, sentence in REFUSED_SETTINGS.items():
+        if setting in text:
+            raise UnsupportedModelError(sentence)
+    if getattr(booster, "pandas_categorical", None):
+        raise UnsupportedModelError(CATEGORY_COLUMNS)
+    try:
+        trees = treelite.frontend.from_lightgbm(lightgbm.Booster(model_str=text))
+    except treelite.TreeliteError as error:
+        raise unreadable("lightgbm model", error, ".") from error
+    read = from_treelite(trees, np.dtype(np.float64), "lightgbm")
+    sigmoid = re.search(r"sigmoid:(\S+)", objective)
+    rounding = rounding_of(
+        read.score,
+        read.root,
+        read.bias,
+        link=_link(objective),
+        steepness=float(sigmoid[1] if sigmoid else 1.0) / read.margin_unit,  # of the average
+    )
+    return replace(read, last_left=frozen(_around_zero(read.last_left)), rounding=rounding)
+
+
+def _booster(model: Any) -> Any:
+    if not hasattr(model, "fit"):
+        return model
+    if not model.__sklearn_is_fitted__():
+        raise not_fitted(model)
+    if model.get_params().get("pred_early_stop"):  # of predict alone, so no file tells it
+        raise UnsupportedModelError(
+            "a lightgbm model with pred_early_stop does not add up all trees; set it to False."
+        )
+    return model.booster_
+
+
+def _link(objective: str) -> str:
+    if objective.startswith("binary"):
+        return "sigmoid"
+    return "sigmoids" if objective.startswith("multiclassova") else "softmax"
+
+
+def _around_zero(last_left: FloatArray) -> FloatArray:
+    """LightGBM reads every value within +-1e-35 (a float32) as zero, so splits there move."""
+    zero = float(np.float32(1e-35))
+    beyond = np.where(last_left < 0, np.nextafter(-zero, -np.inf), zero)
+    moved: FloatArray = np.where(np.abs(last_left) <= zero, beyond, last_left)
+    return moved

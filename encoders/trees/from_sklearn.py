@@ -1,0 +1,95 @@
+"""scikit-learn's forests, trees and boosting."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import UnsupportedModelError
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.from_treelite import from_treelite
+from encoders.trees.input_type import largest_at_most
+from encoders.trees.refusals import NATIVE_CATEGORIES, SEVERAL_OUTPUTS, require_fitted, unreadable
+from encoders.trees.rounding import rounding_of
+from encoders.trees.tree_nodes import NO_CHILD, TreeNodes, joined
+
+FORESTS = frozenset(
+    {
+        "RandomForestClassifier",
+        "ExtraTreesClassifier",
+        "DecisionTreeClassifier",
+        "ExtraTreeClassifier",
+    }
+)
+BOOSTING = frozenset({"GradientBoostingClassifier", "HistGradientBoostingClassifier"})
+
+
+def read_sklearn(model: Any) -> Ensemble:
+    """Read a fitted classifier of scikit-learn.
+
+    All add float64 numbers and take the first of the largest (``argmax``); binary gradient
+    boosting takes class 1 at a raw score of exactly 0 (``sklearn/ensemble/_gb.py``, predict).
+
+    Parameters
+    ----------
+    model : of a kind in FORESTS or BOOSTING
+
+    Raises
+    ------
+    UnsupportedModelError
+        Not fitted, several outputs, native categories, or what treelite can't read.
+    """
+    require_fitted(model, "classes_")
+    if isinstance(model.classes_, list):
+        raise UnsupportedModelError(SEVERAL_OUTPUTS)
+    if np.any(getattr(model, "is_categorical_", None)):
+        raise UnsupportedModelError(NATIVE_CATEGORIES)
+    return _read_forest(model) if type(model).__name__ in FORESTS else _read_boosting(model)
+
+
+def _read_forest(model: Any) -> Ensemble:
+    """Leaves are taken from the trees themselves, as their ``predict_proba`` does.
+
+    treelite divides each leaf's shares by their sum once more, which moves some by a last bit.
+    """
+    estimators = [model] if hasattr(model, "tree_") else model.estimators_
+    trees = [_tree(estimator.tree_, len(model.classes_)) for estimator in estimators]
+    n_classes, unit = len(model.classes_), float(len(trees))
+    dtype = np.dtype(np.float32)  # DTYPE of sklearn/tree/_tree.pyx
+    read = joined(trees, int(model.n_features_in_), np.zeros(n_classes), dtype, unit, "sklearn")
+    return replace(read, rounding=rounding_of(read.score, read.root, read.bias))
+
+
+def _tree(tree: Any, n_classes: int) -> TreeNodes:
+    left = np.asarray(tree.children_left, dtype=np.int64)
+    inner = left != NO_CHILD
+    return TreeNodes(
+        column=np.where(inner, tree.feature, -1).astype(np.int64),
+        last_left=largest_at_most(np.where(inner, tree.threshold, 0.0), np.dtype(np.float32)),
+        left=left,
+        right=np.asarray(tree.children_right, dtype=np.int64),
+        score=np.where(inner[:, None], 0.0, tree.value[:, 0, :n_classes]),
+    )
+
+
+def _read_boosting(model: Any) -> Ensemble:
+    import treelite
+
+    name = type(model).__name__
+    try:
+        trees = treelite.sklearn.import_model(model)
+    except (treelite.TreeliteError, NotImplementedError, ValueError) as error:
+        remedy = "; use numeric input columns and the default initial estimator."
+        raise unreadable(name, error, remedy) from error
+    histograms = name == "HistGradientBoostingClassifier"
+    read = from_treelite(trees, np.dtype(np.float64 if histograms else np.float32), "sklearn")
+    rounding = rounding_of(
+        read.score,
+        read.root,
+        read.bias,
+        link="sigmoid" if histograms else "",
+        upper_wins=not histograms and len(model.classes_) == 2,
+        # Gradient boosting multiplies by its learning rate as it adds, and may round once for both.
+        may_be_exact=histograms,
+    )
+    return replace(read, rounding=rounding)

@@ -1,0 +1,89 @@
+"""treelite's view of a model -> :class:`Ensemble`."""
+
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import FloatArray
+from encoders.errors import UnsupportedModelError
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.input_type import largest_at_most
+from encoders.trees.refusals import NATIVE_CATEGORIES, SEVERAL_OUTPUTS
+from encoders.trees.tree_nodes import NO_CHILD, TreeNodes, joined
+
+_LESS_EQUAL, _LESS_THAN = 3, 2  # treelite's Operator codes
+
+
+def from_treelite(trees: Any, dtype: np.dtype[Any], source: str) -> Ensemble:
+    """Node arrays of all trees.
+
+    Parameters
+    ----------
+    trees : a ``treelite.Model``
+    dtype : the library's input type, float32 or float64
+    source : name of the library, for errors
+
+    Raises
+    ------
+    UnsupportedModelError
+        No tree, several outputs, categorical splits, values that are not finite, or nodes that do
+        not form binary trees.
+    """
+    header = trees.get_header_accessor()
+    n_trees = int(header.get_field("num_tree")[0])
+    if int(header.get_field("num_target")[0]) != 1:
+        raise UnsupportedModelError(SEVERAL_OUTPUTS)
+    n_classes = int(header.get_field("num_class")[0])
+    class_of_tree = header.get_field("class_id")
+    parts = [
+        _tree(trees.get_tree_accessor(t), dtype, n_classes, int(class_of_tree[t]))
+        for t in range(n_trees)
+    ]
+    # treelite hands out views of memory that goes with its model: copy.
+    bias = np.array(header.get_field("base_scores"), dtype=np.float64)
+    averaged = bool(header.get_field("average_tree_output")[0])
+    # Trees of one class each: an average is over those of a class.
+    per_class = n_trees / n_classes if averaged else 1.0
+    if n_classes == 1:  # one raw score: class 1 wins iff it is positive
+        bias = np.array([0.0, bias[0]])
+    return joined(
+        parts, int(header.get_field("num_feature")[0]), bias * per_class, dtype, per_class, source
+    )
+
+
+def _tree(tree: Any, dtype: np.dtype[Any], n_classes: int, tree_class: int) -> TreeNodes:
+    if tree.get_field("has_categorical_split")[0]:
+        raise UnsupportedModelError(NATIVE_CATEGORIES)
+    left = tree.get_field("cleft").astype(np.int64)
+    operator = tree.get_field("cmp")
+    inner = left != NO_CHILD
+    if not np.isin(operator[inner], (_LESS_EQUAL, _LESS_THAN)).all():
+        raise UnsupportedModelError("the model has splits other than 'value < threshold'.")
+    threshold = tree.get_field("threshold").astype(np.float64)
+    if np.isnan(threshold[inner]).any():
+        raise UnsupportedModelError(
+            "the model has a split at NaN; train it without missing values."
+        )
+    loose = largest_at_most(threshold, dtype)
+    strict = largest_at_most(threshold, dtype, strict=True)
+    return TreeNodes(
+        column=np.where(inner, tree.get_field("split_index").astype(np.int64), -1),
+        last_left=np.where(operator == _LESS_THAN, strict, loose),
+        left=left,
+        right=tree.get_field("cright").astype(np.int64),
+        score=_leaf_scores(tree, ~inner, n_classes, tree_class),
+    )
+
+
+def _leaf_scores(tree: Any, leaf: Any, n_classes: int, tree_class: int) -> FloatArray:
+    """Scores of the nodes, (n_nodes, n_classes), two columns where there is one raw score."""
+    vector = tree.get_field("leaf_vector").astype(np.float64)
+    score = np.zeros((leaf.size, max(n_classes, 2)))
+    places = np.flatnonzero(leaf)
+    if vector.size:
+        begin = tree.get_field("leaf_vector_begin").astype(np.int64)[places]
+        score[places, :n_classes] = vector[begin[:, None] + np.arange(n_classes)]
+    else:
+        column = 1 if n_classes == 1 else max(tree_class, 0)
+        score[places, column] = tree.get_field("leaf_value").astype(np.float64)[places]
+    return score

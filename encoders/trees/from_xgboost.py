@@ -1,0 +1,152 @@
+"""XGBoost's classifiers and boosters."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import FloatArray, frozen
+from encoders.errors import UnsupportedModelError
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.from_treelite import from_treelite
+from encoders.trees.refusals import CATEGORY_COLUMNS, NATIVE_CATEGORIES, not_fitted, unreadable
+from encoders.trees.rounding import SINGLE, rounding_of
+
+LARGEST_SUM = 1e37  # of leaf values in all: float32 holds up to 3.4e38
+LINEAR = "a linear booster (gblinear) has no trees to explain."
+
+
+def read_xgboost(model: Any) -> Ensemble:
+    """Read an ``XGBClassifier``, ``XGBRFClassifier`` or ``Booster``.
+
+    Leaves and bias are added in float32 (``src/predictor/cpu_predictor.cc``), and probabilities
+    are float32, too; class 1 needs one above 0.5, and of several classes the first of the largest
+    wins (``xgboost/sklearn.py``, XGBClassifier.predict).
+
+    Parameters
+    ----------
+    model : fitted
+
+    Raises
+    ------
+    UnsupportedModelError
+        Not fitted, an objective that does not classify, native categories, linear, or leaf values
+        too large for float32.
+    """
+    import treelite
+
+    booster = xgboost_booster(model)
+    objective = xgboost_objective(booster)
+    if not objective.startswith(("binary:", "multi:")):
+        raise UnsupportedModelError(
+            f"an xgboost model with objective {objective} does not classify; "
+            "train with binary:logistic or multi:softprob."
+        )
+    if "c" in (booster.feature_types or ()):
+        raise UnsupportedModelError(CATEGORY_COLUMNS)
+    try:
+        trees = treelite.frontend.from_xgboost(booster)
+    except treelite.TreeliteError as error:
+        if "categor" in str(error):
+            raise UnsupportedModelError(NATIVE_CATEGORIES) from error
+        raise unreadable("xgboost model", error, ".") from error
+    read = from_treelite(trees, np.dtype(np.float32), "xgboost")
+    read = replace(read, bias=frozen(_bias(booster, read)))
+    if np.abs(read.score).max() * read.root.size > LARGEST_SUM:
+        raise UnsupportedModelError("the model's leaf values add up to more than float32 holds.")
+    magnitude = read.bias
+    if objective == "binary:logitraw" and booster is not model:
+        # The classifier compares the raw score with 0.5, as if it were a probability.
+        magnitude = np.abs(read.bias) + np.array([0.0, 0.5])
+        read = replace(read, bias=frozen(read.bias - np.array([0.0, 0.5])))
+    rounding = rounding_of(
+        read.score,
+        read.root,
+        magnitude,
+        SINGLE,
+        terms=_trees_a_round(booster, read),  # the bias is known up to the rounding of a round
+        link={"binary:logistic": "sigmoid", "multi:softprob": "softmax"}.get(objective, ""),
+        may_be_exact=_learner(booster)["gradient_booster"]["name"] != "dart",  # weights leaves
+    )
+    return replace(read, rounding=rounding)
+
+
+def _bias(booster: Any, read: Ensemble) -> FloatArray:
+    """What XGBoost itself begins its sums with, float64 (n_classes,).
+
+    ``base_score`` is a probability, clipped and turned into a raw score in float32, where digits
+    cancel near 1; versions differ. So the first round is asked for its raw score, and what its
+    leaves do not explain is the bias. Where that is treelite's own but for rounding, that is kept.
+    """
+    import xgboost
+
+    row = np.zeros((1, read.n_columns), dtype=np.float32)
+    given = xgboost.DMatrix(row, feature_names=booster.feature_names)
+    leaves = read.leaves(row.astype(np.float64))[0, : _trees_a_round(booster, read)]
+    explained = read.score[leaves].sum(axis=0)
+    raw = np.zeros(read.n_classes)
+    first = np.ravel(booster[:1].predict(given, output_margin=True))
+    raw[-first.size :] = first  # one raw score is that of class 1
+    found = raw - explained
+    magnitude = np.abs(read.score[leaves]).sum(axis=0) + np.abs(raw)
+    rounded = (leaves.size + 1) * SINGLE * magnitude
+    return np.where(np.abs(found - read.bias) <= rounded, read.bias, found)
+
+
+def _trees_a_round(booster: Any, read: Ensemble) -> int:
+    return read.root.size // max(int(booster.num_boosted_rounds()), 1)
+
+
+def xgboost_booster(model: Any) -> Any:
+    """The trees that a model predicts with: a booster itself, a classifier's up to its best.
+
+    Parameters
+    ----------
+    model : classifier or booster
+
+    Raises
+    ------
+    UnsupportedModelError
+        Not fitted, linear, or with a value of its own for what is missing.
+    """
+    import xgboost
+
+    if isinstance(model, xgboost.Booster):
+        return model
+    if not model.__sklearn_is_fitted__():
+        raise not_fitted(model)
+    if model.get_xgb_params().get("booster") == "gblinear":
+        raise UnsupportedModelError(LINEAR)
+    missing = model.missing
+    if missing is not None and not np.isnan(missing):
+        raise UnsupportedModelError(
+            f"the model takes the value {missing!r} for missing, which has a way of its own in "
+            "every tree; train with missing=nan."
+        )
+    booster = model.get_booster()
+    best = getattr(model, "best_iteration", None)
+    return booster if best is None else booster[: best + 1]  # its predict stops there, too
+
+
+def xgboost_objective(booster: Any) -> str:
+    """Objective name of a trained booster; linear boosters are refused here.
+
+    Parameters
+    ----------
+    booster : trained
+
+    Raises
+    ------
+    UnsupportedModelError
+        It is linear.
+    """
+    learner = _learner(booster)
+    if learner["gradient_booster"]["name"] == "gblinear":
+        raise UnsupportedModelError(LINEAR)
+    return str(learner["objective"]["name"])
+
+
+def _learner(booster: Any) -> dict[str, Any]:
+    learner: dict[str, Any] = json.loads(booster.save_config())["learner"]
+    return learner

@@ -1,0 +1,67 @@
+"""Sentences that several readers refuse models with."""
+
+import re
+from typing import Any
+
+from encoders.errors import UnsupportedModelError
+
+NATIVE_CATEGORIES = (
+    "the model splits on native categories; one-hot encode those columns and retrain."
+)
+CATEGORY_COLUMNS = (
+    "the model takes native categories: it was fitted on a frame with category columns; one-hot "
+    "encode them and retrain."
+)
+SEVERAL_OUTPUTS = "the model has several outputs; fit one classifier per output and explain each."
+
+
+def not_fitted(model: Any) -> UnsupportedModelError:
+    """What to raise for a model without trees.
+
+    Parameters
+    ----------
+    model : named in the message
+    """
+    return UnsupportedModelError(
+        f"this {type(model).__name__} is not fitted: call fit(X, y) before explaining it."
+    )
+
+
+def require_fitted(model: Any, attribute: str) -> None:
+    """Raise unless fitting has left its trace.
+
+    Parameters
+    ----------
+    model : of scikit-learn's kind
+    attribute : that fitting sets
+
+    Raises
+    ------
+    UnsupportedModelError
+        It is not set.
+    """
+    if not hasattr(model, attribute):
+        raise not_fitted(model)
+
+
+def unreadable(what: str, error: BaseException, remedy: str = "") -> UnsupportedModelError:
+    """One sentence on why a library's own reader gave up.
+
+    Parameters
+    ----------
+    what : the model, in words
+    error : what the library raised
+    remedy : end of the sentence
+    """
+    return UnsupportedModelError(f"this {what} can't be read exactly ({first_line(error)}){remedy}")
+
+
+def first_line(error: BaseException) -> str:
+    """What a library says, without its source positions.
+
+    Parameters
+    ----------
+    error : what a library raised
+    """
+    lines = str(error).strip().splitlines() or ["no reason given"]
+    return re.sub(r"^\[[\d:]+\] \S+:\d+: ", "", lines[0])[:200]

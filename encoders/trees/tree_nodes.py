@@ -1,0 +1,131 @@
+"""Nodes of one tree, checked, and trees joined to an :class:`Ensemble`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, starts
+from encoders.errors import UnsupportedModelError
+from encoders.trees.ensemble import Ensemble
+
+NO_CHILD = -1  # as scikit-learn and treelite write it
+
+
+@dataclass(frozen=True, eq=False)
+class TreeNodes:
+    """One tree; fields as of :class:`Ensemble`, the root first, node ids its own.
+
+    Attributes
+    ----------
+    column, left, right : int64 (n_nodes,), -1 at a leaf
+    last_left : float64 (n_nodes,)
+    score : float64 (n_nodes, n_classes), 0 at inner nodes
+    """
+
+    column: IntArray
+    last_left: FloatArray
+    left: IntArray
+    right: IntArray
+    score: FloatArray
+
+    def reachable(self, n_columns: int, source: str) -> "TreeNodes":
+        """The nodes that a row can get to; XGBoost keeps pruned ones in its files.
+
+        Parameters
+        ----------
+        n_columns : of the model
+        source : name of the library, for errors
+
+        Raises
+        ------
+        UnsupportedModelError
+            A node has one child, two parents, or a child or column that is not there.
+        """
+        size = self.left.size
+        children = np.stack([self.left, self.right])
+        inner = self.left != NO_CHILD
+        column = self.column[inner]
+        if (inner != (self.right != NO_CHILD)).any():
+            raise _no_tree(source, "one has a single child")
+        if children.max() >= size or children.min() < NO_CHILD:
+            raise _no_tree(source, "a child is missing")
+        if ((column < 0) | (column >= n_columns)).any():
+            raise _no_tree(source, "a split is on an unknown column")
+        seen: BoolArray = np.zeros(size, dtype=np.bool_)
+        level = np.zeros(1, dtype=np.int64)
+        while level.size:
+            if seen[level].any() or np.unique(level).size < level.size:
+                raise _no_tree(source, "a node has two parents")
+            seen[level] = True
+            level = children[:, level[inner[level]]].ravel()
+        return self if seen.all() else self._only(seen)
+
+    def _only(self, kept: BoolArray) -> "TreeNodes":
+        number = np.append(np.cumsum(kept) - 1, NO_CHILD)  # the last is that of no child
+        return TreeNodes(
+            self.column[kept],
+            self.last_left[kept],
+            number[self.left[kept]],
+            number[self.right[kept]],
+            self.score[kept],
+        )
+
+
+def _no_tree(source: str, why: str) -> UnsupportedModelError:
+    return UnsupportedModelError(
+        f"the {source} model's nodes are no trees: {why}; the file is damaged, train or save it "
+        "anew."
+    )
+
+
+def joined(
+    trees: Sequence[TreeNodes],
+    n_columns: int,
+    bias: FloatArray,
+    dtype: np.dtype[Any],
+    margin_unit: float,
+    source: str,
+) -> Ensemble:
+    """An ensemble of trees.
+
+    Parameters
+    ----------
+    trees : at least one
+    n_columns : of the model
+    bias : float64 (n_classes,)
+    dtype : the type to which the model rounds its input
+    margin_unit : as in :class:`Ensemble`
+    source : name of the library, for errors
+
+    Raises
+    ------
+    UnsupportedModelError
+        As :meth:`TreeNodes.reachable`; no tree, or a score that is not finite.
+    """
+    if not trees:
+        raise UnsupportedModelError("the model holds no tree; train it for at least one round.")
+    trees = [tree.reachable(n_columns, source) for tree in trees]
+    score = np.concatenate([tree.score for tree in trees])
+    if not (np.isfinite(score).all() and np.isfinite(bias).all()):
+        raise UnsupportedModelError(f"the {source} model holds leaf values that are not finite.")
+    first = starts(np.array([tree.left.size for tree in trees]))[:-1]
+
+    def shifted(field: str) -> IntArray:
+        children = [(getattr(tree, field), at) for tree, at in zip(trees, first, strict=True)]
+        return np.concatenate([np.where(c >= 0, c + at, NO_CHILD) for c, at in children])
+
+    return Ensemble(
+        n_columns=n_columns,
+        root=frozen(first.copy()),
+        column=frozen(np.concatenate([tree.column for tree in trees])),
+        last_left=frozen(np.concatenate([tree.last_left for tree in trees])),
+        left=frozen(shifted("left")),
+        right=frozen(shifted("right")),
+        score=frozen(score),
+        bias=frozen(bias),
+        dtype=dtype,
+        margin_unit=margin_unit,
+        votes=False,
+    )

@@ -1,0 +1,40 @@
+"""Files that are written whole, or not at all."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+
+def write_all(file: BinaryIO, content: bytes) -> None:
+    """Write all of it: a raw file may take less at a time. Raises OSError, some of it written.
+
+    Parameters
+    ----------
+    file : open for writing, buffered or raw
+    content : what to write
+    """
+    written = 0
+    while written < len(content):
+        written += file.write(content[written:])
+
+
+def replace_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Put a new file in the place of another in one step, so that nobody ever reads half of it.
+
+    Parameters
+    ----------
+    path : of the file to put in place
+    write : writes the content to the path it is given, in the same folder
+
+    Raises
+    ------
+    OSError
+        It can't be written; the old file is as it was.
+    """
+    partial = path.with_name(path.name + ".partial")
+    try:
+        write(partial)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,43 @@
+"""The command line."""
+
+import sys
+
+import typer
+from rich.console import Console
+
+from encoders.errors import CounterfolioError
+from portfolio.cli.backend_table import backends
+from portfolio.cli.batch import batch
+from portfolio.cli.bench import bench, figures
+from portfolio.cli.explain import demo, explain
+from portfolio.cli.logs import app as logs_app
+from portfolio.cli.output import BAD_INPUT, INTERRUPTED, print_error
+from portfolio.cli.selector import app as selector_app
+from portfolio.running.interrupt import hear_interrupts
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="The smallest change that makes a tree ensemble decide otherwise, with a proof.",
+)
+for command in (demo, explain, batch, bench, figures, backends):
+    app.command()(command)
+app.add_typer(logs_app, name="logs")
+app.add_typer(selector_app, name="selector")
+
+
+def main() -> None:
+    """Run the command line; every error of ours is one sentence and exit code 2."""
+    hear_interrupts()
+    try:
+        app()
+    except KeyboardInterrupt:
+        Console(stderr=True).print("Interrupted before there was anything to tell.")
+        sys.exit(INTERRUPTED)
+    except CounterfolioError as error:
+        print_error(str(error))
+        sys.exit(BAD_INPUT)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print_error(f"{where}{error.strerror or error}.")
+        sys.exit(BAD_INPUT)

@@ -1,0 +1,69 @@
+"""The command line: ``counterfolio backends``, what solvers there are."""
+
+import importlib
+import importlib.util
+from importlib.metadata import version
+
+from rich.table import Table
+
+from encoders.backends.interface import AGGREGATES, Backend
+from encoders.backends.registry import all_backends
+from portfolio.cli.output import wide_console
+
+
+def backends() -> None:
+    """List the solvers: what they are, whether they can be used, what they can do."""
+    wide_console().print(backend_table())
+
+
+def backend_table() -> Table:
+    """One line per registered backend; starts none, but for those whose licence is looked at."""
+    table = Table(
+        "name", "paradigm", "engines", "available", "licence", "formulations", "capabilities"
+    )
+    for backend in all_backends():
+        table.add_row(
+            backend.name,
+            backend.paradigm,
+            _engines(backend),
+            "yes" if backend.available else f"no: pip install {backend.distribution}",
+            backend.licence,
+            ", ".join(backend.formulations),
+            _words(backend),
+        )
+    return table
+
+
+def _engines(backend: Backend) -> str:
+    if not backend.available:
+        return backend.distribution
+    lines = [f"{backend.distribution} {version(backend.distribution)}"]
+    if backend.licence_probes:
+        lines += [_licensed(*probe) for probe in backend.licence_probes]
+    elif len(backend.engines) > 1:
+        lines.append(", ".join(backend.engines))
+    return "\n".join(lines)
+
+
+def _licensed(engine: str, module: str) -> str:
+    """What the licence of an engine allows; its package may be missing."""
+    try:
+        licence: str = importlib.import_module(module).licence()
+    except ImportError as error:
+        return f"{engine} not installed: pip install {error.name}"
+    return f"{engine}: {licence}"
+
+
+def _words(backend: Backend) -> str:
+    """What it can do, what single engines can't, and how it is run."""
+    able = backend.capability
+    words = ["/".join(name for name in AGGREGATES if name in able.aggregates) + " costs"]
+    others = sorted(able.features - set(AGGREGATES.values()), key=str)
+    for feature in others:
+        without = [name for name, lacks in backend.lacks if feature in lacks]
+        words.append(f"{feature} (not {', '.join(without)})" if without else str(feature))
+    if able.isolated:
+        words.append("worker process")
+    if able.epsilon:
+        words.append(f"stops at a gap of {able.epsilon:g}")
+    return ", ".join(words)

@@ -1,0 +1,61 @@
+"""The command line: ``counterfolio batch``."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from portfolio.cli import options
+from portfolio.cli.output import EXIT_CODES
+from portfolio.running.interrupt import ended_gently
+
+
+@options.spread
+def batch(
+    model: options.ModelOptions,
+    out: Annotated[Path, typer.Option(help="Folder for the answers, made if need be.")],
+    question: options.QuestionOptions,
+    rows: Annotated[
+        Path | None,
+        typer.Option("--input", help="CSV or Parquet of rows; default the data set's own."),
+    ] = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds per row.")] = 60.0,
+    deadline: Annotated[float | None, typer.Option(help="Seconds for all rows.")] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Solver threads of each worker.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Workers; default one per core and threads.")
+    ] = None,
+    executor: options.Executor = "local",
+    address: options.Address = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where OUT was left.")] = False,
+) -> None:
+    """Explain every row of a file, with workers: exit code 0 all answered, 3 not all."""
+    from portfolio.batch.answer_log import refuse_used
+    from portfolio.cli.batch_report import batch_and_report
+    from portfolio.data.datasets import read_dataset, read_rows
+
+    model.check()
+    constraints = question.constraints()
+    with ended_gently():
+        refuse_used(out, resume)
+        data = read_dataset(model.dataset)
+        asked = data.X if rows is None else read_rows(rows, data, lenient=True)
+        explainer = model.explainer(data, question)
+        run = partial(
+            explainer.explain_batch,
+            asked,
+            constraints=constraints,
+            per_query_limit_s=time_limit,
+            deadline_s=deadline,
+            threads=threads,
+            seed=model.seed,
+            executor=options.executor(executor, workers, threads, address),
+            out=out,
+            resume=resume,
+            log=question.book(data),
+            **question.words(explainer),
+        )
+        complete = batch_and_report(run, len(asked), out, Console())
+    raise typer.Exit(0 if complete else EXIT_CODES["feasible"])

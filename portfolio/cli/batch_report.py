@@ -1,0 +1,107 @@
+"""Run a batch with a progress bar, and say what came of it."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+from rich.progress import ProgressColumn, Task
+from rich.text import Text
+
+from portfolio.batch.answer_log import LINES, TABLE
+from portfolio.batch.run import OnAnswer
+from portfolio.cli.output import progress_bar
+from selector.logs.record import PROOFS
+
+LINE_S = 30.0
+
+
+class _Rate(ProgressColumn):
+    """Rows per second, of late."""
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.speed is None else f"{task.speed:.1f} rows/s")
+
+
+def batch_and_report(
+    run: Callable[..., pd.DataFrame], rows: int, out: Path, console: Console
+) -> bool:
+    """Whether every row was answered.
+
+    Parameters
+    ----------
+    run : explains the rows; takes ``on_answer``
+    rows : how many there are
+    out : folder that the answers are in
+    console : to print on
+    """
+    told = _bar if console.is_terminal else told_in_lines
+    with told(rows, console) as on_answer:
+        frame = run(on_answer=on_answer)
+    return _report(frame, out, console)
+
+
+@contextmanager
+def _bar(rows: int, console: Console) -> Iterator[OnAnswer]:
+    with progress_bar(console, "explaining", rows, _Rate()) as tell:
+        yield lambda answered, rows: tell(answered, rows, "explaining")
+
+
+@contextmanager
+def told_in_lines(rows: int, console: Console, every_s: float = LINE_S) -> Iterator[OnAnswer]:
+    """A line now and then, for those who read a log.
+
+    Parameters
+    ----------
+    rows : how many there are
+    console : to print on
+    every_s : seconds between two lines
+    """
+    began, answered, over = time.monotonic(), [0], threading.Event()
+
+    def tell() -> None:
+        console.print(f"explaining {rows} rows", highlight=False)
+        while not over.wait(every_s):
+            seconds = time.monotonic() - began
+            speed = answered[0] / seconds
+            left = f", about {(rows - answered[0]) / speed:.0f} s left" if speed else ""
+            console.print(
+                f"{answered[0]} of {rows} rows after {seconds:.0f} s, {speed:.1f} rows/s{left}",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+    def on_answer(now: int, rows: int) -> None:
+        answered[0] = now
+
+    teller = threading.Thread(target=tell, name="counterfolio-lines", daemon=True)
+    teller.start()
+    try:
+        yield on_answer
+    finally:
+        over.set()
+        teller.join()
+
+
+def _report(frame: pd.DataFrame, out: Path, console: Console) -> bool:
+    counts = frame["status"].value_counts()
+    told = ", ".join(f"{count} {status}" for status, count in counts.items())
+    console.print(f"{len(frame)} rows: {told}.", highlight=False)
+    open_rows = frame[frame["stop_reason"].isin(["deadline", "interrupted", "error"])]
+    for reason, group in open_rows.groupby("stop_reason"):
+        console.print(
+            f"{len(group)} stopped by {reason}: {group['message'].iloc[0] or 'cut short'}",
+            highlight=False,
+            markup=False,
+        )
+    seconds = frame.loc[frame["status"].isin(PROOFS), "seconds"]
+    if len(seconds):
+        console.print(
+            f"seconds per proof: median {seconds.median():.4f}, p90 {seconds.quantile(0.9):.4f}",
+            highlight=False,
+        )
+    console.print(f"answers: {out / TABLE} (as they came: {LINES})", soft_wrap=True)
+    return open_rows.empty

@@ -1,0 +1,104 @@
+"""The command line: ``counterfolio bench`` and ``counterfolio figures``."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from portfolio.cli import options
+from portfolio.cli.output import wide_console
+
+
+@dataclass(frozen=True)
+class BenchmarkOptions:
+    """What one benchmark runs; a protocol has settings of its own instead."""
+
+    only: Annotated[str, typer.Option(help="Data sets to take: CP,AD.")] = ""
+    kind: Annotated[str, typer.Option(help="Of soft, hard, xgb.")] = "soft"
+    trees: Annotated[int, typer.Option(min=1)] = 100
+    depth: Annotated[int, typer.Option(min=1)] = 5
+    queries: Annotated[int, typer.Option(min=1, help="Queries per model.")] = 20
+    seed: Annotated[int, typer.Option(min=0)] = 0
+    norm: options.Norm = "1"
+    backends: Annotated[
+        str,
+        typer.Option(help="Backends; auto picks; also plain-cp, milp:ocean, plain-cp:published."),
+    ] = "auto,search,cp"
+    against: Annotated[str, typer.Option(help="Baseline of the ratios.")] = "plain-cp"
+    time_limit: Annotated[float, typer.Option(help="Seconds per query.")] = 60.0
+    threads: Annotated[int | None, typer.Option(help="Solver threads.")] = None
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all runs here.")] = None
+
+    def run(self, folder: Path | None) -> int:
+        """Print the table; the exit code.
+
+        Parameters
+        ----------
+        folder : of CSV data sets, None for the bundled ones
+        """
+        from portfolio.cli.bench_report import run_and_report
+        from portfolio.study.benchmark import Benchmark
+
+        chosen = dict.fromkeys([*options.names(self.backends), *options.names(self.against)])
+        benchmark = Benchmark(
+            folder=folder,
+            only=options.names(self.only),
+            kinds=options.names(self.kind),
+            backends=tuple(chosen),
+            trees=self.trees,
+            depth=self.depth,
+            queries=self.queries,
+            seed=self.seed,
+            norm=self.norm,
+            time_limit_s=self.time_limit,
+            threads=self.threads,
+        )
+        return run_and_report(benchmark, self.against, self.json_file, wide_console())
+
+
+@options.spread
+def bench(
+    own: BenchmarkOptions,
+    datasets: Annotated[
+        Path | None, typer.Option(help="Folder of CSV data sets; default two bundled ones.")
+    ] = None,
+    protocol: Annotated[
+        str | None, typer.Option(help="quick, paper or a .toml file; leaves logs and figures.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of a protocol's logs.")] = Path("bench"),
+    deadline: Annotated[float | None, typer.Option(help="Seconds for a protocol.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Runs of a protocol at once; default one per core.")
+    ] = None,
+    executor: options.Executor = "local",
+    address: options.Address = None,
+) -> None:
+    """Time backends on the same queries; exit code 1 if two proofs disagree.
+
+    With --protocol the options above --datasets are the protocol's. A run that is logged in --out
+    is not made again.
+    """
+    if protocol is None:
+        raise typer.Exit(own.run(datasets))
+    from portfolio.cli.campaign_report import run_protocol
+    from portfolio.study.protocol import load_protocol
+
+    settings = load_protocol(protocol)
+    where = options.executor(executor, workers, settings.threads, address)
+    raise typer.Exit(run_protocol(settings, datasets, out, where, deadline, wide_console()))
+
+
+def figures(
+    source: Annotated[Path, typer.Argument(help="Folder or file of logs.")],
+    out: Annotated[Path, typer.Option(help="Folder for PNG, SVG and the HTML page.")] = Path(
+        "figures"
+    ),
+) -> None:
+    """Draw logs: who proves how much in which time, scaling, and where the time goes."""
+    from portfolio.study.figures import draw_all
+    from selector.logs.files import read
+
+    page = draw_all(read(source), out)
+    Console().print(f"figures: {page}", soft_wrap=True)

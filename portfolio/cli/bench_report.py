@@ -1,0 +1,121 @@
+"""Run a benchmark with a progress bar, print its table, keep what is done."""
+
+import json
+import os
+import platform
+import statistics
+from importlib.metadata import version
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from encoders.whole_files import replace_whole
+from portfolio.cli.output import progress_bar
+from portfolio.data.collection import names
+from portfolio.study.benchmark import (
+    BackendSummary,
+    Benchmark,
+    BenchmarkRun,
+    as_record,
+    disagreements,
+    run_benchmark,
+    size,
+    summarise,
+)
+
+PACKAGES = ("counterfolio", "ortools", "scikit-learn", "xgboost", "numpy", "numba")
+
+
+def run_and_report(
+    benchmark: Benchmark, against: str, json_file: Path | None, console: Console
+) -> int:
+    """Run, print, optionally write JSON; 0, or 1 if two proofs disagree.
+
+    Ctrl-C ends the run and reports what is done.
+
+    Parameters
+    ----------
+    benchmark : to run
+    against : backend that speeds are compared with
+    json_file : written even if the run breaks off; None for no file
+    console : to print on
+    """
+    runs: list[BenchmarkRun] = []
+    sets = names(benchmark.folder, benchmark.only)
+    console.print(
+        f"{size(benchmark)} runs: {len(sets)} data sets, kinds {', '.join(benchmark.kinds)}, "
+        f"{benchmark.trees} trees of depth {benchmark.depth}, norm {benchmark.norm}, "
+        f"limit {benchmark.time_limit_s:g} s; load {os.getloadavg()[0]:.2f} on "
+        f"{len(os.sched_getaffinity(0))} cores."
+    )
+    try:
+        _run_with_bar(benchmark, runs, console)
+    except KeyboardInterrupt:
+        console.print("Interrupted: reporting what is done.")
+    finally:
+        if json_file is not None:
+            _write(json_file, benchmark, runs)
+    if not runs:
+        return 0
+    lines = summarise(runs, against)
+    _print(console, lines, against)
+    wrong = disagreements(runs)
+    for text in wrong:
+        console.print(f"[red]Proofs disagree[/red] on {text}", markup=True)
+    if not wrong:
+        console.print(f"All proofs agree ({len(runs)} runs).")
+    return 1 if wrong else 0
+
+
+def _run_with_bar(benchmark: Benchmark, runs: list[BenchmarkRun], console: Console) -> None:
+    total = size(benchmark)
+    with progress_bar(console, "running", total) as tell:
+
+        def on_run(run: BenchmarkRun) -> None:
+            runs.append(run)
+            tell(len(runs), total, f"{run.dataset} {run.kind} {run.backend}")
+
+        run_benchmark(benchmark, on_run)
+
+
+def _print(console: Console, lines: list[BackendSummary], against: str) -> None:
+    table = Table(
+        "set", "kind", "backend", "n", "median s", "p90 s", "proved", f"{against} / it",
+        "by reduction", "options", "leaves",
+    )  # fmt: skip
+    for line in lines:
+        table.add_row(
+            line.dataset,
+            line.kind,
+            line.backend,
+            str(line.queries),
+            f"{line.median:.4f}",
+            f"{line.p90:.4f}",
+            f"{line.proved:.0%}",
+            "" if line.ratio is None else f"{line.ratio:.1f}",
+            f"{line.by_reduction:.0%}",
+            f"{line.options:g}",
+            f"{line.leaves:g}",
+        )
+    console.print(table)
+    for backend in dict.fromkeys(line.backend for line in lines):
+        ratios = [x.ratio for x in lines if x.backend == backend and x.ratio is not None]
+        if ratios and backend != against:
+            mean = statistics.geometric_mean(ratios)
+            console.print(
+                f"{backend}: {mean:.1f} times faster than {against} "
+                "(geometric mean of the ratios of medians)"
+            )
+
+
+def _write(path: Path, benchmark: Benchmark, runs: list[BenchmarkRun]) -> None:
+    """One JSON object."""
+    content = {
+        "plan": {k: str(v) if isinstance(v, Path) else v for k, v in vars(benchmark).items()},
+        "machine": {"cores": os.cpu_count(), "python": platform.python_version()},
+        "versions": {name: version(name) for name in PACKAGES},
+        "runs": [as_record(run) for run in runs],
+    }
+    text = json.dumps(content, indent=1)
+    replace_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))

@@ -1,0 +1,84 @@
+"""The command line: ``counterfolio explain`` and ``counterfolio demo``."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from portfolio.cli import options
+from portfolio.cli.output import EXIT_CODES, print_result
+
+
+def demo(
+    rows: Annotated[int, typer.Option(min=1, max=100, help="How many rows to explain.")] = 3,
+    norm: options.Norm = "1",
+    seed: Annotated[
+        int, typer.Option(min=0, max=options.LARGEST_SEED, help="Seed of forest and rows.")
+    ] = 0,
+    time_limit: Annotated[float, typer.Option(help="Seconds per row.")] = 60.0,
+) -> None:
+    """Train a forest on bundled real data and explain some rows."""
+    from portfolio.data.demo import make_demo
+    from portfolio.explainer import Explainer
+
+    console = Console()
+    made = make_demo(rows, seed)
+    explainer = Explainer(made.model, made.X)
+    console.print(
+        f"A random forest of {len(made.model.estimators_)} trees, trained on {len(made.X)} "
+        f"tumours described by {made.X.shape[1]} measurements."
+    )
+    worst = 0
+    for _, row in made.rows.iterrows():
+        result = explainer.explain(
+            row, target=made.target, norm=norm, seed=seed, time_limit_s=time_limit
+        )
+        console.print(f"\n[bold]Row {row.name}[/bold], predicted malignant. ", end="")
+        print_result(console, result)
+        worst = max(worst, EXIT_CODES[result.status])
+        if result.stop_reason == "interrupted":
+            break
+    raise typer.Exit(worst)
+
+
+@options.spread
+def explain(
+    model: options.ModelOptions,
+    question: options.QuestionOptions,
+    row: Annotated[int | None, typer.Option(help="Row of the data set, from 0.")] = None,
+    query: Annotated[Path | None, typer.Option(help="CSV with one row to explain.")] = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
+    threads: Annotated[int | None, typer.Option(help="Solver threads.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Explain one row: exit code 0 optimal, 3 feasible, 4 infeasible, 5 unknown, 2 bad input."""
+    from portfolio.data.datasets import read_dataset, read_query
+
+    model.check()
+    options.one_of("--row", row, "--query", query)
+    constraints = question.constraints()
+    data = read_dataset(model.dataset)
+    asked = (
+        options.pick(data.X, row, model.dataset)
+        if query is None
+        else read_query(query, data).iloc[0]
+    )
+    explainer = model.explainer(data, question)
+    result = explainer.explain(
+        asked,
+        constraints=constraints,
+        time_limit_s=time_limit,
+        threads=threads,
+        seed=model.seed,
+        log=question.book(data),
+        **question.words(explainer),
+    )
+    if as_json:
+        answer = result.to_dict() | {"query": {k: float(v) for k, v in asked.items()}}
+        sys.stdout.write(json.dumps(answer, allow_nan=False) + "\n")
+    else:
+        print_result(Console(), result)
+    raise typer.Exit(EXIT_CODES[result.status])

@@ -1,0 +1,279 @@
+"""Options that several commands share, and what their text means."""
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from encoders.errors import InputError
+from encoders.query.constraints import Constraint, Decrease, Fixed, Increase, MaxChanges, Range
+
+if TYPE_CHECKING:
+    from portfolio.data.datasets import Dataset
+    from portfolio.explainer import Explainer
+    from portfolio.logbook import Logbook
+
+LARGEST_SEED = 2**31 - 1
+TRAINABLE = ("forest", "hard-forest", "xgboost")
+
+Norm = Annotated[str, typer.Option(help="0, 1, 2, any p > 0, or inf.")]
+Executor = Annotated[str, typer.Option(help="local or ray.")]
+Address = Annotated[
+    str | None, typer.Option(help="Ray cluster, auto for the one at hand; default its own.")
+]
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameters that are dataclasses are given field by field, as options.
+
+    Fields are declared as Typer's parameters are. The command itself gets the dataclasses.
+
+    Parameters
+    ----------
+    command : with annotations that are types, not text
+    """
+    signature = inspect.signature(command)
+    groups: dict[str, Any] = {
+        name: parameter.annotation
+        for name, parameter in signature.parameters.items()
+        if is_dataclass(parameter.annotation)
+    }
+    parameters = [
+        own
+        for name, parameter in signature.parameters.items()
+        for own in (_parameters(groups[name]) if name in groups else [parameter])
+    ]
+
+    @functools.wraps(command)
+    def spread_out(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
+
+    keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    spread_out.__signature__ = signature.replace(parameters=keyword)  # type: ignore[attr-defined]
+    spread_out.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": None}
+    return spread_out
+
+
+def _parameters(group: Any) -> Iterator[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        default = inspect.Parameter.empty if field.default is MISSING else field.default
+        kind = inspect.Parameter.KEYWORD_ONLY
+        yield inspect.Parameter(field.name, kind, default=default, annotation=hints[field.name])
+
+
+@dataclass(frozen=True)
+class QuestionOptions:
+    """What is asked of a row, and of whom."""
+
+    target: Annotated[
+        str | None, typer.Option(help="Class to reach; default any other than the current.")
+    ] = None
+    norm: Norm = "1"
+    scale: Annotated[str, typer.Option(help="range, std, mad or none.")] = "range"
+    features: Annotated[Path | None, typer.Option(help="JSON that overrides features.")] = None
+    fix: Annotated[str, typer.Option(help="Features that must stay: a,b.")] = ""
+    increase: Annotated[str, typer.Option(help="Features that may only grow: a,b.")] = ""
+    decrease: Annotated[str, typer.Option(help="Features that may only shrink: a,b.")] = ""
+    ranges: Annotated[
+        list[str] | None, typer.Option("--range", help="Limits of a feature: name=low:high.")
+    ] = None
+    max_changes: Annotated[int | None, typer.Option(help="At most so many features change.")] = None
+    margin: Annotated[
+        float | None,
+        typer.Option(help="Lead over every other class; default what predict decides."),
+    ] = None
+    backend: Annotated[
+        str, typer.Option("--backend", "--strategy", help="auto, race, or a backend's name.")
+    ] = "auto"
+    diagram: Annotated[
+        Path | None, typer.Option(help="Decision diagram for auto; default ours.")
+    ] = None
+    log: Annotated[Path | None, typer.Option(help="Folder for a record of each attempt.")] = None
+
+    def words(self, explainer: "Explainer") -> dict[str, Any]:
+        """Arguments of :meth:`Explainer.explain`, apart from the constraints.
+
+        Parameters
+        ----------
+        explainer : gives the classes
+        """
+        return {
+            "target": parse_target(self.target, explainer.classes),
+            "norm": self.norm,
+            "scale": self.scale,
+            "margin": self.margin,
+            "strategy": self.backend,
+        }
+
+    def constraints(self) -> list[Constraint]:
+        """The constraints; InputError where their text is none."""
+        named = ((Fixed, self.fix), (Increase, self.increase), (Decrease, self.decrease))
+        found: list[Constraint] = [kind(name) for kind, text in named for name in names(text)]
+        found += [_range(part) for text in self.ranges or () for part in names(text)]
+        if self.max_changes is not None:
+            found.append(MaxChanges(self.max_changes))
+        return found
+
+    def book(self, data: "Dataset") -> "Logbook | None":
+        """Where records go.
+
+        Parameters
+        ----------
+        data : its name becomes the group of the records
+        """
+        from portfolio.logbook import Logbook
+
+        return None if self.log is None else Logbook(self.log, data.name)
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """A data set, and a model of it that is loaded or trained."""
+
+    dataset: Annotated[
+        Path, typer.Option(help="CSV with header lines names / types / actionability.")
+    ]
+    train: Annotated[
+        str | None, typer.Option(help="Train forest, hard-forest or xgboost on the data set.")
+    ] = None
+    trees: Annotated[int, typer.Option(min=1, help="Trees to train.")] = 100
+    depth: Annotated[int, typer.Option(min=1, help="Largest depth to train.")] = 5
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of training and solving.")
+    ] = 0
+    model: Annotated[
+        Path | None, typer.Option(help="Model file: .json, .ubj, .txt, .skops, or a pickle.")
+    ] = None
+    trust_pickle: Annotated[
+        bool, typer.Option("--trust-pickle", help="Load pickles, which can run any code.")
+    ] = False
+
+    def check(self) -> None:
+        """Raise :class:`InputError` unless there is one way to a model."""
+        one_of("--train", self.train, "--model", self.model)
+
+    def explainer(self, data: "Dataset", question: QuestionOptions) -> "Explainer":
+        """Explains the model, with the features and the diagram of the question.
+
+        Parameters
+        ----------
+        data : what the model is, or was, trained on
+        question : only its features and its diagram are looked at
+        """
+        from portfolio.explainer import Explainer
+
+        stated = data.space if question.features is None else data.overridden(question.features)
+        return Explainer(
+            self._load_or_train(data), data.X, features=stated, diagram=question.diagram
+        )
+
+    def _load_or_train(self, data: "Dataset") -> Any:
+        from portfolio.data.trained_models import train
+        from portfolio.model.files import load_model
+
+        if self.model is not None:
+            return load_model(self.model, self.trust_pickle)
+        if self.train not in TRAINABLE:
+            raise InputError(f"--train {self.train}: known are {', '.join(TRAINABLE)}.")
+        return train(data, self.train, self.trees, self.depth, self.seed)  # type: ignore[arg-type]
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Split a list with commas.
+
+    Parameters
+    ----------
+    text : empty for no names
+    """
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def one_of(first: str, a: object, second: str, b: object) -> None:
+    """Raise :class:`InputError` unless exactly one of two options is given.
+
+    Parameters
+    ----------
+    first, second : names of the options, for the error
+    a, b : their values, None if not given
+    """
+    if (a is None) == (b is None):
+        raise InputError(f"give exactly one of {first} and {second}.")
+
+
+def pick(frame: Any, row: int | None, path: Path) -> Any:
+    """A row of a data set by its place.
+
+    Parameters
+    ----------
+    frame : the data set's rows
+    row : from 0
+    path : of the data set, for the error
+
+    Raises
+    ------
+    InputError
+        There is no such row.
+    """
+    if row is None or not 0 <= row < len(frame):
+        raise InputError(f"{path} has the rows 0 to {len(frame) - 1}; there is no row {row}.")
+    return frame.iloc[row]
+
+
+def parse_target(text: str | None, classes: tuple[Any, ...]) -> Any:
+    """The label that is written like this; unknown text is left to the explainer to refuse.
+
+    Parameters
+    ----------
+    text : as on the command line, None if not given
+    classes : the model's labels
+    """
+    if text is None:
+        return None
+    return next((label for label in classes if str(label) == text), text)
+
+
+def _range(text: str) -> Range:
+    name, _, limits = text.partition("=")
+    low, colon, high = limits.partition(":")
+    try:
+        if not colon:
+            raise ValueError
+        return Range(name.strip(), float(low or "-inf"), float(high or "inf"))
+    except ValueError as error:
+        raise InputError(f"--range {text}: expected name=low:high.") from error
+
+
+def executor(name: str, workers: int | None, threads: int, address: str | None) -> Any:
+    """Where batches and protocols are run: a LocalExecutor or a RayExecutor.
+
+    Parameters
+    ----------
+    name : "local" or "ray"
+    workers : None for one per core and ``threads``
+    threads : solver threads of each worker
+    address : of the cluster, for "ray" only; None for one started here
+
+    Raises
+    ------
+    InputError
+        Another name, or an address without "ray".
+    """
+    if name == "ray":
+        from portfolio.running.ray.executor import RayExecutor
+
+        return RayExecutor(address, workers, threads)
+    if name != "local":
+        raise InputError(f"--executor {name}: known are local and ray.")
+    if address is not None:
+        raise InputError("--address is for --executor ray.")
+    from portfolio.running.local_executor import LocalExecutor
+
+    return LocalExecutor(workers or max(1, len(os.sched_getaffinity(0)) // threads))

@@ -1,0 +1,107 @@
+"""What commands print: answers, tables, progress; and the exit codes that go with it."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from portfolio.result import Result
+
+EXIT_CODES = {"optimal": 0, "feasible": 3, "infeasible": 4, "unknown": 5}
+BAD_INPUT = 2
+INTERRUPTED = 130
+WIDE = 200
+
+# Tells a bar how much is done, of how much, and what is under way.
+BarUpdate = Callable[[int, int | None, str], None]
+
+
+def wide_console() -> Console:
+    """For tables: in a file or a pipe nothing is cut off."""
+    console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = WIDE
+    return console
+
+
+@contextmanager
+def progress_bar(
+    console: Console, words: str, total: int | None = None, *more: ProgressColumn
+) -> Iterator[BarUpdate]:
+    """A bar that is gone when the block ends.
+
+    Parameters
+    ----------
+    console : to print on
+    words : what is under way, until the bar is told
+    total : None as long as it is not known
+    *more : columns before the remaining time
+    """
+    shown = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*shown, *more, TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(words, total=total)
+        yield lambda done, total, words: bar.update(
+            task, completed=done, total=total, description=words
+        )
+
+
+def escape(text: str) -> str:
+    """Text that is not taken for markup.
+
+    Parameters
+    ----------
+    text : any
+    """
+    from rich.markup import escape as escaped
+
+    return escaped(text)
+
+
+def print_error(words: str) -> None:
+    """One sentence on standard error.
+
+    Parameters
+    ----------
+    words : the sentence
+    """
+    console = Console(stderr=True, emoji=False)
+    console.print(f"[red]Error:[/red] {escape(words)}", soft_wrap=True)
+
+
+def print_result(console: Console, result: Result) -> None:
+    """The headline, a line per change, and how it was found.
+
+    Parameters
+    ----------
+    console : to print on
+    result : with a counterfactual or without
+    """
+    console.print(escape(str(result).splitlines()[0]), highlight=False)
+    if not result.changed:
+        return
+    table = Table("feature", "from", "to", "cost")
+    for change in result.changed:
+        before, after = (_cell(v) for v in (change.before, change.after))
+        table.add_row(escape(change.feature), before, after, f"{change.cost:.6f}")
+    console.print(table)
+    seconds = result.timings
+    console.print(
+        f"verified by the model's own predict; backend {result.backend}, "
+        f"{seconds.total:.3f} s (solve {seconds.solve:.3f} s)",
+        style="dim",
+        highlight=False,
+    )
+
+
+def _cell(value: object) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else escape(str(value))

@@ -1,0 +1,157 @@
+"""The command line: ``counterfolio selector``."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+
+from encoders.errors import InputError
+from portfolio.cli.output import wide_console
+
+app = typer.Typer(no_args_is_help=True, help="Learn, judge and draw what picks backends.")
+
+Logs = Annotated[list[Path], typer.Argument(help="Folders and files of logs.")]
+DiagramFile = Annotated[Path, typer.Argument(help="Diagram, a JSON file.")]
+Objective = Annotated[str, typer.Option(help="regret (seconds) or accuracy (as in the paper).")]
+Skeleton = Annotated[str, typer.Option(help="Most splits per layer: 1-2-2, or 1-2-2-2.")]
+Engine = Annotated[str, typer.Option(help="exact, or odtlearn (a tree, in a process of its own).")]
+Thresholds = Annotated[int, typer.Option(min=1, help="Most thresholds per descriptor.")]
+Local = Annotated[
+    bool, typer.Option("--local", help="Split also on what describes the data set, not the task.")
+]
+Cores = Annotated[int, typer.Option(min=1, help="That a query has: as many backends may race.")]
+Backends = Annotated[str, typer.Option(help="Those to choose among, with commas; default all.")]
+OptionalDiagram = Annotated[
+    Path | None, typer.Option("--diagram", help="Default: the one promoted, or shipped.")
+]
+
+
+@app.command()
+def train(
+    logs: Logs,
+    out: Annotated[Path, typer.Option(help="JSON file for the diagram.")],
+    skeleton: Skeleton = "1-2-2",
+    alpha: Annotated[
+        str, typer.Option(help="Share of the single best's time a split must save, or cv.")
+    ] = "cv",
+    objective: Objective = "regret",
+    engine: Engine = "exact",
+    thresholds: Thresholds = 12,
+    local: Local = False,
+    cores: Cores = 2,
+    backends: Backends = "",
+    time_limit: Annotated[float, typer.Option(help="Seconds for each diagram.")] = 600.0,
+    promote: Annotated[
+        bool, typer.Option("--promote", help="Make it your default, if it is better.")
+    ] = False,
+) -> None:
+    """Learn a diagram from logs.
+
+    With --promote it becomes what auto follows, if it is better (exit code 3 if not): in
+    $COUNTERFOLIO_CONFIG, else $XDG_CONFIG_HOME/counterfolio, else ~/.config/counterfolio.
+    """
+    from portfolio.cli.selector_report import check_writable, promoted, read_examples, trained
+    from selector.learning.train import Recipe
+
+    console = Console()
+    recipe = Recipe(
+        objective=_objective(objective),
+        skeleton=skeleton,
+        engine=_engine(engine),
+        thresholds=thresholds,
+        time_limit_s=time_limit,
+        local=local,
+        cores=cores,
+    )
+    check_writable(out)
+    data = read_examples(logs, _names(backends))
+    made, recipe = trained(data, recipe, _alpha(alpha), out, console)
+    if promote and not promoted(data, recipe, made, console):
+        raise typer.Exit(3)
+
+
+@app.command()
+def evaluate(
+    logs: Logs,
+    diagram: OptionalDiagram = None,
+    alpha: Annotated[str, typer.Option(help="As in train; cv is chosen in each fold.")] = "0.1",
+    skeleton: Skeleton = "1-2-2",
+    objective: Objective = "regret",
+    thresholds: Thresholds = 6,
+    local: Local = False,
+    time_limit: Annotated[float, typer.Option(help="Seconds for each diagram.")] = 600.0,
+    cores: Cores = 2,
+    backends: Backends = "",
+    out: Annotated[Path | None, typer.Option(help="Folder for tables and a figure.")] = None,
+) -> None:
+    """Leave one data set out after the other: what a diagram learned from the others costs."""
+    from portfolio.cli.selector_report import evaluated, read_examples
+    from selector.learning.train import Recipe
+
+    recipe = Recipe(
+        objective=_objective(objective),
+        skeleton=skeleton,
+        thresholds=thresholds,
+        time_limit_s=time_limit,
+        local=local,
+        cores=cores,
+    )
+    data = read_examples(logs, _names(backends))
+    evaluated(data, recipe, _alpha(alpha), diagram, cores, out, wide_console())
+
+
+@app.command()
+def draw(
+    diagram: DiagramFile,
+    out: Annotated[Path, typer.Option(help="File: .svg, .dot or .txt.")],
+    logs: Annotated[Path | None, typer.Option(help="Logs whose flow is written beside.")] = None,
+) -> None:
+    """Draw a diagram as a picture, for Graphviz, or as text."""
+    from portfolio.cli.selector_report import drawn
+
+    Console().print(drawn(diagram, out, logs), soft_wrap=True)
+
+
+@app.command()
+def show(diagram: OptionalDiagram = None) -> None:
+    """Print a diagram and how it was made."""
+    from portfolio.cli.selector_report import shown
+
+    console = Console()
+    for line in shown(diagram):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def _objective(text: str) -> Literal["regret", "accuracy"]:
+    if text == "regret":
+        return "regret"
+    if text == "accuracy":
+        return "accuracy"
+    raise InputError(f"--objective {text}: known are regret and accuracy.")
+
+
+def _engine(text: str) -> str:
+    if text not in ("exact", "odtlearn"):
+        raise InputError(f"--engine {text}: known are exact and odtlearn.")
+    return text
+
+
+def _names(text: str) -> tuple[str, ...]:
+    from encoders.backends.registry import find_backend
+
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    return tuple(find_backend(name).name for name in names)
+
+
+def _alpha(text: str) -> float | None:
+    """None for cross-validation."""
+    if text == "cv":
+        return None
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise InputError(f"--alpha {text}: expected a number from 0 to 1, or cv.") from error
+    if not 0 <= value <= 1:
+        raise InputError(f"--alpha {text}: expected a number from 0 to 1, or cv.")
+    return value

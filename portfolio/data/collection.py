@@ -1,0 +1,131 @@
+"""Collections of data sets, and which rows of them are asked about."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import numpy as np
+import pandas as pd
+
+from encoders.errors import InputError
+from encoders.query.features import FeatureSpace
+from portfolio.data.datasets import Dataset, read_dataset
+
+BUNDLED = ("breast-cancer", "wine")
+
+
+class Classifier(Protocol):
+    """What predicts; an :class:`portfolio.explainer.Explainer` does."""
+
+    @property
+    def classes(self) -> tuple[Any, ...]: ...
+
+    def predict(self, x: Any) -> Any: ...
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnQuery:
+    """A row that was drawn, and the class that it is to reach.
+
+    Attributes
+    ----------
+    number : place in the draw, from 0
+    row : place in the data set, from 0
+    """
+
+    number: int
+    row: int
+    x: "pd.Series[Any]"
+    target: Any
+
+
+def names(folder: Path | None, only: Sequence[str] = ()) -> list[str]:
+    """The data sets of a folder, or those bundled with scikit-learn where it is None.
+
+    Parameters
+    ----------
+    folder : of CSV files, None for the bundled sets
+    only : those to take, empty for all
+
+    Raises
+    ------
+    InputError
+        The folder or one of the data sets is not there.
+    """
+    if folder is None:
+        known = list(BUNDLED)
+    else:
+        if not folder.is_dir():
+            raise InputError(f"there is no folder {folder}.")
+        known = sorted(path.name.split(".")[0] for path in folder.glob("*.csv*"))
+    missing = [name for name in only if name not in known]
+    if missing:
+        raise InputError(f"there is no data set {missing[0]!r}; there are {', '.join(known)}.")
+    return list(only) or known
+
+
+def datasets(folder: Path | None, only: Sequence[str] = ()) -> Iterator[Dataset]:
+    """Read the data sets of :func:`names` one after the other.
+
+    Parameters
+    ----------
+    folder, only : as in :func:`names`
+    """
+    for name in names(folder, only):
+        yield one_dataset(folder, name)
+
+
+def one_dataset(folder: Path | None, name: str) -> Dataset:
+    """A data set of a folder, or a bundled one.
+
+    Parameters
+    ----------
+    folder : None for the bundled ones
+    name : one that :func:`names` gives
+    """
+    if folder is None:
+        return _bundled(name)
+    return read_dataset(next(iter(sorted(folder.glob(f"{name}.csv*")))))
+
+
+def freed(space: FeatureSpace) -> FeatureSpace:
+    """The same features, all free to change either way, as in the paper's protocol.
+
+    Parameters
+    ----------
+    space : stays as it is
+    """
+    return FeatureSpace(tuple(replace(f, action="free") for f in space.features), space.columns)
+
+
+def draw_queries(
+    dataset: Dataset, model: Classifier, count: int, seed: int
+) -> Iterator[DrawnQuery]:
+    """Rows, and for each a class other than its own, the same for a model and a seed.
+
+    Parameters
+    ----------
+    dataset : gives the rows
+    model : gives their classes
+    count : most rows drawn; fewer where the data set has fewer
+    seed : of rows and targets
+    """
+    rng = np.random.default_rng(seed)
+    rows = rng.choice(len(dataset.X), min(count, len(dataset.X)), replace=False)
+    for number, row in enumerate(rows.tolist()):
+        x = dataset.X.iloc[row]
+        current = model.predict(x)
+        others = np.array([label for label in model.classes if label != current])
+        yield DrawnQuery(number, row, x, rng.choice(others))
+
+
+def _bundled(name: str) -> Dataset:
+    from sklearn.datasets import load_breast_cancer, load_wine
+
+    from encoders.query.infer_features import infer_features
+
+    loader = {"breast-cancer": load_breast_cancer, "wine": load_wine}[name]
+    data = loader(as_frame=True)
+    frame = cast(pd.DataFrame, data.data)
+    return Dataset(name, frame, data.target.to_numpy(), infer_features(frame), {})

@@ -1,0 +1,339 @@
+"""CSV files with three header lines: names, types, actionability."""
+
+import gzip
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.errors import InputError
+from encoders.query.features import Action, Feature, FeatureSpace
+from encoders.query.infer_features import as_entry, infer_features, load_overrides
+
+LARGEST_FILE = 2**30
+MOST_COLUMNS, LONGEST_LINE = 10_000, 10_000_000
+KINDS = {"N": "numeric", "D": "ordinal", "C": "categorical", "B": "binary"}
+ACTIONS: dict[str, Action] = {
+    "FREE": "free", "INC": "increase", "DEC": "decrease", "FIXED": "fixed"
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A table encoded for a tree model.
+
+    Attributes
+    ----------
+    name : file name without endings
+    X : float64 frame; categorical columns are one-hot as ``name_category``, binary text is 0/1
+    y : int64 (n_rows,)
+    space : kinds, bounds, labels and actionability as the file states them
+    categories : raw column -> its sorted categories or two binary values, for encoding rows
+    """
+
+    name: str
+    X: pd.DataFrame
+    y: IntArray
+    space: FeatureSpace
+    categories: dict[str, list[Any]]
+
+    def encode(self, raw: pd.DataFrame, where: str, lenient: bool = False) -> pd.DataFrame:
+        """Rows in the file's own columns (label not needed) -> rows in the model's columns.
+
+        Parameters
+        ----------
+        raw : with the file's columns in any order
+        where : what the rows are called in errors
+        lenient : as in :func:`read_rows`
+        """
+        return _encode(raw, self.space, self.categories, where, lenient)
+
+    def overridden(self, path: str | Path) -> FeatureSpace:
+        """The file's own description, with the features named in a JSON file replaced.
+
+        Parameters
+        ----------
+        path : of a JSON file, as for :class:`portfolio.explainer.Explainer`
+        """
+        given = load_overrides(path)
+        stated = {f.name: _entry(f, self.space.columns) for f in self.space.features}
+        for name, entry in given.items():
+            stated[name] = stated.get(name, {}) | as_entry(name, entry)
+        return infer_features(self.X, stated)
+
+
+def read_dataset(path: str | Path) -> Dataset:
+    """Read a CSV (or .csv.gz) with the header lines names / types / actionability.
+
+    Types are N, D, C, B (numerical, ordinal, categorical, binary); actionability is FREE, INC,
+    DEC, FIXED, and PREDICT for the label, which must be the last column.
+
+    Parameters
+    ----------
+    path : compressed if it ends in .gz
+
+    Raises
+    ------
+    InputError
+        Missing, oversized or corrupt file, wrong header lines.
+    """
+    path = Path(path)
+    names, types, actions = _read_header(path)
+    raw = _read_rows(path, skip=[1, 2])
+    label = names[-1]
+    if raw[label].isna().any():
+        raise InputError(f"{path}: the label {label} is missing in some rows.")
+    for name in names:
+        if raw[name].isna().any():
+            row = int(np.flatnonzero(raw[name].isna())[0]) + 4
+            raise InputError(f"{path}, line {row}: {name} is missing; fill or drop such rows.")
+    try:
+        y = raw[label].to_numpy(dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{path}: the labels in {label} must be whole numbers 0..K-1.") from error
+    if not np.array_equal(np.unique(y), np.arange(len(np.unique(y)))):
+        raise InputError(f"{path}: the labels in {label} must be whole numbers 0..K-1.")
+    kinds = {name: KINDS[letter] for name, letter in zip(names[:-1], types, strict=False)}
+    categories = {
+        name: sorted(raw[name].unique().tolist(), key=lambda v: (isinstance(v, str), v))
+        for name, kind in kinds.items()
+        if kind in ("categorical", "binary")
+    }
+    for name, kind in kinds.items():
+        if kind == "binary" and len(categories[name]) > 2:
+            raise InputError(
+                f"{path}: {name} is of type B but holds {len(categories[name])} values."
+            )
+    space = _space(raw, kinds, categories, dict(zip(names, actions, strict=True)), path)
+    X = _encode(raw, space, categories, str(path))
+    stem = path.name.removesuffix(".gz").removesuffix(".csv")
+    return Dataset(stem, X, y.astype(np.int64), space, categories)
+
+
+def _read_header(path: Path) -> tuple[list[str], list[str], list[str]]:
+    lines = _open_csv(path, header=None, nrows=3, dtype=str, keep_default_na=False)
+    form = "line 1: names, line 2: types N D C B, line 3: FREE INC DEC FIXED and PREDICT"
+    if len(lines) < 3:
+        raise InputError(f"{path} has fewer than three header lines ({form}).")
+    names, types, actions = (line.str.strip().tolist() for _, line in lines.iterrows())
+    if len(names) < 2:
+        raise InputError(f"{path} holds only a label; it needs at least one feature column.")
+    if len(set(names)) != len(names):
+        raise InputError(f"{path}, line 1: column names are not unique.")
+    wrong = [t for t in types if t not in KINDS]
+    if wrong:
+        raise InputError(f"{path}, line 2: {wrong[0]!r} is not a type; expected {form}.")
+    wrong = [a for a in actions[:-1] if a not in ACTIONS]
+    if wrong:
+        raise InputError(f"{path}, line 3: {wrong[0]!r} is not an actionability; expected {form}.")
+    if actions[-1] != "PREDICT":
+        raise InputError(f"{path}, line 3: the last column must be PREDICT, got {actions[-1]!r}.")
+    return names, types, actions
+
+
+def _read_rows(path: Path, skip: list[int]) -> pd.DataFrame:
+    frame = _open_csv(path, skiprows=skip)
+    if frame.empty:
+        raise InputError(f"{path} has no rows.")
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise InputError(f"{path} has more fields in its rows than names in line 1.")
+    frame = frame.rename(columns=lambda name: str(name).strip())
+    _check_unique(frame, path)
+    return frame
+
+
+def _check_unique(frame: pd.DataFrame, path: Path) -> None:
+    if frame.columns.has_duplicates:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise InputError(f"{path} has two columns named {twice!r}; rename one.")
+
+
+def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
+    """pandas.read_csv with its many errors in one sentence."""
+    if not path.is_file():
+        raise InputError(f"there is no file {path}.")
+    if path.stat().st_size > LARGEST_FILE:
+        raise InputError(f"{path} is larger than {LARGEST_FILE >> 20} MiB; take a sample of it.")
+    try:
+        _check_width(path)
+        packing: Literal["gzip"] | None = "gzip" if path.suffix == ".gz" else None
+        frame: pd.DataFrame = pd.read_csv(path, compression=packing, **options)
+    except InputError:
+        raise
+    except (OSError, EOFError, ValueError, UnicodeError, OverflowError, zlib.error) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else "not a CSV"
+        raise InputError(f"{path} can't be read as CSV: {reason}") from error
+    return frame
+
+
+def _check_width(path: Path) -> None:
+    """A table of too many columns keeps pandas busy for minutes: look at its first line."""
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        line = file.readline(LONGEST_LINE)
+    if line.count(b",") >= MOST_COLUMNS or len(line) == LONGEST_LINE:
+        raise InputError(
+            f"{path} has more than {MOST_COLUMNS} columns in line 1; is it transposed?"
+        )
+
+
+def read_query(path: str | Path, dataset: Dataset) -> pd.DataFrame:
+    """One encoded row from a CSV with the data set's column names; header lines 2-3 optional.
+
+    Parameters
+    ----------
+    path : of a CSV or Parquet file
+    dataset : whose columns and categories the row has
+
+    Raises
+    ------
+    InputError
+        Not exactly one row, or other columns than the data set's.
+    """
+    rows = read_rows(path, dataset)
+    if len(rows) != 1:
+        raise InputError(f"{path} has {len(rows)} rows; explain takes exactly one.")
+    return rows
+
+
+def read_rows(path: str | Path, dataset: Dataset, lenient: bool = False) -> pd.DataFrame:
+    """Encoded rows from a CSV (header lines 2-3 optional) or Parquet file with its column names.
+
+    Parameters
+    ----------
+    path : ending in .parquet for Parquet; else CSV
+    dataset : whose columns and categories the rows have
+    lenient : whether a value that can't be encoded stays as it is, for a batch to tell of its row
+
+    Raises
+    ------
+    InputError
+        No such file, or other columns than the data set's.
+    """
+    path = Path(path)
+    if path.suffix == ".parquet":
+        return dataset.encode(_open_parquet(path), str(path), lenient)
+    head = _open_csv(path, header=None, nrows=3, dtype=str, keep_default_na=False)
+    typed = len(head) == 3 and set(head.iloc[1]) <= set(KINDS)
+    raw = _read_rows(path, skip=[1, 2] if typed else [])
+    return dataset.encode(raw, str(path), lenient)
+
+
+def _open_parquet(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        raise InputError(f"there is no file {path}.")
+    try:
+        names = pyarrow.parquet.read_schema(path).names
+        if len(names) > MOST_COLUMNS:
+            raise InputError(f"{path} has more than {MOST_COLUMNS} columns; is it transposed?")
+        _check_unique(pd.DataFrame(columns=names), path)
+        return pd.read_parquet(path)
+    except InputError:
+        raise
+    except (ValueError, OSError) as error:
+        raise InputError(f"{path} can't be read as Parquet: {error}") from error
+
+
+def _space(
+    raw: pd.DataFrame,
+    kinds: dict[str, str],
+    categories: dict[str, list[Any]],
+    actions: dict[str, str],
+    path: Path,
+) -> FeatureSpace:
+    """The inference's own description, told what the header lines say."""
+    overrides: dict[str, Any] = {}
+    for name, kind in kinds.items():
+        entry: dict[str, Any] = {"kind": kind, "action": ACTIONS[actions[name]]}
+        if kind == "categorical":
+            entry["columns"] = [f"{name}_{category}" for category in categories[name]]
+            entry["labels"] = [str(category) for category in categories[name]]
+        elif kind == "binary" and any(isinstance(v, str) for v in categories[name]):
+            entry["labels"] = [str(value) for value in categories[name]]
+            entry["levels"] = list(range(len(categories[name])))
+        overrides[name] = entry
+    columns = [
+        column
+        for name, kind in kinds.items()
+        for column in (overrides[name]["columns"] if kind == "categorical" else [name])
+    ]
+    skeleton = FeatureSpace(
+        tuple(Feature(name, "numeric", (i,), 0, 0) for i, name in enumerate(kinds)), tuple(columns)
+    )
+    try:
+        return infer_features(_encode(raw, skeleton, categories, str(path)), overrides)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _entry(feature: Feature, columns: tuple[str, ...]) -> dict[str, Any]:
+    """A feature as an override that describes it."""
+    entry: dict[str, Any] = {"kind": feature.kind, "action": feature.action}
+    if feature.kind == "categorical":
+        entry["columns"] = [columns[c] for c in feature.columns]
+    if feature.labels:
+        entry["labels"] = list(feature.labels)
+    return entry
+
+
+def _encode(
+    raw: pd.DataFrame,
+    space: FeatureSpace,
+    categories: dict[str, list[Any]],
+    where: str,
+    lenient: bool = False,
+) -> pd.DataFrame:
+    columns: dict[str, Any] = {}
+    for feature in space.features:
+        name = feature.name
+        if name not in raw.columns:
+            raise InputError(f"{where} lacks the column {name!r}.")
+        known = categories.get(name)
+        if known is None:
+            columns[name] = (
+                raw[name] if lenient else _as_numbers(raw[name], f"{where}: column {name}")
+            )
+            continue
+        position = {_text(value): index for index, value in enumerate(known)}
+        code = [position.get(_text(value), -1) for value in raw[name]]
+        if -1 in code and not lenient:
+            value = raw[name].iloc[code.index(-1)]
+            raise InputError(
+                f"{where}: {name} has no value {value!r}; known are {', '.join(position)}."
+            )
+        one_hot = [f"{name}_{value}" for value in known]
+        if one_hot[0] in space.columns:
+            encoded = {c: np.equal(code, i).astype(float) for i, c in enumerate(one_hot)}
+        elif any(isinstance(value, str) for value in known):
+            encoded = {name: np.array(code, dtype=np.float64)}
+        else:
+            encoded = {name: np.array([known[c] for c in code], dtype=np.float64)}
+        columns |= {c: _with_unknown(v, code, raw[name]) for c, v in encoded.items()}
+    return pd.DataFrame(columns, index=raw.index)
+
+
+def _with_unknown(encoded: FloatArray, code: list[int], raw: "pd.Series[Any]") -> Any:
+    """Values of no known category as they were given."""
+    unknown = np.equal(code, -1)
+    return np.where(unknown, raw.astype(object), encoded) if unknown.any() else encoded
+
+
+def _text(value: Any) -> str:
+    """1.0 and 1 are the same category, however pandas read the column."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _as_numbers(column: "pd.Series[Any]", where: str) -> Any:
+    try:
+        numbers = column.to_numpy(dtype=np.float64)
+    except OverflowError as error:
+        raise InputError(f"{where} holds a number larger than any float64.") from error
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{where} is not numeric.") from error
+    if not np.isfinite(numbers).all():
+        raise InputError(f"{where} holds a missing or infinite value.")
+    return numbers

@@ -1,0 +1,174 @@
+"""Our reading of a model, held against what the model itself does with many rows."""
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray, owners
+from encoders.errors import UnsupportedModelError
+from encoders.problem.partition import broken_tree, covered
+from encoders.trees.cells import Cells, codes
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.input_type import last_read_as
+from portfolio.model.native import SUMMED, NativeModel, clear_lead
+from portfolio.model.oracle import LENGTH_TIE
+from portfolio.model.plausibility import PlausibilityCheck
+
+TRAINING_ROWS, PROBES = 50_000, 2_000
+MOST_LEAVES = 5_000_000  # rows x trees that are looked at, about a second
+MOST_LITERALS = 4_000_000  # rows x literals of leaf boxes
+LENGTH_ROWS = 2_000
+MOVED_SHARE = 0.5  # of the columns of a probe that are put on a threshold
+MISREAD = (
+    "so it can't be read exactly (a custom objective, a setting of predict, or a damaged file?)."
+)
+
+
+def check_reading(
+    ensemble: Ensemble, cells: Cells, native: NativeModel, training: FloatArray
+) -> None:
+    """Make sure that the model's own leaves, scores and predictions are those we read.
+
+    Looked at are the training rows, and rows that fall on, just below and just above thresholds.
+
+    Parameters
+    ----------
+    ensemble : as read
+    cells : of the same ensemble
+    native : the model it was read from
+    training : float64 (n_rows, n_columns)
+
+    Raises
+    ------
+    UnsupportedModelError
+        They differ: nothing proved about the trees would be true of the model.
+    """
+    rows = _rows(ensemble, cells, training)
+    leaves = ensemble.leaves(rows)
+    own = native.leaves(rows)
+    if own is not None:
+        _check_leaves(leaves, own)
+    scores = ensemble.bias + ensemble.score[leaves].sum(axis=1)
+    _check_scores(ensemble, scores, native.scores(rows, ensemble.margin_unit))
+    wrong = clear_lead(ensemble, scores) & (scores.argmax(axis=1) != native.predict(rows))
+    if wrong.any():
+        raise UnsupportedModelError(
+            f"the model's own predict disagrees with its trees on {int(wrong.sum())} of "
+            f"{len(rows)} rows, {MISREAD}"
+        )
+
+
+def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
+    """Make sure that the boxes of each tree's leaves part the space as its splits do.
+
+    Parameters
+    ----------
+    ensemble : as read
+    cells : of the same ensemble
+    training : float64 (n_rows, n_columns)
+
+    Raises
+    ------
+    UnsupportedModelError
+        They do not: proofs of a solver that trusts them would be worth nothing.
+    """
+    size = np.array([boundary.size + 1 for boundary in cells.boundary])
+    shares = covered(cells.tree_start, cells.leaf_start, cells.column, cells.lo, cells.hi, size)
+    tree = broken_tree(shares)
+    if tree is not None:
+        raise UnsupportedModelError(
+            f"the leaves of tree {tree} do not part the space among them, {MISREAD}"
+        )
+    rows = _thinned(_rows(ensemble, cells, training), MOST_LITERALS // (cells.column.size + 1) + 1)
+    owner, n_leaves = owners(cells.leaf_start), cells.node.size
+    found = zip(codes(cells, rows, ensemble.dtype), ensemble.leaves(rows), strict=True)
+    for code, leaves in found:
+        held = code[cells.column]
+        missed = np.bincount(owner[(held < cells.lo) | (held > cells.hi)], minlength=n_leaves)
+        if not np.array_equal(cells.node[missed == 0], leaves):
+            raise UnsupportedModelError(
+                f"a row has other active leaves in box form than on its path, {MISREAD}"
+            )
+
+
+def check_lengths(
+    ensemble: Ensemble, cells: Cells, check: PlausibilityCheck, training: FloatArray
+) -> None:
+    """Make sure that path lengths add up to the isolation forest's own scores.
+
+    Parameters
+    ----------
+    ensemble : with the trees of the isolation forest
+    cells : of the same ensemble
+    check : with the forest itself
+    training : float64 (n_rows, n_columns)
+
+    Raises
+    ------
+    UnsupportedModelError
+        They do not: what is plausible would not be what the forest says.
+    """
+    rows = _thinned(_rows(ensemble, cells, training), LENGTH_ROWS)
+    assert ensemble.length is not None
+    ours = ensemble.length[ensemble.leaves(rows)].sum(axis=1)
+    own = check.lengths(rows)
+    if (np.abs(ours - own) > LENGTH_TIE * own).any():
+        raise UnsupportedModelError(
+            f"the isolation forest's scores are not those of its trees, {MISREAD}"
+        )
+
+
+def _rows(ensemble: Ensemble, cells: Cells, training: FloatArray) -> FloatArray:
+    most = max(1, MOST_LEAVES // ensemble.root.size)
+    sample = _thinned(training, min(TRAINING_ROWS, most))
+    return np.concatenate([sample, _probes(ensemble, cells, sample, min(PROBES, most))])
+
+
+def _thinned(rows: FloatArray, most: int) -> FloatArray:
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.int64)]
+
+
+def _probes(ensemble: Ensemble, cells: Cells, training: FloatArray, count: int) -> FloatArray:
+    """Training rows with some values moved onto a threshold, or one float64 to either side."""
+    random = np.random.default_rng(0)
+    rows = training[random.integers(0, len(training), count)]
+    limit = float(np.finfo(ensemble.dtype).max)
+    for column, boundary in enumerate(cells.boundary):
+        inside = boundary[np.isfinite(boundary)]
+        if inside.size == 0:
+            continue
+        moved = np.flatnonzero(random.random(count) < MOVED_SHARE)
+        edge = last_read_as(inside[random.integers(0, inside.size, moved.size)], ensemble.dtype)
+        toward = random.integers(-1, 2, moved.size)
+        beside = np.nextafter(edge, np.where(toward < 0, -np.inf, np.inf))
+        value = np.where(toward == 0, edge, beside)
+        rows[moved, column] = np.clip(value, -limit, limit)
+    return rows
+
+
+def _check_leaves(ours: IntArray, own: IntArray) -> None:
+    """Each of the library's leaves is one of ours, and each of ours one of its, by any numbers."""
+    same = ours.shape == own.shape and own.min(initial=0) >= 0
+    if same:
+        width = int(own.max(initial=0)) + 1
+        named = own + np.arange(own.shape[1]) * width  # numbers of one tree may recur in another
+        same = _is_function(ours, named) and _is_function(named, ours)
+    if not same:
+        raise UnsupportedModelError(
+            f"the model's own library puts rows into other leaves than its trees do, {MISREAD}"
+        )
+
+
+def _is_function(given: IntArray, taken: IntArray) -> bool:
+    """Whether equal numbers in ``given`` stand beside equal numbers in ``taken``."""
+    image = np.zeros(int(given.max(initial=0)) + 1, dtype=np.int64)
+    image[given] = taken
+    return bool((image[given] == taken).all())
+
+
+def _check_scores(ensemble: Ensemble, ours: FloatArray, own: FloatArray) -> None:
+    """The library's sums are exact ones within the band of its rounding."""
+    slack = ensemble.rounding.band + SUMMED * np.abs(ours).max(axis=1, initial=1.0)
+    off = own.shape != ours.shape or (np.abs(ours - own).max(axis=1) > slack).any()
+    if off:
+        raise UnsupportedModelError(
+            f"the model's own scores are not the sums of its leaves, {MISREAD}"
+        )

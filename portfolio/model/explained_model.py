@@ -1,0 +1,149 @@
+"""Everything about a model that is the same for all queries, read once."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from encoders.arrays import FloatArray
+from encoders.errors import InputError, UnsupportedModelError
+from encoders.posing.starting_points import Reference, make_reference
+from encoders.query.features import FeatureSpace
+from encoders.query.infer_features import infer_features
+from encoders.trees.cells import Cells, cut
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.isolation import with_isolation
+from encoders.trees.read import read_ensemble
+from portfolio.fingerprint import fingerprint
+from portfolio.model.evidence import check_boxes, check_lengths, check_reading
+from portfolio.model.native import NativeModel, wrap_native
+from portfolio.model.plausibility import Plausibility, PlausibilityCheck
+from portfolio.model.tabular import training_frame
+from selector.descriptors import EnsembleDescriptors, describe_ensemble
+
+
+@dataclass(frozen=True, eq=False)
+class ClassView:
+    """The trees that decide about one target class, cut into cells.
+
+    Attributes
+    ----------
+    ensemble : the model's trees, and those of the isolation forest where there is one
+    cells : the same, cut into intervals of each column
+    reference : training rows by class, to start looking from
+    plausibility : says whether a row is plausible for the class; None where that is not asked
+    """
+
+    ensemble: Ensemble
+    cells: Cells
+    reference: Reference
+    plausibility: PlausibilityCheck | None
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedModel:
+    """A model as trees, features, and the user's own object to verify with.
+
+    Attributes
+    ----------
+    ensemble : the model's trees alone
+    space : what the columns mean
+    native : the user's own object, which has the last word
+    views : one per target class; they differ only where plausibility is asked for
+    seconds : what reading took
+    """
+
+    ensemble: Ensemble
+    space: FeatureSpace
+    native: NativeModel
+    views: tuple[ClassView, ...]
+    seconds: float
+
+    @cached_property
+    def identity(self) -> str:
+        """A digest of all that an answer depends on, besides the question."""
+        joined = [view.ensemble for view in self.views if view.plausibility is not None]
+        return fingerprint(self.ensemble, self.space, self.native.classes, joined)
+
+    @cached_property
+    def described(self) -> tuple[EnsembleDescriptors, float]:
+        """Descriptors of the model, and the seconds they took."""
+        began = time.perf_counter()
+        descriptors = describe_ensemble(self.ensemble, self.space)
+        return descriptors, time.perf_counter() - began
+
+    @property
+    def plausible(self) -> bool:
+        """Whether answers must be plausible."""
+        return self.views[0].plausibility is not None
+
+
+def read(
+    model: Any,
+    X_train: Any,
+    features: Mapping[str, Any] | str | Path | FeatureSpace | None,
+    voting: str | None,
+    plausibility: Plausibility | None = None,
+) -> ExplainedModel:
+    """Read a model and describe its features; checks that its own predict agrees.
+
+    Parameters
+    ----------
+    model, X_train, features, voting, plausibility : as in :class:`portfolio.explainer.Explainer`
+
+    Raises
+    ------
+    InputError
+        Columns, overrides or isolation forests do not fit the model.
+    UnsupportedModelError
+        The model can't be read exactly.
+    """
+    began = time.perf_counter()
+    model = _with_voting(model, voting)
+    ensemble = read_ensemble(model)
+    native = wrap_native(model, ensemble.n_classes)
+    frame = training_frame(X_train, native.columns, ensemble.n_columns)
+    if isinstance(features, FeatureSpace):
+        space = features.ordered(list(frame.columns))
+    else:
+        space = infer_features(frame, features)
+    rows = frame.to_numpy()
+    if plausibility is None:
+        views = (_view(ensemble, space, rows, None),) * len(native.classes)
+    else:
+        checks = [plausibility.check_of(label, native.columns) for label in native.classes]
+        views = tuple(_view(ensemble, space, rows, check) for check in checks)
+    for view in dict.fromkeys(views):
+        check_boxes(view.ensemble, view.cells, rows)
+        if view.plausibility is not None:
+            check_lengths(view.ensemble, view.cells, view.plausibility, rows)
+    if len(native.classes) > 1:
+        check_reading(ensemble, views[0].cells, native, rows)
+    return ExplainedModel(ensemble, space, native, views, time.perf_counter() - began)
+
+
+def _view(
+    ensemble: Ensemble, space: FeatureSpace, rows: FloatArray, check: PlausibilityCheck | None
+) -> ClassView:
+    joined = ensemble if check is None else with_isolation(ensemble, check.forest)
+    cells = cut(joined)
+    return ClassView(joined, cells, make_reference(joined, cells, space, rows), check)
+
+
+def _with_voting(model: Any, voting: str | None) -> Any:
+    from encoders.trees.voting import HardVotingClassifier
+
+    if voting not in (None, "soft", "hard"):
+        raise InputError(f"voting must be 'soft', 'hard' or None, got {voting!r}.")
+    hard = isinstance(model, HardVotingClassifier)
+    if voting == "soft" and hard:
+        raise InputError("this model votes hard; pass its forest to explain soft voting.")
+    if voting != "hard" or hard:
+        return model
+    if type(model).__name__ not in ("RandomForestClassifier", "ExtraTreesClassifier"):
+        raise UnsupportedModelError(
+            f"hard voting is for random forests and extra trees, not {type(model).__name__}."
+        )
+    return HardVotingClassifier.from_fitted(model)

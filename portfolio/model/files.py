@@ -1,0 +1,46 @@
+"""Model files -> fitted models; nothing from a stranger is unpickled without being told to."""
+
+from pathlib import Path
+from typing import Any
+
+from encoders.errors import InputError
+from portfolio.model.open_file import LARGEST_FILE, PICKLE, XGBOOST, open_model
+from portfolio.model.probe import probe
+
+KNOWN = "XGBoost .json or .ubj, LightGBM .txt, scikit-learn .skops, and with trust .pkl or .joblib"
+
+
+def load_model(path: str | Path, trust_pickle: bool = False) -> Any:
+    """Load a model by its file ending, in a process of its own first.
+
+    A damaged file can crash, hang or fill the process that reads it: only what was loaded, read
+    and asked to predict in a child with limits on memory and time is loaded here.
+
+    Parameters
+    ----------
+    path : of the file; its ending tells which library reads it
+    trust_pickle : allow .pkl, .pickle and .joblib, which can run any code when loaded
+
+    Raises
+    ------
+    InputError
+        Missing, oversized or corrupt file, unknown ending, a model that can't be explained, or
+        pickle without trust.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"there is no model file {path}.")
+    if path.stat().st_size > LARGEST_FILE:
+        raise InputError(f"the model file {path} is larger than {LARGEST_FILE >> 20} MiB.")
+    ending = path.suffix.lower()
+    if ending in PICKLE and not trust_pickle:
+        raise InputError(
+            f"{path} is a pickle, which can run any code when loaded; if you trust where it "
+            "comes from, say --trust-pickle."
+        )
+    if ending not in (*XGBOOST, *PICKLE, ".txt", ".skops"):
+        raise InputError(f"{path}: unknown model ending {ending!r}; known are {KNOWN}.")
+    complaint = probe(path)
+    if complaint:
+        raise InputError(f"the model file {path} can't be read: {complaint}")
+    return open_model(path)

@@ -1,0 +1,195 @@
+"""The user's own model object: its classes, its column names, its predict."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import BoolArray, FloatArray, IntArray
+from encoders.errors import InputError, UnsupportedModelError
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.from_xgboost import xgboost_objective
+from portfolio.model.native_trees import native_leaves, native_scores
+
+# What our own sums in float64 may be off by, as a share of the largest score.
+SUMMED = 1e-12
+PREDICTING = threading.Lock()
+
+
+@dataclass(frozen=True, eq=False)
+class NativeModel:
+    """Predicts with the model exactly as its owner would: a frame or array of float64 in.
+
+    Attributes
+    ----------
+    classes : the labels, in the order of the model's scores
+    columns : names the model was fitted with, or None
+    """
+
+    model: Any
+    classes: tuple[Any, ...]
+    columns: list[str] | None
+
+    def predict(self, rows: FloatArray) -> IntArray:
+        """Class index of each row, int64 (n_rows,).
+
+        Parameters
+        ----------
+        rows : float64 (n_rows, n_columns)
+        """
+        given = self._given(rows)
+        if type(self.model).__name__ == "Booster":
+            return _predict_booster(self.model, given)
+        with predicting_alone():
+            labels = np.asarray(self.model.predict(given))
+        try:
+            return np.array([self.classes.index(label) for label in labels.tolist()])
+        except (TypeError, ValueError) as error:
+            raise UnsupportedModelError(
+                f"the model's own predict does not answer with one of its classes "
+                f"({', '.join(map(repr, self.classes))}) for each row."
+            ) from error
+
+    def leaves(self, rows: FloatArray) -> IntArray | None:
+        """The library's own leaf indices; see :func:`native_leaves`.
+
+        Parameters
+        ----------
+        rows : float64 (n_rows, n_columns)
+        """
+        with predicting_alone():
+            return native_leaves(self.model, self._given(rows))
+
+    def scores(self, rows: FloatArray, margin_unit: float) -> FloatArray:
+        """The library's own sums; see :func:`native_scores`.
+
+        Parameters
+        ----------
+        rows : float64 (n_rows, n_columns)
+        margin_unit : as in :func:`native_scores`
+        """
+        with predicting_alone():
+            return native_scores(self.model, self._given(rows), margin_unit)
+
+    def _given(self, rows: FloatArray) -> Any:
+        return rows if self.columns is None else pd.DataFrame(rows, columns=self.columns)
+
+    def class_index(self, target: Any) -> int:
+        """Position of a label.
+
+        Parameters
+        ----------
+        target : the label; a bool is only equal to the same bool
+
+        Raises
+        ------
+        InputError
+            No such class.
+        """
+        single = np.ndim(target) == 0 and target is not pd.NA
+        for index, label in enumerate(self.classes if single else ()):
+            if type(target) is not bool and label == target:
+                return index
+            if isinstance(label, bool) and label is target:
+                return index
+        known = ", ".join(repr(label) for label in self.classes)
+        raise InputError(f"unknown target {target!r}; the model's classes are {known}.")
+
+
+@contextmanager
+def predicting_alone() -> Iterator[None]:
+    """One prediction at a time, in the caller's thread.
+
+    The owner's n_jobs would start a pool of threads for one row. And scikit-learn changes the
+    process' warning filters while it predicts, which two threads at once would not put back.
+    """
+    import joblib
+
+    with PREDICTING, joblib.parallel_config(backend="sequential"):
+        yield
+
+
+def wrap_native(model: Any, n_classes: int) -> NativeModel:
+    """Find the labels and column names of a model that could be read.
+
+    Parameters
+    ----------
+    model : fitted, of a kind that :func:`encoders.trees.read.read_ensemble` takes
+    n_classes : that its trees score
+
+    Raises
+    ------
+    UnsupportedModelError
+        It has neither as many labels nor a single one.
+    """
+    is_booster = type(model).__name__ == "Booster"
+    if is_booster:
+        names: Any = model.feature_name() if hasattr(model, "feature_name") else model.feature_names
+    else:
+        names = getattr(model, "feature_names_in_", None)
+    columns = None if names is None else [str(name) for name in names]
+    # lightgbm makes names up where it was given none; they can't bind the user's frame.
+    if columns is not None and columns == [f"Column_{i}" for i in range(len(columns))]:
+        columns = None
+    if is_booster:
+        return NativeModel(model, tuple(range(n_classes)), columns)
+    classes = tuple(np.asarray(model.classes_).tolist())
+    if len(classes) != n_classes and len(classes) != 1:
+        raise UnsupportedModelError(
+            f"the model names {len(classes)} classes but scores {n_classes}."
+        )
+    return NativeModel(model, classes, columns)
+
+
+def _predict_booster(booster: Any, rows: Any) -> IntArray:
+    if hasattr(booster, "feature_name"):  # lightgbm
+        scores = np.asarray(booster.predict(rows))
+        best = scores.argmax(axis=1) if scores.ndim == 2 else scores > 0.5
+        return np.asarray(best, dtype=np.int64)
+    import xgboost
+
+    scores = np.asarray(booster.predict(xgboost.DMatrix(rows)))
+    objective = xgboost_objective(booster)
+    if scores.ndim == 2:
+        best = scores.argmax(axis=1)
+    elif objective == "binary:logitraw":
+        best = scores > 0
+    elif objective.startswith("binary:"):
+        best = scores > 0.5
+    else:
+        best = scores
+    return np.asarray(best, dtype=np.int64)
+
+
+def predict_one(ensemble: Ensemble, native: NativeModel, row: FloatArray) -> int:
+    """Class index of a row: from the trees where they are clear, else from the model itself.
+
+    The trees have been checked against the model, and take a tenth of the time.
+
+    Parameters
+    ----------
+    ensemble : as read
+    native : the model it was read from
+    row : float64 (n_columns,)
+    """
+    scores = ensemble.scores(row[None, :])
+    clear = clear_lead(ensemble, scores)[0]
+    return int(scores[0].argmax()) if clear else int(native.predict(row[None, :])[0])
+
+
+def clear_lead(ensemble: Ensemble, scores: FloatArray) -> BoolArray:
+    """Where the best class leads by more than rounding can decide, bool (n_rows,).
+
+    Parameters
+    ----------
+    ensemble : gives its rounding
+    scores : float64 (n_rows, n_classes), as of :meth:`Ensemble.scores`
+    """
+    ranked = np.sort(scores, axis=1)
+    ours = SUMMED * np.abs(scores).max(axis=1, initial=1.0)
+    clear: BoolArray = ranked[:, -1] - ranked[:, -2] > ensemble.rounding.band + ours
+    return clear

@@ -1,0 +1,73 @@
+"""What a model's own library says of its trees: which leaf a row falls in, and raw scores."""
+
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.trees.from_xgboost import xgboost_booster
+
+
+def native_leaves(model: Any, rows: Any) -> IntArray | None:
+    """The library's own leaf index of each row in each tree, int64 (n_rows, n_trees).
+
+    None where the library tells none (histogram gradient boosting).
+
+    Parameters
+    ----------
+    model : fitted
+    rows : (n_rows, n_columns), as the model takes them
+    """
+    name = type(model).__name__
+    if name == "HardVotingClassifier":
+        return native_leaves(model.forest_, rows)
+    package = type(model).__module__.split(".")[0]
+    if package == "xgboost":
+        found = _xgboost(model, rows, pred_leaf=True)
+    elif package == "lightgbm":
+        found = model.predict(rows, pred_leaf=True)
+    elif hasattr(model, "estimators_") or hasattr(model, "tree_"):
+        # Tree by tree: the estimators' own apply checks names that they were not fitted with.
+        trees = np.ravel(getattr(model, "estimators_", model)).tolist()
+        given = np.asarray(rows).astype(np.float32)
+        found = np.column_stack([tree.tree_.apply(given) for tree in trees])
+    else:
+        return None
+    return np.asarray(found).astype(np.int64).reshape(len(rows), -1)
+
+
+def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
+    """The sums that the library compares, in units of leaf scores, float64 (n_rows, n_classes).
+
+    Where there is one raw score, class 0 has 0.
+
+    Parameters
+    ----------
+    model : fitted
+    rows : (n_rows, n_columns), as the model takes them
+    margin_unit : as in :class:`encoders.trees.ensemble.Ensemble`
+    """
+    name = type(model).__name__
+    package = type(model).__module__.split(".")[0]
+    if package == "xgboost":
+        scores = _xgboost(model, rows, output_margin=True)
+    elif package == "lightgbm":
+        scores = model.predict(rows, raw_score=True)  # not averaged, whatever the boosting
+    elif hasattr(model, "decision_function"):
+        scores = model.decision_function(rows)
+    elif name == "HardVotingClassifier":
+        scores = np.rint(model.predict_proba(rows) * len(model.forest_.estimators_))
+    else:
+        scores = model.predict_proba(rows) * margin_unit
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.ndim == 1:
+        scores = np.column_stack([np.zeros(len(scores)), scores])
+    if package == "xgboost" and getattr(model, "objective", "") == "binary:logitraw":
+        scores[:, 1] -= 0.5  # its predict compares the raw score with that
+    return scores
+
+
+def _xgboost(model: Any, rows: Any, **what: bool) -> Any:
+    import xgboost
+
+    return xgboost_booster(model).predict(xgboost.DMatrix(rows), **what)

@@ -1,0 +1,124 @@
+"""How each library opens its model files, whatever that does to the process."""
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from encoders.errors import InputError
+from encoders.trees.refusals import first_line
+
+LARGEST_FILE = 2**31  # bytes, of a file or of what is packed in it
+XGBOOST = (".json", ".ubj")
+PICKLE = (".pkl", ".pickle", ".joblib")
+# Classes of the models themselves, none of which runs code when it is loaded.
+TRUSTED_PREFIXES = ("sklearn.", "numpy.", "scipy.", "encoders.voting.", "collections.")
+
+
+def open_model(path: Path) -> Any:
+    """Load a model in this process, whatever that does to it; see :func:`load_model`.
+
+    Parameters
+    ----------
+    path : with an ending that :func:`load_model` knows
+
+    Raises
+    ------
+    InputError
+        One sentence on what the library that reads it makes of it.
+    """
+    loaders = {".skops": _load_skops, ".txt": _load_lightgbm}
+    loaders |= dict.fromkeys(XGBOOST, _load_xgboost) | dict.fromkeys(PICKLE, _load_pickle)
+    try:
+        model = loaders[path.suffix.lower()](path)
+        _touch_names(model)
+        return model
+    except InputError:
+        raise
+    except Exception as error:  # each library has its own zoo of errors
+        raise InputError(sentence(error)) from error
+
+
+def sentence(error: BaseException) -> str:
+    """What a library says of a file, as a sentence.
+
+    Parameters
+    ----------
+    error : what its library raised
+    """
+    words = first_line(error)
+    if not any(letter.isalpha() for letter in str(error)):
+        words = f"it is empty or damaged ({type(error).__name__})"
+    return f"{words.rstrip('.')}."
+
+
+def _touch_names(model: Any) -> None:
+    """Names are decoded when they are asked for, which may fail."""
+    for name in ("feature_names", "feature_name", "feature_names_in_"):
+        found = getattr(model, name, None)
+        if callable(found):
+            found()
+
+
+def _load_xgboost(path: Path) -> Any:
+    import xgboost
+
+    booster = xgboost.Booster()
+    booster.load_model(path)
+    if booster.attr("scikit_learn") is None:
+        return booster
+    # A classifier's file: its predict stops at best_iteration, and has its own way with classes.
+    classifier = xgboost.XGBClassifier()
+    classifier.load_model(path)
+    return classifier
+
+
+def _load_lightgbm(path: Path) -> Any:
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise InputError(
+            "it needs lightgbm; install it with: pip install 'counterfolio[lightgbm]'"
+        ) from error
+
+    # The file is read here because lightgbm's own reader ends the process on some bad files.
+    text = path.read_text(encoding="utf-8")
+    _check_lightgbm(text)
+    return lightgbm.Booster(model_str=text)
+
+
+def _check_lightgbm(text: str) -> None:
+    """Every tree is as long as the header says: lightgbm itself reads on over what is missing."""
+    if not text.startswith("tree"):
+        raise InputError("it is not a LightGBM model text file.")
+    head, tree, _ = text.partition("\nTree=0\n")
+    if "\nend of trees" not in text or (not tree and "\nTree=" in text):
+        raise InputError("it ends before its trees do; it is cut off or damaged.")
+    sizes = next((line for line in head.splitlines() if line.startswith("tree_sizes=")), "")
+    content = text.encode()
+    at = len(head.encode()) + 1
+    for number, size in enumerate(sizes.partition("=")[2].split()):
+        if not content.startswith(f"Tree={number}\n".encode(), at) or not size.isdecimal():
+            raise InputError(f"its tree {number} is not where its header says; it is damaged.")
+        at += int(size)
+    if sizes and not content.startswith(b"end of trees", at):
+        raise InputError("its trees are not as long as its header says; it is damaged.")
+
+
+def _load_skops(path: Path) -> Any:
+    import skops.io
+
+    with zipfile.ZipFile(path) as packed:
+        unpacked = sum(entry.file_size for entry in packed.infolist())
+    if unpacked > LARGEST_FILE:
+        raise InputError(f"it unpacks to more than {LARGEST_FILE >> 20} MiB.")
+    unknown = skops.io.get_untrusted_types(file=path)
+    strange = [name for name in unknown if not name.startswith(TRUSTED_PREFIXES)]
+    if strange:
+        raise InputError(f"it holds an object of type {strange[0]}, which is not trusted.")
+    return skops.io.load(path, trusted=unknown)
+
+
+def _load_pickle(path: Path) -> Any:
+    import joblib
+
+    return joblib.load(path)

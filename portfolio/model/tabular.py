@@ -1,0 +1,325 @@
+"""Rows and frames as users give them <-> float64 arrays in the model's column order."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import BoolArray, FloatArray
+from encoders.errors import InputError
+from encoders.query.features import FeatureSpace
+
+
+def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int) -> pd.DataFrame:
+    """The training data as a finite float64 frame in the model's column order.
+
+    Parameters
+    ----------
+    X_train : as the user gave it
+    model_columns : names that the model knows, None if it knows none
+    n_columns : that the model reads
+
+    Raises
+    ------
+    InputError
+        Wrong columns, no rows, text, NaN or infinite values.
+    """
+    if hasattr(X_train, "toarray"):
+        raise InputError(
+            "X_train is a sparse matrix, in which some libraries take what is not stored for "
+            "missing and others for 0; pass X_train.toarray() if the zeros are values."
+        )
+    if not isinstance(X_train, pd.DataFrame):
+        try:
+            array = np.asarray(X_train)
+        except ValueError as error:
+            raise InputError(f"X_train must be a table of rows and columns: {error}.") from error
+        if array.ndim != 2:
+            raise InputError(f"X_train must be a table of rows and columns, got {array.ndim}-d.")
+        names = model_columns or [f"x{i}" for i in range(array.shape[1])]
+        if len(names) != array.shape[1]:
+            raise InputError(
+                f"X_train has {array.shape[1]} columns, the model was trained on {n_columns}."
+            )
+        X_train = pd.DataFrame(array, columns=names)
+    frame = _named(X_train)
+    if frame.columns.has_duplicates:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise InputError(f"X_train has two columns named {twice!r}; rename one.")
+    if frame.shape[1] != n_columns:
+        raise InputError(
+            f"X_train has {frame.shape[1]} columns, the model was trained on {n_columns}."
+        )
+    # lightgbm writes underscores for the blanks in names.
+    renamed = [name.replace(" ", "_") for name in frame.columns]
+    if model_columns is not None and renamed != model_columns:
+        _check_names(frame.columns, model_columns, "X_train")
+        frame = frame[model_columns]
+    if frame.empty:
+        raise InputError("X_train has no rows; the bounds of the features come from it.")
+    return _finite(frame, "X_train")
+
+
+def _check_names(given: Any, expected: list[str], where: str) -> None:
+    missing = [name for name in expected if name not in set(given)]
+    extra = [str(name) for name in given if name not in set(expected)]
+    if missing or extra:
+        parts = [f"lacks {missing[0]!r}"] if missing else []
+        parts += [f"has {extra[0]!r}, which the model does not know"] if extra else []
+        raise InputError(f"{where} {' and '.join(parts)}; the columns must be the model's.")
+
+
+def _named(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with text for names, those of several levels too."""
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
+
+
+def _finite(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+    columns = {}
+    for name in frame.columns:
+        try:
+            if getattr(frame[name].dtype, "kind", "") in "cmM":
+                raise TypeError
+            values = frame[name].to_numpy(dtype=np.float64)
+        except OverflowError as error:
+            raise InputError(
+                f"{where}: column {name!r} holds a number larger than any float64."
+            ) from error
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{where}: column {name!r} is not numeric; encode it as it was for training."
+            ) from error
+        bad = np.flatnonzero(~np.isfinite(values))
+        if bad.size:
+            what = "missing" if np.isnan(values[bad[0]]) else "infinite"
+            raise InputError(
+                f"{where}: column {name!r} is {what} in row {int(bad[0])}; "
+                "missing and infinite values are not supported, fill or drop them."
+            )
+        columns[name] = values
+    return pd.DataFrame(columns, index=frame.index, columns=frame.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One row: its values in the model's order, and how to give it back as the user does.
+
+    Attributes
+    ----------
+    values : float64 (n_columns,)
+    index : the Series index to give back, None for an array
+    position : for each entry of the user's row, the model's column
+    dtype : the user's dtype, or None if it was mixed
+    """
+
+    values: FloatArray
+    index: "pd.Index[Any] | None"
+    name: Any
+    position: np.ndarray[Any, Any]
+    dtype: np.dtype[Any] | None
+
+    @staticmethod
+    def of_values(values: FloatArray) -> "Row":
+        """A row that was read before; it is given back as an array.
+
+        Parameters
+        ----------
+        values : float64 (n_columns,)
+        """
+        return Row(values, None, None, np.arange(values.size), values.dtype)
+
+    def holding(self, values: FloatArray) -> "Row":
+        """Other values, to be given back in the same shape.
+
+        Parameters
+        ----------
+        values : float64 (n_columns,)
+        """
+        return replace(self, values=values)
+
+    def given(self) -> Any:
+        """A fresh row in the user's shape; of his dtype if it holds the values, else float64."""
+        ordered = self.values[self.position]
+        if self.dtype is not None and self.dtype.kind in "iufb":
+            with np.errstate(all="ignore"):
+                cast = ordered.astype(self.dtype)
+            if (cast.astype(np.float64) == ordered).all():
+                ordered = cast
+        if self.index is None:
+            return ordered
+        return pd.Series(ordered, index=self.index, name=self.name)
+
+
+def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any]) -> Row:
+    """Check a query against the model's columns and the features.
+
+    Parameters
+    ----------
+    x : as :meth:`portfolio.explainer.Explainer.explain` takes it
+    space : the features
+    dtype : that the model reads
+
+    Raises
+    ------
+    InputError
+        Wrong number or names of columns, text, NaN or inf, a value beyond the model's input
+        type, a row that is not one-hot where it should be, a value that is no level.
+    """
+    row = _as_row(x, space)
+    beyond = np.flatnonzero(np.abs(row.values) > float(np.finfo(dtype).max))
+    if beyond.size:
+        raise InputError(
+            f"the query's {space.columns[beyond[0]]} is {row.values[beyond[0]]:g}, "
+            f"too large for the model, which reads {dtype.name}."
+        )
+    for feature in space.features:
+        own = row.values[list(feature.columns)]
+        if feature.kind == "categorical":
+            if sorted(own.tolist()) != [0.0] * (own.size - 1) + [1.0]:
+                raise InputError(
+                    f"the query's columns of {feature.name} must hold exactly one 1 and else 0, "
+                    f"got {[float(v) for v in own]}."
+                )
+            continue
+        if feature.allow_off_levels or feature.kind == "numeric":
+            continue
+        on_level = own[0] in feature.values if feature.values else float(own[0]).is_integer()
+        if not on_level:
+            raise InputError(
+                f"the query's {feature.name} is {own[0]:g}, which is not one of its values "
+                f"({feature.describe_values()}); set 'allow_off_levels' for this feature "
+                "if that is meant."
+            )
+    return row
+
+
+def read_rows(
+    X: Any, space: FeatureSpace, dtype: np.dtype[Any]
+) -> tuple["pd.Index[Any]", tuple[str, ...], list[FloatArray | str]]:
+    """Index, the model's columns, and each row's values in their order, or what is wrong with it.
+
+    Parameters
+    ----------
+    X : DataFrame or array (n_rows, n_columns)
+    space : the features
+    dtype : that the model reads
+
+    Raises
+    ------
+    InputError
+        The columns are not the model's.
+    """
+    if not isinstance(X, pd.DataFrame):
+        array = np.asarray(X)
+        if array.ndim != 2:
+            raise InputError(f"a batch must be a table of rows and columns, got {array.ndim}-d.")
+        if array.shape[1] != len(space.columns):
+            raise InputError(
+                f"the batch has {array.shape[1]} columns, the model takes {len(space.columns)}."
+            )
+        X = pd.DataFrame(array, columns=list(space.columns))
+    named = _named(X)
+    if named.columns.has_duplicates:
+        raise InputError("the batch names a column twice.")
+    _check_names(list(named.columns), list(space.columns), "the batch")
+    ordered = named[list(space.columns)]
+    numbers = _as_numbers(ordered)
+    good = _are_rows(numbers, space, dtype)
+    rows: list[FloatArray | str] = list(numbers)
+    for place in np.flatnonzero(~good):  # one by one: to say what is wrong, or that nothing is
+        try:
+            rows[place] = read_row(ordered.iloc[place].to_numpy(), space, dtype).values
+        except InputError as error:
+            rows[place] = str(error)
+    return X.index, space.columns, rows
+
+
+def _as_numbers(frame: pd.DataFrame) -> FloatArray:
+    """float64 (n_rows, n_columns), NaN for what is no number."""
+    numbers = np.full(frame.shape, np.nan)
+    for place, name in enumerate(frame.columns):
+        column = frame[name]
+        if column.dtype == object:
+            try:
+                column = pd.to_numeric(column, errors="coerce")
+            except OverflowError:  # a whole number beyond float64: each row is looked at
+                continue
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
+            numbers[:, place] = column.to_numpy(dtype=np.float64)
+    return numbers
+
+
+def _are_rows(numbers: FloatArray, space: FeatureSpace, dtype: np.dtype[Any]) -> BoolArray:
+    """Which rows :func:`read_row` takes, bool (n_rows,)."""
+    with np.errstate(invalid="ignore"):
+        good: BoolArray = np.all(np.abs(numbers) <= float(np.finfo(dtype).max), axis=1)
+    for feature in space.features:
+        own = numbers[:, feature.columns]
+        if feature.kind == "categorical":
+            good &= ((own == 0) | (own == 1)).all(axis=1) & (own.sum(axis=1) == 1)
+        elif not (feature.allow_off_levels or feature.kind == "numeric"):
+            known = np.isin(own, feature.values) if feature.values else own == np.floor(own)
+            good &= known[:, 0]
+    return good
+
+
+def _as_row(x: Any, space: FeatureSpace) -> Row:
+    columns = list(space.columns)
+    identity = np.arange(len(columns))
+    if isinstance(x, pd.DataFrame):
+        if len(x) != 1:
+            raise InputError(f"explain takes one row, got a frame of {len(x)} rows.")
+        dtypes = set(x.dtypes)
+        series = pd.Series(x.to_numpy()[0], index=x.columns, name=x.index[0])
+        row = _as_row(series, space)
+        same = dtypes.pop() if len(dtypes) == 1 else None
+        dtype = same if isinstance(same, np.dtype) else None
+        return Row(row.values, row.index, row.name, row.position, dtype)
+    if isinstance(x, Mapping):
+        x = pd.Series(dict(x))
+    if isinstance(x, pd.Series):
+        if len(x) != len(columns):
+            raise InputError(f"the query has {len(x)} columns, the model takes {len(columns)}.")
+        names = [str(name) for name in x.index]
+        if len(set(names)) != len(names):
+            raise InputError("the query names a column twice.")
+        _check_names(names, columns, "the query")
+        position = np.array([columns.index(name) for name in names])
+        values = np.empty(len(columns))
+        values[position] = _numbers(x.to_numpy(), names)
+        dtype = x.dtype if isinstance(x.dtype, np.dtype) else None
+        return Row(values, x.index, x.name, position, dtype)
+    if isinstance(x, np.ma.MaskedArray):
+        x = np.ma.filled(x.astype(np.float64), np.nan)
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise InputError("the query must be one flat row of numbers.") from error
+    if array.ndim == 2 and array.shape[0] == 1:
+        array = array[0]
+    if array.ndim != 1:
+        raise InputError(f"explain takes one row, got an array of shape {array.shape}.")
+    if array.size != len(columns):
+        raise InputError(f"the query has {array.size} columns, the model takes {len(columns)}.")
+    return Row(_numbers(array, columns), None, None, identity, array.dtype)
+
+
+def _numbers(values: Any, names: list[str]) -> FloatArray:
+    result = np.empty(len(names))
+    for i, (name, value) in enumerate(zip(names, values, strict=True)):
+        try:
+            if isinstance(value, complex | np.complexfloating):
+                raise TypeError
+            result[i] = float(value)
+        except OverflowError as error:
+            raise InputError(f"the query's {name} is larger than any float64.") from error
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"the query's {name} is {value!r}; the model needs a finite number there."
+            ) from error
+        if not np.isfinite(result[i]):
+            what = "missing (NaN)" if np.isnan(result[i]) else "infinite"
+            raise InputError(f"the query's {name} is {what}; give it a finite value.")
+    return result

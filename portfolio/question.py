@@ -1,0 +1,218 @@
+"""What is asked: the user's words, and how they become a query about one row."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import InputError
+from encoders.query.admissible import resolve
+from encoders.query.constraints import Constraint, listed
+from encoders.query.cost import LARGEST, Norm, make_cost
+from encoders.query.query import Query
+from portfolio.fingerprint import fingerprint
+from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.tabular import Row
+from selector import Metric, check_name
+
+RACE = "race"
+PLAIN = "plain-"  # prefix of a backend's name, also in benchmarks and logs
+OWN = "own"
+MAX_THREADS = 1024
+LONGEST_S = 1e6  # what a time limit counts at most: clocks and threads can't wait forever
+
+# A name, or those of the backends that race, the most promising first.
+StrategyName = str | tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked of a row, whatever the row; see :meth:`Explainer.explain`.
+
+    Immutable, and shared by all rows of a batch. Digests of batches feed the name of this class
+    and its fields in this order.
+
+    Attributes
+    ----------
+    target : label to reach; None for any other than the row's own
+    norm : 0, 1, 2, any p > 0, "inf", a function, or costs per feature
+    scale : "range", "std", "mad" or "none"
+    weights : factor per feature, by name or in order; None for 1
+    constraints : any sequence, kept as a tuple
+    margin : lead over every other class in the model's score, votes in hard voting; None as 0
+
+    Raises
+    ------
+    InputError
+        ``constraints`` is no sequence. What else is wrong is told by :meth:`query`.
+    """
+
+    target: Any = None
+    norm: Norm = 1
+    scale: str = "range"
+    weights: Mapping[str, float] | Sequence[float] | None = None
+    constraints: Sequence[Constraint] = ()
+    margin: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "constraints", listed(self.constraints))
+
+    @property
+    def measure(self) -> str:
+        """The norm as text; "own" for costs of the user's."""
+        return str(self.norm) if isinstance(self.norm, int | float | str) else OWN
+
+    @property
+    def digest(self) -> str:
+        """Of what :attr:`measure` and the scale do not tell."""
+        own = [self.norm] if self.measure == OWN else []
+        return fingerprint(self.weights, self.constraints, self.margin, *own)
+
+    def query(self, model: ExplainedModel, row: Row, target: int) -> Query:
+        """The question about one row and one target class, resolved.
+
+        Parameters
+        ----------
+        model : that is explained
+        row : as read for the model
+        target : class index
+
+        Raises
+        ------
+        InputError
+            Norm, scale, weights, constraints or margin do not fit the model.
+        """
+        space = model.space
+        admissible, max_changes = resolve(space, space.values(row.values), self.constraints)
+        return Query(
+            row=row.values,
+            target=target,
+            cost=make_cost(space, self.norm, self.scale, self.weights),
+            admissible=admissible,
+            max_changes=max_changes,
+            margin=self.lead(model.ensemble.votes),
+        )
+
+    def lead(self, votes: bool) -> float:
+        """The margin as a number.
+
+        Parameters
+        ----------
+        votes : whether trees vote; the margin then is a whole number of votes
+        """
+        margin = self.margin
+        if margin is None:
+            return 0.0
+        number = isinstance(margin, int | float | np.number) and not isinstance(margin, bool)
+        if not (number and 0 <= margin <= LARGEST):
+            raise InputError(f"margin must be a finite number, 0 or above, got {margin!r}.")
+        return float(ceil(margin)) if votes else float(margin)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a question is answered: by what, for how long, with how much.
+
+    Values are kept as the user gave them, for digests of batches feed them. Picklable.
+
+    Attributes
+    ----------
+    strategy : see :meth:`Explainer.explain`
+    time_limit_s : seconds from the call, verification included
+    threads : solver threads; None for all cores that this process may use
+    seed : of solvers
+    metric : what "auto" goes by, "total" or "solver" seconds
+
+    Raises
+    ------
+    InputError
+        A value that can't be used.
+    """
+
+    strategy: StrategyName = "auto"
+    time_limit_s: float = 60.0
+    threads: int | None = None
+    seed: int = 0
+    metric: Metric = "total"
+
+    def __post_init__(self) -> None:
+        check_seconds(self.time_limit_s)
+        threads, seed = self.threads, self.seed
+        fits = isinstance(threads, Integral) and 1 <= threads <= MAX_THREADS
+        if threads is not None and not fits:
+            raise InputError(
+                f"threads must be at least 1 and at most {MAX_THREADS}, got {threads!r}."
+            )
+        if not isinstance(seed, Integral) or not 0 <= seed < 2**31:
+            raise InputError(f"seed must be a whole number from 0 to 2**31 - 1, got {seed!r}.")
+        if self.metric not in ("total", "solver"):
+            raise InputError(f"metric must be 'total' or 'solver', got {self.metric!r}.")
+
+
+def check_seconds(seconds: float) -> None:
+    """Raise :class:`InputError` unless a time limit can be kept.
+
+    Parameters
+    ----------
+    seconds : of any type, as users give it
+    """
+    if not isinstance(seconds, Real) or not seconds > 0:
+        raise InputError(f"time_limit_s must be above 0 seconds, got {seconds!r}.")
+
+
+def strategy_name(
+    strategy: str | Sequence[str] | None,
+    backend: str = "auto",
+    reduce: bool = True,
+    race: Sequence[str] = (),
+) -> StrategyName:
+    """One strategy, from ``strategy`` or from the three arguments that 0.1 had instead.
+
+    Parameters
+    ----------
+    strategy : None to go by the other three
+    backend, reduce, race : as for :meth:`portfolio.explainer.Explainer.explain`
+
+    Raises
+    ------
+    InputError
+        Both are given, there is no such strategy, or the three contradict each other.
+    """
+    if strategy is not None:
+        if backend != "auto" or not reduce or race:
+            raise InputError("give strategy alone, or backend, reduce and race without it.")
+        return _checked(strategy)
+    if race or backend == RACE:
+        _check_race(backend, reduce, race)
+        return tuple(race) or RACE
+    check_name(backend)
+    return backend if reduce else PLAIN + backend
+
+
+def _checked(strategy: str | Sequence[str]) -> StrategyName:
+    if isinstance(strategy, str):
+        if strategy != RACE:
+            check_name(strategy.removeprefix(PLAIN))
+        return strategy
+    if not isinstance(strategy, Sequence) or not strategy:
+        raise InputError(
+            f"strategy must be a name such as 'auto', or those that race, got {strategy!r}."
+        )
+    _check_race(RACE, True, strategy)
+    return tuple(strategy)
+
+
+def _check_race(backend: str, reduce: bool, race: Sequence[str]) -> None:
+    if isinstance(race, str):
+        raise InputError(f"race must be a list of names such as ['search', 'milp'], not {race!r}.")
+    if backend not in (RACE, "auto"):
+        raise InputError(f"give either backend={backend!r} or race, not both.")
+    if not reduce:
+        raise InputError("a race is run on the reduced problem; leave reduce=True.")
+    for name in race:
+        if name == "auto":
+            raise InputError("'auto' can't take part in a race; name backends.")
+        check_name(name)

@@ -1,0 +1,240 @@
+"""The answer to a query: an immutable record that shares nothing with later calls."""
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.backends.attempt import Attempt
+from encoders.backends.interface import Status, StopReason
+from portfolio.model.tabular import Row
+
+Bounds = tuple[float, float, float]
+RACE_COLUMNS = [
+    *("backend", "engine", "formulation", "threads", "limit_s", "status", "stop_reason"),
+    *("upper", "lower", "began_s", "ended_s", "build_s", "solve_s", "peak_bytes", "raw"),
+]
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Where the wall-clock seconds of a query went.
+
+    Attributes
+    ----------
+    read : the model and the training frame; spent once when the Explainer was made, and not in
+        ``total``
+    pose : from the question to a problem of options and leaves
+    reduce : looking for an incumbent, and dropping what can't beat it
+    build : backends' models; of all that were asked, as the next
+    solve : backends at work
+    verify : the model's own predict, and costs computed anew
+    total : from the call to the result
+    """
+
+    read: float = 0.0
+    pose: float = 0.0
+    reduce: float = 0.0
+    build: float = 0.0
+    solve: float = 0.0
+    verify: float = 0.0
+    total: float = 0.0
+
+
+@dataclass(frozen=True)
+class Change:
+    """One feature that differs.
+
+    Attributes
+    ----------
+    feature : its name
+    before, after : a number, or the label of a category or binary value
+    cost : of this change, weighted; their sum, or largest for norm "inf", is the distance
+    """
+
+    feature: str
+    before: object
+    after: object
+    cost: float
+
+    def __str__(self) -> str:
+        if isinstance(self.before, int | float) and isinstance(self.after, int | float):
+            verb = "Increase" if self.after > self.before else "Decrease"
+            return f"{verb} {self.feature} from {self.before:.10g} to {self.after:.10g}."
+        return f"Change {self.feature} from {self.before} to {self.after}."
+
+
+@dataclass(frozen=True)
+class Result:
+    """A verified counterfactual, or a proof that there is none, or an honest neither.
+
+    Attributes
+    ----------
+    status : "optimal" and "infeasible" are proofs; "feasible" is an answer without proof of
+        minimality, "unknown" is neither
+    stop_reason : "proved", "time_limit", "memory_limit", "interrupted", "gap" (a solver that
+        stops at a gap has reached it) or "error"
+    distance : cost of the counterfactual, inf without one
+    lower_bound : no counterfactual costs less (inf if infeasible)
+    gap : (distance - lower_bound) / distance; 0 at distance 0, inf without a counterfactual
+    backend : what answered
+    target : label that the counterfactual is predicted as; without one the label asked for
+        (None: any other class)
+    verified : the model's own predict gave the target on exactly this row
+    trace : (seconds since the call, upper bound, lower bound), best so far at each improvement
+    remaining : options and leaves that were left to decide among after reduction
+    message : why the answer is weaker than a proof, "" if it is not
+    attempts : what each backend that was asked did, in the order asked; see also :attr:`race`
+    certified_by : in a race what the proof is, "proved" by one backend or "bounds_meet": one's
+        lower bound met another's counterfactual
+    decision : for "auto", the path through the decision diagram to the backends, in words; ""
+        where reduction alone proved
+    margin : the lead, in the model's score, of the rows that the proof is about; 0 for all that
+        the model's own predict decides as wanted
+    row : the counterfactual as the model reads it; :attr:`counterfactual` gives it as the query was
+    """
+
+    status: Status
+    stop_reason: StopReason
+    distance: float
+    lower_bound: float
+    backend: str
+    target: Any
+    verified: bool
+    timings: Timings
+    trace: tuple[Bounds, ...]
+    message: str = ""
+    remaining: tuple[int, int] = (0, 0)
+    changed: tuple[Change, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    certified_by: str = ""
+    decision: str = ""
+    margin: float = 0.0
+    row: Row | None = field(default=None, repr=False)
+
+    @property
+    def counterfactual(self) -> Any:
+        """A fresh copy of the row, shaped like the query; None if none was found."""
+        return None if self.row is None else self.row.given()
+
+    @property
+    def left(self) -> tuple[int, int]:
+        """The name that 0.1 had for :attr:`remaining`."""
+        return self.remaining
+
+    @property
+    def gap(self) -> float:
+        """Relative gap between the distance and the lower bound."""
+        if not math.isfinite(self.distance):
+            return math.inf
+        if self.distance == 0:
+            return 0.0
+        return max(0.0, (self.distance - self.lower_bound) / self.distance)
+
+    def changes(self) -> pd.DataFrame:
+        """One row per changed feature: feature, from, to, cost."""
+        return pd.DataFrame(
+            [(c.feature, c.before, c.after, c.cost) for c in self.changed],
+            columns=["feature", "from", "to", "cost"],
+        )
+
+    @property
+    def race(self) -> pd.DataFrame:
+        """One row per attempt: bounds, why it stopped, seconds; none where nothing raced.
+
+        :attr:`attempts` has them in any case.
+        """
+        shown = self.attempts if self._raced() else ()
+        rows = [[getattr(attempt, name) for name in RACE_COLUMNS] for attempt in shown]
+        return pd.DataFrame(rows, columns=RACE_COLUMNS)
+
+    def _raced(self) -> bool:
+        """Whether a race ended in a proof, or two attempts were under way at once."""
+        in_order = sorted(self.attempts, key=lambda attempt: attempt.began_s)
+        at_once = any(b.began_s < a.ended_s for a, b in pairwise(in_order))
+        return at_once or bool(self.certified_by)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON; infinite numbers become None."""
+        row = self.counterfactual
+        if isinstance(row, pd.Series):
+            row = {str(name): value for name, value in row.items()}
+        plain: dict[str, Any] = _plain(
+            {
+                "status": self.status,
+                "stop_reason": self.stop_reason,
+                "target": self.target,
+                "distance": self.distance,
+                "lower_bound": self.lower_bound,
+                "gap": self.gap,
+                "margin": self.margin,
+                "backend": self.backend,
+                "decision": self.decision,
+                "verified": self.verified,
+                "message": self.message,
+                "left": self.remaining,
+                "counterfactual": row,
+                "changes": self.changes().to_dict("records"),
+                "timings": asdict(self.timings),
+                "trace": self.trace,
+            }
+        )
+        return plain
+
+    def to_json(self) -> str:
+        """:meth:`to_dict` as one JSON object."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    def __str__(self) -> str:
+        return "\n".join([self._headline(), *(f"- {change}" for change in self.changed)])
+
+    def _headline(self) -> str:
+        why = f" {self.message}" if self.message else ""
+        if self.status == "infeasible":
+            return (
+                f"Infeasible: no admissible change leads to {_words(self.target)}{self._lead()} "
+                f"(proved).{why}"
+            )
+        if self.row is None:
+            return f"Unknown: no counterfactual found before the {self._stopped()}.{why}"
+        if not self.changed:
+            return f"Already predicted as {_words(self.target)}: nothing needs to change."
+        count = f"{len(self.changed)} change{'s' if len(self.changed) > 1 else ''}"
+        text = f"{count} to be predicted as {_words(self.target)}, at distance {self.distance:.6g}"
+        if self.status == "optimal":
+            return f"Optimal: {text} (proved: no smaller change exists{self._lead()}).{why}"
+        bound = f"at least {self.lower_bound:.6g} is needed; stopped by the {self._stopped()}"
+        return f"Feasible: {text} ({bound}).{why}"
+
+    def _lead(self) -> str:
+        return f" with a lead of {self.margin:g}" if self.margin else ""
+
+    def _stopped(self) -> str:
+        words = {
+            "time_limit": "time limit",
+            "memory_limit": "memory limit",
+            "interrupted": "interrupt",
+            "gap": "gap asked for",
+        }
+        return words.get(self.stop_reason, "solver")
+
+
+def _words(target: Any) -> str:
+    return "another class" if target is None else repr(target)
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no numpy scalars, no infinity, no dates; what it lacks is given in words."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | None) else str(value)

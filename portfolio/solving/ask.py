@@ -1,0 +1,261 @@
+"""One question to one row: checked, posed, solved, told and logged."""
+
+import os
+import threading
+import time
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from encoders.backends.attempt import RunBackend
+from encoders.backends.interface import Request
+from encoders.errors import InputError
+from encoders.query.query import Query
+from portfolio.logbook import Log, LogContext, LogWarning, book_of, log_result
+from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.native import predict_one
+from portfolio.model.oracle import Oracle
+from portfolio.model.tabular import Row, read_row
+from portfolio.question import LONGEST_S, Options, Question
+from portfolio.result import Result, Timings
+from portfolio.running.interrupt import run_interruptible
+from portfolio.running.solver_workers import Workers
+from portfolio.solving.progress import OnProgress, Progress
+from portfolio.solving.strategies import Auto, Strategy, strategy_of
+from portfolio.solving.targets import Answer, answer
+from portfolio.solving.warm_up import warm_up
+from selector import Selector
+
+
+def check_progress(on_progress: object) -> None:
+    """Raise :class:`InputError` unless ``on_progress`` is None or can be called.
+
+    Parameters
+    ----------
+    on_progress : what the user gave
+    """
+    if on_progress is not None and not callable(on_progress):
+        raise InputError(f"on_progress must be a function, got {on_progress!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Asker:
+    """Answers questions about one model: what explain, sessions and batches share.
+
+    Thread safe. Picklable, if the model is; a copy starts workers of its own.
+
+    Attributes
+    ----------
+    model : all that is read of it
+    workers : run backends
+    selector : what picks backends for "auto"
+    """
+
+    model: ExplainedModel
+    workers: Workers
+    selector: Selector
+
+    def read(self, x: Any) -> Row:
+        """A row of the user's in the model's order; InputError if it is none.
+
+        Parameters
+        ----------
+        x : a row in any shape that users may give
+        """
+        return read_row(x, self.model.space, self.model.ensemble.dtype)
+
+    def strategy(
+        self, question: Question, options: Options, run: RunBackend | None = None
+    ) -> Strategy:
+        """What the options name; ``run`` is what runs backends, by default the workers.
+
+        Parameters
+        ----------
+        question : for what "auto" looks at
+        options : name the strategy
+        run : what runs backends, None for the workers
+        """
+        return strategy_of(options.strategy, run or self.workers.run, self.auto(question, options))
+
+    def auto(self, question: Question, options: Options, keep: bool = False) -> Auto:
+        """What "auto" does; ``keep`` asks for backends that keep their models.
+
+        Parameters
+        ----------
+        question : gives the norm
+        options : give the metric
+        keep : whether backends have to keep their models
+        """
+        return Auto(self.selector, self.model, question.measure, options.metric, keep)
+
+    def ask(
+        self,
+        question: Question,
+        options: Options,
+        x: Any,
+        strategy: Strategy,
+        on_progress: OnProgress | None = None,
+        log: Log | None = None,
+    ) -> Result:
+        """The cheapest change of one row that answers the question, proved where time allows.
+
+        Parameters
+        ----------
+        question : what is asked
+        options : limits, threads and seed
+        x : a row in any shape that users may give, or a :class:`Row`, which is taken as it is
+        strategy : how each posed problem is solved
+        on_progress : told (seconds, upper, lower) from solver threads; what it raises ends the
+            solve and is raised here
+        log : gets a record per attempt; one that can't be written costs a warning
+
+        Raises
+        ------
+        InputError
+            The row, target or constraints can't be used.
+        """
+        warm_up()
+        began = time.perf_counter()
+        row = x if isinstance(x, Row) else self.read(x)
+        result = self._answer(question, options, row, strategy, on_progress, began)
+        if log is not None:
+            self._log(log, question, options, row, strategy, result)
+        return result
+
+    def check_classes(self) -> None:
+        """Raise :class:`InputError` if the model has nothing to change to."""
+        classes = self.model.native.classes
+        if len(classes) < 2:
+            raise InputError(
+                f"the model knows only one class, {classes[0]!r}; there is nothing to change to."
+            )
+
+    def _answer(
+        self,
+        question: Question,
+        options: Options,
+        row: Row,
+        strategy: Strategy,
+        on_progress: OnProgress | None,
+        began: float,
+    ) -> Result:
+        model = self.model
+        self.check_classes()
+        current = predict_one(model.ensemble, model.native, row.values)
+        targets = self._targets(question.target, current)
+        query = question.query(model, row, targets[0])
+        if targets == [current] and self._may_stay(query):
+            return self._unchanged(row, current, query.margin, began)
+        stop = threading.Event()
+        progress = Progress(began, targets, on_progress, stop)
+        time_limit_s = min(float(options.time_limit_s), LONGEST_S)
+        request = Request(
+            time_limit_s=time_limit_s,
+            threads=int(options.threads or len(os.sched_getaffinity(0))),
+            seed=int(options.seed),
+            stop=stop,
+        )
+        deadline, run = began + time_limit_s, self.workers.run
+        solve = partial(answer, model, query, targets, strategy, run, request, deadline, progress)
+        found = run_interruptible(solve, stop)
+        progress.reraise()
+        return self._result(found, row, question.target, progress, began)
+
+    def _targets(self, target: Any, current: int) -> list[int]:
+        """Class indices that answer; the current one only where it is asked for."""
+        native = self.model.native
+        if target is None:
+            return [index for index in range(len(native.classes)) if index != current]
+        return [native.class_index(target)]
+
+    def _may_stay(self, query: Query) -> bool:
+        """Whether a row of the target class is an answer as it is; asks the model itself."""
+        if not all(admissible.stay for admissible in query.admissible):
+            return False
+        model, view = self.model, self.model.views[query.target]
+        oracle = Oracle(view.ensemble, model.native, view.plausibility)
+        if not oracle.accepts(query.row, query.target):
+            return False
+        if query.margin == 0:
+            return True
+        scores = model.ensemble.scores(query.row[None, :])[0]
+        rivals = np.delete(scores, query.target)
+        lead = scores[query.target] - rivals.max(initial=-inf)
+        return bool(lead >= query.margin * model.ensemble.margin_unit)
+
+    def _unchanged(self, row: Row, current: int, margin: float, began: float) -> Result:
+        total = time.perf_counter() - began
+        return Result(
+            status="optimal",
+            stop_reason="proved",
+            distance=0.0,
+            lower_bound=0.0,
+            backend="none",
+            target=self.model.native.classes[current],
+            verified=True,
+            timings=Timings(read=self.model.seconds, total=total),
+            trace=((total, 0.0, 0.0),),
+            margin=margin,
+            row=row,
+        )
+
+    def _result(
+        self, found: Answer, row: Row, target: Any, progress: Progress, began: float
+    ) -> Result:
+        certificate, classes = found.certificate, self.model.native.classes
+        verified = certificate.answer
+        return Result(
+            status=certificate.status,
+            stop_reason=certificate.stop_reason,
+            distance=inf if verified is None else verified.distance,
+            lower_bound=certificate.lower,
+            backend=certificate.provenance.backend,
+            target=target if found.target is None else classes[found.target],
+            verified=verified is not None,
+            timings=Timings(
+                read=self.model.seconds,
+                pose=found.pose_s,
+                reduce=certificate.times.reduce_s,
+                build=certificate.times.build_s,
+                solve=certificate.times.solve_s,
+                verify=certificate.times.verify_s,
+                total=time.perf_counter() - began,
+            ),
+            trace=tuple(progress.trace),
+            message=certificate.message,
+            remaining=certificate.provenance.remaining,
+            attempts=certificate.provenance.attempts,
+            certified_by=certificate.provenance.certified_by,
+            decision=certificate.provenance.decision,
+            margin=certificate.margin,
+            changed=() if verified is None else verified.changed,
+            row=None if verified is None else row.holding(verified.row),
+        )
+
+    def _log(
+        self,
+        log: Log,
+        question: Question,
+        options: Options,
+        row: Row,
+        strategy: Strategy,
+        result: Result,
+    ) -> None:
+        """Append to the log; a log that can't be written must not cost the answer."""
+        context = LogContext(
+            model=self.model,
+            row=row.values,
+            question=question,
+            target=str(result.target),
+            seed=options.seed,
+            mode="race" if result.certified_by else strategy.mode,
+            memory_limit=self.workers.memory_bytes,
+        )
+        try:
+            log_result(book_of(log, result), context, result)
+        except InputError as error:
+            warnings.warn(str(error), LogWarning, stacklevel=4)

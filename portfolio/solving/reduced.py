@@ -1,0 +1,147 @@
+"""Reduce, solve what is left, lift the answer."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from encoders.arrays import IntArray
+from encoders.backends.attempt import Provenance, Report, SolveReported, in_turn
+from encoders.backends.interface import Outcome, Request
+from encoders.problem.cost_unit import ceiling_below, unit_of
+from encoders.problem.problem import Problem
+from encoders.reduce.reduction import Reduction, reduce
+
+
+@dataclass(frozen=True)
+class Step:
+    """A way to solve what is left, and how long it may try before the next one does.
+
+    Attributes
+    ----------
+    solve : by one backend, or several that race
+    seconds : inf for all the time left
+    """
+
+    solve: SolveReported
+    seconds: float = float("inf")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Steps that follow each other until one proves, and why these, in words.
+
+    Attributes
+    ----------
+    steps : at least one
+    why : "" for no words
+    """
+
+    steps: Sequence[Step]
+    why: str = ""
+
+
+Pick = Callable[[Problem, Request], "Plan"]
+
+
+def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArray) -> Report:
+    """What is known of the original problem, by way of its reduction.
+
+    Parameters
+    ----------
+    problem : as posed
+    request : its time limit is for all steps, its cutoff of the original's cost
+    pick : how to solve the reduced problem, given it and the request with its cutoff
+    starts : choices from which to look for an incumbent, int64 (n_starts, n_axes)
+    """
+    began = time.perf_counter()
+    reduction, reduce_s = _reduced(problem, starts, request)
+    plan: Plan | None = None
+    steps: list[Step] = []
+    done: list[Report] = []
+    while reduction.problem is not None:
+        cutoff = ceiling_below(reduction.upper, unit_of(reduction.problem))
+        asked = replace(request, cutoff=cutoff)
+        if plan is None:
+            plan = pick(reduction.problem, asked)
+            steps = list(plan.steps)
+        step = steps.pop(0)
+        remaining_s = request.time_limit_s - (time.perf_counter() - began)
+        asked = replace(asked, time_limit_s=max(0.0, min(step.seconds, remaining_s)))
+        report = step.solve(reduction.problem, asked).decided(plan.why)
+        done.append(replace(report, outcome=_lifted(problem, reduction, report.outcome)))
+        remaining_s = request.time_limit_s - (time.perf_counter() - began)
+        if not steps or report.outcome.stop_reason != "time_limit" or remaining_s <= 0:
+            return _joined(problem, done, reduce_s)
+        if report.outcome.choices:  # a better incumbent: there may be less to decide
+            better = np.array(done[-1].outcome.choices[:1])
+            reduction, more = _reduced(problem, better, request)
+            reduce_s += more
+    return _joined(problem, [*done, _proved_by_reduction(problem, reduction)], reduce_s)
+
+
+def _reduced(problem: Problem, starts: IntArray, request: Request) -> tuple[Reduction, float]:
+    began = time.perf_counter()
+    reduction = reduce(problem, starts, request.cutoff, request.on_bounds)
+    return reduction, time.perf_counter() - began
+
+
+def _joined(problem: Problem, reports: list[Report], reduce_s: float) -> Report:
+    """The last report, with the choices, the best bound and the times of all."""
+    outcomes = [report.outcome for report in reports]
+    choices = sorted((c for o in outcomes for c in o.choices), key=problem.distance)
+    upper = min(outcome.upper for outcome in outcomes)
+    told = [report.provenance for report in reports]
+    solvers = [p.backend for p in told if p.backend != "reduce"] or ["reduce"]
+    outcome = replace(
+        outcomes[-1],
+        choices=tuple(choices),
+        upper=upper,
+        lower=min(max(outcome.lower for outcome in outcomes), upper),
+        build_s=sum(outcome.build_s for outcome in outcomes),
+        solve_s=sum(outcome.solve_s for outcome in outcomes),
+    )
+    provenance = Provenance(
+        backend=solvers[-1],
+        remaining=told[0].remaining,
+        attempts=in_turn([p.attempts for p in told]),
+        certified_by=told[-1].certified_by,
+        decision=told[0].decision,
+    )
+    return Report(outcome, provenance, reduce_s)
+
+
+def _proved_by_reduction(problem: Problem, reduction: Reduction) -> Report:
+    held = reduction.incumbent
+    upper = np.inf if held is None else problem.distance(held)
+    outcome = Outcome(
+        status="infeasible" if held is None else "optimal",
+        stop_reason="proved",
+        choices=() if held is None else (held,),
+        upper=upper,
+        lower=reduction.upper,
+        build_s=0.0,
+        solve_s=0.0,
+        raw="nothing left after reduction",
+    )
+    return Report(outcome, Provenance("reduce"))
+
+
+def _lifted(problem: Problem, reduction: Reduction, outcome: Outcome) -> Outcome:
+    """What the reduced outcome says of the original: nothing better is worth the incumbent."""
+    choices = [reduction.lift.up(choice) for choice in outcome.choices]
+    if reduction.incumbent is not None:
+        choices.append(reduction.incumbent)
+    choices.sort(key=problem.distance)
+    upper = problem.distance(choices[0]) if choices else np.inf
+    status = outcome.status
+    if choices and status in ("infeasible", "unknown"):
+        status = "optimal" if status == "infeasible" else "feasible"
+    return replace(
+        outcome,
+        status=status,
+        choices=tuple(choices),
+        upper=upper,
+        lower=min(outcome.lower, reduction.upper),
+    )

@@ -1,0 +1,192 @@
+"""One query towards one or several target classes: the cheapest verified answer wins."""
+
+import math
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+
+from encoders.backends.attempt import RunBackend, in_turn
+from encoders.backends.interface import Request, Status, StopReason
+from encoders.backends.stopping import why
+from encoders.posing.pose import pose
+from encoders.query.query import Query
+from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.oracle import Oracle
+from portfolio.solving.certify import Certificate, PosedQuery, certify
+from portfolio.solving.progress import Progress
+from portfolio.solving.strategies import Strategy, others
+from portfolio.solving.witness import Witnesses
+
+PROVED_MARGIN = 1e-7  # in the user's score unit; appendix D of the paper
+# Cells. A larger number takes longer where many rows tie; see docs/exactness.md, section 2.
+MOST_REFUSED = 100
+MANY_TIES = (
+    "More than {} cells near a tie were refused by the model's own predict, so what is proved "
+    "is about rows whose score leads by {:g}."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The joint certificate of all targets.
+
+    Attributes
+    ----------
+    certificate : what is proved of all together
+    target : class index of the answer, None without one
+    pose_s : seconds for posing
+    """
+
+    certificate: Certificate
+    target: int | None
+    pose_s: float
+
+
+def answer(
+    reading: ExplainedModel,
+    query: Query,
+    targets: list[int],
+    way: Strategy,
+    run: RunBackend,
+    request: Request,
+    deadline: float,
+    progress: Progress,
+) -> Answer:
+    """Solve for each target in turn, each cut off at the best answer so far.
+
+    Parameters
+    ----------
+    reading : the model
+    query : its ``target`` is replaced by each of ``targets``
+    targets : class indices, at least one
+    way : how each posed problem is solved
+    run : what runs other backends, where the claim of one is refuted
+    request : its limits; the cutoff is set here
+    deadline : ``time.perf_counter()`` at which to stop
+    progress : told of every bound
+    """
+    joint: Answer | None = None
+    for target in targets:
+        began = time.perf_counter()
+        if joint is not None and (began >= deadline or request.stop.is_set()):
+            return _cut_short(joint, why(request))
+        best = joint.certificate.answer if joint else None
+        bounded = replace(
+            request,
+            cutoff=math.inf if best is None else best.distance,
+            on_bounds=partial(progress.report, target),
+        )
+        solver = Solver(reading, way, run, bounded, deadline)
+        own = _one(solver, replace(query, target=target))
+        certificate = own.certificate
+        joint = own if joint is None else _join(joint, own)
+        upper = math.inf if certificate.answer is None else certificate.answer.distance
+        progress.report(target, upper, certificate.lower)
+    assert joint is not None
+    return joint
+
+
+@dataclass(frozen=True, eq=False)
+class Solver:
+    """All that solving for one target needs besides the query.
+
+    Attributes
+    ----------
+    reading, way, run, deadline : as in :func:`answer`
+    request : with the cutoff of this target
+    """
+
+    reading: ExplainedModel
+    way: Strategy
+    run: RunBackend
+    request: Request
+    deadline: float
+
+
+def _one(solver: Solver, query: Query) -> Answer:
+    """Solve for one target; where too many rows are near a tie, for those with some lead."""
+    most = MOST_REFUSED if query.margin == 0 else math.inf
+    first = _posed(solver, query, most)
+    if not first.certificate.gave_up:
+        return first
+    lead = 1.0 if solver.reading.ensemble.votes else PROVED_MARGIN
+    return _leading(first, _posed(solver, replace(query, margin=lead), math.inf))
+
+
+def _posed(solver: Solver, query: Query, most_refused: float) -> Answer:
+    began = time.perf_counter()
+    reading, target = solver.reading, query.target
+    view = reading.views[target]
+    posed = pose(view.ensemble, view.cells, reading.space, query)
+    pose_s = time.perf_counter() - began
+    oracle = Oracle(view.ensemble, reading.native, view.plausibility)
+    witnesses = Witnesses(posed, query, reading.space, oracle, view.reference)
+    certificate = certify(
+        PosedQuery(posed, query, reading.space, oracle, witnesses),
+        solver.way.solve_posed(posed, view, target),
+        replace(solver.request, time_limit_s=solver.deadline - time.perf_counter()),
+        partial(others, solver.run, posed, view, target),
+        most_refused,
+    )
+    return Answer(certificate, target if certificate.answer else None, pose_s)
+
+
+def _leading(near: Answer, clear: Answer) -> Answer:
+    """What is proved of rows that lead, with the cheaper answer of the two tries."""
+    held, own = near.certificate.answer, clear.certificate
+    if held is not None and (own.answer is None or held.distance < own.answer.distance):
+        status: Status = "optimal" if own.status in ("optimal", "infeasible") else "feasible"
+        own = replace(own, answer=held, status=status, lower=min(own.lower, held.distance))
+    joined = replace(
+        own,
+        message=own.message or MANY_TIES.format(MOST_REFUSED, own.margin),
+        times=near.certificate.times + own.times,
+        provenance=replace(
+            own.provenance,
+            attempts=in_turn([near.certificate.provenance.attempts, own.provenance.attempts]),
+        ),
+    )
+    target = near.target if joined.answer is held and held is not None else clear.target
+    return Answer(joined, target, near.pose_s + clear.pose_s)
+
+
+def _cut_short(joint: Answer, reason: StopReason) -> Answer:
+    """Some targets were not looked at: nothing is proved about all of them together."""
+    held = joint.certificate
+    status: Status = "unknown" if held.answer is None else "feasible"
+    return replace(joint, certificate=replace(held, status=status, stop_reason=reason, lower=0.0))
+
+
+def _join(first: Answer, second: Answer) -> Answer:
+    """What two targets together prove: a bound holds only if both have it."""
+    a, b = first.certificate, second.certificate
+    best = (
+        second
+        if b.answer is not None and (a.answer is None or b.answer.distance < a.answer.distance)
+        else first
+    )
+    weaker = next((c for c in (a, b) if c.status in ("unknown", "feasible")), None)
+    found = best.certificate.answer
+    status: Status
+    if weaker is None:
+        status, reason = ("infeasible" if found is None else "optimal"), a.stop_reason
+    else:
+        status, reason = ("unknown" if found is None else "feasible"), weaker.stop_reason
+    lower = min(a.lower, b.lower)
+    certificate = Certificate(
+        status=status,
+        stop_reason=reason,
+        answer=found,
+        lower=lower if found is None else min(lower, found.distance),
+        times=a.times + b.times,
+        provenance=replace(
+            best.certificate.provenance,
+            attempts=in_turn([a.provenance.attempts, b.provenance.attempts]),
+            decision="; ".join(
+                filter(None, dict.fromkeys([a.provenance.decision, b.provenance.decision]))
+            ),
+        ),
+        message=a.message or b.message,
+        margin=max(a.margin, b.margin),
+    )
+    return Answer(certificate, best.target, first.pose_s + second.pose_s)

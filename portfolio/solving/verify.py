@@ -1,0 +1,96 @@
+"""Every answer is run through the user's model, and its cost is recomputed."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.arrays import FloatArray
+from encoders.query.features import Feature, FeatureSpace
+from encoders.query.query import Query
+from portfolio.model.oracle import Oracle
+from portfolio.result import Change
+
+RELATIVE_TOLERANCE = 1e-9  # of the distance, which is added up in another order here
+
+
+@dataclass(frozen=True, eq=False)
+class Verified:
+    """A row that the model itself predicts as the target.
+
+    Attributes
+    ----------
+    row : float64 (n_columns,)
+    distance : recomputed from the row in float64
+    changed : one per feature that differs, with its cost
+    """
+
+    row: FloatArray
+    distance: float
+    changed: tuple[Change, ...]
+
+
+def verify(
+    row: FloatArray, claimed: float, query: Query, space: FeatureSpace, oracle: Oracle
+) -> Verified | None:
+    """Check class, plausibility, constraints and distance of a row; None if anything is off.
+
+    Parameters
+    ----------
+    row : float64 (n_columns,)
+    claimed : its distance, as the solver says
+    query : what is asked
+    space : the model's features
+    oracle : the model itself
+    """
+    if not oracle.accepts(row, query.target):
+        return None
+    before, after = space.values(query.row), space.values(row)
+    if not _admissible(before, after, row, query, space):
+        return None
+    changed = []
+    for index, feature in enumerate(space.features):
+        if after[index] == before[index]:
+            continue
+        cost = query.cost.of(index, feature, float(before[index]), after[index : index + 1])
+        changed.append(
+            Change(
+                feature.name,
+                feature.show(float(before[index])),
+                feature.show(float(after[index])),
+                float(cost[0]),
+            )
+        )
+    costs = [change.cost for change in changed]
+    distance = math.fsum(costs) if query.cost.aggregate == "sum" else max(costs, default=0.0)
+    if not math.isclose(distance, claimed, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-300):
+        return None
+    return Verified(row, distance, tuple(changed))
+
+
+def _admissible(
+    before: FloatArray, after: FloatArray, row: FloatArray, query: Query, space: FeatureSpace
+) -> bool:
+    changes = int((before != after).sum())
+    if query.max_changes is not None and changes > query.max_changes:
+        return False
+    return all(
+        (admissible.stay and after[index] == before[index])
+        or (
+            admissible.lower <= after[index] <= admissible.upper
+            and (admissible.values is None or after[index] in admissible.values)
+            and _on_level(feature, float(after[index]), row)
+        )
+        for index, (feature, admissible) in enumerate(
+            zip(space.features, query.admissible, strict=True)
+        )
+    )
+
+
+def _on_level(feature: Feature, value: float, row: FloatArray) -> bool:
+    if feature.kind == "categorical":
+        group = row[list(feature.columns)]
+        return bool(group.sum() == 1 and np.isin(group, (0, 1)).all())
+    if feature.values:
+        return value in feature.values
+    return feature.kind == "numeric" or value.is_integer()

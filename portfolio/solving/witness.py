@@ -1,0 +1,54 @@
+"""A training row that refutes a claim that there is no counterfactual."""
+
+from dataclasses import dataclass
+
+from encoders.posing.pose import Posed
+from encoders.posing.starting_points import Reference
+from encoders.problem.problem import Problem
+from encoders.query.features import FeatureSpace
+from encoders.query.query import Query
+from portfolio.model.oracle import Oracle
+from portfolio.solving.verify import Verified, verify
+
+MOST = 500  # training rows looked at, the cheapest first; fewer refute less
+
+
+@dataclass(frozen=True, eq=False)
+class Witnesses:
+    """Training rows of the target class, moved to admissible values.
+
+    Attributes
+    ----------
+    posed : levels and what they mean
+    query : what is asked
+    space : the model's features
+    oracle : the model itself
+    reference : training rows, by class
+    """
+
+    posed: Posed
+    query: Query
+    space: FeatureSpace
+    oracle: Oracle
+    reference: Reference
+
+    def find(self, problem: Problem, cutoff: float) -> Verified | None:
+        """One that keeps every constraint, costs less than ``cutoff``, and that the model
+        itself confirms; None if there is none.
+
+        Parameters
+        ----------
+        problem : the posed one, with what has been cut off since
+        cutoff : cost, inf for none
+        """
+        rows = self.posed.closest(self.reference.rows[self.query.target], MOST)
+        for levels in rows:
+            cost = problem.distance(levels)
+            if cost >= cutoff:
+                return None
+            if problem.admits(levels):
+                row = self.posed.decode(levels)
+                found = verify(row, cost, self.query, self.space, self.oracle)
+                if found is not None:
+                    return found
+        return None

@@ -1,0 +1,334 @@
+"""Pictures of logs, and one page with all of them."""
+
+import html
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from selector.backend_facts import colour_of
+from selector.logs.record import PROOFS
+from selector.logs.summary import per_backend
+
+COLOURS = {"reduce": "#F0E442", "auto": "#000000"}  # of what is no backend
+DASHES = {"solo": "-", "race": "-.", "session": ":", "plain": "--"}
+PARTS = ("pose_s", "reduce_s", "build_s", "solve_s", "verify_s")
+PART_COLOURS = ("#999999", "#F0E442", "#56B4E9", "#0072B2", "#009E73")
+FLOOR_S = 1e-3
+
+Draw = Callable[[pd.DataFrame], Figure | None]
+
+
+def draw_all(frame: pd.DataFrame, out: str | Path) -> Path:
+    """Every figure that the logs have data for, as PNG and SVG, and ``index.html``; its path.
+
+    Parameters
+    ----------
+    frame : records as :func:`selector.logs.files.read` gives them
+    out : folder, made if need be
+    """
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    logs = _prepared(frame)
+    made = []
+    # Without hashes and dates equal logs give equal files.
+    with mpl.rc_context({"svg.hashsalt": "counterfolio", "font.size": 9, "axes.grid": True,
+                         "grid.alpha": 0.3, "axes.axisbelow": True}):  # fmt: skip
+        for name, (draw, title) in FIGURES.items():
+            figure = draw(logs)
+            if figure is None:
+                continue
+            figure.savefig(out / f"{name}.png", dpi=130, metadata={"Software": None})
+            figure.savefig(out / f"{name}.svg", metadata={"Date": None})
+            made.append((name, title))
+    page = out / "index.html"
+    page.write_text(_page(logs, made), encoding="utf-8")
+    return page
+
+
+def _prepared(frame: pd.DataFrame) -> pd.DataFrame:
+    """With the kind of ensemble, whether a run proved, and seconds with time-outs at the limit."""
+    kind = np.where(
+        frame["votes"], "hard voting", np.where(frame["boosted"], "XGBoost", "soft voting")
+    )
+    proved = frame["status"].isin(PROOFS)
+    limit = frame.groupby("backend")["limit_s"].transform("max")
+    seconds = frame["total_s"].where(proved, np.maximum(limit, frame["total_s"]))
+    label = np.where(
+        frame["mode"] == "solo", frame["backend"], frame["mode"] + " " + frame["backend"]
+    )
+    return frame.assign(kind=kind, proved=proved, seconds=seconds, label=label)
+
+
+def _style(logs: pd.DataFrame, label: str) -> dict[str, Any]:
+    first = logs[logs["label"] == label].iloc[0]
+    return {
+        "color": COLOURS.get(first["backend"]) or colour_of(first["backend"]),
+        "linestyle": DASHES.get(first["mode"], "-"),
+        "label": label,
+    }
+
+
+def _labels(logs: pd.DataFrame) -> list[str]:
+    return sorted(set(logs["label"]) - {"reduce"})
+
+
+def _answered(logs: pd.DataFrame, label: str) -> pd.DataFrame:
+    """Runs of a backend, and where reduction left it nothing to do, those of the reduction."""
+    own = logs[logs["label"] == label]
+    if (own["mode"] == "solo").all():
+        own = pd.concat([own, logs[logs["label"] == "reduce"]])
+    return own
+
+
+def _legend(axis: Axes, **style: Any) -> None:
+    if axis.get_legend_handles_labels()[0]:
+        axis.legend(**style)
+
+
+def _panels(count: int, height: float = 3.0) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(3.4 * count + 0.6, height), layout="constrained")
+    axes = figure.subplots(1, count, squeeze=False)[0]
+    return figure, list(axes)
+
+
+def cactus(logs: pd.DataFrame) -> Figure | None:
+    """Share of queries proved against time, a panel per kind of ensemble.
+
+    Parameters
+    ----------
+    logs : prepared by :func:`draw_all`
+    """
+    kinds = sorted(set(logs["kind"]))
+    figure, axes = _panels(len(kinds))
+    for axis, kind in zip(axes, kinds, strict=True):
+        here = logs[logs["kind"] == kind]
+        for label in _labels(here):
+            runs = _answered(here, label)
+            times = np.sort(runs.loc[runs["proved"], "seconds"].clip(lower=FLOOR_S))
+            share = np.arange(1, times.size + 1) / len(runs)
+            axis.step(times, share, where="post", **_style(logs, label))
+        axis.set(xscale="log", title=kind, xlabel="seconds", ylim=(0, 1.02))
+    axes[0].set_ylabel("share of queries proved")
+    _legend(axes[-1], fontsize=7, loc="upper left")
+    return figure
+
+
+def anytime(logs: pd.DataFrame) -> Figure | None:
+    """Mean normalised error of the best choice over time (the paper's appendix on plotting).
+
+    Parameters
+    ----------
+    logs : prepared by :func:`draw_all`
+    """
+    runs = logs[logs["proved"] & (logs["mode"] == "plain") & (logs["status"] == "optimal")]
+    if runs.empty:
+        runs = logs[logs["proved"] & (logs["status"] == "optimal") & (logs["backend"] != "reduce")]
+    curves = _normalised(runs)
+    if not curves:
+        return None
+    grid = np.geomspace(FLOOR_S, max(t[-1] for of in curves.values() for t, _ in of) + 0.1, 120)
+    figure, (axis,) = _panels(1)
+    figure.set_size_inches(5, 3.2)
+    for label, of in sorted(curves.items()):
+        values = [error[np.searchsorted(t, grid, side="right")] for t, error in of]
+        axis.plot(grid, np.mean(values, axis=0), **_style(logs, label))
+    axis.set(xscale="log", xlabel="seconds", ylabel="mean normalised error", ylim=(0, 1.05))
+    _legend(axis, fontsize=7)
+    return figure
+
+
+def _normalised(
+    runs: pd.DataFrame,
+) -> dict[str, list[tuple[Any, Any]]]:
+    """By label, for each query: times of better choices, and the error before and after each."""
+    curves: dict[str, list[tuple[Any, Any]]] = {}
+    for _, group in runs.groupby("query"):
+        best, traces = group["upper"].min(), {}
+        for label, text, before in zip(
+            group["label"], group["trace"], group["pose_s"] + group["reduce_s"], strict=True
+        ):
+            points = [(t + before, u) for t, u, _ in json.loads(text) if u is not None]
+            if points:
+                traces[label] = points
+        worst = max((u for points in traces.values() for _, u in points), default=best)
+        if worst <= best:
+            continue
+        for label, points in traces.items():
+            times = np.array([t for t, _ in points])
+            error = np.minimum.accumulate([(u - best) / (worst - best) for _, u in points])
+            curves.setdefault(label, []).append((times, np.r_[1.0, np.clip(error, 0, 1)]))
+    return curves
+
+
+def _scaling(logs: pd.DataFrame, column: str, fixed: str) -> Figure | None:
+    """Median and quartiles of seconds against one size, where the other is most common."""
+    most = logs[fixed].mode().iloc[0]
+    here = logs[logs[fixed] == most]
+    if here[column].nunique() < 2:
+        here = logs
+    if here[column].nunique() < 2:
+        return None
+    kinds = sorted(set(here["kind"]))
+    figure, axes = _panels(len(kinds))
+    for axis, kind in zip(axes, kinds, strict=True):
+        rows = here[here["kind"] == kind]
+        for label in _labels(rows):
+            told = pd.DataFrame(_answered(rows, label).groupby(column)["seconds"].describe())
+            style = _style(logs, label)
+            axis.plot(told.index, told["50%"], marker=".", **style)
+            axis.fill_between(
+                told.index, told["25%"], told["75%"], alpha=0.12, color=style["color"]
+            )
+        axis.set(yscale="log", title=kind, xlabel=column.replace("_", " "))
+        if column == "trees":
+            axis.set_xscale("log")
+    axes[0].set_ylabel("seconds, time-outs at the limit")
+    _legend(axes[-1], fontsize=7)
+    return figure
+
+
+def depth_scaling(logs: pd.DataFrame) -> Figure | None:
+    """Seconds against the trees' depth.
+
+    Parameters
+    ----------
+    logs : prepared by :func:`draw_all`
+    """
+    return _scaling(logs, "max_depth", "trees")
+
+
+def tree_scaling(logs: pd.DataFrame) -> Figure | None:
+    """Seconds against the number of trees.
+
+    Parameters
+    ----------
+    logs : prepared by :func:`draw_all`
+    """
+    return _scaling(logs, "trees", "max_depth")
+
+
+def by_norm(logs: pd.DataFrame) -> Figure | None:
+    """Distribution of seconds by norm.
+
+    Parameters
+    ----------
+    logs : prepared by :func:`draw_all`
+    """
+    norms, labels = sorted(set(logs["norm"])), _labels(logs)
+    if len(norms) < 2:
+        return None
+    figure, axes = _panels(len(norms))
+    for axis, norm in zip(axes, norms, strict=True):
+        here = logs[logs["norm"] == norm]
+        present = [label for label in labels if (here["label"] == label).any()]
+        values = [_answered(here, label)["seconds"].clip(lower=FLOOR_S) for label in present]
+        boxes = axis.boxplot(values, patch_artist=True, showfliers=False, tick_labels=present)
+        for box, label in zip(boxes["boxes"], present, strict=True):
+            box.set_facecolor(_style(logs, label)["color"])
+            box.set_alpha(0.6)
+        axis.set(yscale="log", title=f"norm {norm}")
+        axis.tick_params(axis="x", rotation=60, labelsize=7)
+    axes[0].set_ylabel("seconds, time-outs at the limit")
+    return figure
+
+
+def time_parts(logs: pd.DataFrame) -> Figure | None:
+    """Mean seconds of each part of a run, by backend.
+
+    Parameters
+    ----------
+    logs : prepared by :func:`draw_all`
+    """
+    means = logs.groupby("label")[list(PARTS)].mean()
+    figure, (axis,) = _panels(1)
+    figure.set_size_inches(6, 0.35 * len(means) + 1.2)
+    left = np.zeros(len(means))
+    for part, colour in zip(PARTS, PART_COLOURS, strict=True):
+        axis.barh(means.index, means[part], left=left, color=colour, label=part.removesuffix("_s"))
+        left += means[part].to_numpy()
+    axis.set_xlabel("mean seconds of a run")
+    _legend(axis, fontsize=7, ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.15))
+    return figure
+
+
+def what_is_left(logs: pd.DataFrame) -> Figure | None:
+    """Options and leaves after reduction, a dot per query; before it, all that the model has.
+
+    Parameters
+    ----------
+    logs : prepared by :func:`draw_all`
+    """
+    queries = logs[logs["mode"] == "solo"].drop_duplicates("query")
+    if queries.empty:
+        return None
+    figure, axes = _panels(2)
+    for axis, left, whole, words in (
+        (axes[0], "left_options", "thresholds_total", "options"),
+        (axes[1], "left_leaves", "nodes_total", "leaves"),
+    ):
+        before = queries[whole] if words == "options" else (queries[whole] + queries["trees"]) / 2
+        after = queries[left].fillna(0)
+        for kind, marker in (("soft voting", "o"), ("hard voting", "s"), ("XGBoost", "^")):
+            mask = queries["kind"] == kind
+            axis.scatter(before[mask], after[mask] + 1, s=9, alpha=0.4, marker=marker, label=kind)
+        proved = float((after == 0).mean())
+        axis.set(xscale="log", yscale="log", xlabel=f"{words} of the model",
+                 ylabel=f"1 + {words} left", title=f"nothing left: {proved:.0%}")  # fmt: skip
+    _legend(axes[0], fontsize=7)
+    return figure
+
+
+FIGURES: dict[str, tuple[Draw, str]] = {
+    "cactus": (cactus, "Queries proved over time"),
+    "anytime": (anytime, "How soon answers are good"),
+    "depth": (depth_scaling, "Scaling with depth"),
+    "trees": (tree_scaling, "Scaling with trees"),
+    "norms": (by_norm, "Time by norm"),
+    "parts": (time_parts, "Where the time goes"),
+    "left": (what_is_left, "What reduction leaves"),
+}
+
+
+def isolation_table(logs: pd.DataFrame) -> pd.DataFrame:
+    """Share proved and median seconds by data set, with and without isolation forests.
+
+    Parameters
+    ----------
+    logs : prepared by :func:`draw_all`
+    """
+    rows = logs[logs["backend"].isin(["cp", "milp", "reduce"])]
+    if rows["plausible"].nunique() < 2:
+        return pd.DataFrame()
+    grouped = rows.groupby(["label", "plausible", "dataset"])
+    table = pd.DataFrame({"proved": grouped["proved"].mean(), "T": grouped["seconds"].median()})
+    wide = table.round(3).reset_index()
+    return wide.pivot(index=["label", "plausible"], columns="dataset", values=["proved", "T"])
+
+
+def _page(logs: pd.DataFrame, made: list[tuple[str, str]]) -> str:
+    lines = pd.DataFrame([vars(line) for line in per_backend(logs)]).round(3)
+    parts = [
+        "<!doctype html><html lang='en'><meta charset='utf-8'><title>counterfolio logs</title>",
+        "<style>body{font:15px sans-serif;max-width:64em;margin:2em auto;padding:0 1em}"
+        "img{max-width:100%}table{border-collapse:collapse;font-size:13px}"
+        "td,th{padding:2px 8px;border-bottom:1px solid #ddd;text-align:right}</style>",
+        "<h1>Benchmark logs</h1>",
+        f"<p>{len(logs)} records of {logs['query'].nunique()} queries on "
+        f"{logs['forest'].nunique()} models and {logs['dataset'].nunique()} data sets.</p>",
+        "<h2>Backends</h2>",
+        lines.to_html(index=False, border=0),
+    ]
+    for name, title in made:
+        words = html.escape(title)
+        parts.append(f"<h2>{words}</h2><img src='{name}.svg' alt='{words}'>")
+    isolation = isolation_table(logs)
+    if len(isolation):
+        parts += ["<h2>Isolation forests</h2>", isolation.to_html(border=0)]
+    return "\n".join([*parts, "</html>"])

@@ -1,0 +1,138 @@
+"""Decision diagrams as text, for Graphviz, and as pictures.
+
+Pictures are in the style of figure 1 of the paper, but from top to bottom, so that a telephone
+shows them at a size that can be read.
+"""
+
+from collections.abc import Sequence
+from xml.sax.saxutils import escape
+
+from selector import words
+from selector.backend_facts import colour_of
+from selector.diagram import Diagram, Split
+from selector.picture import NAME_SIZE, SHARE_SIZE, Box, Picture, picture_of
+
+# What a browser in its dark mode puts in the place of the attributes.
+DARK = """<style>@media (prefers-color-scheme:dark){
+.dd-ground{fill:#0d1117}.dd-ink{fill:#e6edf3}.dd-edge{stroke:#9198a1}.dd-tip{fill:#9198a1}
+.dd-split{fill:#21262d;stroke:#9198a1}.dd-leaf{fill-opacity:.4}}</style>"""
+INK, LINE, GROUND, SPLIT = "#1f2328", "#59636e", "#ffffff", "#f3f5f7"
+MAX_GROWTH = 1.6  # times as wide as on a telephone, where there is room
+
+
+def flow_of(diagram: Diagram) -> list[float] | None:
+    """Shares of flow that the manifest tells, one per node; None if it does not.
+
+    Parameters
+    ----------
+    diagram : as read or learned
+    """
+    told = diagram.manifest.get("flow")
+    if not isinstance(told, list) or len(told) != len(diagram.nodes):
+        return None
+    return told if all(isinstance(share, int | float) for share in told) else None
+
+
+def as_text(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
+    """One line per node.
+
+    Parameters
+    ----------
+    diagram : to write
+    flow : share of what passes each node, from 0 to 1
+    """
+    lines = []
+    for index, node in enumerate(diagram.nodes):
+        share = "" if flow is None else f" ({flow[index]:.1%})"
+        if isinstance(node, Split):
+            low, high = words.sides(node.feature, node.threshold)
+            lines.append(
+                f"{index}{share}: {words.label(node.feature)}: "
+                f"{low} -> {node.low}, {high} -> {node.high}"
+            )
+        else:
+            lines.append(f"{index}{share}: {words.schedule(node.schedule)}")
+    return "\n".join(lines)
+
+
+def as_dot(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
+    """For Graphviz.
+
+    Parameters
+    ----------
+    diagram : to draw
+    flow : as in :func:`as_text`
+    """
+    lines = ["digraph diagram {", "  rankdir=LR; node [fontname=sans, fontsize=10];"]
+    for index, node in enumerate(diagram.nodes):
+        share = "" if flow is None else f"\\n{flow[index]:.1%}"
+        if isinstance(node, Split):
+            label = words.label(node.feature) + share
+            lines.append(f'  n{index} [label="{label}", shape=ellipse];')
+            for target, side in zip(
+                (node.low, node.high), words.sides(node.feature, node.threshold), strict=True
+            ):
+                lines.append(f'  n{index} -> n{target} [label="{side}"];')
+        else:
+            label = words.schedule(node.schedule) + share
+            colour = colour_of(node.backend)
+            lines.append(f'  n{index} [label="{label}", shape=box, color="{colour}"];')
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def as_svg(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
+    """A picture from top to bottom, leaves in the colour of their backend.
+
+    It is as wide as the page up to a limit, can be read at 380 pixels, and turns dark with the
+    browser.
+
+    Parameters
+    ----------
+    diagram : to draw
+    flow : as in :func:`as_text`
+    """
+    picture = picture_of(diagram.nodes, flow)
+    width, height = picture.width, picture.height
+    parts = [
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width:g} {height:g}' width='100%' "
+        f"style='max-width:{MAX_GROWTH * width:.0f}px' role='img' "
+        "font-family='system-ui,-apple-system,Segoe UI,Helvetica,Arial,sans-serif'>",
+        "<title>Decision diagram</title>",
+        DARK,
+        "<defs><marker id='dd-tip' viewBox='0 0 8 8' refX='8' refY='4' markerWidth='7' "
+        f"markerHeight='7' orient='auto'><path class='dd-tip' d='M0 0 8 4 0 8z' fill='{LINE}'/>"
+        "</marker></defs>",
+        f"<rect class='dd-ground' width='100%' height='100%' fill='{GROUND}'/>",
+        *_edges(picture),
+        *(_box(box) for box in picture.boxes),
+    ]
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _edges(picture: Picture) -> list[str]:
+    return [
+        f"<path class='dd-edge' d='{path}' fill='none' stroke='{LINE}' marker-end='url(#dd-tip)'/>"
+        for path in picture.paths
+    ]
+
+
+def _box(box: Box) -> str:
+    colour = colour_of(box.backend)
+    look = (
+        f"class='dd-leaf' rx='4' fill='{colour}' fill-opacity='.14' stroke='{colour}'"
+        if box.backend
+        else f"class='dd-split' rx='10' fill='{SPLIT}' stroke='{LINE}'"
+    )
+    parts = [
+        f"<rect x='{box.left:g}' y='{box.top:g}' width='{box.width:g}' height='{box.height:g}' "
+        f"{look}/>"
+    ]
+    weight = " font-weight='bold'" if box.backend else ""
+    for text in box.texts:
+        size = NAME_SIZE if text.name else SHARE_SIZE
+        parts.append(
+            f"<text class='dd-ink' x='{text.x:g}' y='{text.y:g}' text-anchor='middle' "
+            f"font-size='{size:g}' fill='{INK}'{weight if text.name else ''}>"
+            f"{escape(text.words)}</text>"
+        )
+    return "".join(parts)

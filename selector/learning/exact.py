@@ -1,0 +1,362 @@
+"""Learn a decision diagram from what backends cost: exactly, by enumeration with bounds.
+
+The diagrams are those of figure 1 of the paper: one, two and two splits in three layers, leaves
+and splits shared. The paper learned its own by the optimal decision diagrams of Florio et al.
+"""
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.arrays import BoolArray, FloatArray, IntArray
+from selector.diagram import Diagram, Leaf, Node, Schedule, Split, compact
+from selector.learning.kernel import (
+    NO_PART,
+    PAIR,
+    SINGLE,
+    best_layers,
+    leaf_costs,
+    pair_costs,
+    split_costs,
+)
+
+MAX_THRESHOLDS = 12  # per descriptor, at quantiles between its values
+TIME_LIMIT_S = 600.0  # of each diagram, as in the paper's appendix
+TIE = 1e-9  # costs that differ by less are equal
+NEAR = 1.25  # times the least cost of a row still counts as good, see Leaf.purity
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What to learn from; nothing here changes its arrays.
+
+    Attributes
+    ----------
+    features : names, one per column of ``values``
+    values : float64 (n_rows, n_features), finite
+    schedules : what a leaf may hold, one per column of ``cost``; of equally cheap ones the last
+    cost : float64 (n_rows, n_schedules), finite and >= 0, in any unit (seconds or mistakes)
+    """
+
+    features: tuple[str, ...]
+    values: FloatArray
+    schedules: tuple[Schedule, ...]
+    cost: FloatArray
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A diagram and what is known of its optimality.
+
+    Attributes
+    ----------
+    cost : sum over rows, plus alpha per split, in the unit of the table
+    lower : no diagram of this shape on these conditions costs less
+    seconds : that learning took
+    """
+
+    diagram: Diagram
+    cost: float
+    lower: float
+    seconds: float
+
+    @property
+    def proved(self) -> bool:
+        """Whether the diagram is optimal."""
+        return self.cost <= self.lower * (1 + 1e-9) + 1e-9
+
+
+Condition = tuple[int, float]  # column of a table, and threshold
+
+
+def conditions(
+    table: Table, max_thresholds: int = MAX_THRESHOLDS, without: Collection[str] = ()
+) -> list[Condition]:
+    """Splits to choose among.
+
+    Thresholds are the lower one of two neighbouring values, so that ``<=`` is exact; conditions
+    that divide the rows alike are kept once, the first descriptor's.
+
+    Parameters
+    ----------
+    table : what is learned from
+    max_thresholds : per descriptor; where it has more values, at quantiles
+    without : names of descriptors not to split on
+    """
+    found: list[Condition] = []
+    seen: set[bytes] = set()
+    for column in range(table.values.shape[1]):
+        if table.features[column] in without:
+            continue
+        values = table.values[:, column]
+        cuts = np.unique(values)[:-1]
+        if cuts.size > max_thresholds:
+            ranks = np.quantile(values, np.linspace(0, 1, max_thresholds + 2)[1:-1], method="lower")
+            cuts = np.intersect1d(ranks, cuts)
+        for cut in cuts.tolist():
+            below = values <= cut
+            key = np.packbits(below if below[0] else ~below).tobytes()
+            if key not in seen:
+                seen.add(key)
+                found.append((column, cut))
+    return found
+
+
+def learn(
+    table: Table,
+    alpha: float = 0.0,
+    splits: Sequence[Condition] | None = None,
+    time_limit_s: float = TIME_LIMIT_S,
+    layers: int = 3,
+) -> Learned:
+    """The cheapest diagram with one, two and two splits in its layers and shared leaves.
+
+    Roots are tried in the order of their bounds until none can be better; below each, all pairs
+    of second-layer splits and all ways to share third-layer splits are enumerated. Ties go to
+    what is tried first, so equal tables give equal diagrams.
+
+    Parameters
+    ----------
+    table : is not changed; threads may learn from one table at once
+    alpha : cost of each split, in the unit of the table
+    splits : to choose among, default all of :func:`conditions`
+    time_limit_s : then the best so far is returned, with the bound that is proved
+    layers : of splits, 1 to 3; for four see :func:`selector.learning.four_layers.learn_deep`
+    """
+    began = time.perf_counter()
+    chosen = list(conditions(table) if splits is None else splits)
+    if not chosen:
+        return learned_leaf(table)
+    below = np.array([table.values[:, f] <= cut for f, cut in chosen]).reshape(len(chosen), -1)
+    best, plan = float(table.cost.sum(axis=0).min()), None
+    ideal = float(table.cost.min(axis=1).sum()) + alpha  # with a split, at least this
+    search = _Enumeration(table.cost, below, alpha, layers)
+    lower = min(best, ideal)
+    for bound, root in search.roots(began + time_limit_s):
+        lower = min(best, max(lower, bound))
+        if bound >= best - TIE or time.perf_counter() - began > time_limit_s:
+            break
+        cost, found = search.under(root)
+        if cost < best - TIE:
+            best, plan = cost, (root, found)
+    else:
+        lower = best if search.complete else min(best, lower)
+    builder = Builder(table, chosen, below)
+    every = np.ones(len(table.cost), dtype=bool)
+    if plan is None:
+        builder.leaf(every)
+    else:
+        root, found = plan
+        builder.split_by(root, *builder.sides((below[root], ~below[root]), found))
+    return Learned(builder.diagram(), best, lower, time.perf_counter() - began)
+
+
+def learned_leaf(table: Table) -> Learned:
+    """All there is to learn where nothing can be split: the schedule that is cheapest on all.
+
+    Parameters
+    ----------
+    table : what is learned from
+    """
+    cost = float(table.cost.sum(axis=0).min())
+    return Learned(Diagram((_leaf(table, np.ones(len(table.cost), dtype=bool)),)), cost, cost, 0.0)
+
+
+class _Enumeration:
+    """Roots by their bounds, and what is best below one."""
+
+    def __init__(self, cost: FloatArray, below: BoolArray, alpha: float, layers: int) -> None:
+        self._cost, self._below, self._alpha, self._layers = cost, below, alpha, layers
+        self._whole = sums(cost, below, np.ones(len(cost), dtype=bool))
+        self.complete = True
+
+    def roots(self, until: float) -> list[tuple[float, int]]:
+        """(bound, condition), the least first.
+
+        A third-layer split of its own for every part, free of charge, is as good as any sharing.
+        """
+        found = []
+        for root in range(len(self._below)):
+            if time.perf_counter() > until:
+                self.complete = False
+                break
+            bound = self._alpha + sum(_side_bound(t, self._alpha) for t in self._sides(root))
+            found.append((bound, root))
+        return sorted(found)
+
+    def under(self, root: int) -> tuple[float, IntArray]:
+        """The cheapest diagram with this root: its cost, and its layers as in ``best_layers``."""
+        low, high = self._sides(root)
+        found, layers = best_below(low, high, self._alpha, self._layers - 1)
+        return found + self._alpha, layers
+
+    def _sides(self, root: int) -> tuple[FloatArray, FloatArray]:
+        low = sums(self._cost, self._below, self._below[root])
+        return low, np.maximum(self._whole - low, 0.0)
+
+
+def _side_bound(table: FloatArray, alpha: float) -> float:
+    single = split_costs(table)[0]  # a split into twice the same class is a leaf
+    halves = single[1:].reshape(-1, 2).sum(axis=1)
+    return min(float(single[0]), float(halves.min()) + alpha)
+
+
+def best_below(
+    low: FloatArray, high: FloatArray, alpha: float, layers: int = 2
+) -> tuple[float, IntArray]:
+    """Cost and plan of up to two layers of at most two splits each, below two sets of rows.
+
+    Parameters
+    ----------
+    low, high : of each set, as :func:`sums` gives them
+    alpha : cost of each split, in the unit of the sums
+    layers : 0 to 2
+
+    Returns
+    -------
+    cost, and the plan as :func:`selector.learning.kernel.best_layers` gives it
+    """
+    leaves = [leaf_costs(low), leaf_costs(high)]
+    if layers == 2:
+        single = [split_costs(low)[0], split_costs(high)[0]]
+        shared = pair_costs(low, high)[0]
+    else:
+        # Without halves there is no split.
+        leaves = [costs if layers else costs[:1] for costs in leaves]
+        single = [np.full(costs.size, np.inf) for costs in leaves]
+        shared = np.full((leaves[0].size, leaves[1].size), np.inf)
+    cost, plan = best_layers(*leaves, *single, shared, alpha)
+    return cost, plan
+
+
+def sums(cost: FloatArray, below: BoolArray, side: BoolArray) -> FloatArray:
+    """Cost of each schedule on each set (the side, and its halves by each condition), divided by
+    each condition.
+
+    Parameters
+    ----------
+    cost : float64 (n_rows, n_schedules)
+    below : where each condition holds, bool (n, n_rows)
+    side : rows of the side, bool (n_rows,)
+
+    Returns
+    -------
+    float64 (1 + 2 n, n, 2, n_schedules), contiguous; the set of the side whole comes first, then
+    for condition s its halves 1 + 2 s, where s holds, and 2 + 2 s
+    """
+    n, holds, cost = len(below), below[:, side].astype(np.float64), cost[side]
+    halves = np.stack([holds, 1 - holds], axis=1).reshape(2 * n, -1)
+    sets = np.vstack([np.ones((1, halves.shape[1])), halves])
+    parts = [sets @ (halves * cost[:, k]).T for k in range(cost.shape[1])]
+    return np.ascontiguousarray(np.stack(parts, axis=-1).reshape(2 * n + 1, n, 2, -1))
+
+
+class Builder:
+    """Puts a diagram together, from the leaves up; for one thread.
+
+    Parameters
+    ----------
+    table : what is learned from
+    chosen : the conditions that splits may have
+    below : where each of them holds, bool (n_conditions, n_rows)
+    """
+
+    def __init__(self, table: Table, chosen: Sequence[Condition], below: BoolArray) -> None:
+        self._table, self._chosen, self._below = table, chosen, below
+        self._nodes: list[Node] = []
+
+    def diagram(self) -> Diagram:
+        """What was built; the node built last is the root. Equal nodes are merged."""
+        last = len(self._nodes) - 1  # turned round, so that edges lead on
+        nodes = [
+            Split(n.feature, n.threshold, last - n.low, last - n.high)
+            if isinstance(n, Split)
+            else n
+            for n in reversed(self._nodes)
+        ]
+        return Diagram(compact(nodes))
+
+    def leaf(self, rows: BoolArray) -> int:
+        """A leaf with the schedule that is cheapest on some rows; its place.
+
+        Parameters
+        ----------
+        rows : bool (n_rows,)
+        """
+        return self._place(_leaf(self._table, rows))
+
+    def split_by(self, condition: int, low: int, high: int) -> int:
+        """A split; its place.
+
+        Parameters
+        ----------
+        condition : place of its condition among those chosen
+        low, high : places that it leads to where the condition holds and where it does not
+        """
+        feature, cut = self._chosen[condition]
+        return self._place(Split(self._table.features[feature], cut, low, high))
+
+    def sides(self, sides: tuple[BoolArray, BoolArray], layers: IntArray) -> list[int]:
+        """What was planned below two sets of rows; the places of the two tops.
+
+        Parameters
+        ----------
+        sides : rows, bool (n_rows,) each
+        layers : as :func:`selector.learning.kernel.best_layers` gives them
+        """
+        tops = []
+        for side in (0, 1):
+            ends = [
+                self._end(sides, layers, side, part)
+                for part in (0, 1)
+                if layers[side, part, 0] != NO_PART
+            ]
+            if len(ends) == 1:
+                tops += ends
+            else:
+                tops.append(self.split_by((int(layers[side, 0, 0]) - 1) // 2, *ends))
+        return tops
+
+    def _end(
+        self, sides: tuple[BoolArray, BoolArray], layers: IntArray, side: int, part: int
+    ) -> int:
+        becomes = int(layers[side, part, 1])
+        rows = self._members(sides, layers, side, part)
+        if becomes >= PAIR:
+            return self._split(rows | self._members(sides, layers, 1 - side, becomes - PAIR))
+        return self._split(rows) if becomes == SINGLE else self.leaf(rows)
+
+    def _members(
+        self, sides: tuple[BoolArray, BoolArray], layers: IntArray, side: int, part: int
+    ) -> BoolArray:
+        chosen = int(layers[side, part, 0])
+        if chosen == 0:
+            return sides[side]
+        low = self._below[(chosen - 1) // 2]
+        return np.asarray(sides[side] & (low if chosen % 2 else ~low))
+
+    def _split(self, rows: BoolArray) -> int:
+        by = _cheapest_split(self._table.cost, self._below, rows)
+        halves = (self._below[by], ~self._below[by])
+        return self.split_by(by, *(self.leaf(rows & half) for half in halves))
+
+    def _place(self, node: Node) -> int:
+        self._nodes.append(node)
+        return len(self._nodes) - 1
+
+
+def _leaf(table: Table, rows: BoolArray) -> Leaf:
+    cost = table.cost[rows]
+    total = cost.sum(axis=0)
+    best = int(np.flatnonzero(total <= total.min() + TIE)[-1])
+    near = cost[:, best] <= NEAR * cost.min(axis=1) + TIE
+    return Leaf(table.schedules[best], float(near.mean()) if len(cost) else 1.0)
+
+
+def _cheapest_split(cost: FloatArray, below: BoolArray, rows: BoolArray) -> int:
+    costs = [
+        cost[rows & low].sum(axis=0).min() + cost[rows & ~low].sum(axis=0).min() for low in below
+    ]
+    return int(np.argmin(np.array(costs)))

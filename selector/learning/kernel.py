@@ -1,0 +1,188 @@
+"""The enumeration of diagrams with one, two and two splits a layer, compiled."""
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.compiled import kernel
+
+# What becomes of a part of a side: a leaf, a split of its own, or (PAIR + part of the other side) a
+# split that it shares with that part.
+LEAF, SINGLE, PAIR = 0, 1, 2
+
+# The splits that the third layer may have, by number: of part p of the low side, of part q of the
+# high side, shared by both (OF_BOTH + 2 * p + q), or none at all.
+OF_LOW, OF_HIGH, OF_BOTH, NO_SPLIT = 0, 2, 4, 8
+N_SPLITS = 9
+NO_PART = -1
+TIE = 1e-12  # costs that differ by less are equal, so that rounding does not choose
+
+
+@kernel
+def leaf_costs(table: FloatArray) -> FloatArray:
+    """Cost of the cheapest schedule for each set, float64 (n_sets,).
+
+    Parameters
+    ----------
+    table : cost of each schedule on each set, divided by each condition into where it holds and
+        where not, float64 (n_sets, n_conditions, 2, n_schedules), see
+        :func:`selector.learning.exact.sums`
+    """
+    n_sets, _, _, n_schedules = table.shape
+    best = np.full(n_sets, np.inf)
+    for i in range(n_sets):
+        for k in range(n_schedules):
+            best[i] = min(best[i], table[i, 0, 0, k] + table[i, 0, 1, k])
+    return best
+
+
+@kernel
+def split_costs(table: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Cost of the cheapest split of each set, float64, and its condition, int64, both (n_sets,).
+
+    Parameters
+    ----------
+    table : as in :func:`leaf_costs`
+    """
+    n_sets, n_conditions, _, n_schedules = table.shape
+    best, by = np.full(n_sets, np.inf), np.zeros(n_sets, dtype=np.int64)
+    for i in range(n_sets):
+        for s in range(n_conditions):
+            cost = 0.0
+            for side in range(2):
+                cheapest = np.inf
+                for k in range(n_schedules):
+                    cheapest = min(cheapest, table[i, s, side, k])
+                cost += cheapest
+            if cost < best[i]:
+                best[i], by[i] = cost, s
+    return best, by
+
+
+@kernel
+def pair_costs(low: FloatArray, high: FloatArray) -> tuple[FloatArray, IntArray]:
+    """As :func:`split_costs`, for the union of a set of the low side and one of the high side:
+    float64 and int64 (n_low_sets, n_high_sets).
+
+    Parameters
+    ----------
+    low, high : of each side, as in :func:`leaf_costs`
+    """
+    n_low, n_conditions, _, n_schedules = low.shape
+    n_high = high.shape[0]
+    best = np.full((n_low, n_high), np.inf)
+    by = np.zeros((n_low, n_high), dtype=np.int64)
+    for i in range(n_low):
+        for j in range(n_high):
+            for s in range(n_conditions):
+                cost = 0.0
+                for side in range(2):
+                    cheapest = np.inf
+                    for k in range(n_schedules):
+                        cheapest = min(cheapest, low[i, s, side, k] + high[j, s, side, k])
+                    cost += cheapest
+                if cost < best[i, j]:
+                    best[i, j], by[i, j] = cost, s
+    return best, by
+
+
+@kernel
+def best_layers(
+    leaf_low: FloatArray,
+    leaf_high: FloatArray,
+    single_low: FloatArray,
+    single_high: FloatArray,
+    pair: FloatArray,
+    alpha: float,
+) -> tuple[float, IntArray]:
+    """The cheapest second and third layer below one root split.
+
+    Sets come as 0: the whole side, then for condition s its two halves 1 + 2 s and 2 + 2 s. A
+    side is either left whole or split once; each part ends in a leaf, in a split of its own, or
+    in a split shared with a part of the other side; at most two splits in the third layer.
+
+    Parameters
+    ----------
+    leaf_low, leaf_high : cost of a leaf on each set of a side, float64 (n_sets,)
+    single_low, single_high : cost of a split of each set, float64 (n_sets,)
+    pair : cost of a split that a set of each side share, float64 (n_low_sets, n_high_sets)
+    alpha : cost of each split, in the same unit
+
+    Returns
+    -------
+    cost without the root's, and int64 (2, 2, 2): for each side and part (set, what becomes of
+    it), set ``NO_PART`` where there is no second part
+    """
+    n_low, n_high = (leaf_low.size - 1) // 2, (leaf_high.size - 1) // 2
+    best = np.inf
+    plan = np.full((2, 2, 2), NO_PART, dtype=np.int64)
+    part_low, part_high = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    for a in range(n_low + 1):
+        parts_a = 1 if a == 0 else 2
+        part_low[0], part_low[1] = (0, NO_PART) if a == 0 else (2 * a - 1, 2 * a)
+        base_a = 0.0 if a == 0 else alpha
+        for p in range(parts_a):
+            base_a += leaf_low[part_low[p]]
+        for b in range(n_high + 1):
+            parts_b = 1 if b == 0 else 2
+            part_high[0], part_high[1] = (0, NO_PART) if b == 0 else (2 * b - 1, 2 * b)
+            base = base_a + (0.0 if b == 0 else alpha)
+            for p in range(parts_b):
+                base += leaf_high[part_high[p]]
+            gain = np.full(N_SPLITS, -np.inf)
+            gain[NO_SPLIT] = 0.0
+            for p in range(parts_a):
+                i = part_low[p]
+                gain[OF_LOW + p] = leaf_low[i] - single_low[i] - alpha
+                for q in range(parts_b):
+                    j = part_high[q]
+                    gain[OF_BOTH + 2 * p + q] = leaf_low[i] + leaf_high[j] - pair[i, j] - alpha
+            for q in range(parts_b):
+                j = part_high[q]
+                gain[OF_HIGH + q] = leaf_high[j] - single_high[j] - alpha
+            for x in range(N_SPLITS):
+                for y in range(x, N_SPLITS):
+                    if (x == y and x != NO_SPLIT) or _clash(x, y):
+                        continue
+                    cost = base - gain[x] - gain[y]
+                    if cost < best - TIE:
+                        best = cost
+                        plan[:] = NO_PART
+                        for p in range(parts_a):
+                            plan[0, p, 0], plan[0, p, 1] = part_low[p], LEAF
+                        for q in range(parts_b):
+                            plan[1, q, 0], plan[1, q, 1] = part_high[q], LEAF
+                        _end_in(plan, x)
+                        _end_in(plan, y)
+    return best, plan
+
+
+@kernel
+def _end_in(plan: IntArray, split: int) -> None:
+    """Write into a plan that the parts which a third-layer split is for end in it."""
+    p, q = _low_part(split), _high_part(split)
+    if p != NO_PART:
+        plan[0, p, 1] = SINGLE if q == NO_PART else PAIR + q
+    if q != NO_PART:
+        plan[1, q, 1] = SINGLE if p == NO_PART else PAIR + p
+
+
+@kernel
+def _clash(x: int, y: int) -> bool:
+    """Whether two third-layer splits want the same part."""
+    same_low: bool = _low_part(x) != NO_PART and _low_part(x) == _low_part(y)
+    same_high: bool = _high_part(x) != NO_PART and _high_part(x) == _high_part(y)
+    return same_low or same_high
+
+
+@kernel
+def _low_part(split: int) -> int:
+    if split < OF_HIGH:
+        return split - OF_LOW
+    return (split - OF_BOTH) // 2 if OF_BOTH <= split < NO_SPLIT else NO_PART
+
+
+@kernel
+def _high_part(split: int) -> int:
+    if OF_HIGH <= split < OF_BOTH:
+        return split - OF_HIGH
+    return (split - OF_BOTH) % 2 if OF_BOTH <= split < NO_SPLIT else NO_PART

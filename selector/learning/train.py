@@ -1,0 +1,218 @@
+"""From examples to a diagram: how much a split must save, and whether the result is better."""
+
+import hashlib
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+import numpy as np
+
+from encoders.errors import InputError
+from selector.case import NAMES, VERSION
+from selector.diagram import Diagram
+from selector.learning.evaluate import by_diagram, follow, left_out
+from selector.learning.exact import (
+    MAX_THRESHOLDS,
+    TIME_LIMIT_S,
+    Learned,
+    conditions,
+    learn,
+    learned_leaf,
+)
+from selector.learning.examples import CORES, Examples, Objective
+from selector.learning.four_layers import learn_deep
+from selector.learning.odt import learn_odt
+
+LAYERS_OF_SKELETON = {"1": 1, "1-2": 2, "1-2-2": 3, "1-2-2-2": 4}
+ENUMERATED = 3  # layers; four are branched on
+# Shares of what the single best backend takes; cross-validation chose 0.3 on training_logs.
+ALPHAS = (0.01, 0.03, 0.1, 0.3)
+# What tells data sets apart rather than problems: a split on it says little of another data set.
+LOCAL = frozenset(
+    ("numeric", "ordinal", "categorical", "binary", "classes", "nodes_total", "nodes_mean",
+     "nodes_max", "thresholds_total", "thresholds_mean", "thresholds_max", "left_axes")
+)  # fmt: skip
+FOLDS = 5  # of whole data sets
+NEWEST = 0.2  # share of the rows, the newest, that the gate looks at by themselves
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to learn.
+
+    Attributes
+    ----------
+    objective : what a row costs, see :meth:`selector.learning.examples.Examples.table`
+    skeleton : most splits per layer; with 1-2-2-2 take few thresholds, or expect a gap
+    engine : "exact" or "odtlearn"
+    alpha : what a split must save, as a share of what the single best backend takes in all
+    thresholds : most per descriptor
+    time_limit_s : of each diagram
+    local : split also on descriptors of the data set (see ``LOCAL``), as the paper does
+    cores : that a query has: as many backends may race
+    """
+
+    objective: Objective = "regret"
+    skeleton: str = "1-2-2"
+    engine: str = "exact"
+    alpha: float = 0.01
+    thresholds: int = MAX_THRESHOLDS
+    time_limit_s: float = TIME_LIMIT_S
+    local: bool = False
+    cores: int = CORES
+
+    def learn(self, examples: Examples) -> Learned:
+        """Learn from all examples; the diagram is optimal for them if it is proved.
+
+        Parameters
+        ----------
+        examples : all are learned from
+
+        Raises
+        ------
+        InputError
+            There is no such skeleton, or odtlearn found no tree.
+        UnavailableBackendError
+            odtlearn is asked for and not installed.
+        """
+        table = examples.table(self.objective, cores=self.cores)
+        price = self.alpha * float(table.cost.sum(axis=0).min())
+        splits = conditions(table, self.thresholds, () if self.local else LOCAL)
+        if self.skeleton not in LAYERS_OF_SKELETON:
+            known = ", ".join(LAYERS_OF_SKELETON)
+            raise InputError(f"there is no skeleton {self.skeleton!r}; known are {known}.")
+        layers = LAYERS_OF_SKELETON[self.skeleton]
+        if not splits:
+            return learned_leaf(table)
+        if self.engine == "odtlearn":
+            return learn_odt(table, price, splits, self.time_limit_s, layers)
+        if layers > ENUMERATED:
+            return learn_deep(table, price, splits, self.time_limit_s)
+        return learn(table, price, splits, self.time_limit_s, layers)
+
+    def diagram(self, examples: Examples) -> Diagram:
+        """What :meth:`learn` gives, the diagram alone.
+
+        Parameters
+        ----------
+        examples : all are learned from
+        """
+        return self.learn(examples).diagram
+
+
+Fit = Callable[[Examples], Diagram]
+
+
+def choose_alpha(examples: Examples, recipe: Recipe, alphas: Sequence[float] = ALPHAS) -> Recipe:
+    """The recipe whose alpha costs least on folds of whole data sets; ties go to the larger.
+
+    All but alpha is the recipe's own.
+
+    Parameters
+    ----------
+    examples : of one data set or more
+    recipe : its alpha counts for nothing
+    alphas : to choose among
+    """
+    folded = in_folds(examples)
+    cost = {
+        alpha: float(left_out(folded, by_diagram(replace(recipe, alpha=alpha).diagram)).sum())
+        for alpha in sorted(alphas, reverse=True)
+    }
+    return replace(recipe, alpha=min(cost, key=lambda alpha: cost[alpha]))
+
+
+def in_folds(examples: Examples, folds: int = FOLDS) -> Examples:
+    """The same examples with groups "0", "1", ...: whole data sets joined to about equal numbers of
+    rows, or single rows if there is one data set only.
+
+    Parameters
+    ----------
+    examples : their own groups are data sets
+    folds : at most so many groups
+    """
+    if np.unique(examples.groups).size == 1:
+        return replace(examples, groups=(np.arange(len(examples)) % folds).astype(np.str_))
+    names, counts = np.unique(examples.groups, return_counts=True)
+    sizes = np.zeros(folds, dtype=np.int64)
+    fold = {}
+    for index in np.argsort(-counts, kind="stable").tolist():
+        target = int(sizes.argmin())
+        fold[str(names[index])] = str(target)
+        sizes[target] += counts[index]
+    return replace(examples, groups=np.array([fold[str(name)] for name in examples.groups]))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a new diagram may take the place of an old one; mean PAR10 seconds.
+
+    Attributes
+    ----------
+    unseen_s, old_unseen_s : on data sets left out; the old diagram may have seen them
+    newest_s, old_newest_s : on the newest fifth of the logs, learned from the rest
+    """
+
+    unseen_s: float
+    old_unseen_s: float
+    newest_s: float
+    old_newest_s: float
+
+    @property
+    def better(self) -> bool:
+        """Better on one and not worse on the other."""
+        pairs = ((self.unseen_s, self.old_unseen_s), (self.newest_s, self.old_newest_s))
+        return all(new <= old for new, old in pairs) and any(new < old for new, old in pairs)
+
+
+def compare(examples: Examples, fit: Fit, old: Diagram) -> Verdict:
+    """Whether diagrams learned like this one are better than an old one.
+
+    Parameters
+    ----------
+    examples : all that there are
+    fit : learns from a part of them
+    old : the diagram whose place is asked for
+    """
+    cut = np.sort(examples.time)[int(len(examples) * (1 - NEWEST))]
+    newest = examples.time >= cut
+    before, after = examples.of(~newest), examples.of(newest)
+    fresh = fit(before if len(before) else examples)
+    return Verdict(
+        unseen_s=float(left_out(in_folds(examples), by_diagram(fit)).mean()),
+        old_unseen_s=float(follow(old, examples).mean()),
+        newest_s=float(follow(fresh, after).mean()),
+        old_newest_s=float(follow(old, after).mean()),
+    )
+
+
+def manifest(examples: Examples, recipe: Recipe, learned: Learned) -> dict[str, object]:
+    """How a diagram was made, plain values for :attr:`selector.diagram.Diagram.manifest`.
+
+    Parameters
+    ----------
+    examples : learned from
+    recipe : by which it was learned
+    learned : the diagram, and what is known of it
+    """
+    digest = hashlib.sha256(examples.values.tobytes() + examples.seconds.tobytes())
+    rows = [dict(zip(NAMES, v, strict=True)) for v in examples.values.tolist()]
+    return {
+        "schema": VERSION,
+        "logs": digest.hexdigest()[:16],
+        "rows": len(examples),
+        "data_sets": sorted(set(examples.groups.tolist())),
+        "backends": list(examples.backends),
+        "metrics": sorted({"solver" if s else "total" for s in examples.solver.tolist()}),
+        "objective": recipe.objective,
+        "alpha": recipe.alpha,
+        "local": recipe.local,
+        "cores": recipe.cores,
+        "cost": learned.cost,
+        "lower_bound": learned.lower,
+        "flow": [round(share, 4) for share in learned.diagram.flow(rows)],
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version(), "counterfolio": version("counterfolio")},
+    }

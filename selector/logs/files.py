@@ -1,0 +1,223 @@
+"""Files of records: appended as JSON lines by many processes, kept as Parquet."""
+
+import json
+import math
+import os
+import socket
+import warnings
+from collections.abc import Iterable
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from encoders.errors import InputError
+from encoders.problem.descriptors import Shape
+from encoders.whole_files import replace_whole, write_all
+from selector.descriptors import RENAMED
+from selector.logs.check import check
+from selector.logs.record import LEFT, PROOFS, READABLE, SCHEMA, LogRecord, columns, flat
+
+__all__ = [
+    "PROOFS",
+    "TABLE",
+    "LogRecord",
+    "append",
+    "check",
+    "compact",
+    "merge",
+    "read",
+    "write_table",
+]
+
+LINES, TABLE = "*.jsonl", "logs.parquet"
+
+
+def append(folder: str | Path, records: Iterable[LogRecord]) -> None:
+    """Append records to this process' own file in a folder, in one write.
+
+    Safe for any number of processes; threads of one process must take turns. A line torn by an
+    earlier crash is closed first, so that it spoils nothing but itself.
+
+    Parameters
+    ----------
+    folder : made if need be
+    records : none to see whether the folder can be written to
+
+    Raises
+    ------
+    InputError
+        The folder can't be written to.
+    """
+    text = "".join(json.dumps(flat(record), allow_nan=False) + "\n" for record in records)
+    path = Path(folder) / f"{socket.gethostname()}-{os.getpid()}.jsonl"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+b", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            if end and _last_byte(file, end) != b"\n":
+                text = "\n" + text
+            try:
+                write_all(file, text.encode())
+            except OSError:
+                file.truncate(end)
+                raise
+    except OSError as error:
+        raise InputError(f"can't write logs to {folder}: {error.strerror}.") from error
+
+
+def _last_byte(file: Any, end: int) -> bytes:
+    file.seek(end - 1)
+    byte: bytes = file.read(1)
+    return byte
+
+
+def read(source: str | Path) -> pd.DataFrame:
+    """All records of a folder (JSON lines and Parquet) or of one file, each run once.
+
+    One row per record and one column per entry of :func:`selector.logs.record.columns`. Records of
+    earlier schemas get the columns of today: descriptors that had another name get their new one,
+    and what was not recorded then is nan. Lines that are torn, or lack fields, are skipped with a
+    warning.
+
+    Parameters
+    ----------
+    source : a folder, or a file of either kind
+
+    Raises
+    ------
+    InputError
+        Nothing there, or records of another schema.
+    """
+    source = Path(source)
+    if source.is_dir():
+        paths = [*sorted(source.glob("*.parquet")), *sorted(source.glob(LINES))]
+    else:
+        paths = [source] if source.is_file() else []
+    if not paths:
+        raise InputError(f"there are no logs at {source}.")
+    frames = [_table(path) if path.suffix == ".parquet" else _lines(path) for path in paths]
+    frames = [frame for frame in frames if len(frame)]
+    if not frames:
+        raise InputError(f"the logs at {source} hold no record.")
+    joined = pd.concat(frames, ignore_index=True).drop_duplicates("run", keep="first")
+    return joined.reset_index(drop=True)
+
+
+def _table(path: Path) -> pd.DataFrame:
+    try:
+        frame = pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} can't be read as Parquet: {error}") from error
+    _check_schema(path, set(frame.get("schema", pd.Series([None])).unique()))
+    frame = frame.rename(columns=RENAMED)
+    lacking = [name for name in _needed() if name not in frame.columns]
+    if lacking:
+        raise InputError(f"{path} holds no log records: it lacks the column {lacking[0]}.")
+    return _typed(frame.reindex(columns=columns()))
+
+
+def _lines(path: Path) -> pd.DataFrame:
+    rows, torn, needed = [], 0, set(_needed())
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                torn += bool(line.strip())
+                continue
+            if isinstance(row, dict) and row.get("schema") in READABLE:
+                row = {RENAMED.get(name, name): value for name, value in row.items()}
+                if needed - row.keys():
+                    torn += 1
+                    continue
+            rows.append(row)
+    if torn:
+        warnings.warn(f"{path}: skipped {torn} torn line(s)", stacklevel=3)
+    _check_schema(path, {row.get("schema") if isinstance(row, dict) else None for row in rows})
+    return _typed(pd.DataFrame(rows, columns=columns()))
+
+
+def _needed() -> list[str]:
+    """Columns without which a row is no record."""
+    return [name for name in columns() if name != "stop_s"]
+
+
+def _check_schema(path: Path, found: set[Any]) -> None:
+    unknown = [version for version in found if version not in READABLE]
+    if unknown:
+        raise InputError(
+            f"{path} holds records of log schema {unknown[0]}; this version reads schemas up to "
+            f"{SCHEMA}."
+        )
+
+
+def _typed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Numbers as float64 where a value may be missing, so that all parts have one type."""
+    frame = frame.copy()
+    frame["schema"] = SCHEMA
+    frame["upper"] = frame["upper"].astype("float64").fillna(math.inf)
+    frame["lower"] = frame["lower"].astype("float64").fillna(math.inf)
+    for name in ("stop_s", *(LEFT + field.name for field in fields(Shape))):
+        frame[name] = frame[name].astype("float64")
+    return frame[columns()]
+
+
+def compact(folder: str | Path, out: str | Path | None = None) -> Path:
+    """All records of a folder as one Parquet file, moved into place whole; the lines stay.
+
+    Parameters
+    ----------
+    folder : as in :func:`read`
+    out : default ``logs.parquet`` in the folder
+
+    Raises
+    ------
+    InputError
+        As :func:`read` and :func:`write_table`.
+    """
+    frame = read(folder)
+    path = Path(folder) / TABLE if out is None else Path(out)
+    write_table(frame, path)
+    return path
+
+
+def merge(sources: Iterable[str | Path], out: str | Path) -> int:
+    """Records of several folders and files as one Parquet file, each run once; their number.
+
+    Parameters
+    ----------
+    sources : each as in :func:`read`
+    out : the Parquet file
+
+    Raises
+    ------
+    InputError
+        As :func:`read` and :func:`write_table`.
+    """
+    joined = pd.concat([read(source) for source in sources], ignore_index=True)
+    joined = joined.drop_duplicates("run", keep="first").reset_index(drop=True)
+    write_table(joined, Path(out))
+    return len(joined)
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write records as Parquet, moved into place whole.
+
+    Parameters
+    ----------
+    frame : as :func:`read` gives it
+    path : of the file; its folder must be there
+
+    Raises
+    ------
+    InputError
+        The file can't be written.
+    """
+    write = partial(frame.to_parquet, compression="zstd", index=False)
+    try:
+        replace_whole(path, write)
+    except OSError as error:
+        raise InputError(f"can't write {path}: {error.strerror or error}.") from error

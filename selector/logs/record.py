@@ -1,0 +1,143 @@
+"""One attempt of a backend as a record, and its columns in files."""
+
+import json
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from encoders.problem.descriptors import Shape
+from selector.descriptors import EnsembleDescriptors
+
+SCHEMA = 2
+# In schema 1 descriptors had the names of ``selector.descriptors.RENAMED``, and the first records
+# lacked ``stop_s``.
+READABLE = (1, SCHEMA)
+LEFT = "left_"  # prefix of what describes the problem that the backend was given
+PROOFS = ("optimal", "infeasible")
+STATUSES = ("optimal", "feasible", "infeasible", "unknown")
+REASONS = ("proved", "time_limit", "memory_limit", "interrupted", "gap", "error")
+
+
+@dataclass(frozen=True)
+class LogRecord:
+    """One attempt. Seconds are wall-clock seconds, bytes are bytes, costs are in the query's unit.
+
+    Attributes
+    ----------
+    run : unique id of the attempt
+    race : id shared by the attempts of one query that ran at once, "" otherwise
+    query, forest : digests of (model, row, question) and of the model
+    dataset : the group that evaluation leaves out as a whole
+    time : ISO 8601, UTC
+    mode : "solo", "race", "session" (a kept model of the whole problem) or "plain" (the whole
+        problem in the published formulation)
+    competitors : the race's other backends, with commas
+    load : one-minute load average of the machine when the record was made
+    ensemble, describe_s : descriptors of the model, and what they took
+    norm, scale, constraints, plausible, target : the question; constraints as a digest
+    left : the problem that the backend was given, None where reduction left none
+    backend : "reduce" where no solver was needed
+    engine, formulation : of the backend, "" for its best
+    versions : of the packages that took part, with commas
+    seed : of the solver
+    threads : that the attempt had, 0 where no solver was needed
+    limit_s, memory_limit : what it was given; 0 for no limit
+    pose_s, reduce_s, verify_s : of the whole query
+    build_s, solve_s : of the attempt: the solver's model, and its search
+    queue_s : waited in line in a race
+    stop_s : went on after its time limit; nan where it was told to stop and not waited for
+    total_s : pose, reduce, own time and verification
+    peak_bytes : largest resident memory so far of the process it ran in, 0 if not known
+    status : one of ``STATUSES``, of the whole query; a proof only if it is one of ``PROOFS``
+    stop_reason : one of ``REASONS``
+    censored : stopped by us before its own limit; it would have taken at least this long
+    upper, lower : bounds on the least cost, inf where there is none
+    bound_source : "own", or "shared" where another's choice closed the gap
+    certified_by : in a race what the proof is, "proved" or "bounds_meet"
+    trace : (seconds since the attempt began, upper, lower)
+    verified : the model itself decides the answer as wanted
+    error : what went wrong, "" otherwise
+    """
+
+    run: str
+    race: str
+    query: str
+    forest: str
+    dataset: str
+    time: str
+    mode: str
+    competitors: str
+    load: float
+    ensemble: EnsembleDescriptors
+    describe_s: float
+    norm: str
+    scale: str
+    constraints: str
+    plausible: bool
+    target: str
+    left: Shape | None
+    backend: str
+    engine: str
+    formulation: str
+    versions: str
+    seed: int
+    threads: int
+    limit_s: float
+    memory_limit: int
+    pose_s: float
+    reduce_s: float
+    build_s: float
+    solve_s: float
+    verify_s: float
+    queue_s: float
+    stop_s: float
+    total_s: float
+    peak_bytes: int
+    status: str
+    stop_reason: str
+    censored: bool
+    upper: float
+    lower: float
+    bound_source: str
+    certified_by: str
+    trace: tuple[tuple[float, float, float], ...]
+    verified: bool
+    error: str
+
+
+def flat(record: LogRecord) -> dict[str, Any]:
+    """Plain values by column name; what JSON can't hold (inf, nan) is None.
+
+    The descriptors of the model and of the problem are columns of their own, the latter with the
+    prefix ``LEFT``; ``trace`` is JSON text.
+
+    Parameters
+    ----------
+    record : one attempt
+    """
+    row: dict[str, Any] = {"schema": SCHEMA}
+    for field in fields(LogRecord):
+        value = getattr(record, field.name)
+        if field.name == "ensemble":
+            row |= asdict(value)
+        elif field.name == "left":
+            empty = dict.fromkeys(f.name for f in fields(Shape))
+            row |= {LEFT + k: v for k, v in (empty if value is None else asdict(value)).items()}
+        elif field.name == "trace":
+            row["trace"] = json.dumps([[round(s, 6), _none(u), _none(low)] for s, u, low in value])
+        else:
+            row[field.name] = value
+    return {name: _none(value) for name, value in row.items()}
+
+
+def _none(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def columns() -> list[str]:
+    """Names of the columns that :func:`flat` gives, in their order."""
+    parts = {
+        "ensemble": [f.name for f in fields(EnsembleDescriptors)],
+        "left": [LEFT + f.name for f in fields(Shape)],
+    }
+    return ["schema", *(n for f in fields(LogRecord) for n in parts.get(f.name, [f.name]))]

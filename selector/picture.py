@@ -1,0 +1,283 @@
+"""Where the boxes, words and edges of a drawn diagram stand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from statistics import mean
+
+from selector import words
+from selector.diagram import Leaf, Node, Split
+from selector.layers import Bend, Layers, Point, layers_of
+from selector.text_width import text_width, wrapped
+
+# Pixels, where the picture is as wide as a telephone shows it.
+PHONE = 380.0
+NAME_SIZE, SHARE_SIZE = 12.5, 11.5
+LINE_HEIGHT = 16.0
+PADDING = 8.0  # between a box and its words
+MARGIN = 6.0  # around the picture
+GAP = 8.0  # between neighbours in a row
+DROP = 48.0  # between rows, for the edges
+WIDEST_BOX = 200.0
+BEND_WIDTH = 4.0
+ALIGNMENTS = 12  # sweeps that draw points towards those they are linked to
+
+
+@dataclass(frozen=True)
+class Text:
+    """A line of words, its middle at (x, y); ``name`` for the larger font."""
+
+    words: str
+    x: float
+    y: float
+    name: bool
+
+
+@dataclass(frozen=True)
+class Box:
+    """A node as it is drawn, lengths in pixels.
+
+    Attributes
+    ----------
+    backend : that has the last word, "" for a split
+    ports : where the edges of its left and right side begin, none for a leaf
+    """
+
+    left: float
+    top: float
+    width: float
+    height: float
+    backend: str
+    texts: tuple[Text, ...]
+    ports: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A diagram laid out, lengths in pixels.
+
+    Attributes
+    ----------
+    boxes : one per split and one per schedule, in the order of the nodes
+    paths : of the edges, in the language of SVG
+    crossings : pairs of edges that cross
+    """
+
+    width: float
+    height: float
+    boxes: tuple[Box, ...]
+    paths: tuple[str, ...]
+    crossings: int
+
+
+@dataclass(frozen=True)
+class _Face:
+    """What a box has to show, and the size that this takes.
+
+    Attributes
+    ----------
+    targets : the nodes that the left and the right side of a split lead to
+    cells : what is written on these sides
+    """
+
+    lines: tuple[str, ...]
+    share: str
+    targets: tuple[int, ...]
+    cells: tuple[str, ...]
+    backend: str
+
+    @property
+    def width(self) -> float:
+        cells = [2 * text_width(cell, SHARE_SIZE) + 2 * PADDING for cell in self.cells]
+        lines = [text_width(line, NAME_SIZE) for line in self.lines]
+        return max(*lines, *cells, text_width(self.share, SHARE_SIZE)) + 2 * PADDING
+
+    @property
+    def height(self) -> float:
+        return LINE_HEIGHT * (len(self.lines) + bool(self.share) + bool(self.cells)) + PADDING
+
+
+def picture_of(nodes: Sequence[Node], flow: Sequence[float] | None = None) -> Picture:
+    """Lay a diagram out from top to bottom.
+
+    It is as wide as a telephone unless the longest words of a row need more.
+
+    Parameters
+    ----------
+    nodes : in topological order, the root first
+    flow : share of what passes each node, from 0 to 1
+    """
+    nodes, flow = _with_shared_leaves(nodes, flow)
+    layers = layers_of(nodes)
+    faces = _faces(nodes, layers, flow)
+    needed = max(_row_width(faces, row) for row in layers.rows) + 2 * MARGIN
+    width = max(PHONE, needed)
+    middles = _middles(layers, faces, width)
+    boxes: dict[int, Box] = {}
+    spans, top = list[tuple[float, float]](), MARGIN
+    for row, places in zip(layers.rows, middles, strict=True):
+        drawn = {p: _box(faces[p], places[p], top) for p in row if isinstance(p, int)}
+        spans.append((top, top + max(box.height for box in drawn.values())))
+        boxes |= drawn
+        top = spans[-1][1] + DROP
+    paths = [
+        _path(boxes[index], port, spans[number][1], _way(middles, spans, number, target))
+        for number, row in enumerate(layers.rows)
+        for index in row
+        if isinstance(index, int)
+        for port, target in zip(boxes[index].ports, faces[index].targets, strict=True)
+    ]
+    placed = tuple(boxes[index] for index in range(len(nodes)))
+    return Picture(width, spans[-1][1] + MARGIN, placed, tuple(paths), layers.crossings())
+
+
+def _with_shared_leaves(
+    nodes: Sequence[Node], flow: Sequence[float] | None
+) -> tuple[list[Node], list[float] | None]:
+    """Leaves of the same schedule become one, the last of them, so that edges still lead on."""
+    last = {node.schedule: index for index, node in enumerate(nodes) if isinstance(node, Leaf)}
+    stands = [last[n.schedule] if isinstance(n, Leaf) else i for i, n in enumerate(nodes)]
+    kept = sorted(set(stands))
+    place = [kept.index(index) for index in stands]
+    shared = [
+        replace(node, low=place[node.low], high=place[node.high])
+        if isinstance(node, Split)
+        else node
+        for node in (nodes[index] for index in kept)
+    ]
+    if flow is None:
+        return shared, None
+    shares = [0.0] * len(kept)
+    for index, share in zip(place, flow, strict=True):
+        shares[index] += share
+    return shared, shares
+
+
+def _faces(nodes: Sequence[Node], layers: Layers, flow: Sequence[float] | None) -> dict[int, _Face]:
+    turned = layers.turned()
+    found = {}
+    for row in layers.rows:
+        boxes = [point for point in row if isinstance(point, int)]
+        others = 2 * MARGIN + GAP * (len(row) - 1) + BEND_WIDTH * (len(row) - len(boxes))
+        room = min(WIDEST_BOX, (PHONE - others) / len(boxes)) - 2 * PADDING
+        for index in boxes:
+            share = "" if flow is None else f"{flow[index]:.1%}"
+            found[index] = _face(nodes[index], share, index in turned, room)
+    return found
+
+
+def _face(node: Node, share: str, turned: bool, room: float) -> _Face:
+    if isinstance(node, Leaf):
+        lines = wrapped(words.schedule(node.schedule), NAME_SIZE, room)
+        return _Face(lines, share, (), (), node.backend)
+    low, high = words.sides(node.feature, node.threshold)
+    lines = wrapped(words.label(node.feature), NAME_SIZE, room)
+    if turned:
+        return _Face(lines, share, (node.high, node.low), (high, low), "")
+    return _Face(lines, share, (node.low, node.high), (low, high), "")
+
+
+def _width(faces: dict[int, _Face], point: Point) -> float:
+    return faces[point].width if isinstance(point, int) else BEND_WIDTH
+
+
+def _row_width(faces: dict[int, _Face], row: Sequence[Point]) -> float:
+    return sum(_width(faces, point) for point in row) + GAP * (len(row) - 1)
+
+
+def _middles(layers: Layers, faces: dict[int, _Face], width: float) -> list[dict[Point, float]]:
+    """For each row the middle of each point: near those it is linked to, in order, apart."""
+    middles: list[dict[Point, float]] = []
+    for row in layers.rows:
+        free = (width - 2 * MARGIN - _row_width(faces, row)) / len(row)
+        left, found = MARGIN, dict[Point, float]()
+        for point in row:
+            room = _width(faces, point) + free
+            found[point] = left + room / 2
+            left += room + GAP
+        middles.append(found)
+    for sweep in range(ALIGNMENTS):
+        numbers = range(len(layers.rows))
+        for number in numbers if sweep % 2 else reversed(numbers):
+            wanted = []
+            for point in layers.rows[number]:
+                linked = [middles[row][other] for row, other in _linked(layers, number, point)]
+                wanted.append(mean(linked or [middles[number][point]]))
+            middles[number] = _apart(layers.rows[number], wanted, faces, width)
+    return middles
+
+
+def _linked(layers: Layers, row: int, point: Point) -> list[tuple[int, Point]]:
+    """What a point is linked to, with its row."""
+    above = layers.links[row - 1] if row > 0 else ()
+    below = layers.links[row] if row < len(layers.links) else ()
+    return [
+        *((row - 1, upper) for upper, lower in above if lower == point),
+        *((row + 1, lower) for upper, lower in below if upper == point),
+    ]
+
+
+def _apart(
+    row: Sequence[Point], wanted: Sequence[float], faces: dict[int, _Face], width: float
+) -> dict[Point, float]:
+    """Middles near those wanted, in order, without overlaps, within the picture."""
+    halves = [_width(faces, point) / 2 for point in row]
+    steps = [a + b + GAP for a, b in pairwise(halves)]
+    least = list(accumulate(steps, initial=MARGIN + halves[0]))
+    spare = width - MARGIN - halves[-1] - least[-1]
+    wanted = [min(max(want, low), low + spare) for want, low in zip(wanted, least, strict=True)]
+    rightwards, leftwards = [wanted[0]], [wanted[-1]]
+    for want, step in zip(wanted[1:], steps, strict=True):
+        rightwards.append(max(want, rightwards[-1] + step))
+    for want, step in zip(reversed(wanted[:-1]), reversed(steps), strict=True):
+        leftwards.append(min(want, leftwards[-1] - step))
+    middles = [(a + b) / 2 for a, b in zip(rightwards, reversed(leftwards), strict=True)]
+    return dict(zip(row, middles, strict=True))
+
+
+def _box(face: _Face, middle: float, top: float) -> Box:
+    texts, y = [], top + PADDING / 2 - LINE_HEIGHT / 4
+    for line in face.lines:
+        y += LINE_HEIGHT
+        texts.append(Text(line, middle, y, name=True))
+    if face.share:
+        y += LINE_HEIGHT
+        texts.append(Text(face.share, middle, y, name=False))
+    ports = tuple(middle + side * face.width / 4 for side in (-1, 1)) if face.cells else ()
+    for port, cell in zip(ports, face.cells, strict=True):
+        texts.append(Text(cell, port, y + LINE_HEIGHT, name=False))
+    left = middle - face.width / 2
+    return Box(left, top, face.width, face.height, face.backend, tuple(texts), ports)
+
+
+Stop = tuple[float, float, float]  # middle of a point, top and bottom of its row
+
+
+def _way(
+    middles: Sequence[dict[Point, float]],
+    spans: Sequence[tuple[float, float]],
+    number: int,
+    target: int,
+) -> list[Stop]:
+    """The points that an edge passes after row ``number``, and the node that it leads to."""
+    way = []
+    while True:
+        number += 1
+        point = target if target in middles[number] else Bend(target)
+        way.append((middles[number][point], *spans[number]))
+        if point == target:
+            return way
+
+
+def _path(box: Box, port: float, bottom: float, way: Sequence[Stop]) -> str:
+    """From a side of a split down its way.
+
+    A curve begins below all boxes of a row and ends above all of the next one, so that it touches
+    none.
+    """
+    path, x = f"M{port:.1f} {box.top + box.height:.1f}", port
+    for to_x, to_y, to_bottom in way:
+        half = (bottom + to_y) / 2
+        path += f"V{bottom:.1f}C{x:.1f} {half:.1f} {to_x:.1f} {half:.1f} {to_x:.1f} {to_y:.1f}"
+        x, bottom = to_x, to_bottom
+    return path

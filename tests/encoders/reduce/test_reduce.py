@@ -1,0 +1,232 @@
+"""Each step of the reduction keeps what beats the incumbent, and leads back."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from encoders.bounds.lagrange import bound_by_prices, drop_by_prices
+from encoders.problem.flat_problem import tabulate
+from encoders.problem.problem import LeafRow, Problem
+from encoders.reduce import reduce
+from encoders.reduce.compress import compress
+from encoders.reduce.incumbent import find_incumbent
+from encoders.reduce.merge_trees import merge_pairs
+from encoders.reduce.tighten import NOTHING_LEFT, tighten
+from encoders.testing.enumeration import optimum
+from encoders.testing.random_problems import random_problem
+
+SEEDS = range(400)
+NO_STARTS = np.zeros((0, 0), dtype=np.int64)
+
+
+@pytest.mark.parametrize("effort", [0, 1, 2])
+def test_tighten_keeps_what_beats_the_bound(effort):
+    emptied = shrunk = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        cost, _ = optimum(problem)
+        for upper in (np.inf, cost + 0.1, cost):
+            keep = np.ones(problem.cost.size, dtype=bool)
+            alive = np.ones(problem.n_leaves, dtype=bool)
+            dropped, _ = tighten(tabulate(problem), upper, keep, alive, effort, 10**9)
+            if dropped == NOTHING_LEFT:
+                assert not cost < upper
+                emptied += 1
+                continue
+            shrunk += dropped > 0
+            smaller = compress(problem, keep, alive)
+            if smaller is None:
+                assert not cost < upper
+                continue
+            small, lift = smaller
+            again, levels = optimum(small)
+            if cost < upper:
+                assert again == pytest.approx(cost)
+                assert problem.admits(lift.up(levels))
+                assert problem.distance(lift.up(levels)) == pytest.approx(again)
+            else:
+                assert not again < upper
+    assert emptied > 10 and shrunk > 10
+
+
+def test_prices_bound_the_optimum_and_keep_what_is_cheaper():
+    proved = dropped = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        cost, levels = optimum(problem)
+        if problem.aggregate == "max" or problem.n_leaves == 0 or np.isinf(cost):
+            continue
+        tables = tabulate(problem)
+        for upper in (cost + 0.5, cost + 0.01, max(cost, 0.01)):
+            prices = bound_by_prices(tables, upper)
+            assert prices.bound <= cost + 1e-9
+            keep = np.ones(problem.cost.size, dtype=bool)
+            alive = np.ones(problem.n_leaves, dtype=bool)
+            dropped += drop_by_prices(tables, prices, upper, keep, alive)
+            if cost < upper:
+                assert keep[problem.level_start[:-1] + levels].all()
+                assert alive[problem.active_leaves(levels)].all()
+            proved += prices.bound >= cost * 0.99 > 0
+    assert proved > 10 and dropped > 10
+
+
+def test_prices_of_any_choice_add_up_to_less_than_its_cost():
+    rng = np.random.default_rng(0)
+    for seed in SEEDS[:200]:
+        problem = random_problem(seed)
+        if problem.aggregate == "max" or problem.n_leaves == 0:
+            continue
+        prices = bound_by_prices(tabulate(problem), 2.0)
+        for _ in range(20):
+            levels = rng.integers(0, problem.size)
+            if problem.admits(levels):
+                leaves = problem.active_leaves(levels)
+                total = prices.leaf[leaves].sum() + prices.constant
+                total += prices.level[problem.level_start[:-1] + levels].sum()
+                assert total <= problem.distance(levels) + 1e-9
+
+
+def test_merged_pairs_have_the_same_choices():
+    merged = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        smaller = merge_pairs(problem)
+        merged += smaller is not problem
+        for index in np.ndindex(*problem.size.tolist()):
+            levels = np.array(index, dtype=np.int64)
+            assert smaller.admits(levels) == problem.admits(levels)
+        assert smaller.n_leaves <= problem.n_leaves
+    assert merged > 50
+
+
+def test_compress_alone_changes_nothing():
+    smaller = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        everything = np.ones(problem.cost.size, dtype=bool), np.ones(problem.n_leaves, dtype=bool)
+        made = compress(problem, *everything)
+        if made is None:
+            assert optimum(problem)[1] is None
+            continue
+        small, lift = made
+        smaller += small.cost.size < problem.cost.size
+        cost, levels = optimum(small)
+        assert cost == pytest.approx(optimum(problem)[0])
+        if levels is not None:
+            assert problem.admits(lift.up(levels))
+    assert smaller > 10
+
+
+def test_a_tree_without_a_leaf_leaves_nothing():
+    """x is 1, so y is 0; w is 0; and a tree wants y or w to be 1."""
+    leaves = [(0, 1, 1), (3, 0, 0), (1, 1, 1), (1, 0, 0), (3, 1, 1)]  # of x, y, z and w
+    axis, lo, hi = (np.array(part) for part in zip(*leaves, strict=True))
+    problem = Problem(
+        level_start=np.arange(0, 9, 2),
+        cost=np.array([0, 1.0] * 4),
+        aggregate="sum",
+        one_hot=(np.array([1, 3, 5]),),
+        tree_start=np.array([0, 1, 2, 4]),
+        leaf_start=np.array([0, 1, 2, 3, 5]),
+        axis=axis,
+        lo=lo,
+        hi=hi,
+        leaf_rows=(LeafRow(np.zeros(4, dtype=np.int64), 0),),
+        level_rows=(),
+    )
+    assert optimum(problem)[1] is None
+    assert compress(problem, np.ones(8, dtype=bool), np.ones(4, dtype=bool)) is None
+    assert reduce(problem, np.zeros((0, 4), dtype=np.int64)).problem is None
+    assert reduce(problem, np.zeros((0, 4), dtype=np.int64)).incumbent is None
+
+
+def test_incumbents_keep_all_rows():
+    found = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        starts_from = np.zeros((1, problem.n_axes), dtype=np.int64)
+        levels = find_incumbent(problem, tabulate(problem), starts_from)
+        if levels is not None:
+            found += 1
+            assert problem.admits(levels)
+            assert problem.distance(levels) >= optimum(problem)[0] - 1e-12
+    assert found > len(SEEDS) // 3
+
+
+def test_reduce_and_lift_give_the_optimum():
+    proved = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        cost, _ = optimum(problem)
+        reduction = reduce(problem, NO_STARTS.reshape(0, problem.n_axes))
+        held = np.inf
+        if reduction.incumbent is not None:
+            assert problem.admits(reduction.incumbent)
+            held = problem.distance(reduction.incumbent)
+        if reduction.problem is None:
+            proved += 1
+            assert held == pytest.approx(cost)
+            continue
+        again, levels = optimum(reduction.problem)
+        assert min(again, held) == pytest.approx(cost)
+        if levels is not None:
+            assert problem.admits(reduction.lift.up(levels))
+    assert proved > 20
+
+
+def test_the_incumbent_is_never_lost():
+    for seed in range(1500):
+        problem = random_problem(seed, largest=25, n_trees=20)
+        none = NO_STARTS.reshape(0, problem.n_axes)
+        first = find_incumbent(problem, tabulate(problem), none)
+        reduction = reduce(problem, none)
+        if first is not None:
+            assert problem.distance(reduction.incumbent) <= problem.distance(first) + 1e-12
+            assert reduction.upper == pytest.approx(problem.distance(reduction.incumbent))
+
+
+def test_what_is_forced_may_be_dearer_than_the_incumbent():
+    """One change at 1.5, or three at 0.6: any two of those are cheaper, all three are not."""
+    row = LeafRow(np.array([0, 1, 0, 1, 0, 1, 0, 3]), 3)
+    side = np.array([0, 1, 0, 1, 0, 1, 0, 1])
+    problem = Problem(
+        level_start=np.array([0, 2, 4, 6, 8]),
+        cost=np.array([0, 0.6, 0, 0.6, 0, 0.6, 0, 1.5]),
+        aggregate="sum",
+        one_hot=(),
+        tree_start=np.array([0, 2, 4, 6, 8]),
+        leaf_start=np.arange(9),
+        axis=np.array([0, 0, 1, 1, 2, 2, 3, 3]),
+        lo=side,
+        hi=side,
+        leaf_rows=(row,),
+        level_rows=(),
+    )
+    reduction = reduce(problem, np.array([[1, 1, 1, 0], [0, 0, 0, 1]]))
+    assert reduction.problem is None
+    assert reduction.upper == problem.distance(reduction.incumbent) == optimum(problem)[0] == 1.5
+
+
+def test_a_cutoff_hides_only_what_is_dearer():
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        cost, _ = optimum(problem)
+        if np.isfinite(cost):
+            tight = reduce(problem, NO_STARTS.reshape(0, problem.n_axes), cutoff=cost + 0.05)
+            held = np.inf if tight.incumbent is None else problem.distance(tight.incumbent)
+            left = np.inf if tight.problem is None else optimum(tight.problem)[0]
+            assert min(held, left) == pytest.approx(cost)
+
+
+def test_excluded_regions_stay_excluded():
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        cost, levels = optimum(problem)
+        if levels is None:
+            continue
+        rest = problem.without(levels)
+        assert not rest.admits(levels)
+        assert optimum(rest)[0] >= cost
+        plain = replace(rest, forbidden=())
+        assert plain.admits(levels) == problem.admits(levels) or problem.forbidden

@@ -1,0 +1,82 @@
+"""Compiled code: ready before any clock runs, once for each function, with or without a cache."""
+
+import logging
+import os
+import subprocess
+import sys
+
+import numba
+import numpy as np
+from numba.core import event
+
+import encoders
+from encoders.backends.interface import Request
+from encoders.backends.search.backend import solve
+from encoders.compiled import NOWHERE, compile_notice, is_kept, kernel
+from encoders.reduce import reduce
+from encoders.testing.random_problems import random_problem
+from portfolio.solving.warm_up import warm_up
+
+
+def versions():
+    """How often each of our functions has been compiled."""
+    return {
+        (name, attribute): len(value.signatures)
+        for name, module in sys.modules.items()
+        if name.startswith(encoders.__name__)
+        for attribute, value in vars(module).items()
+        if isinstance(value, numba.core.dispatcher.Dispatcher)
+    }
+
+
+def test_nothing_is_left_to_compile_after_warming_up():
+    warm_up()
+    before = versions()
+    for seed in range(30):
+        problem = random_problem(seed)
+        reduce(problem, np.zeros((1, problem.n_axes), dtype=np.int64))
+        solve(problem, Request(60.0, 1))
+        solve(problem, Request(60.0, 1, cutoff=1.0))
+    assert versions() == before
+    assert before["encoders.backends.search.loop", "run_slice"] == 1
+
+
+def test_without_a_folder_for_the_cache_functions_are_compiled_all_the_same():
+    space = {}
+    exec(compile("def twice(x):\n    return 2 * x\n", "<no file>", "exec"), space)
+    twice = kernel(space["twice"])
+    assert not is_kept(twice) and twice(3) == 6
+
+
+def test_a_machine_without_any_folder_for_caches_can_import():
+    code = (
+        "from numba.core.caching import CacheImpl; CacheImpl._locator_classes = []; "
+        "import portfolio; from encoders.backends.search.loop import run_slice; "
+        "from encoders.compiled import is_kept; print(is_kept(run_slice))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr
+
+
+def test_who_waits_for_the_compiler_is_told_once(caplog):
+    with caplog.at_level(logging.WARNING, "counterfolio"), compile_notice(kept=False):
+        for _ in range(3):
+            with event.trigger_event("numba:compile"):
+                pass
+    assert [record.message.endswith(NOWHERE) for record in caplog.records] == [True]
+
+
+def test_code_kept_before_a_source_changed_is_compiled_anew(tmp_path):
+    command = [
+        sys.executable,
+        "-c",
+        "from encoders.reduce.incumbent import find_incumbent as f; print(f.__module__)",
+    ]
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    folder = next(path for path in tmp_path.rglob("*") if path.is_dir() and "reduce" in path.name)
+    torn = folder / "incumbent._walk-1.py311.nbi"
+    torn.write_bytes(b"of another version")
+    os.utime(torn, (0.0, 0.0))
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    assert not torn.exists()

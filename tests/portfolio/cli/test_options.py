@@ -1,0 +1,76 @@
+"""Options that several commands share, and what their text means."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from encoders.errors import InputError
+from portfolio import Decrease, Fixed, Increase, MaxChanges, Range
+from portfolio.cli.options import QuestionOptions, names, parse_target, spread
+
+
+@dataclass(frozen=True)
+class Sizes:
+    width: Annotated[int, typer.Option(min=1, help="Across.")]
+    tall: Annotated[bool, typer.Option("--tall", help="High.")] = False
+
+
+@pytest.fixture(scope="module")
+def command():
+    app = typer.Typer(add_completion=False)
+
+    @app.command()
+    @spread
+    def draw(sizes: Sizes, colour: Annotated[str, typer.Option(help="Of it.")] = "red") -> None:
+        """Draw it."""
+        typer.echo(f"{sizes} {colour}")
+
+    return lambda *words: CliRunner().invoke(app, list(words))
+
+
+def test_a_dataclass_is_given_option_by_option(command):
+    done = command("--width", "3", "--tall", "--colour", "blue")
+    assert done.output.strip() == "Sizes(width=3, tall=True) blue"
+
+
+def test_fields_with_a_default_may_be_left_out(command):
+    assert command("--width", "3").output.strip() == "Sizes(width=3, tall=False) red"
+
+
+@pytest.mark.parametrize("words", [(), ("--width", "0"), ("--width", "3", "--deep")])
+def test_what_does_not_fit_a_field_is_refused(command, words):
+    assert command(*words).exit_code == 2
+
+
+def test_help_tells_of_the_command_and_of_each_field(command):
+    told = command("--help").output
+    assert all(words in told for words in ("Draw it.", "--width", "Across.", "--tall", "--colour"))
+
+
+def test_text_becomes_constraints():
+    asked = QuestionOptions(
+        fix="sex, job", increase="age", decrease="debt", ranges=["a=1:2,b=:3"], max_changes=2
+    )
+    assert asked.constraints() == [
+        Fixed("sex"), Fixed("job"), Increase("age"), Decrease("debt"), Range("a", 1, 2),
+        Range("b", float("-inf"), 3), MaxChanges(2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["age", "age=3", "age=x:y"])
+def test_a_range_without_limits_is_told(text):
+    with pytest.raises(InputError, match="expected name=low:high"):
+        QuestionOptions(ranges=[text]).constraints()
+
+
+def test_a_target_is_the_label_that_is_written_so():
+    assert parse_target("1", (0, 1)) == 1
+    assert parse_target("maybe", (0, 1)) == "maybe"
+    assert parse_target(None, (0, 1)) is None
+
+
+def test_lists_are_split_at_commas():
+    assert names(" a, b,,c ") == ("a", "b", "c")

@@ -1,0 +1,119 @@
+"""The command line: diagrams are learned, judged, drawn and shown."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from encoders.errors import InputError
+from portfolio.cli.app import app
+from selector import logs
+from selector.diagram_places import SHIPPED
+from tests.support.records import campaign_of_six, record
+
+FEW = ("--alpha", "0.01", "--thresholds", 2)
+
+
+def run(*words, **env):
+    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200", **env})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("made")
+    logs.append(made, campaign_of_six())
+    return made
+
+
+@pytest.fixture(scope="module")
+def learned(folder, tmp_path_factory):
+    """A diagram's file, and what was printed."""
+    made = tmp_path_factory.mktemp("learned") / "mine.json"
+    done = run("selector", "train", folder, "--out", made, "--alpha", "0.01", "--thresholds", 4)
+    assert done.exit_code == 0, done.output
+    return made, done.output
+
+
+def test_training_tells_what_it_learned(learned):
+    made, output = learned
+    assert "optimal" in output and "180 queries" in output
+    manifest = json.loads(made.read_text())["manifest"]
+    assert manifest["rows"] == 180 and manifest["metrics"] == ["total"]
+
+
+def test_show_prints_the_diagram_and_its_file(learned):
+    done = run("selector", "show", "--diagram", learned[0])
+    assert done.exit_code == 0 and "options left" in done.output
+    assert done.output.startswith(f"file: {learned[0]}")
+
+
+@pytest.mark.parametrize("kind", ["svg", "dot", "txt"])
+def test_diagrams_are_drawn_with_the_flow_of_logs(learned, folder, tmp_path, kind):
+    done = run("selector", "draw", learned[0], "--out", tmp_path / f"d.{kind}", "--logs", folder)
+    assert done.exit_code == 0
+    assert "100.0%" in (tmp_path / f"d.{kind}").read_text()
+
+
+def test_evaluation_prints_and_writes_every_policy(learned, folder, tmp_path):
+    done = run(
+        "selector", "evaluate", folder, "--alpha", "0.01", "--thresholds", 3,
+        "--diagram", learned[0], "--out", tmp_path / "e",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    for words in ("virtual best", "paper's diagram", "race of two", "gap closed"):
+        assert words in done.output
+    assert (tmp_path / "e" / "evaluation.png").stat().st_size > 5000
+    assert len((tmp_path / "e" / "evaluation.csv").read_text().splitlines()) == 1 + 2 * 10
+
+
+def test_part_of_the_portfolio_can_be_judged(folder):
+    done = run("selector", "evaluate", folder, *FEW, "--backends", "search, milp")
+    assert done.exit_code == 0 and "always cp" not in done.output, done.output
+
+
+def test_part_of_the_portfolio_can_be_learned(folder, tmp_path):
+    made = tmp_path / "mine.json"
+    done = run("selector", "train", folder, "--out", made, *FEW, "--backends", "search, milp")
+    assert done.exit_code == 0
+    assert json.loads(made.read_text())["manifest"]["backends"] == ["search", "milp"]
+
+
+@pytest.fixture
+def two_queries(tmp_path):
+    logs.append(tmp_path / "two", [record("a", "cp", 1.0, "a"), record("b", "cp", 2.0, "b")])
+    return tmp_path / "two"
+
+
+def test_few_logs_are_enough_to_learn(two_queries, tmp_path):
+    done = run("selector", "train", two_queries, "--out", tmp_path / "mine.json")
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("words", [("--alpha", "cv"), ("--skeleton", "1-2-2-2")])
+def test_few_logs_are_enough_to_judge(two_queries, words):
+    done = run("selector", "evaluate", two_queries, *words)
+    assert done.exit_code == 0 and "no gap" in done.output, done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("train", "NO", "--out", "OUT"), "no logs at"),
+        (("train", "LOGS", "--out", "OUT", "--skeleton", "9"), "no skeleton"),
+        (("train", "LOGS", "--out", "OUT", "--alpha", "much"), "from 0 to 1, or cv"),
+        (("train", "LOGS", "--out", "OUT", "--alpha", "2"), "from 0 to 1, or cv"),
+        (("train", "LOGS", "--out", "OUT", "--objective", "luck"), "regret and accuracy"),
+        (("train", "LOGS", "--out", "OUT", "--engine", "luck"), "exact and odtlearn"),
+        (("train", "LOGS", "--out", "OUT", "--backends", "luck"), "no backend 'luck'"),
+        (("train", "NO", "--out", "/proc/x.json"), "can't write"),
+        (("train", "NO", "--out", "NO/x.json"), "there is no folder"),
+        (("train", "NO", "--out", "LOGS"), "it is a folder"),
+        (("draw", "SHIPPED", "--out", "x.gif"), "known kinds"),
+        (("show", "--diagram", "NO"), "can't read the diagram"),
+    ],
+)
+def test_bad_input_is_one_sentence(folder, tmp_path, words, message):
+    places = {"LOGS": folder, "NO": tmp_path / "no", "SHIPPED": SHIPPED, "OUT": tmp_path / "x.json"}
+    replaced = [str(places.get(word, word)).replace("NO/", f"{tmp_path}/no/") for word in words]
+    done = CliRunner().invoke(app, ["selector", *replaced])
+    assert isinstance(done.exception, InputError) and message in str(done.exception)

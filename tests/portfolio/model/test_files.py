@@ -1,0 +1,136 @@
+"""Files from strangers: one sentence, or loaded and right; never a crash, a hang or a traceback."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+import skops.io
+from lightgbm import LGBMClassifier
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+from typer.testing import CliRunner
+from xgboost import XGBClassifier
+
+from encoders.errors import InputError
+from portfolio.cli.app import app
+from portfolio.data.datasets import MOST_COLUMNS, read_dataset
+from portfolio.model import probe
+from portfolio.model.files import load_model
+from tests.support.damage import damaged
+
+FILES = 40
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    """One file of each format, by ending, and the rows that the models were trained on."""
+    folder = tmp_path_factory.mktemp("models")
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, :6]
+    np.save(folder / "X.npy", X)
+    boosted = XGBClassifier(n_estimators=6, max_depth=3).fit(X, y)
+    for ending in ("json", "ubj"):
+        boosted.save_model(folder / f"model.{ending}")
+    light = LGBMClassifier(n_estimators=6, num_leaves=8, verbose=-1).fit(X, y)
+    light.booster_.save_model(folder / "model.txt")
+    forest = RandomForestClassifier(6, max_depth=3, random_state=0).fit(X, y)
+    skops.io.dump(forest, folder / "model.skops")
+    joblib.dump(forest, folder / "model.joblib")
+    return sorted(folder.glob("model.*"))
+
+
+def test_damaged_files_are_refused_or_right(originals, tmp_path):
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for number in range(FILES):
+        path = originals[number % len(originals)]
+        content = path.read_bytes()
+        if number >= len(originals):  # the first of each are whole
+            content = damaged(rng, content)
+        (folder / f"{number:03d}{path.suffix}").write_bytes(content)
+    (tmp_path / "X.npy").write_bytes((originals[0].parent / "X.npy").read_bytes())
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.damage", str(folder)],
+        capture_output=True, text=True, cwd=Path(__file__).parents[3],
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    assert len(found) == FILES
+    for name, complaint, _, end, code, _ in found:  # a crash of the probe is what it is for
+        assert code == 0 and "TRACEBACK" not in complaint + end, (name, complaint, end, code)
+    assert [end for *_, end, _, _ in found[: len(originals)]] == ["explained optimal"] * 5
+    assert sum(bool(complaint) or code != 0 for _, complaint, code, *_ in found) > FILES / 2
+
+
+def test_a_file_that_crashes_its_reader_is_told(originals, monkeypatch):
+    monkeypatch.setattr(probe, "START", "import os; os.kill(os.getpid(), 11)")
+    with pytest.raises(InputError, match=r"crashed \(exit code -11"):
+        load_model(originals[0], trust_pickle=True)
+
+
+def test_a_file_that_hangs_its_reader_is_told(originals, monkeypatch):
+    monkeypatch.setattr(probe, "START", "import signal, time; signal.alarm(1); time.sleep(9)")
+    with pytest.raises(InputError, match="did not end within"):
+        load_model(originals[0], trust_pickle=True)
+
+
+def test_a_lightgbm_file_whose_trees_end_early_is_refused(originals, tmp_path):
+    text = next(p for p in originals if p.suffix == ".txt").read_text()
+    path = tmp_path / "model.txt"
+    for broken, words in (
+        (text[: text.index("Tree=4")], "ends before its trees do"),
+        (text.replace("num_leaves=", "num_leaves= ", 1), "not where its header says"),
+        (text.replace("end of trees", "Tree=6\nend of trees"), "not as long as its header says"),
+    ):
+        path.write_text(broken)
+        with pytest.raises(InputError, match=words):
+            load_model(path)
+
+
+def test_what_unpacks_to_too_much_is_refused(originals, tmp_path, monkeypatch):
+    path = tmp_path / "model.skops"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("schema.json", b" " * 3_000_000)
+    assert path.stat().st_size < 10_000
+    monkeypatch.setattr("portfolio.model.open_file.LARGEST_FILE", 2**20)
+    monkeypatch.setattr("portfolio.model.files.probe", lambda path: "")
+    with pytest.raises(InputError, match="unpacks to more than 1 MiB"):
+        load_model(path)
+
+
+def test_a_table_as_wide_as_others_are_long_is_refused_at_once(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{i}" for i in range(MOST_COLUMNS + 1)) + "\n")
+    with pytest.raises(InputError, match="more than 10000 columns"):
+        read_dataset(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "words"),
+    [("N", "-1e308", "holds 1e.308 or its negative"), ("D", "9" * 400, "larger than any float64")],
+)
+def test_numbers_beyond_what_models_read(tmp_path, kind, value, words):
+    path = tmp_path / "data.csv"
+    rows = "".join(f"{i},{i % 2}\n" for i in range(20))
+    path.write_text(f"a,y\n{kind},B\nFREE,PREDICT\n{rows}{value},1\n")
+    options = ["explain", "--dataset", str(path), "--train", "forest", "--row", "0"]
+    with pytest.raises(InputError, match=words):
+        CliRunner().invoke(app, options, catch_exceptions=False)
+
+
+def test_a_feature_file_of_brackets_is_refused(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a,y\nN,B\nFREE,PREDICT\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
+    deep = tmp_path / "deep.json"
+    deep.write_text("[" * 200_000)
+    options = [
+        *("explain", "--dataset", str(path), "--train", "forest", "--row", "0"),
+        *("--features", str(deep)),
+    ]
+    with pytest.raises(InputError, match="nested too deeply"):
+        CliRunner().invoke(app, options, catch_exceptions=False)

@@ -1,0 +1,79 @@
+"""Campaigns: killed ones resume, and records that can't be written stop them."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from encoders.errors import InputError
+from portfolio.study.campaign import run_campaign
+from portfolio.study.protocol import load_protocol
+from selector import logs
+
+PROTOCOL = """
+datasets = ["wine"]
+trees = [10]
+depths = [3]
+kinds = ["soft", "hard", "xgb"]
+norms = ["0", "1"]
+queries = 2
+entries = ["search", "cp", "plain-cp", "session-cp"]
+time_limit_s = 20.0
+"""
+
+
+def bench(protocol, out):
+    code = "from portfolio.cli.app import main; main()"
+    return [sys.executable, "-c", code, "bench", "--protocol", str(protocol), "--out", str(out)]
+
+
+def test_a_killed_protocol_is_resumed(tmp_path):
+    protocol = tmp_path / "p.toml"
+    protocol.write_text(PROTOCOL)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    done = subprocess.run(bench(protocol, whole), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "6 configurations on 1 data sets" in done.stdout
+    process = subprocess.Popen(bench(protocol, parts), stdout=subprocess.DEVNULL)
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        written = sum(p.read_bytes().count(b"\n") for p in (parts / "logs").glob("*.jsonl"))
+        if written > 8:
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    time.sleep(1.0)
+    had = len(logs.read(parts / "logs"))
+    done = subprocess.run(bench(protocol, parts), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    one, two = logs.read(whole / logs.TABLE), logs.read(parts / logs.TABLE)
+    assert 8 < had < len(one)
+    assert set(one["run"]) == set(two["run"]) and len(one) == len(two)
+    lines = [
+        json.loads(line)["run"]
+        for path in (parts / "logs").glob("*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    assert len(lines) == len(set(lines))
+    again = subprocess.run(bench(protocol, parts), capture_output=True, text=True)
+    assert "0 runs made" in again.stdout
+    assert (parts / "figures" / "index.html").exists()
+
+
+def test_a_protocol_stops_when_records_cannot_be_written(tmp_path, monkeypatch):
+    def full(folder, records):
+        raise InputError("can't write logs to it: No space left on device.")
+
+    monkeypatch.setattr("portfolio.logbook.append", full)
+    protocol = load_protocol("quick")
+
+    def here(job, tasks):
+        for task in tasks:
+            yield job.answer(task)
+
+    with pytest.raises(InputError, match="Make room"):
+        run_campaign(protocol, None, tmp_path, here, None, lambda done, total, wrong: None)

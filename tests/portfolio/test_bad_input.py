@@ -1,0 +1,333 @@
+"""Bad input gets one clear sentence: what is wrong, where, what to do."""
+
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import xgboost
+from lightgbm import LGBMClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from portfolio import (
+    Allowed,
+    Decrease,
+    Explainer,
+    Fixed,
+    Increase,
+    InputError,
+    MaxChanges,
+    Range,
+    UnsupportedModelError,
+)
+from portfolio.data.datasets import read_dataset, read_rows
+from portfolio.model.files import load_model
+
+
+def expect(message, call):
+    with pytest.raises(InputError, match=message) as caught:
+        call()
+    text = str(caught.value)
+    assert "\n" not in text and len(text) < 500
+    return text
+
+
+def changed(row, **values):
+    row = row.copy()
+    for name, value in values.items():
+        row[name] = value
+    return row
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"income": np.nan}, "income is missing"),
+        ({"income": np.inf}, "income is infinite"),
+        ({"income": 1e300}, "income is 1e\\+300, too large"),
+        ({"income": "much"}, "income is 'much'"),
+        ({"home_own": 1.0, "home_free": 1.0, "home_rent": 1.0}, "home must hold exactly one 1"),
+        ({"home_own": 0.0, "home_free": 0.0, "home_rent": 0.0}, "home must hold exactly one 1"),
+        ({"employed": 0.5}, "employed is 0.5, which is not one of its values"),
+        ({"age": 33.3}, "age is 33.3, which is not one of its values"),
+    ],
+)
+def test_a_value_that_cannot_be_is_told(explainer, refused, change, message):
+    expect(message, lambda: explainer.explain(changed(refused.astype(object), **change)))
+
+
+def test_what_is_no_number_is_told(explainer, refused):
+    row = refused.to_list()
+    expect("age is larger than any float64", lambda: explainer.explain([10**400, *row[1:]]))
+    expect("needs a finite number", lambda: explainer.explain([1j, *row[1:]]))
+    hidden = np.ma.masked_array(row, mask=[True] + [False] * (len(row) - 1))
+    expect("is missing", lambda: explainer.explain(hidden))
+
+
+def test_columns_other_than_the_models_are_told(explainer, refused):
+    expect("has 5 columns, the model takes 6", lambda: explainer.explain(refused[:5]))
+    expect("lacks 'age'", lambda: explainer.explain(refused.rename({"age": "years"})))
+    expect("has 4 columns", lambda: explainer.explain([1, 2, 3, 4]))
+    expect("takes one row", lambda: explainer.explain(np.zeros((2, 6))))
+    expect("takes one row", lambda: explainer.explain(pd.DataFrame([refused, refused])))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "maybe"}, "unknown target 'maybe'; the model's classes are 'granted'"),
+        ({"norm": -1}, "norm must be from 0"),
+        ({"norm": "L7"}, "norm 'L7' is not known"),
+        ({"norm": float("nan")}, "norm must be"),
+        ({"norm": {"wealth": {}}}, "'wealth', which is no feature"),
+        ({"norm": {"age": 3}}, "must be a table or a function"),
+        ({"norm": lambda f, a, b: -1.0}, "must be from 0 to 1e.100"),
+        ({"scale": "log"}, "unknown scale 'log'"),
+        ({"weights": {"age": -1}}, "weight of age must be"),
+        ({"weights": {"wealth": 1}}, "'wealth', which is no feature"),
+        ({"weights": [1, 2]}, "2 weights for 4 features"),
+        ({"margin": np.nan}, "margin must be"),
+        ({"margin": -0.1}, "margin must be"),
+        ({"backend": "milp:oracle"}, "milp has no formulation 'oracle'; known are tight"),
+        (
+            {"backend": "oracle"},
+            "no backend 'oracle'; known are auto, search, cp, milp",
+        ),
+        ({"time_limit_s": 0}, "time_limit_s must be above 0"),
+        ({"time_limit_s": -3}, "time_limit_s must be above 0"),
+        ({"time_limit_s": float("nan")}, "time_limit_s must be above 0"),
+        ({"threads": 0}, "threads must be at least 1"),
+        ({"seed": -1}, "seed must be"),
+        ({"constraints": [Fixed("wealth")]}, "there is no feature 'wealth'"),
+        ({"constraints": ["age"]}, "is not a constraint"),
+        ({"constraints": Fixed("age")}, "must be a sequence"),
+        ({"constraints": [Increase("age"), Decrease("age")]}, "Increase and Decrease"),
+        ({"constraints": [Fixed("age"), Range("age", 200, 300)]}, "Fixed.*Range"),
+        ({"constraints": [Range("age", 5, 3)]}, "lower must not exceed upper"),
+        ({"constraints": [Range("age", 30.2, 30.8)]}, "no admissible value"),
+        ({"constraints": [Range("income", 1e6, 2e6)]}, "no admissible value"),
+        ({"constraints": [Increase("home")]}, "categories have no order"),
+        ({"constraints": [Allowed("home", ["castle"])]}, "no category 'castle'"),
+        ({"constraints": [Allowed("home", [])]}, "list of allowed values is empty"),
+        ({"constraints": [Allowed("age", ["old"])]}, "'old' is not a value of age"),
+        ({"constraints": [MaxChanges(-1)]}, "MaxChanges needs a whole number"),
+    ],
+)
+def test_an_option_that_cannot_be_is_told(explainer, refused, options, message):
+    expect(message, lambda: explainer.explain(refused, **({"target": "granted"} | options)))
+
+
+def test_a_model_that_cannot_be_explained_is_told(credit):
+    _, X = credit
+    y = (X["income"] > 20).astype(int)
+    names = [f"c{i}" for i in range(X.shape[1])]
+    plain = X.to_numpy()
+    categories = X.assign(job=pd.Categorical(["a", "b"] * (len(X) // 2)))
+    missing = plain.copy()
+    missing[0, 1] = np.nan
+    linear = xgboost.XGBClassifier(booster="gblinear").fit(plain, y)
+    regressor = xgboost.train({"objective": "reg:squarederror"}, xgboost.DMatrix(plain, y), 2)
+    cases = [
+        (AdaBoostClassifier().fit(X, y), "type AdaBoostClassifier can't be read exactly"),
+        (LogisticRegression(max_iter=5000).fit(X, y), "type LogisticRegression"),
+        (RandomForestRegressor(2).fit(X, y), "type RandomForestRegressor"),
+        (xgboost.XGBRegressor(n_estimators=2).fit(X, y), "type XGBRegressor"),
+        (regressor, "reg:squarederror does not classify"),
+        (linear, "linear booster"),
+        (linear.get_booster(), "linear booster"),
+        (make_pipeline(StandardScaler(), RandomForestClassifier(2)).fit(X, y), "last step"),
+        (RandomForestClassifier(), "is not fitted"),
+        (DecisionTreeClassifier(), "is not fitted"),
+        (GradientBoostingClassifier(), "is not fitted"),
+        (xgboost.XGBClassifier(), "is not fitted"),
+        (RandomForestClassifier(2).fit(X, np.c_[y, y]), "several outputs"),
+        (GradientBoostingClassifier(init=DecisionTreeClassifier()).fit(X, y), "can't be read"),
+        ("a string", "type str"),
+    ]
+    for model, message in cases:
+        text = expect(message, lambda m=model: Explainer(m, X))
+        assert "Traceback" not in text
+    sparse = LGBMClassifier(n_estimators=2, zero_as_missing=True, verbose=-1).fit(plain, y)
+    expect("zero_as_missing", lambda: Explainer(sparse, plain))
+    enabled = xgboost.XGBClassifier(n_estimators=2, enable_categorical=True).fit(categories, y)
+    expect("native categories", lambda: Explainer(enabled, categories))
+    hist = HistGradientBoostingClassifier(max_iter=2).fit(categories, y)
+    expect("native categories", lambda: Explainer(hist, categories))
+    model = RandomForestClassifier(3, random_state=0).fit(X, y)
+    expect("5 columns, the model was trained on 6", lambda: Explainer(model, X.iloc[:, :5]))
+    expect("lacks 'age'", lambda: Explainer(model, X.set_axis(names, axis=1)))
+    expect("'income' is missing in row 0", lambda: Explainer(model, missing))
+    expect("has no rows", lambda: Explainer(model, X.iloc[:0]))
+    expect("not numeric", lambda: Explainer(model, X.assign(age="old")))
+    expect("voting must be", lambda: Explainer(model, X, voting="loud"))
+    boosted = GradientBoostingClassifier(n_estimators=2).fit(X, y)
+    expect("hard voting is for", lambda: Explainer(boosted, X, voting="hard"))
+
+
+def test_a_model_that_differs_from_its_trees_is_refused(credit):
+    _, X = credit
+    y = (X["income"] > 20).astype(int)
+
+    class Contrary(RandomForestClassifier):
+        def predict(self, rows):
+            return 1 - super().predict(rows)
+
+    Contrary.__module__, Contrary.__name__ = "sklearn.ensemble", "RandomForestClassifier"
+    model = Contrary(3, random_state=0).fit(X, y)
+    with pytest.raises(UnsupportedModelError, match="disagrees with its trees"):
+        Explainer(model, X)
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        ({"wealth": "numeric"}, "no column 'wealth'"),
+        ({"age": "fuzzy"}, "unknown kind 'fuzzy'"),
+        ({"age": {"colour": 1}}, "unknown key 'colour'"),
+        ({"age": {"action": "explode"}}, "unknown action"),
+        ({"age": 3}, "expected a kind or a mapping"),
+        ({"age": "binary"}, "binary, but the data hold"),
+        ({"age": {"kind": "ordinal", "levels": ["x"]}}, "values must be numbers"),
+        ({"age": {"kind": "ordinal", "levels": []}}, "levels must be a list|values must be a list"),
+        ({"age": {"bounds": [5, 1]}}, "bounds must be"),
+        ({"g": {"kind": "categorical", "columns": ["age", "income"]}}, "not one-hot"),
+        ({"home": "categorical", "home_own": "binary"}, "claimed by both"),
+    ],
+)
+def test_a_feature_that_cannot_be_is_told(credit, features, message):
+    expect(message, lambda: Explainer(*credit, features=features))
+
+
+def test_a_feature_file_that_cannot_be_read_is_told(credit, tmp_path):
+    expect("can't read the feature file", lambda: Explainer(*credit, tmp_path / "none.json"))
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    expect("not valid JSON", lambda: Explainer(*credit, broken))
+    broken.write_text("[]")
+    expect("one JSON object", lambda: Explainer(*credit, broken))
+    broken.write_text(json.dumps({"age": "numeric"}))
+    assert Explainer(*credit, broken).features.named("age").kind == "numeric"
+
+
+HEADER = "a,b,Class\nN,C,B\nFREE,FREE,PREDICT\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "can't be read as CSV"),
+        ("a,b,Class\n1,x,0\n", "fewer than three header lines"),
+        ("a,b,Class\n1,x,0\n2,y,1\n", "line 2: '1' is not a type"),
+        ("a,b,Class\nN,C,B\n1,x,0\n", "line 3: '1' is not an actionability"),
+        ("a,b,Class\nN,C,B\nFREE,FREE,FREE\n1,x,0\n", "must be PREDICT"),
+        ("a,a,Class\nN,C,B\nFREE,FREE,PREDICT\n1,x,0\n", "not unique"),
+        (HEADER, "has no rows"),
+        (HEADER + "1,x,0\n,y,1\n", "line 5: a is missing"),
+        (HEADER + "1,x,0\nz,y,1\n", "column a is not numeric"),
+        (HEADER + "1,x,no\n2,y,yes\n", "labels in Class must be whole numbers"),
+        (HEADER + "1,x,0\n2,y,1,4,5\n", "can't be read as CSV"),
+        ("a,b,Class\nB,C,B\nFREE,FREE,PREDICT\n1,x,0\n2,y,1\n3,x,1\n", "holds 3 values"),
+        ("a,b,Class\nN,C,B\nFREE,INC,PREDICT\n1,x,0\n2,y,1\n", "categories have no order"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_told(tmp_path, text, message):
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    expect(message, lambda: read_dataset(path))
+
+
+def test_garbage_is_no_table(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes(bytes(range(256)) * 4)
+    expect("data.csv", lambda: read_dataset(path))
+    path = tmp_path / "data.csv.gz"
+    path.write_bytes(b"not gzip")
+    expect("data.csv.gz", lambda: read_dataset(path))
+
+
+@pytest.mark.parametrize("ending", [".json", ".ubj", ".txt", ".skops", ".pkl", ".joblib"])
+def test_a_corrupt_model_file_is_told(tmp_path, ending):
+    path = tmp_path / f"model{ending}"
+    for content in (b"", b"garbage", b"tree\nversion=v4\nnum_class=1\ngarbage"):
+        path.write_bytes(content)
+        expect(f"model{ending}", lambda: load_model(path, trust_pickle=True))
+
+
+def test_model_files_that_are_not_loaded_are_told(tmp_path):
+    expect("no model file", lambda: load_model(tmp_path / "none.json"))
+    path = tmp_path / "model.onnx"
+    path.write_text("x")
+    expect("unknown model ending '.onnx'", lambda: load_model(path))
+    pickle = tmp_path / "model.pkl"
+    pickle.write_bytes(b"cos\nsystem\n(S'false'\ntR.")
+    expect("--trust-pickle", lambda: load_model(pickle))
+    with path.open("wb") as huge:
+        huge.truncate(2**31 + 1)
+    expect("larger than 2048 MiB", lambda: load_model(path))
+
+
+@pytest.mark.parametrize("ending", ["xz", "zip", "tar", "zst", "bz2"])
+def test_tables_packed_in_other_ways_are_refused(tmp_path, ending):
+    path = tmp_path / f"data.csv.{ending}"
+    path.write_bytes(b"junkjunk")
+    expect(f"data.csv.{ending}", lambda: read_dataset(path))
+
+
+def test_columns_that_are_one_after_stripping_are_told(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a,b,y\nN,N,B\nFREE,FREE,PREDICT\n1,2,0\n2,1,1\n3,4,0\n")
+    data = read_dataset(path)
+    twice = tmp_path / "twice.csv"
+    twice.write_text("a,b, b\n1,2,3\n")
+    expect("two columns named 'b'", lambda: read_rows(twice, data))
+    table = pa.table([[1.0], [2.0], [3.0]], names=["a", "b", "b"])
+    pyarrow.parquet.write_table(table, tmp_path / "twice.parquet")
+    expect("two columns named 'b'", lambda: read_rows(tmp_path / "twice.parquet", data))
+
+
+def test_settings_that_are_no_files_are_told(credit, tmp_path):
+    model, X = credit
+    os.mkfifo(tmp_path / "pipe.json")
+    with (tmp_path / "huge.json").open("wb") as huge:
+        huge.truncate(2**40)
+    for name, words in (("pipe.json", "no regular file"), ("huge.json", "larger than 64 MiB")):
+        expect(words, lambda path=tmp_path / name: Explainer(model, X, features=path))
+        expect(words, lambda path=tmp_path / name: Explainer(model, X, diagram=path))
+
+
+def test_training_frames_of_odd_columns_are_refused(credit):
+    model, X = credit
+    huge = X.assign(age=X["age"].astype(object).where(X.index > 0, 10**400))
+    expect("larger than any float64", lambda: Explainer(model, huge))
+    expect("'age' is not numeric", lambda: Explainer(model, X.assign(age=X["age"] + 1j)))
+    dates = X.assign(age=pd.to_datetime(X["age"].astype(int)))
+    expect("'age' is not numeric", lambda: Explainer(model, dates))
+    levels = X.set_axis(pd.MultiIndex.from_product([["u"], X.columns]), axis=1)
+    expect("X_train lacks 'age'", lambda: Explainer(model, levels))
+
+
+def test_a_model_may_have_its_columns_in_another_order(tmp_path):
+    rows = "".join(f"{i},{i % 3},{i % 2},{i % 2}\n" for i in range(30))
+    path = tmp_path / "data.csv"
+    path.write_text(f"a,kind,b,y\nN,C,N,B\nFREE,FREE,FREE,PREDICT\n{rows}")
+    data = read_dataset(path)
+    turned = data.X[data.X.columns[::-1]]
+    model = RandomForestClassifier(3, random_state=0).fit(turned, data.y)
+    explainer = Explainer(model, data.X, features=data.space)
+    assert explainer.features.named("kind").columns == (3, 2, 1)
+    result = explainer.explain(data.X.iloc[0])
+    assert result.status == "optimal"
+    assert model.predict(result.counterfactual[turned.columns].to_frame().T)[0] != data.y[0]

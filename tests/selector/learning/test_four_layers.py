@@ -1,0 +1,70 @@
+"""Diagrams of four layers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from selector.diagram import Leaf, Split
+from selector.learning.exact import learn
+from selector.learning.four_layers import learn_deep
+from selector.schedule import alone
+from tests.support.tables import paid, random_table
+
+
+def longest(diagram, index=0):
+    node = diagram.nodes[index]
+    if isinstance(node, Leaf):
+        return 0
+    return 1 + max(longest(diagram, node.low), longest(diagram, node.high))
+
+
+@pytest.fixture(params=range(12))
+def learned(request):
+    """A table, a price of splits, and diagrams of three and of four layers."""
+    rng = np.random.default_rng(request.param)
+    table = random_table(rng, rows=24, columns=2)
+    alpha = float(rng.choice([0.0, 0.3]))
+    return table, alpha, learn(table, alpha), learn_deep(table, alpha, time_limit_s=30.0)
+
+
+def test_four_layers_cost_no_more_than_three(learned):
+    _, _, flat, deep = learned
+    assert deep.lower <= deep.cost <= flat.cost + 1e-9
+
+
+def test_the_diagram_costs_no_more_than_what_was_promised_of_it(learned):
+    table, alpha, _, deep = learned
+    assert paid(deep.diagram, table, alpha) <= deep.cost + 1e-9
+
+
+def test_the_skeleton_is_kept(learned):
+    deep = learned[3].diagram
+    assert longest(deep) <= 4
+    assert sum(isinstance(node, Split) for node in deep.nodes) <= 7
+
+
+def test_a_time_limit_gives_a_bound(learned):
+    table, alpha, _, deep = learned
+    cut = learn_deep(table, alpha, time_limit_s=0.0)
+    assert cut.lower <= deep.cost + 1e-9 <= cut.cost + 2e-9
+
+
+def test_parity_of_four_bits_is_seen_by_four_layers_only():
+    """Two nodes a layer carry it on, and three layers are as good as none."""
+    bits = np.array(np.meshgrid(*[[0, 1]] * 4)).reshape(4, -1).T.astype(float)
+    cost = np.eye(2)[bits.sum(axis=1).astype(int) % 2]
+    table = replace(
+        random_table(np.random.default_rng(0)),
+        features=("trees", "classes", "votes", "boosted"),
+        values=bits, schedules=(alone("cp"), alone("milp")), cost=cost,
+    )  # fmt: skip
+    assert learn(table, 0.01).cost >= 8
+    deep = learn_deep(table, 0.01, time_limit_s=60.0)
+    assert deep.cost == pytest.approx(0.07) and deep.proved
+
+
+def test_where_nothing_can_be_split_a_leaf_is_learned():
+    table = random_table(np.random.default_rng(0))
+    deep = learn_deep(replace(table, values=np.zeros_like(table.values)))
+    assert deep.proved and len(deep.diagram.nodes) == 1

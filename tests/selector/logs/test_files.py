@@ -1,0 +1,147 @@
+"""Files of records: written by many, torn by crashes, of earlier schemas, read as one."""
+
+import json
+import multiprocessing
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from encoders.errors import InputError
+from selector import logs
+from selector.descriptors import RENAMED
+from selector.logs.record import SCHEMA
+from tests.support.records import record
+
+SHIPPED = Path(__file__).parents[3] / "training_logs" / "logs.parquet"
+
+
+def as_in_schema_1(row):
+    """A record as version 0.1 wrote it."""
+    old = {new: name for name, new in RENAMED.items()}
+    return {old.get(name, name): value for name, value in row.items()} | {"schema": 1}
+
+
+def test_a_line_of_schema_1_is_read_with_the_names_of_today(line, tmp_path):
+    row = as_in_schema_1(json.loads(line)) | {"levels_mean": 7.5}
+    assert "thresholds_mean" not in row
+    (tmp_path / "old.jsonl").write_text(json.dumps(row) + "\n")
+    frame = logs.read(tmp_path)
+    assert frame["thresholds_mean"].tolist() == [7.5]
+    assert not any(name.startswith("levels") for name in frame)
+    assert frame["schema"].tolist() == [SCHEMA]
+
+
+def test_old_and_new_records_lie_in_one_folder(line, tmp_path):
+    row = json.loads(line)
+    lines = [json.dumps(row), json.dumps(as_in_schema_1(row) | {"run": "other"})]
+    (tmp_path / "both.jsonl").write_text("\n".join(lines) + "\n")
+    frame = logs.read(tmp_path)
+    assert len(frame) == 2 and frame["thresholds_total"].tolist() == [1, 1]
+
+
+def test_the_shipped_logs_are_read_and_hold_nothing_wrong():
+    frame = logs.read(SHIPPED)
+    assert len(frame) == 2589 and frame["thresholds_total"].min() > 0
+    assert logs.check(frame) == []
+
+
+def test_records_without_the_newest_column_are_read(frame, line, tmp_path):
+    frame.drop(columns="stop_s").to_parquet(tmp_path / "old.parquet")
+    row = json.loads(line)
+    del row["stop_s"]
+    (tmp_path / "old.jsonl").write_text(json.dumps(row | {"run": "other"}) + "\n")
+    again = logs.read(tmp_path)
+    assert len(again) == len(frame) + 1 and again["stop_s"].isna().all()
+
+
+def torn(folder, tmp_path):
+    """A file of this process whose last line is not whole, and the number of whole ones."""
+    whole = next(folder.glob("*.jsonl")).read_bytes()
+    path = tmp_path / f"{os.uname().nodename}-{os.getpid()}.jsonl"
+    path.write_bytes(whole[:-200])
+    return path, whole.count(b"\n") - 1
+
+
+def test_torn_lines_are_skipped_and_told(folder, tmp_path):
+    _, count = torn(folder, tmp_path)
+    with pytest.warns(UserWarning, match="1 torn"):
+        assert len(logs.read(tmp_path)) == count
+
+
+def test_who_goes_on_writing_closes_a_torn_line_first(folder, tmp_path):
+    _, count = torn(folder, tmp_path)
+    logs.append(tmp_path, [record("new", "cp", 1.0)])
+    with pytest.warns(UserWarning, match="1 torn"):
+        assert len(logs.read(tmp_path)) == count + 1
+
+
+def test_lines_that_lack_fields_are_skipped_and_told(line, tmp_path):
+    (tmp_path / "x.jsonl").write_text(line + '\n{"schema": 1, "run": "a"}\n')
+    with pytest.warns(UserWarning, match="1 torn"):
+        assert len(logs.read(tmp_path)) == 1
+
+
+def test_tables_that_lack_columns_are_refused(tmp_path):
+    pd.DataFrame({"schema": [1]}).to_parquet(tmp_path / "y.parquet")
+    with pytest.raises(InputError, match="lacks the column"):
+        logs.read(tmp_path / "y.parquet")
+
+
+def test_later_schemas_are_refused(line, tmp_path):
+    (tmp_path / "x.jsonl").write_text(json.dumps(json.loads(line) | {"schema": 99}) + "\n")
+    with pytest.raises(InputError, match="schema 99; this version reads schemas up to 2"):
+        logs.read(tmp_path)
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(InputError, match="no logs at"):
+        logs.read(tmp_path / "nothing")
+
+
+def test_a_folder_that_cannot_be_written_to_is_told():
+    with pytest.raises(InputError, match="can't write logs to /proc/nothing"):
+        logs.append("/proc/nothing", [record("a", "cp", 1.0)])
+
+
+def write(folder, number):
+    """A process that appends records one by one."""
+    for i in range(500):
+        logs.append(folder, [record(f"{number}-{i}", "cp", 1.0)])
+
+
+@pytest.fixture(scope="module")
+def written_by_four(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("four")
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=write, args=(folder, i)) for i in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    return folder
+
+
+def test_four_writers_lose_nothing(written_by_four):
+    frame = logs.read(written_by_four)
+    assert len(list(written_by_four.glob("*.jsonl"))) == 4
+    assert len(frame) == 2000 and frame["run"].is_unique
+
+
+def test_compacting_keeps_all_records_and_the_lines(written_by_four, tmp_path):
+    frame = logs.read(written_by_four)
+    path = logs.compact(written_by_four, tmp_path / "logs.parquet")
+    pd.testing.assert_frame_equal(
+        logs.read(path).sort_values("run", ignore_index=True),
+        frame.sort_values("run", ignore_index=True),
+    )
+    assert len(list(written_by_four.glob("*.jsonl"))) == 4
+
+
+def test_merging_keeps_each_run_once(folder, frame, tmp_path):
+    assert logs.merge([folder, folder], tmp_path / "a.parquet") == len(frame)
+    assert logs.merge([tmp_path / "a.parquet", folder], tmp_path / "b.parquet") == len(frame)
+    pd.testing.assert_frame_equal(
+        logs.read(tmp_path / "a.parquet"), logs.read(tmp_path / "b.parquet")
+    )

@@ -1,0 +1,68 @@
+"""Which backends can take a problem."""
+
+from dataclasses import replace
+
+import pytest
+
+from encoders.backends import registry
+from encoders.backends.registry import all_backends
+from encoders.errors import InputError, UnavailableBackendError
+from encoders.testing.random_problems import random_problem
+from selector import Choice
+from selector.candidates import BackendTurn, check_name, keeps_models, line_up, named
+
+
+def test_a_name_may_carry_an_engine_and_a_formulation():
+    turn = named(random_problem(0), "milp/highs:ocean")
+    assert (turn.backend.name, turn.engine, turn.formulation) == ("milp", "highs", "ocean")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("luck", "no backend 'luck'"),
+        ("cp/luck", "no engine 'luck'; known are"),
+        ("cp:luck", "no formulation 'luck'; known are"),
+        (7, "by its name"),
+    ],
+)
+def test_names_of_nothing_are_refused(name, message):
+    with pytest.raises(InputError, match=message):
+        check_name(name)
+
+
+def test_auto_is_a_name():
+    check_name("auto")
+    assert keeps_models("auto") and keeps_models("cp") and not keeps_models("search")
+
+
+def test_a_problem_that_nobody_can_take_is_told():
+    with pytest.raises(UnavailableBackendError, match="no median objective"):
+        line_up(replace(random_problem(0), aggregate="median"))
+
+
+def test_a_backend_that_is_not_installed_is_told(monkeypatch):
+    gone = replace(all_backends()[0], name="gone", requires="no_such_module", distribution="x")
+    monkeypatch.setattr(registry, "OURS", (*registry.OURS, gone))
+    with pytest.raises(UnavailableBackendError, match="gone needs the package x"):
+        named(random_problem(0), "gone")
+
+
+def test_those_that_stop_at_a_gap_do_not_race():
+    names = [turn.backend.name for turn in line_up(random_problem(0))]
+    assert names[0] == "search" and "smt" not in names
+
+
+def test_a_backend_that_is_registered_later_races(monkeypatch):
+    fake = replace(all_backends()[0], name="fake", requires="numpy")
+    monkeypatch.setattr(registry, "OURS", (*registry.OURS, fake))
+    assert "fake" in [turn.backend.name for turn in line_up(random_problem(0))]
+
+
+def test_racers_that_are_named_race_in_that_order():
+    turns = line_up(random_problem(0), ("cp", "search"))
+    assert [turn.backend.name for turn in turns] == ["cp", "search"]
+
+
+def test_the_old_name_of_a_turn_still_works():
+    assert Choice is BackendTurn

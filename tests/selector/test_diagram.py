@@ -1,0 +1,174 @@
+"""Diagrams: what they decide, and the files they are in."""
+
+import itertools
+import json
+import math
+
+import pytest
+
+from encoders.errors import InputError
+from selector.diagram import Diagram, Leaf, Split, compact, diagram_of, load_diagram
+from selector.diagram_places import PAPER, SHIPPED
+from selector.words import schedule as schedule_in_words
+from tests.support.tables import ALONE
+
+MILP, CP, MAXSAT = (Leaf(schedule) for schedule in ALONE)
+RACE = Diagram((Leaf(((("search",), 0.1), (("milp", "cp"), math.inf))),))
+OLD_SPLIT = (
+    '{"format": 2, "schema": 1, "manifest": {}, "nodes": ['
+    '{"feature": "levels_mean", "threshold": 7.42, "low": 1, "high": 2}, '
+    '{"schedule": [[["milp"], null]], "purity": 1}, {"schedule": [[["cp"], null]], "purity": 1}]}'
+)
+
+
+@pytest.fixture
+def paper():
+    return load_diagram(PAPER)
+
+
+@pytest.mark.parametrize(
+    ("values", "backend"),
+    [
+        ({"votes": 0, "solver_only": 0}, "cp"),
+        ({"votes": 0, "solver_only": 1, "thresholds_mean": 7.42}, "milp"),
+        ({"votes": 0, "solver_only": 1, "thresholds_mean": 7.5}, "cp"),
+        ({"votes": 1, "ordinal": 2}, "maxsat"),
+        ({"votes": 1, "ordinal": 1, "trees": 100}, "maxsat"),
+        ({"votes": 1, "ordinal": 0, "trees": 101}, "cp"),
+    ],
+)
+def test_the_paper_s_diagram_decides_as_its_figure_1(paper, values, backend):
+    decision = paper.decide(values)
+    assert decision.leaf.backend == backend
+    assert str(decision).endswith(schedule_in_words(decision.leaf.schedule))
+    assert [step.feature for step in decision.path] == list(values)
+
+
+def test_a_descriptor_that_is_not_known_is_told(paper):
+    with pytest.raises(InputError, match="asks for votes"):
+        paper.decide({})
+
+
+def test_a_decision_is_told_in_words(paper):
+    told = str(paper.decide({"votes": 0, "solver_only": 1, "thresholds_mean": 7.5}))
+    assert told == (
+        "no hard voting; only solving time counts; thresholds per feature: 7.5 (more than 7.42); CP"
+    )
+
+
+@pytest.mark.parametrize("diagram", [RACE, load_diagram(PAPER), load_diagram(SHIPPED)])
+def test_a_diagram_is_read_as_it_was_written(diagram):
+    again = Diagram.from_json(diagram.to_json(), "it")
+    assert again == diagram and again.to_json() == diagram.to_json()
+
+
+def test_descriptors_of_an_older_version_get_their_name_of_today():
+    old = Diagram.from_json(OLD_SPLIT, "it")
+    assert old.nodes[0] == Split("thresholds_mean", 7.42, 1, 2)
+    assert json.loads(old.to_json())["schema"] == 2
+
+
+def test_the_names_of_an_older_version_are_no_descriptors_of_this_one():
+    with pytest.raises(InputError, match="'levels_mean', which is no descriptor"):
+        Diagram.from_json(OLD_SPLIT.replace('"schema": 1', '"schema": 2'), "it")
+
+
+def test_diagrams_of_the_first_format_are_read():
+    text = (
+        '{"format": 1, "schema": 1, "manifest": {}, "nodes": [{"schedule": [["search", 2.0], '
+        '["cp", null]], "purity": 0.5, "runner_up": "milp"}]}'
+    )
+    old = Diagram.from_json(text, "it")
+    assert old.nodes == (Leaf(((("search",), 2.0), (("cp",), math.inf)), 0.5),)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        ("[]", "names no backend"),
+        ('[[["search"], -1], [["cp"], null]]', "some seconds above 0"),
+        ('[[["search"], NaN], [["cp"], null]]', "some seconds above 0"),
+        ('[[["search"], null], [["cp"], null]]', "has no end"),
+        ('[[["search"], 2]]', "must have no end"),
+        ('[[["search"], "2"]]', "seconds must be a number"),
+        ('[[["cp", "cp"], null]]', "different backends"),
+        ("[[[5], null]]", "different backends"),
+        ("[[5, null]]", "no decision diagram"),
+        ("7", "no decision diagram"),
+    ],
+)
+def test_a_schedule_that_cannot_be_run_is_refused(schedule, message):
+    text = (
+        '{"format": 2, "schema": 1, "manifest": {}, "nodes": [{"purity": 1, "schedule": '
+        f"{schedule}}}]}}"
+    )
+    with pytest.raises(InputError, match=message):
+        Diagram.from_json(text, "it")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{}", "no decision diagram: it lacks 'format'"),
+        ("not json", "no decision diagram"),
+        ("[" * 100_000, "no decision diagram"),
+        ('{"format": 2, "schema": 1, "manifest": 3, "nodes": []}', "must be an object|a node"),
+        ('{"format": 1, "schema": 99, "nodes": [], "manifest": {}}', "learn it anew"),
+        ('{"format": 1, "schema": 1, "nodes": [], "manifest": {}}', "needs a node"),
+        (
+            '{"format": 1, "schema": 1, "manifest": {}, "nodes": [{"feature": "trees", '
+            '"threshold": 1, "low": 0, "high": 0}]}',
+            "does not lead on",
+        ),
+        (
+            '{"format": 1, "schema": 1, "manifest": {}, "nodes": [{"feature": "luck", '
+            '"threshold": 1, "low": 1, "high": 1}, {"schedule": [["cp", null]], '
+            '"purity": 1, "runner_up": ""}]}',
+            "no descriptor",
+        ),
+    ],
+    ids=range(8),
+)
+def test_a_file_that_is_no_diagram_is_refused_in_a_sentence(tmp_path, text, message):
+    path = tmp_path / "d.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        load_diagram(path)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(InputError, match="can't read"):
+        load_diagram(tmp_path / "nothing.json")
+
+
+def test_what_is_neither_a_diagram_nor_a_path_is_refused():
+    with pytest.raises(InputError, match="must be a Diagram or a path"):
+        diagram_of(7)
+
+
+def test_turns_hold_names_in_tuples():
+    with pytest.raises(InputError, match="names of backends"):
+        Diagram((Leaf((("search", math.inf),)),))
+
+
+def test_compacting_merges_what_is_the_same():
+    nodes = [
+        Split("trees", 10, 1, 2),
+        Split("classes", 2, 3, 4),
+        Split("classes", 2, 5, 6),
+        MILP,
+        CP,
+        MILP,
+        CP,
+    ]
+    assert compact(nodes) == (Split("classes", 2, 2, 1), CP, MILP)
+
+
+def test_flow_adds_up(paper):
+    rows = [
+        {"votes": v, "solver_only": s, "thresholds_mean": m, "ordinal": o, "trees": t}
+        for v, s, m, o, t in itertools.product((0, 1), (0, 1), (5, 9), (0, 3), (50, 200))
+    ]
+    flow = paper.flow(rows)
+    assert flow[0] == 1 and flow[1] + flow[2] == 1
+    assert sum(flow[5:]) == 1

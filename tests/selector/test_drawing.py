@@ -1,0 +1,54 @@
+"""Drawings and text of diagrams."""
+
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from selector.diagram import load_diagram
+from selector.diagram_places import PAPER, SHIPPED
+from selector.drawing import as_dot, as_svg, as_text, flow_of
+
+FIGURES = Path(__file__).parents[2] / "training_logs" / "figures"
+
+
+@pytest.fixture(scope="module")
+def paper():
+    return load_diagram(PAPER)
+
+
+@pytest.mark.parametrize("draw", [as_text, as_dot, as_svg])
+@pytest.mark.parametrize("words", ["67.2%", "MILP", "MaxSAT", "hard voting"])
+def test_every_kind_has_the_words_and_the_flow(paper, draw, words):
+    assert words in draw(paper, flow_of(paper))
+
+
+@pytest.mark.parametrize("draw", [as_text, as_dot])
+def test_schedules_are_told_whole(draw):
+    assert "search alone for 0.1 s, then search and MILP race" in draw(load_diagram(SHIPPED))
+
+
+def test_a_picture_is_xml_that_grows_with_its_page(paper):
+    root = ElementTree.fromstring(as_svg(paper))
+    assert root.get("width") == "100%" and "max-width" in root.get("style")
+    assert root.get("viewBox").split()[:2] == ["0", "0"]
+
+
+def test_a_picture_turns_dark_with_the_browser(paper):
+    text = as_svg(paper)
+    assert "prefers-color-scheme:dark" in text
+    for name in ("dd-ground", "dd-ink", "dd-edge", "dd-tip", "dd-split", "dd-leaf"):
+        assert f".{name}{{" in text and f"class='{name}'" in text
+
+
+def test_a_manifest_without_flow_draws_none(paper):
+    assert flow_of(replace(paper, manifest={})) is None
+    assert flow_of(replace(paper, manifest={"flow": [1.0]})) is None
+    assert "%)" not in as_text(paper)
+
+
+@pytest.mark.parametrize(("path", "name"), [(SHIPPED, "learned"), (PAPER, "paper")])
+def test_the_figures_of_the_readme_are_drawn_anew(path, name):
+    diagram = load_diagram(path)
+    assert as_svg(diagram, flow_of(diagram)) == (FIGURES / f"{name}.svg").read_text()

@@ -19,7 +19,7 @@ from encoders.backends.prepared import PreparedModel
 from encoders.problem.problem import Problem
 from encoders.testing.answers import check_outcome
 from encoders.testing.enumeration import optimum
-from encoders.testing.hard_problem import hard_problem
+from encoders.testing.hard_problem import small_hard_problem
 from encoders.testing.named_problems import NAMED, Named
 from encoders.testing.random_problems import random_problem
 
@@ -248,7 +248,7 @@ def _check_tells_bounds(configuration: Configuration, problems: list[Problem]) -
 
 def _check_stops(configuration: Configuration, _: list[Problem]) -> None:
     """Stopped while it is at a problem that it can't be through with, it ends soon, and says so."""
-    problem, stop = hard_problem(), threading.Event()
+    problem, stop = small_hard_problem(), threading.Event()
     threading.Timer(RUN_S, stop.set).start()
     began = time.perf_counter()
     outcome = configuration.solve(problem, Request(LIMIT_S, 1, stop=stop))

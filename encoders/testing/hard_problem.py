@@ -1,4 +1,4 @@
-"""A problem that no backend is through with in a moment."""
+"""Problems that no backend is through with in a moment."""
 
 import numpy as np
 
@@ -35,5 +35,38 @@ def hard_problem() -> Problem:
         lo=literals[1],
         hi=literals[2],
         leaf_rows=(LeafRow(weight, int(best * 0.69)),),
+        level_rows=(),
+    )
+
+
+def small_hard_problem() -> Problem:
+    """Market split: six equations over 50 axes of two levels; fits licences that limit the size.
+
+    The instances of Cornuéjols and Dawande (1998), hard for every paradigm: right-hand sides are
+    half of what all coefficients add up to. The same at every call.
+    """
+    rng = np.random.default_rng(1)
+    n_rows, n_axes = 6, 50
+    coefficients = rng.integers(0, 100, (n_rows, n_axes))
+    rows = []
+    for own in coefficients:
+        half = int(own.sum()) // 2
+        low, high = np.zeros((2, n_axes, 2), dtype=np.int64)
+        low[:, 1] = own  # the leaf of level 1 weighs
+        high[:, 0] = own  # the leaf of level 0 does
+        rows.append(LeafRow(low.ravel(), half))
+        rows.append(LeafRow(high.ravel(), int(own.sum()) - half))
+    ends = np.tile([0, 1], n_axes)
+    return Problem(
+        level_start=np.arange(0, 2 * n_axes + 1, 2),
+        cost=rng.random(2 * n_axes),
+        aggregate="sum",
+        one_hot=(),
+        tree_start=np.arange(0, 2 * n_axes + 1, 2),
+        leaf_start=np.arange(2 * n_axes + 1),
+        axis=np.repeat(np.arange(n_axes), 2),
+        lo=ends,
+        hi=ends,
+        leaf_rows=tuple(rows),
         level_rows=(),
     )

@@ -1,6 +1,7 @@
 """To the optimum from below: stratified RC2."""
 
 import time
+from collections.abc import Sequence
 
 from pysat.examples.rc2 import RC2Stratified
 from pysat.formula import WCNF
@@ -32,35 +33,64 @@ def search_by_cores(
     with _Reporting(state, formula, engine) as solver:
         build_s = time.perf_counter() - began
         ending = Ending(state, began + time_limit_s, lambda: state.at_least(solver.cost))
-        solver.ending = ending
-        interruptible = engine != NO_INTERRUPT
         with ending.watch(solver, engine):
-            model = solver.compute(expect_interrupt=interruptible)
+            model = solver.compute_until(ending)
+        cost = solver.cost
     solve_s = time.perf_counter() - began - build_s
     if model is not None:
         state.found({v for v in model if v > 0})
-    if ending.hopeless:
-        return state.nothing(build_s, solve_s)
-    if ending.asked and interruptible:  # what it says after that proves nothing
+    if ending.asked:
         return state.stopped(build_s, solve_s)
     if model is None or state.best.beaten():
         return state.nothing(build_s, solve_s)
-    state.cost = solver.cost
+    state.cost = cost
     return state.proved(build_s, solve_s)
 
 
+class _EndedError(Exception):
+    """It was told to stop, or can't find anything of interest any more."""
+
+
 class _Reporting(RC2Stratified):  # type: ignore[misc]
-    """RC2 that passes on the model and the bound of every finished stratum."""
+    """RC2 that passes on the model and the bound of every finished stratum, and ends when told.
+
+    RC2 itself takes an interrupted call for a core and goes on to minimise and exhaust it, for up
+    to a minute and with a cost that is wrong. So each call of the SAT solver can be interrupted
+    here, and none that was is looked at.
+    """
 
     def __init__(self, state: State, formula: WCNF, engine: str) -> None:
         self._state = state
-        self.ending: Ending | None = None
+        self._ending: Ending | None = None
+        self._interruptible = engine != NO_INTERRUPT
         super().__init__(formula, solver=engine, adapt=True, exhaust=True, minz=True)
+
+    def compute_until(self, ending: Ending) -> list[int] | None:
+        """A cheapest model; None where there is none, or where it had to end."""
+        self._ending = ending
+        try:
+            model: list[int] | None = self.compute()
+        except _EndedError:
+            return None
+        return model
 
     def finish_level(self) -> None:
         inner = self.vmap.i2e
         true = {inner[v] for v in self.oracle.get_model() or [] if v > 0 and v in inner}
         self._state.found(true)
-        if self.ending is not None and not (self.ending.asked or self.ending.hopeless):
-            self._state.at_least(self.cost)  # no interrupt was sent: the cost is right
+        self._state.at_least(self.cost)
         super().finish_level()
+
+    def _call_oracle(
+        self, assumptions: Sequence[int] = (), expect_interrupt: bool = False
+    ) -> bool | None:
+        self._end_if_due()
+        answer: bool | None = self.oracle.solve_limited(
+            assumptions=assumptions, expect_interrupt=self._interruptible
+        )
+        self._end_if_due()
+        return answer
+
+    def _end_if_due(self) -> None:
+        if self._ending is not None and (self._ending.asked or self._ending.hopeless):
+            raise _EndedError

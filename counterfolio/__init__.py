@@ -86,6 +86,10 @@ def _part() -> Any:
 def __getattr__(name: str) -> Any:
     if name in __all__:
         return getattr(_part(), name)
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("counterfolio")
     raise AttributeError(f"module 'counterfolio' has no attribute {name!r}")
 
 

@@ -23,7 +23,7 @@ from portfolio.logbook import Log, check_folder, check_log
 from portfolio.model.explained_model import read
 from portfolio.model.plausibility import Plausibility
 from portfolio.model.tabular import Row, read_rows
-from portfolio.question import LONGEST_S, Options, Question, check_seconds, strategy_name
+from portfolio.question import LONGEST_S, RACE, Options, Question, check_seconds, strategy_name
 from portfolio.result import Result
 from portfolio.running.local_executor import LocalExecutor
 from portfolio.running.solver_workers import Workers
@@ -91,6 +91,8 @@ class Explainer:
                 f"plausibility must be a Plausibility, got {type(plausibility).__name__}; "
                 "wrap an isolation forest of yours: Plausibility(forest)."
             )
+        if workers is not None and not isinstance(workers, Workers):
+            raise InputError(f"workers must be a Workers, got {workers!r}.")
         selector = Selector(diagram_of(diagram))
         self._model = read(model, X_train, features, voting, plausibility)
         self._asker = Asker(self._model, workers or Workers(), selector)
@@ -142,7 +144,7 @@ class Explainer:
         ----------
         x : Series, one-row DataFrame, mapping, or array (n_columns,)
         target : label to reach; None: any other than the current one, the cheapest wins
-        norm : 0, 1, 2 (sum of squares), any p > 0, "inf" (largest single change), a function
+        norm : any p from 0 to 100 (2: sum of squares), "inf" (largest single change), a function
             ``(feature, from, to) -> cost``, or ``{feature: {value: cost} | (from, to) -> cost}``
             (features left out cost L1). Costs of a function must not fall with distance.
         scale : change of a numeric or ordinal feature that costs 1: its "range" (upper bound minus
@@ -261,6 +263,8 @@ class Explainer:
         if deadline_s is not None:
             check_seconds(deadline_s)
         check_log(log)
+        if not callable(on_answer):
+            raise InputError(f"on_answer must be a function, got {on_answer!r}.")
         rows = self._batch_rows(question, X)
         check_folder(log)
         if executor == "local":
@@ -324,6 +328,10 @@ class Explainer:
         if strategy is not None and backend != "cp":
             raise InputError("give either strategy or backend, not both.")
         backend = backend if strategy is None else strategy
+        if not isinstance(backend, str) or backend == RACE:
+            raise InputError(
+                f"a session keeps one backend's model: name a backend, or 'auto', not {backend!r}."
+            )
         check_name(backend)
         if not keeps_models(backend):
             able = [own.name for own in all_backends() if own.capability.sessions]

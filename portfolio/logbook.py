@@ -81,7 +81,12 @@ def book_of(log: Log, result: Result) -> Logbook:
     """
     if isinstance(log, str | Path):
         return Logbook(Path(log))
-    return log(result) if callable(log) else log
+    if not callable(log):
+        return log
+    book = log(result)
+    if not isinstance(book, Logbook):
+        raise InputError(f"the log function must give a Logbook, not {book!r}.")
+    return book
 
 
 @dataclass(frozen=True, eq=False)

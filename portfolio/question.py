@@ -38,7 +38,7 @@ class Question:
     Attributes
     ----------
     target : label to reach; None for any other than the row's own
-    norm : 0, 1, 2, any p > 0, "inf", a function, or costs per feature
+    norm : any p from 0 to 100, "inf", a function, or costs per feature
     scale : "range", "std", "mad" or "none"
     weights : factor per feature, by name or in order; None for 1
     constraints : any sequence, kept as a tuple

@@ -35,7 +35,7 @@ def find_backend(name: str) -> Backend:
     for backend in all_backends():
         if backend.name == name:
             return backend
-    known = ", ".join(["auto", *(backend.name for backend in all_backends())])
+    known = ", ".join(["auto", "race", *(backend.name for backend in all_backends())])
     raise InputError(f"there is no backend {name!r}; known are {known}.")
 
 

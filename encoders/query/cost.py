@@ -178,7 +178,7 @@ def _parse_norm(space: FeatureSpace, norm: Norm) -> tuple[float, tuple[FeatureCo
         power = float(norm)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
-            f"norm {norm!r} is not known; use 0, 1, 2, any p > 0, 'inf', a function "
+            f"norm {norm!r} is not known; use any p from 0 to 100, 'inf', a function "
             "(feature, from, to) or a mapping {feature: table or function}."
         ) from error
     if not (0 <= power <= LARGEST_POWER or np.isinf(power)) or power < 0:

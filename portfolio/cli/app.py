@@ -1,6 +1,8 @@
 """The command line."""
 
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -15,15 +17,27 @@ from portfolio.cli.output import BAD_INPUT, INTERRUPTED, print_error
 from portfolio.cli.selector import app as selector_app
 from portfolio.running.interrupt import hear_interrupts
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    help="The smallest change that makes a tree ensemble decide otherwise, with a proof.",
-)
+app = typer.Typer(add_completion=False, no_args_is_help=True)
 for command in (demo, explain, batch, bench, figures, backends):
     app.command()(command)
 app.add_typer(logs_app, name="logs")
 app.add_typer(selector_app, name="selector")
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"counterfolio {version('counterfolio')}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    asked: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_tell_version, help="Print the version."),
+    ] = False,
+) -> None:
+    """The smallest change that makes a tree ensemble decide otherwise, with a proof."""
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LARGEST_SEED = 2**31 - 1
 TRAINABLE = ("forest", "hard-forest", "xgboost")
 
-Norm = Annotated[str, typer.Option(help="0, 1, 2, any p > 0, or inf.")]
+Norm = Annotated[str, typer.Option(help="Any p from 0 to 100, or inf.")]
 Executor = Annotated[str, typer.Option(help="local or ray.")]
 Address = Annotated[
     str | None, typer.Option(help="Ray cluster, auto for the one at hand; default its own.")
@@ -90,9 +90,14 @@ class QuestionOptions:
         float | None,
         typer.Option(help="Lead over every other class; default what predict decides."),
     ] = None
-    backend: Annotated[
-        str, typer.Option("--backend", "--strategy", help="auto, race, or a backend's name.")
-    ] = "auto"
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            help="auto, race, a backend as in milp/highs:ocean, plain-cp, or names that race: "
+            "search,milp; default auto."
+        ),
+    ] = None
+    backend: Annotated[str | None, typer.Option(help="Another name of --strategy.")] = None
     diagram: Annotated[
         Path | None, typer.Option(help="Decision diagram for auto; default ours.")
     ] = None
@@ -110,8 +115,14 @@ class QuestionOptions:
             "norm": self.norm,
             "scale": self.scale,
             "margin": self.margin,
-            "strategy": self.backend,
+            "strategy": self._strategy(),
         }
+
+    def _strategy(self) -> str | tuple[str, ...]:
+        if None not in (self.strategy, self.backend):
+            raise InputError("give --strategy or --backend, not both: they mean the same.")
+        found = names(self.strategy or self.backend or "auto")
+        return found[0] if len(found) == 1 else found
 
     def constraints(self) -> list[Constraint]:
         """The constraints; InputError where their text is none."""

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,10 @@ def test_every_public_name_is_there():
     assert counterfolio.__all__ == portfolio.__all__
     for name in counterfolio.__all__:
         assert getattr(counterfolio, name) is getattr(portfolio, name)
+
+
+def test_the_version_is_that_of_the_distribution():
+    assert counterfolio.__version__ == version("counterfolio")
 
 
 def test_a_name_that_is_not_public_is_an_attribute_error():

@@ -29,6 +29,7 @@ from portfolio import (
     Fixed,
     Increase,
     InputError,
+    LogWarning,
     MaxChanges,
     Range,
     UnsupportedModelError,
@@ -104,7 +105,7 @@ def test_columns_other_than_the_models_are_told(explainer, refused):
         ({"backend": "milp:oracle"}, "milp has no formulation 'oracle'; known are tight"),
         (
             {"backend": "oracle"},
-            "no backend 'oracle'; known are auto, search, cp, milp",
+            "no backend 'oracle'; known are auto, race, search, cp",
         ),
         ({"time_limit_s": 0}, "time_limit_s must be above 0"),
         ({"time_limit_s": -3}, "time_limit_s must be above 0"),
@@ -128,6 +129,24 @@ def test_columns_other_than_the_models_are_told(explainer, refused):
 )
 def test_an_option_that_cannot_be_is_told(explainer, refused, options, message):
     expect(message, lambda: explainer.explain(refused, **({"target": "granted"} | options)))
+
+
+def test_what_is_no_function_and_no_workers_is_told(credit, explainer, refused):
+    model, X = credit
+    expect("workers must be a Workers, got 3", lambda: Explainer(model, X, workers=3))
+    table = pd.DataFrame([refused])
+    expect("on_answer must be a function", lambda: explainer.explain_batch(table, on_answer=3))
+    for strategy in ("race", ["search", "cp"]):
+        expect(
+            "a session keeps one backend's model",
+            lambda strategy=strategy: explainer.session(strategy=strategy),
+        )
+
+
+def test_a_log_function_that_gives_no_logbook_costs_a_warning_only(explainer, refused, tmp_path):
+    with pytest.warns(LogWarning, match="the log function must give a Logbook, not 'logs'"):
+        result = explainer.explain(refused, target="granted", log=lambda result: "logs")
+    assert result.status == "optimal"
 
 
 def test_a_model_that_cannot_be_explained_is_told(credit):

@@ -1,6 +1,7 @@
 """Options that several commands share, and what their text means."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Annotated
 
 import pytest
@@ -74,3 +75,18 @@ def test_a_target_is_the_label_that_is_written_so():
 
 def test_lists_are_split_at_commas():
     assert names(" a, b,,c ") == ("a", "b", "c")
+
+
+def strategy(**options):
+    return QuestionOptions(**options).words(SimpleNamespace(classes=()))["strategy"]
+
+
+def test_names_with_commas_race():
+    assert strategy() == "auto"
+    assert strategy(strategy="milp/highs:ocean") == strategy(backend="milp/highs:ocean")
+    assert strategy(strategy="search, milp") == ("search", "milp")
+
+
+def test_one_thing_cannot_be_said_twice():
+    with pytest.raises(InputError, match="not both"):
+        strategy(strategy="race", backend="cp")

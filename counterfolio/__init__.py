@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from portfolio import (
         Allowed,
+        AllowMissing,
         Attempt,
         BatchError,
         Change,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AllowMissing",
     "Allowed",
     "Attempt",
     "BatchError",

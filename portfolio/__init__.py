@@ -10,7 +10,15 @@ from encoders.errors import (
     UnavailableBackendError,
     UnsupportedModelError,
 )
-from encoders.query.constraints import Allowed, Decrease, Fixed, Increase, MaxChanges, Range
+from encoders.query.constraints import (
+    Allowed,
+    AllowMissing,
+    Decrease,
+    Fixed,
+    Increase,
+    MaxChanges,
+    Range,
+)
 from encoders.query.features import Feature, FeatureSpace
 from portfolio.batch.run import BatchError
 from portfolio.explainer import Explainer
@@ -32,6 +40,7 @@ LATE = {  # scikit-learn takes long to import, and Ray need not be there
 }
 
 __all__ = [
+    "AllowMissing",
     "Allowed",
     "Attempt",
     "BatchError",

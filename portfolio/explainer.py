@@ -290,7 +290,9 @@ class Explainer:
         if question.target is not None:
             model.native.class_index(question.target)
         self._asker.check_classes()
-        rows = BatchRows(*read_rows(X, model.space, model.ensemble.dtype))
+        table = model.native.table
+        read = read_rows(X, model.space, model.ensemble.dtype, table)
+        rows = BatchRows(*read, table)
         values = next((v for v in rows.values if not isinstance(v, str)), None)
         if values is not None:
             question.query(model, Row.of_values(values), 0)

@@ -15,7 +15,8 @@ BYTES = 16
 def fingerprint(*parts: Any) -> str:
     """Hex digest of plain values, arrays, dataclasses, containers and functions of these.
 
-    A dataclass' field with ``metadata={"fingerprint": False}`` is left out.
+    A dataclass' field with ``metadata={"fingerprint": False}`` is left out, and one with
+    ``"given"`` where it has its default: digests of older versions, which had no such field, hold.
 
     Parameters
     ----------
@@ -35,8 +36,10 @@ def _feed(digest: Any, part: Any) -> None:
     elif is_dataclass(part) and not isinstance(part, type):
         digest.update(f"{type(part).__name__} ".encode())
         for field in fields(part):
-            if field.metadata.get("fingerprint", True):
-                _feed(digest, getattr(part, field.name))
+            value = getattr(part, field.name)
+            told = field.metadata.get("fingerprint", True)
+            if told and not (told == "given" and _is_default(value, field.default)):
+                _feed(digest, value)
     elif isinstance(part, Mapping):
         digest.update(f"mapping {len(part)} ".encode())
         for key, value in part.items():
@@ -62,6 +65,11 @@ def _feed(digest: Any, part: Any) -> None:
             _feed(digest, type(part).__call__)
     else:
         digest.update(f"{type(part).__name__} {part!r} ".encode())
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    plain = isinstance(value, bool | int | float | str | tuple)
+    return value is default or (plain and value == default)
 
 
 def _feed_function(digest: Any, function: FunctionType) -> None:

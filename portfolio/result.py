@@ -52,7 +52,7 @@ class Change:
     Attributes
     ----------
     feature : its name
-    before, after : a number, or the label of a category or binary value
+    before, after : a number, or the label of a category or binary value; None if missing
     cost : of this change, weighted; their sum, or largest for norm "inf", is the distance
     """
 
@@ -65,7 +65,7 @@ class Change:
         if isinstance(self.before, int | float) and isinstance(self.after, int | float):
             verb = "Increase" if self.after > self.before else "Decrease"
             return f"{verb} {self.feature} from {self.before:.10g} to {self.after:.10g}."
-        return f"Change {self.feature} from {self.before} to {self.after}."
+        return f"Change {self.feature} from {_shown(self.before)} to {_shown(self.after)}."
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,8 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; infinite numbers become None."""
         row = self.counterfactual
+        if isinstance(row, pd.DataFrame):
+            row = row.iloc[0]
         if isinstance(row, pd.Series):
             row = {str(name): value for name, value in row.items()}
         plain: dict[str, Any] = _plain(
@@ -221,6 +223,12 @@ class Result:
             "gap": "gap asked for",
         }
         return words.get(self.stop_reason, "solver")
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "missing"
+    return f"{value:.10g}" if isinstance(value, int | float) else str(value)
 
 
 def _words(target: Any) -> str:

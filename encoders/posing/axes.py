@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
+from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.query.admissible import Admissible
 from encoders.query.cost import Cost, table_values
 from encoders.query.features import Feature
+from encoders.trees.groups import Group
 from encoders.trees.input_type import last_read_as
 
 # Levels of an ordinal feature that a user's function prices one by one; where there are more, the
@@ -22,7 +23,7 @@ class Axis:
 
     Attributes
     ----------
-    cell : int64 (n_levels,), non-decreasing
+    cell : int64 (n_levels,), non-decreasing; that of a missing value is the last of its column
     value : float64 (n_levels,), what the column is set to
     cost : float64 (n_levels,)
     changed : bool (n_levels,), counts as a change of the feature
@@ -31,7 +32,16 @@ class Axis:
     cell: IntArray
     value: FloatArray
     cost: FloatArray
-    changed: np.ndarray[Any, np.dtype[np.bool_]]
+    changed: BoolArray
+
+    def only(self, chosen: IntArray) -> "Axis":
+        """Some of the levels, in the order given.
+
+        Parameters
+        ----------
+        chosen : int64 (n_chosen,)
+        """
+        return Axis(self.cell[chosen], self.value[chosen], self.cost[chosen], self.changed[chosen])
 
 
 def ordered_axis(
@@ -45,13 +55,16 @@ def ordered_axis(
 ) -> Axis:
     """One level per cell that holds an admissible value: the cheapest such value.
 
+    Where the query has no value, all that fill it in cost the same, and one near the training
+    data's median is taken.
+
     Parameters
     ----------
     boundary : ascending last values of the cells, as in :class:`encoders.trees.cells.Cells`
     dtype : the model's input type
     index : of the feature
     feature : numeric, ordinal or binary
-    start : the query's value
+    start : the query's value, NaN if it is missing
     admissible : what it may become
     cost : of moving it
 
@@ -60,6 +73,8 @@ def ordered_axis(
     InputError
         A cost that is no number, or out of its range.
     """
+    absent = bool(np.isnan(start))
+    near = feature.typical if absent else start
     listed = _listed_values(index, feature, start, admissible, cost)
     own_cell = int(np.searchsorted(boundary, _cast(start, dtype)))
     if listed is not None:
@@ -67,19 +82,41 @@ def ordered_axis(
         cell = np.searchsorted(boundary, _cast(value, dtype))
     else:
         low, high = _cell_limits(boundary, dtype, admissible, feature.kind == "ordinal")
-        value = np.clip(start, low, high)
+        value = np.clip(near, low, high)
         cell = np.flatnonzero(low <= high)
         value = value[cell]
-        if admissible.stay:
+        if admissible.stay and not absent:
             cell, value = _with_own(cell, value, own_cell, start)
     price = cost.of(index, feature, start, value)
-    order = np.lexsort((np.abs(value - start), price, cell))
+    order = np.lexsort((np.abs(value - near), price, cell))
     first = order[np.r_[True, np.diff(cell[order]) > 0]] if order.size else order
-    return Axis(
+    axis = Axis(
         cell=cell[first].astype(np.int64),
         value=value[first],
         cost=price[first],
         changed=value[first] != start,
+    )
+    return _with_missing(axis, boundary.size + 1, index, feature, start, admissible, cost)
+
+
+def _with_missing(
+    axis: Axis,
+    cell: int,
+    index: int,
+    feature: Feature,
+    start: float,
+    admissible: Admissible,
+    cost: Cost,
+) -> Axis:
+    """The same and, where that is admissible, a level for having no value."""
+    if admissible.missing is None:
+        return axis
+    nothing = np.array([np.nan])
+    return Axis(
+        cell=np.append(axis.cell, cell),
+        value=np.append(axis.value, nothing),
+        cost=np.append(axis.cost, cost.of(index, feature, start, nothing, admissible.missing)),
+        changed=np.append(axis.changed, not np.isnan(start)),
     )
 
 
@@ -131,7 +168,8 @@ def _listed_values(
     if feature.kind == "ordinal" and not feature.values:
         values = {value for value in values if float(value).is_integer()}
     values = {value for value in values if admissible.lower <= value <= admissible.upper}
-    if admissible.stay:
+    values = {value for value in values if not np.isnan(value)}
+    if admissible.stay and not np.isnan(start):
         values.add(start)
     return np.array(sorted(values), dtype=np.float64)
 
@@ -161,13 +199,7 @@ def category_axes(
         A cost that is no number, or out of its range.
     """
     categories = np.arange(len(boundaries))
-    allowed = (categories >= admissible.lower) & (categories <= admissible.upper)
-    if admissible.values is not None:
-        allowed &= np.isin(categories, admissible.values)
-    table = cost.table(index)
-    if table is not None:
-        allowed &= np.isin(categories, table_values(feature, table))
-    allowed[own] |= admissible.stay
+    allowed = _allowed_categories(index, feature, float(own), admissible, cost)
     price = np.zeros(categories.size)
     price[allowed] = cost.of(index, feature, float(own), categories[allowed].astype(np.float64))
     axes = []
@@ -184,4 +216,70 @@ def category_axes(
                 changed=(value == 1) & (not is_own),
             )
         )
+    return axes
+
+
+def coded_axis(
+    index: int, feature: Feature, start: float, admissible: Admissible, cost: Cost
+) -> Axis:
+    """One level per admissible category, and maybe one for having none.
+
+    Parameters
+    ----------
+    index : of the feature
+    feature : categorical, in one column
+    start : index of the query's category, NaN if it is missing
+    admissible : indices of categories that it may become
+    cost : of moving it
+
+    Raises
+    ------
+    InputError
+        A cost that is no number, or out of its range.
+    """
+    cell = np.flatnonzero(_allowed_categories(index, feature, start, admissible, cost))
+    value = cell.astype(np.float64)
+    axis = Axis(cell, value, cost.of(index, feature, start, value), value != start)
+    last = len(feature.labels)
+    return _with_missing(axis, last, index, feature, start, admissible, cost)
+
+
+def _allowed_categories(
+    index: int, feature: Feature, own: float, admissible: Admissible, cost: Cost
+) -> BoolArray:
+    categories = np.arange(len(feature.labels))
+    allowed: BoolArray = (categories >= admissible.lower) & (categories <= admissible.upper)
+    for listed in ((feature.values if feature.coded else ()) or None, admissible.values):
+        if listed is not None:
+            allowed &= np.isin(categories, listed)
+    table = cost.table(index)
+    if table is not None:
+        allowed &= np.isin(categories, table_values(feature, table))
+    if not np.isnan(own):
+        allowed[int(own)] |= admissible.stay
+    return allowed
+
+
+def class_axes(group: Group, options: Axis) -> list[Axis]:
+    """Two levels per class of a group, not (cell 0) and is (cell 1), as of :func:`category_axes`.
+
+    A class stands for the cheapest of its options: the query's own, or else the first.
+
+    Parameters
+    ----------
+    group : tells which cells are one class
+    options : by cell
+    """
+    class_of = group.class_of[options.cell]
+    order = np.lexsort((options.changed, options.cost, class_of))
+    first = order[np.r_[True, np.diff(class_of[order]) > 0]] if order.size else order
+    best = dict(zip(class_of[first].tolist(), first.tolist(), strict=True))
+    axes = []
+    for own in range(group.n_classes):
+        chosen = best.get(own)
+        levels = [0] if len(best) > (chosen is not None) else []
+        levels += [1] if chosen is not None else []
+        one = np.array(levels, dtype=np.int64)
+        at = options.only(np.full(one.size, 0 if chosen is None else chosen))
+        axes.append(Axis(one, at.value, one * at.cost, (one == 1) & at.changed))
     return axes

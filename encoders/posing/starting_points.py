@@ -18,7 +18,8 @@ class Reference:
 
     Attributes
     ----------
-    rows : per class, int64 (n_rows, n_columns): the cell of each value, or 0/1 for a category
+    rows : per class, int64 (n_rows, n_columns): the cell of each value, 0 or 1 in a one-hot column,
+        the class of a cell where a column is split into sets
     """
 
     rows: tuple[IntArray, ...]
@@ -38,9 +39,11 @@ def make_reference(
     """
     code = codes(cells, training, ensemble.dtype)
     for feature in space.features:
-        if feature.kind == "categorical":
+        if feature.one_hot:
             columns = list(feature.columns)
             code[:, columns] = training[:, columns].astype(np.int64)
+    for group in cells.groups:
+        code[:, group.column] = group.class_of[code[:, group.column]]
     code, index = np.unique(code, axis=0, return_index=True)
     winner = ensemble.scores(training[index]).argmax(axis=1)
     rows = []

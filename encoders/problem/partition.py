@@ -15,6 +15,7 @@ def covered(
     hi: IntArray,
     size: IntArray,
     one_hot: tuple[tuple[IntArray, IntArray], ...] = (),
+    share: FloatArray | None = None,
 ) -> FloatArray:
     """Share of all choices that each tree's leaves take up, counted once for every leaf.
 
@@ -26,14 +27,15 @@ def covered(
     tree_start, leaf_start, axis, lo, hi : leaves as in :class:`encoders.problem.problem.Problem`
     size : int64 (n_axes,), levels per axis
     one_hot : per group its axes and, for each, the level that means 1; exactly one of them is
+    share : float64 (n_leaves,), what each leaf takes of axes that are not given here
 
     Returns
     -------
     float64 (n_trees,)
     """
     leaf = owners(leaf_start)
-    share = np.ones(leaf_start.size - 1)
-    ratio = (hi - lo + 1) / size[axis]
+    share = np.ones(leaf_start.size - 1) if share is None else share
+    ratio = np.maximum(hi - lo + 1, 0) / size[axis]
     for axes, one in one_hot:
         place = np.full(size.size, -1, dtype=np.int64)
         place[axes] = one

@@ -9,6 +9,7 @@ from encoders.arrays import FloatArray
 from encoders.errors import InputError
 from encoders.query.constraints import (
     Allowed,
+    AllowMissing,
     Constraint,
     Decrease,
     FeatureConstraint,
@@ -20,6 +21,7 @@ from encoders.query.constraints import (
 from encoders.query.features import Feature, FeatureSpace, parse_value
 
 MAX_CHANGES = 2**31 - 1  # changes; no model has as many columns
+LARGEST_PRICE = 1e100  # of having no value; more could overflow
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,14 @@ class Admissible:
     lower, upper : float
     values : None (no list), or the allowed values; category indices if categorical
     stay : whether the query's own value is admissible
+    missing : what it costs to have no value, before the weight; None: it must have one
     """
 
     lower: float
     upper: float
     values: tuple[float, ...] | None
     stay: bool
+    missing: float | None = None
 
 
 def resolve(
@@ -74,7 +78,7 @@ def resolve(
         else:
             raise InputError(
                 f"{constraint!r} is not a constraint; use Fixed, Increase, Decrease, Range, "
-                "Allowed or MaxChanges."
+                "Allowed, AllowMissing or MaxChanges."
             )
     admissible = tuple(
         _intersect(feature, float(value), per_feature[feature.name])
@@ -91,24 +95,28 @@ def _check_count(count: int, limit: int | None) -> int:
 
 
 def _intersect(feature: Feature, own: float, given: list[FeatureConstraint]) -> Admissible:
-    default = {"fixed": Fixed, "increase": Increase, "decrease": Decrease}.get(feature.action)
-    rules = given + ([default(feature.name)] if default else [])
+    rules = given + _default_rules(feature)
     kinds = {type(rule) for rule in rules}
     if {Increase, Decrease} <= kinds:
         raise InputError(
             f"contradictory constraints on {feature.name}: Increase and Decrease; "
             "use Fixed to keep it as it is."
         )
-    lower, upper = min(feature.lower, own), max(feature.upper, own)
+    absent = bool(np.isnan(own))
+    lower, upper = feature.lower, feature.upper
+    if not absent:
+        lower, upper = min(lower, own), max(upper, own)
     values: set[float] | None = None
     if feature.kind == "categorical":
-        lower, upper = 0.0, float(len(feature.columns) - 1)
+        lower, upper = 0.0, float(len(feature.labels) - 1)
     for rule in rules:
         match rule:
-            case Fixed():
-                lower, upper = max(lower, own), min(upper, own)
             case Increase() | Decrease() | Range() if feature.kind == "categorical":
                 raise InputError(f"{rule}: categories have no order; use Fixed or Allowed.")
+            case Fixed() | Increase() | Decrease() if absent:
+                lower, upper = np.inf, -np.inf  # what is missing has no order: it stays
+            case Fixed():
+                lower, upper = max(lower, own), min(upper, own)
             case Increase():
                 lower = max(lower, own)
             case Decrease():
@@ -120,15 +128,57 @@ def _intersect(feature: Feature, own: float, given: list[FeatureConstraint]) -> 
                 allowed = _allowed_values(feature, rule)
                 values = allowed if values is None else values & allowed
     inside = None if values is None else tuple(sorted(v for v in values if lower <= v <= upper))
+    price = _missing_price(feature, own, rules, values)
     stay = lower <= own <= upper and (inside is None or own in inside)
-    result = Admissible(lower, upper, inside, stay)
-    if lower > upper or inside == () or not has_value(feature, own, result):
+    stay |= absent and price is not None
+    result = Admissible(lower, upper, inside, stay, price)
+    none_left = lower > upper or inside == () or not has_value(feature, own, result)
+    if none_left and not stay and price is None:
         words = ", ".join(str(rule) for rule in rules) or "its bounds"
         raise InputError(
             f"contradictory constraints on {feature.name}: {words} leave no admissible value "
             f"(now {feature.show(own)}; feature: {feature.describe_values()})."
         )
     return result
+
+
+def _default_rules(feature: Feature) -> list[FeatureConstraint]:
+    match feature.action:
+        case "fixed":
+            return [Fixed(feature.name)]
+        case "increase":
+            return [Increase(feature.name)]
+        case "decrease":
+            return [Decrease(feature.name)]
+    return []
+
+
+def _missing_price(
+    feature: Feature, own: float, rules: list[FeatureConstraint], values: set[float] | None
+) -> float | None:
+    """What it costs to have no value; None where a rule asks for one, or nothing allows it."""
+    given = [rule for rule in rules if isinstance(rule, AllowMissing)]
+    if given and not feature.missing:
+        raise InputError(
+            f"{given[0]}: no training row misses {feature.name}; if it may be missing, say so: "
+            f"features={{{feature.name!r}: {{'missing': True}}}}."
+        )
+    if any(isinstance(rule, Range) for rule in rules):
+        return None
+    if values is not None and not any(map(np.isnan, values)):
+        return None
+    if np.isnan(own):
+        return 0.0
+    if not given or any(isinstance(rule, Fixed | Increase | Decrease) for rule in rules):
+        return None
+    return min(_price(rule) for rule in given)
+
+
+def _price(rule: AllowMissing) -> float:
+    number = isinstance(rule.cost, int | float | np.number) and not isinstance(rule.cost, bool)
+    if not (number and 0 <= rule.cost <= LARGEST_PRICE):
+        raise InputError(f"{rule}: the cost must be a number from 0 to {LARGEST_PRICE:g}.")
+    return float(rule.cost)
 
 
 def has_value(feature: Feature, own: float, admissible: Admissible) -> bool:

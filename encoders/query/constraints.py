@@ -82,6 +82,20 @@ class Allowed:
 
 
 @dataclass(frozen=True)
+class AllowMissing:
+    """The counterfactual may have no value here, though the query has one.
+
+    Attributes
+    ----------
+    feature : its name; training rows must miss it, too
+    cost : of having none, before the feature's weight
+    """
+
+    feature: str
+    cost: float = 1.0
+
+
+@dataclass(frozen=True)
 class MaxChanges:
     """At most ``count`` features differ from the query (sparsity bound).
 
@@ -93,8 +107,8 @@ class MaxChanges:
     count: int
 
 
-Constraint = Fixed | Increase | Decrease | Range | Allowed | MaxChanges
-FeatureConstraint = Fixed | Increase | Decrease | Range | Allowed
+FeatureConstraint = Fixed | Increase | Decrease | Range | Allowed | AllowMissing
+Constraint = FeatureConstraint | MaxChanges
 
 
 def listed(constraints: object) -> tuple[Constraint, ...]:

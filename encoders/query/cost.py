@@ -50,11 +50,19 @@ class Cost:
         own = self.own[index]
         return own if isinstance(own, Mapping) else None
 
-    def of(self, index: int, feature: Feature, start: float, values: FloatArray) -> FloatArray:
+    def of(
+        self,
+        index: int,
+        feature: Feature,
+        start: float,
+        values: FloatArray,
+        missing: float | None = None,
+    ) -> FloatArray:
         """Cost of moving feature ``index`` from ``start`` to each of ``values``, float64.
 
-        Staying costs nothing. For a function of the user the value nearest to the query stands
-        for its whole interval, so costs must not fall with distance.
+        Staying costs nothing, and a missing value is filled in at the feature's ``missing_cost``
+        unless the user has costs of his own for it. For a function of the user the value nearest
+        to the query stands for its whole interval, so costs must not fall with distance.
 
         Parameters
         ----------
@@ -62,6 +70,7 @@ class Cost:
         feature : the feature itself
         start : the query's value; a category's index
         values : float64 (n_values,), as ``start``
+        missing : what it costs to have no value; needed where ``values`` hold NaN
 
         Raises
         ------
@@ -72,22 +81,29 @@ class Cost:
         if own is None:
             cost = self._delta(index, feature, start, values)
         elif callable(own):
+            free = (values == start) | np.isnan(values)
             cost = np.array(
                 [
-                    0.0 if value == start else own(feature.show(start), feature.show(value))
-                    for value in values
+                    0.0 if unmoved else own(feature.show(start), feature.show(value))
+                    for unmoved, value in zip(free, values, strict=True)
                 ],
                 dtype=object,
             )
         else:
             priced = _parse_table(feature, own)
-            cost = np.array([0.0 if v == start else priced[float(v)] for v in values])
+            free = (values == start) | np.isnan(values)
+            cost = np.array(
+                [0.0 if f else priced[float(v)] for f, v in zip(free, values, strict=True)]
+            )
         try:
             cost = cost.astype(np.float64)
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
                 f"the cost of feature {feature.name} must be one number for every value; {error}."
             ) from error
+        if np.isnan(values).any():
+            nothing = 0.0 if np.isnan(start) or missing is None else missing
+            cost = np.where(np.isnan(values), nothing, cost)
         fits = (cost >= 0) & (cost <= LARGEST_WEIGHT)
         if not fits.all():
             raise InputError(
@@ -99,6 +115,8 @@ class Cost:
 
     def _delta(self, index: int, feature: Feature, start: float, values: FloatArray) -> FloatArray:
         changed: FloatArray = (values != start).astype(np.float64)
+        if np.isnan(start):
+            return changed * feature.missing_cost
         if feature.kind in ("categorical", "binary") or self.power == 0:
             return changed
         distance = np.abs(values - start) / self.unit[index]

@@ -1,12 +1,13 @@
 """What the columns of a row mean: numeric, ordinal, binary or categorical features."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 
-from encoders.arrays import FloatArray
+from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import InputError
 
 Kind = Literal["numeric", "ordinal", "binary", "categorical"]
@@ -18,7 +19,7 @@ MAX_LISTED_VALUES = 12  # values that a message names before it says how many th
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature: a column, or for a categorical one the columns of its one-hot group.
+    """One feature: a column, or for a categorical one maybe the columns of its one-hot group.
 
     Attributes
     ----------
@@ -33,6 +34,10 @@ class Feature:
     std, mad : standard deviation and median absolute deviation of the training column
     action : default actionability: "free", "fixed", "increase" or "decrease"
     allow_off_levels : accept a query value that is not an admissible one
+    coded : categorical in one column, which holds the index of the category
+    missing : whether a query's value may be missing (NaN inside)
+    missing_cost : of filling in a value that is missing, before the weight
+    typical : median of the training column where a value may be missing, else 0
     """
 
     name: str
@@ -46,6 +51,15 @@ class Feature:
     mad: float = 0.0
     action: Action = "free"
     allow_off_levels: bool = False
+    coded: bool = field(default=False, metadata={"fingerprint": "given"})
+    missing: bool = field(default=False, metadata={"fingerprint": "given"})
+    missing_cost: float = field(default=1.0, metadata={"fingerprint": "given"})
+    typical: float = field(default=0.0, metadata={"fingerprint": "given"})
+
+    @property
+    def one_hot(self) -> bool:
+        """Whether it has a column per category."""
+        return self.kind == "categorical" and not self.coded
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -58,12 +72,14 @@ class Feature:
         return self.columns[0]
 
     def show(self, value: float) -> object:
-        """A value as people read it: category label, whole number or float.
+        """A value as people read it: category label, whole number or float; None if missing.
 
         Parameters
         ----------
         value : as used inside; a category's index
         """
+        if np.isnan(value):
+            return None
         if self.kind == "categorical":
             return self.labels[int(value)]
         if self.labels:
@@ -172,10 +188,31 @@ class FeatureSpace:
         """
         return np.array(
             [
-                float(np.argmax(row[list(f.columns)])) if f.kind == "categorical" else row[f.column]
+                float(np.argmax(row[list(f.columns)])) if f.one_hot else row[f.column]
                 for f in self.features
             ]
         )
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value as users write it says that there is none: None, NaN, pandas' NA or NaT.
+
+    Parameters
+    ----------
+    value : of any type
+    """
+    return value is None or value is pd.NA or value is pd.NaT or value != value
+
+
+def same(before: FloatArray, after: FloatArray) -> BoolArray:
+    """Where values are equal, or both missing, of the shape of both.
+
+    Parameters
+    ----------
+    before, after : float64, of shapes that fit
+    """
+    equal: BoolArray = (before == after) | (np.isnan(before) & np.isnan(after))
+    return equal
 
 
 def parse_value(feature: Feature, value: object, where: str) -> float:
@@ -192,6 +229,8 @@ def parse_value(feature: Feature, value: object, where: str) -> float:
     InputError
         No such category, no number, or not finite.
     """
+    if feature.missing and is_missing(value):
+        return float("nan")
     if feature.labels and str(value) in feature.labels:
         index = feature.labels.index(str(value))
         return float(index) if feature.kind == "categorical" else feature.values[index]

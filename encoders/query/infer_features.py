@@ -14,13 +14,20 @@ from encoders.query.features import ACTIONS, KINDS, Action, Feature, FeatureSpac
 from encoders.text_files import read_text
 
 SEPARATORS = "_=.:- "
-_KEYS = {"kind", "values", "levels", "bounds", "columns", "labels", "action", "allow_off_levels"}
+LARGEST_COST = 1e100  # of filling in a value; more could overflow
+_KEYS = {
+    *("kind", "values", "levels", "bounds", "columns", "labels", "action", "allow_off_levels"),
+    *("missing", "missing_cost"),
+}
+Categories = Mapping[str, Sequence[str]]  # names of categories by column that holds their index
 
 
 def infer_features(
-    frame: pd.DataFrame, overrides: Mapping[str, Any] | str | Path | None = None
+    frame: pd.DataFrame,
+    overrides: Mapping[str, Any] | str | Path | None = None,
+    coded: Categories | None = None,
 ) -> FeatureSpace:
-    """Describe the columns of a numeric, finite training frame.
+    """Describe the columns of a training frame of numbers, NaN where one is missing.
 
     Two distinct values: binary. 0/1 columns with a common prefix that sum to one on every row:
     one categorical feature. Whole numbers: ordinal. Else numeric. Bounds are the smallest and
@@ -31,8 +38,11 @@ def infer_features(
     frame : DataFrame of float64, columns in the model's order
     overrides : mapping, or path of a JSON file with one
         ``{feature: kind}`` or ``{feature: {"kind", "values", "bounds", "columns", "labels",
-        "action", "allow_off_levels"}}``, all optional. ``columns`` names the one-hot columns of
-        a categorical feature (default: those that begin with ``feature_``).
+        "action", "allow_off_levels", "missing", "missing_cost"}}``, all optional. ``columns``
+        names the one-hot columns of a categorical feature (default: those that begin with
+        ``feature_``). ``missing`` says that a query may have no value (default: if a training row
+        has none), ``missing_cost`` what filling one in costs (default 1)
+    coded : categories of columns that hold their index
 
     Raises
     ------
@@ -42,9 +52,11 @@ def infer_features(
     given = {name: as_entry(name, entry) for name, entry in load_overrides(overrides).items()}
     names = [str(column) for column in frame.columns]
     values = frame.to_numpy(dtype=np.float64)
-    claimed = _claimed_columns(given, names)
+    claimed = _claimed_columns(given, names, coded or {})
     features = [
-        _feature(name, columns, names, values, given.get(name, {}))
+        _coded(name, columns[0], coded[names[columns[0]]], values, given.get(name, {}))
+        if coded and names[columns[0]] in coded
+        else _feature(name, columns, names, values, given.get(name, {}))
         for name, columns in [*claimed.items(), *_unclaimed(names, values, claimed)]
     ]
     return FeatureSpace(tuple(sorted(features, key=lambda f: f.columns)), tuple(names))
@@ -127,11 +139,13 @@ def _with_values(name: str, entry: dict[str, Any]) -> dict[str, Any]:
     return entry
 
 
-def _claimed_columns(given: Mapping[str, dict[str, Any]], names: list[str]) -> dict[str, list[int]]:
+def _claimed_columns(
+    given: Mapping[str, dict[str, Any]], names: list[str], coded: Categories
+) -> dict[str, list[int]]:
     """Columns that the overrides speak for, by feature."""
     claimed: dict[str, list[int]] = {}
     for name, entry in given.items():
-        if name in names and entry.get("kind") != "categorical":
+        if name in names and (entry.get("kind") != "categorical" or name in coded):
             wanted = [name]
         else:
             wanted = list(entry.get("columns") or [])
@@ -195,7 +209,11 @@ def _feature(
         return _categorical(name, columns, names, values, entry, action)
     if len(columns) != 1:
         raise InputError(f"feature {name}: only a categorical feature has several columns.")
-    column = values[:, columns[0]]
+    whole = values[:, columns[0]]
+    column = whole[~np.isnan(whole)]
+    if column.size == 0:
+        raise InputError(f"feature {name}: every training row misses it; drop the column.")
+    missing = _may_be_missing(name, whole, entry)
     admissible = _values(name, kind, column, entry)
     lower, upper = _bounds(name, column, admissible, entry)
     with np.errstate(over="ignore"):  # an infinite one is no scale, and known as such
@@ -215,16 +233,67 @@ def _feature(
         mad=float(np.median(np.abs(column - np.median(column)))),
         action=action,
         allow_off_levels=bool(entry.get("allow_off_levels", False)),
+        missing=missing,
+        missing_cost=_missing_cost(name, entry),
+        typical=float(np.median(column)) if missing else 0.0,
     )
+
+
+def _coded(
+    name: str, place: int, labels: Sequence[str], values: FloatArray, entry: Mapping[str, Any]
+) -> Feature:
+    """A category column that holds the index of its label; what was seen is admissible."""
+    if entry.get("kind", "categorical") != "categorical":
+        raise InputError(f"feature {name}: the model takes categories there, not {entry['kind']}.")
+    action = cast(Action, entry.get("action", "free"))
+    _check_categorical(name, action)
+    column = values[:, place]
+    seen = np.unique(column[~np.isnan(column)])
+    return Feature(
+        name,
+        "categorical",
+        (place,),
+        0.0,
+        float(len(labels) - 1),
+        values=tuple(seen.tolist()) if seen.size < len(labels) else (),
+        labels=tuple(labels),
+        action=action,
+        coded=True,
+        missing=_may_be_missing(name, column, entry),
+        missing_cost=_missing_cost(name, entry),
+    )
+
+
+def _may_be_missing(name: str, column: FloatArray, entry: Mapping[str, Any]) -> bool:
+    missing = entry.get("missing", bool(np.isnan(column).any()))
+    if not isinstance(missing, bool):
+        raise InputError(f"feature {name}: missing must be true or false, got {missing!r}.")
+    return missing
+
+
+def _missing_cost(name: str, entry: Mapping[str, Any]) -> float:
+    cost = entry.get("missing_cost", 1.0)
+    number = isinstance(cost, int | float) and not isinstance(cost, bool)
+    if not (number and 0 <= cost <= LARGEST_COST):
+        raise InputError(
+            f"feature {name}: missing_cost must be a number from 0 to {LARGEST_COST:g}, "
+            f"got {cost!r}."
+        )
+    return float(cost)
 
 
 def _infer_kind(columns: FloatArray) -> Kind:
     if columns.shape[1] > 1:
         return "categorical"
-    distinct = np.unique(columns)
+    distinct = np.unique(columns[~np.isnan(columns)])
     if distinct.size == 2:
         return "binary"
     return "ordinal" if (distinct == np.round(distinct)).all() else "numeric"
+
+
+def _check_categorical(name: str, action: Action) -> None:
+    if action in ("increase", "decrease"):
+        raise InputError(f"feature {name}: categories have no order, so it can't only {action}.")
 
 
 def _categorical(
@@ -235,8 +304,7 @@ def _categorical(
     entry: Mapping[str, Any],
     action: Action,
 ) -> Feature:
-    if action in ("increase", "decrease"):
-        raise InputError(f"feature {name}: categories have no order, so it can't only {action}.")
+    _check_categorical(name, action)
     block = values[:, columns]
     if not (np.isin(block, (0, 1)).all() and (block.sum(axis=1) == 1).all()):
         raise InputError(

@@ -1,12 +1,15 @@
 """Thresholds cut every column into cells; every leaf is a box of consecutive cells."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, frozen, starts
+from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, starts
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.groups import Group, group_of
+from encoders.trees.set_splits import cell_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,18 +17,21 @@ class Cells:
     """The finite domain of an ensemble, before any query is known.
 
     Cell ``m`` of a column holds the values ``boundary[m-1] < v <= boundary[m]`` (open at both
-    ends of the line). A leaf is a sparse list of literals ``lo <= cell <= hi``, one per column
-    on its path; columns it does not test are absent.
+    ends of the line); one more, the last, is for what is missing. A leaf is a sparse list of
+    literals ``lo <= cell <= hi``, one per column on its path; columns it does not test are absent.
+    Columns that are split into sets of values have a :class:`Group` instead.
 
     Attributes
     ----------
     boundary : tuple of float64 arrays, one per column, strictly increasing
     tree_start : int64 (n_trees + 1,), leaves of tree t
     leaf_start : int64 (n_leaves + 1,), literals of leaf l
-    column, lo, hi : int64 (n_literals,)
+    column, lo, hi : int64 (n_literals,); lo > hi where only a missing value gets to the leaf
+    takes_missing : bool (n_literals,), whether a missing value does; None where none may be missing
     node : int64 (n_leaves,), the leaf's node in the ensemble
     score : float64 (n_leaves, n_classes)
     length : float64 (n_leaves,), as in :class:`encoders.trees.ensemble.Ensemble`, or None
+    groups : one per column that is split into sets
     """
 
     boundary: tuple[FloatArray, ...]
@@ -37,6 +43,13 @@ class Cells:
     node: IntArray
     score: FloatArray
     length: FloatArray | None = None
+    takes_missing: BoolArray | None = None
+    groups: tuple[Group, ...] = ()
+
+    @property
+    def n_cells(self) -> IntArray:
+        """Cells of each column, that of missing values included, int64 (n_columns,)."""
+        return np.array([boundary.size + 2 for boundary in self.boundary], dtype=np.int64)
 
 
 def cut(ensemble: Ensemble) -> Cells:
@@ -48,10 +61,14 @@ def cut(ensemble: Ensemble) -> Cells:
     """
     boundary, position = _boundaries(ensemble)
     leaves = np.flatnonzero(ensemble.column < 0)
-    leaf, column, lo, hi = _path_literals(ensemble, leaves, position, boundary)
+    steps = _climb(ensemble, leaves)
+    leaf, column, lo, hi, missing = _path_literals(ensemble, steps, position, boundary)
+    groups = tuple(_groups(ensemble, steps))
     tree = np.searchsorted(ensemble.root, leaves, side="right") - 1
     reachable = np.ones(leaves.size, dtype=bool)
-    reachable[leaf[lo > hi]] = False
+    reachable[leaf[(lo > hi) & ~missing]] = False
+    for group in groups:
+        reachable[group.leaf[~group.allowed.any(axis=1)]] = False
     renumber = np.cumsum(reachable) - 1
     kept = reachable[leaf]
     counts = np.bincount(renumber[leaf[kept]], minlength=int(reachable.sum()))
@@ -65,47 +82,75 @@ def cut(ensemble: Ensemble) -> Cells:
         node=frozen(leaves[reachable]),
         score=frozen(ensemble.score[leaves[reachable]]),
         length=None if ensemble.length is None else frozen(ensemble.length[leaves[reachable]]),
+        takes_missing=None if ensemble.default_left is None else frozen(missing[kept]),
+        groups=tuple(group.only(reachable) for group in groups),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """Every split above every leaf.
+
+    Attributes
+    ----------
+    leaf : int64 (n_steps,), place among the leaves
+    node : int64 (n_steps,), the split
+    right : bool (n_steps,), whether the way to the leaf turns right there
+    """
+
+    leaf: IntArray
+    node: IntArray
+    right: BoolArray
 
 
 def _boundaries(ensemble: Ensemble) -> tuple[tuple[FloatArray, ...], IntArray]:
     """Distinct ``last_left`` per column, and each inner node's index among them."""
     position = np.full(ensemble.column.size, -1, dtype=np.int64)
+    edges = {} if ensemble.sets is None else ensemble.sets.edges
     boundary = []
     for column in range(ensemble.n_columns):
         nodes = np.flatnonzero(ensemble.column == column)
         values, index = np.unique(ensemble.last_left[nodes], return_inverse=True)
         position[nodes] = index
-        boundary.append(frozen(values))
+        boundary.append(frozen(edges.get(column, values)))
     return tuple(boundary), position
 
 
-def _path_literals(
-    ensemble: Ensemble, leaves: IntArray, position: IntArray, boundary: tuple[FloatArray, ...]
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Climb from all leaves at once; intersect the splits met on the same column."""
+def _climb(ensemble: Ensemble, leaves: IntArray) -> _Steps:
+    """Climb from all leaves at once."""
     parent = np.full(ensemble.column.size, -1, dtype=np.int64)
     is_right = np.zeros(ensemble.column.size, dtype=bool)
     inner = np.flatnonzero(ensemble.column >= 0)
     parent[ensemble.left[inner]] = inner
     parent[ensemble.right[inner]] = inner
     is_right[ensemble.right[inner]] = True
-
     leaf, node = np.arange(leaves.size), leaves
-    steps: list[tuple[IntArray, IntArray, IntArray, IntArray]] = []
-    last = np.array([b.size for b in boundary], dtype=np.int64)
+    steps = [(leaf[:0], node[:0], is_right[:0])]
     while (alive := parent[node] >= 0).any():
         leaf, node = leaf[alive], node[alive]
-        above = parent[node]
-        column = ensemble.column[above]
-        lo = np.where(is_right[node], position[above] + 1, 0)
-        hi = np.where(is_right[node], last[column], position[above])
-        steps.append((leaf, column, lo, hi))
-        node = above
-    if not steps:
-        nothing = np.zeros(0, dtype=np.int64)
-        return nothing, nothing, nothing, nothing
-    leaf, column, lo, hi = (np.concatenate(part) for part in zip(*steps, strict=True))
+        steps.append((leaf, parent[node], is_right[node]))
+        node = parent[node]
+    return _Steps(*(np.concatenate(part) for part in zip(*steps, strict=True)))
+
+
+def _path_literals(
+    ensemble: Ensemble, steps: _Steps, position: IntArray, boundary: tuple[FloatArray, ...]
+) -> tuple[IntArray, IntArray, IntArray, IntArray, BoolArray]:
+    """Intersect the thresholds met on the same column."""
+    leaf, node, right = steps.leaf, steps.node, steps.right
+    if ensemble.sets is not None:
+        plain = ensemble.sets.of_node[node] < 0
+        leaf, node, right = leaf[plain], node[plain], right[plain]
+    column = ensemble.column[node]
+    last = np.array([b.size for b in boundary], dtype=np.int64)
+    lo = np.where(right, position[node] + 1, 0)
+    hi = np.where(right, last[column], position[node])
+    default_left = ensemble.default_left
+    missing = np.zeros(leaf.size, dtype=bool)
+    if default_left is not None:
+        missing = default_left[node] != right
+    if leaf.size == 0:
+        return leaf, column, lo, hi, missing
     order = np.lexsort((column, leaf))
     leaf, column, lo, hi = leaf[order], column[order], lo[order], hi[order]
     first = np.flatnonzero(np.r_[True, (np.diff(leaf) != 0) | (np.diff(column) != 0)])
@@ -114,7 +159,22 @@ def _path_literals(
         column[first],
         np.maximum.reduceat(lo, first),
         np.minimum.reduceat(hi, first),
+        np.logical_and.reduceat(missing[order], first),
     )
+
+
+def _groups(ensemble: Ensemble, steps: _Steps) -> Iterator[Group]:
+    """Intersect the sets met on the same column."""
+    sets = ensemble.sets
+    if sets is None:
+        return
+    column = ensemble.column[steps.node]
+    for own in sets.edges:
+        mine = np.flatnonzero(column == own)
+        of_node = sets.of_node[steps.node[mine]]
+        used, index = np.unique(of_node, return_inverse=True)
+        members = sets.members(own, used)
+        yield group_of(own, members, steps.leaf[mine], index, steps.right[mine])
 
 
 def codes(cells: Cells, rows: FloatArray, dtype: np.dtype[Any]) -> IntArray:
@@ -129,5 +189,5 @@ def codes(cells: Cells, rows: FloatArray, dtype: np.dtype[Any]) -> IntArray:
     seen = rows.astype(dtype).astype(np.float64)
     code = np.empty(rows.shape, dtype=np.int64)
     for column, boundary in enumerate(cells.boundary):
-        code[:, column] = np.searchsorted(boundary, seen[:, column])
+        code[:, column] = cell_of(boundary, seen[:, column])
     return code

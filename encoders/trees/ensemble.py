@@ -1,12 +1,14 @@
 """A tree ensemble as flat arrays, with every split in one canonical form."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, frozen
+from encoders.arrays import BoolArray, FloatArray, IntArray, frozen
 from encoders.trees.rounding import Rounding
+from encoders.trees.set_splits import SetSplits
 
 CHUNK = 2**20  # rows times trees that are scored at once; more take more memory
 
@@ -38,6 +40,8 @@ class Ensemble:
     least_length : what the lengths of a plausible row's leaves add up to at least
     rounding : what separates the model's own decision from the comparison of exact sums; follows
         from the other fields and the library, so it is no part of a fingerprint
+    default_left : bool (n_nodes,), whether a missing value goes left; None: none may be missing
+    sets : splits that send a set of values left, ``last_left`` is -inf there; None without any
     """
 
     n_columns: int
@@ -54,6 +58,8 @@ class Ensemble:
     length: FloatArray | None = None
     least_length: float = 0.0
     rounding: Rounding = field(default=Rounding(), metadata={"fingerprint": False})
+    default_left: BoolArray | None = field(default=None, metadata={"fingerprint": "given"})
+    sets: SetSplits | None = field(default=None, metadata={"fingerprint": "given"})
 
     @property
     def n_classes(self) -> int:
@@ -100,12 +106,52 @@ class Ensemble:
         step, column = child.ravel(), np.maximum(self.column, 0)
         first = (np.arange(rows.shape[0]) * rows.shape[1])[:, None]
         node = np.tile(self.root, (rows.shape[0], 1))
+        turns = self._turns(values)
         while True:
-            right = values.ravel()[first + column[node]] > self.last_left[node]
+            right = turns(node, first + column[node])
             below = step[2 * node + right]
             if np.array_equal(below, node):
                 return node
             node = below
+
+    def _turns(self, values: FloatArray) -> Callable[[IntArray, IntArray], BoolArray]:
+        """Whether values at given places turn right at given nodes."""
+        flat = values.ravel()
+        missing = np.isnan(flat)
+        default_left = self.default_left
+        sets = self.sets if self.sets is not None and self.sets.first.size else None
+        cells = None if sets is None else sets.cells(values).ravel()
+
+        def plain(node: IntArray, place: IntArray) -> BoolArray:
+            right: BoolArray = flat[place] > self.last_left[node]
+            return right
+
+        def turn(node: IntArray, place: IntArray) -> BoolArray:
+            right = plain(node, place)
+            if default_left is not None:
+                right = np.where(missing[place], ~default_left[node], right)
+            if sets is not None and cells is not None:
+                own = sets.of_node[node]
+                held = sets.goes_left[sets.first[own] + np.where(own >= 0, cells[place], 0)]
+                right = np.where(own >= 0, ~held, right)
+            return right
+
+        return turn if sets is not None or missing.any() else plain
+
+
+def with_codes(ensemble: Ensemble, codes: Mapping[int, FloatArray]) -> Ensemble:
+    """The same trees where category columns hold other codes.
+
+    Parameters
+    ----------
+    ensemble : as its library has it
+    codes : per category column, for each code 0, 1, ... what the library has instead, NaN where it
+        knows no such category
+    """
+    nothing = np.zeros(0, dtype=np.int64)
+    none = SetSplits(np.full(ensemble.column.size, -1), nothing, nothing.astype(np.bool_), {})
+    sets = ensemble.sets or none
+    return replace(ensemble, sets=sets.recoded(ensemble.column, codes)) if codes else ensemble
 
 
 def as_votes(ensemble: Ensemble) -> Ensemble:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, frozen
+from encoders.arrays import BoolArray, FloatArray, frozen
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_treelite import from_treelite
-from encoders.trees.refusals import CATEGORY_COLUMNS, not_fitted, unreadable
+from encoders.trees.refusals import not_fitted, unreadable
 from encoders.trees.rounding import rounding_of
 
 REFUSED_SETTINGS = {
@@ -33,8 +33,8 @@ def read_lightgbm(model: Any) -> Ensemble:
     Raises
     ------
     UnsupportedModelError
-        Not fitted, an objective that does not classify, native categories, or a setting whose trees
-        are not plain sums.
+        Not fitted, an objective that does not classify, or a setting whose trees are not plain
+        sums.
     """
     import lightgbm
     import treelite
@@ -52,8 +52,6 @@ def read_lightgbm(model: Any) -> Ensemble:
     for setting, sentence in REFUSED_SETTINGS.items():
         if setting in text:
             raise UnsupportedModelError(sentence)
-    if getattr(booster, "pandas_categorical", None):
-        raise UnsupportedModelError(CATEGORY_COLUMNS)
     try:
         trees = treelite.frontend.from_lightgbm(lightgbm.Booster(model_str=text))
     except treelite.TreeliteError as error:
@@ -67,7 +65,8 @@ def read_lightgbm(model: Any) -> Ensemble:
         link=_link(objective),
         steepness=float(sigmoid[1] if sigmoid else 1.0) / read.margin_unit,  # of the average
     )
-    return replace(read, last_left=frozen(_around_zero(read.last_left)), rounding=rounding)
+    read = replace(read, last_left=frozen(_around_zero(read.last_left)), rounding=rounding)
+    return replace(read, default_left=frozen(_default_left(read, _missing_as_zero(booster))))
 
 
 def _booster(model: Any) -> Any:
@@ -86,6 +85,29 @@ def _link(objective: str) -> str:
     if objective.startswith("binary"):
         return "sigmoid"
     return "sigmoids" if objective.startswith("multiclassova") else "softmax"
+
+
+def _missing_as_zero(booster: Any) -> BoolArray:
+    """Columns where a missing value is read as 0, bool (n_columns,).
+
+    So it is where none was missing in training, or with ``use_missing=false``
+    (``include/LightGBM/tree.h``, NumericalDecision with MissingType::None).
+    """
+    as_zero = np.zeros(booster.num_feature(), dtype=np.bool_)
+    waiting = [tree["tree_structure"] for tree in booster.dump_model()["tree_info"]]
+    while waiting:
+        node = waiting.pop()
+        if "split_feature" in node:
+            as_zero[node["split_feature"]] |= node["missing_type"] == "None"
+            waiting += [node["left_child"], node["right_child"]]
+    return as_zero
+
+
+def _default_left(read: Ensemble, as_zero: BoolArray) -> BoolArray:
+    assert read.default_left is not None
+    zero_left = read.last_left >= 0
+    left: BoolArray = np.where(as_zero[read.column], zero_left, read.default_left)
+    return left
 
 
 def _around_zero(last_left: FloatArray) -> FloatArray:

@@ -7,9 +7,10 @@ import numpy as np
 
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.from_histograms import read_histograms
 from encoders.trees.from_treelite import from_treelite
 from encoders.trees.input_type import largest_at_most
-from encoders.trees.refusals import NATIVE_CATEGORIES, SEVERAL_OUTPUTS, require_fitted, unreadable
+from encoders.trees.refusals import SEVERAL_OUTPUTS, require_fitted, unreadable
 from encoders.trees.rounding import rounding_of
 from encoders.trees.tree_nodes import NO_CHILD, TreeNodes, joined
 
@@ -37,13 +38,11 @@ def read_sklearn(model: Any) -> Ensemble:
     Raises
     ------
     UnsupportedModelError
-        Not fitted, several outputs, native categories, or what treelite can't read.
+        Not fitted, several outputs, or what treelite can't read.
     """
     require_fitted(model, "classes_")
     if isinstance(model.classes_, list):
         raise UnsupportedModelError(SEVERAL_OUTPUTS)
-    if np.any(getattr(model, "is_categorical_", None)):
-        raise UnsupportedModelError(NATIVE_CATEGORIES)
     return _read_forest(model) if type(model).__name__ in FORESTS else _read_boosting(model)
 
 
@@ -69,6 +68,7 @@ def _tree(tree: Any, n_classes: int) -> TreeNodes:
         left=left,
         right=np.asarray(tree.children_right, dtype=np.int64),
         score=np.where(inner[:, None], 0.0, tree.value[:, 0, :n_classes]),
+        default_left=np.asarray(tree.missing_go_to_left).astype(np.bool_),
     )
 
 
@@ -76,6 +76,8 @@ def _read_boosting(model: Any) -> Ensemble:
     import treelite
 
     name = type(model).__name__
+    if np.any(getattr(model, "is_categorical_", None)):
+        return _with_rounding(model, read_histograms(model))
     try:
         trees = treelite.sklearn.import_model(model)
     except (treelite.TreeliteError, NotImplementedError, ValueError) as error:
@@ -83,6 +85,13 @@ def _read_boosting(model: Any) -> Ensemble:
         raise unreadable(name, error, remedy) from error
     histograms = name == "HistGradientBoostingClassifier"
     read = from_treelite(trees, np.dtype(np.float64 if histograms else np.float32), "sklearn")
+    if not histograms:
+        read = replace(read, default_left=None)  # its predict refuses missing values
+    return _with_rounding(model, read)
+
+
+def _with_rounding(model: Any, read: Ensemble) -> Ensemble:
+    histograms = type(model).__name__ == "HistGradientBoostingClassifier"
     rounding = rounding_of(
         read.score,
         read.root,

@@ -4,14 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray
+from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.input_type import largest_at_most
-from encoders.trees.refusals import NATIVE_CATEGORIES, SEVERAL_OUTPUTS
-from encoders.trees.tree_nodes import NO_CHILD, TreeNodes, joined
+from encoders.trees.refusals import SEVERAL_OUTPUTS
+from encoders.trees.tree_nodes import NO_CHILD, CodeSet, TreeNodes, joined
 
 _LESS_EQUAL, _LESS_THAN = 3, 2  # treelite's Operator codes
+_CATEGORIES = 2  # of its TreeNodeType
 
 
 def from_treelite(trees: Any, dtype: np.dtype[Any], source: str) -> Ensemble:
@@ -26,8 +27,8 @@ def from_treelite(trees: Any, dtype: np.dtype[Any], source: str) -> Ensemble:
     Raises
     ------
     UnsupportedModelError
-        No tree, several outputs, categorical splits, values that are not finite, or nodes that do
-        not form binary trees.
+        No tree, several outputs, values that are not finite, or nodes that do not form binary
+        trees.
     """
     header = trees.get_header_accessor()
     n_trees = int(header.get_field("num_tree")[0])
@@ -52,11 +53,10 @@ def from_treelite(trees: Any, dtype: np.dtype[Any], source: str) -> Ensemble:
 
 
 def _tree(tree: Any, dtype: np.dtype[Any], n_classes: int, tree_class: int) -> TreeNodes:
-    if tree.get_field("has_categorical_split")[0]:
-        raise UnsupportedModelError(NATIVE_CATEGORIES)
     left = tree.get_field("cleft").astype(np.int64)
     operator = tree.get_field("cmp")
-    inner = left != NO_CHILD
+    by_set = tree.get_field("node_type") == _CATEGORIES
+    inner = (left != NO_CHILD) & ~by_set
     if not np.isin(operator[inner], (_LESS_EQUAL, _LESS_THAN)).all():
         raise UnsupportedModelError("the model has splits other than 'value < threshold'.")
     threshold = tree.get_field("threshold").astype(np.float64)
@@ -64,15 +64,32 @@ def _tree(tree: Any, dtype: np.dtype[Any], n_classes: int, tree_class: int) -> T
         raise UnsupportedModelError(
             "the model has a split at NaN; train it without missing values."
         )
+    default_left = tree.get_field("default_left").astype(np.bool_)
     loose = largest_at_most(threshold, dtype)
     strict = largest_at_most(threshold, dtype, strict=True)
     return TreeNodes(
-        column=np.where(inner, tree.get_field("split_index").astype(np.int64), -1),
-        last_left=np.where(operator == _LESS_THAN, strict, loose),
+        column=np.where(left != NO_CHILD, tree.get_field("split_index").astype(np.int64), -1),
+        last_left=np.where(by_set, -np.inf, np.where(operator == _LESS_THAN, strict, loose)),
         left=left,
         right=tree.get_field("cright").astype(np.int64),
-        score=_leaf_scores(tree, ~inner, n_classes, tree_class),
+        score=_leaf_scores(tree, left == NO_CHILD, n_classes, tree_class),
+        default_left=default_left,
+        sets=_code_sets(tree, by_set, default_left),
     )
+
+
+def _code_sets(tree: Any, by_set: BoolArray, default_left: BoolArray) -> dict[int, CodeSet]:
+    if not by_set.any():
+        return {}
+    codes = tree.get_field("category_list").astype(np.int64)
+    begin, end = tree.get_field("category_list_begin"), tree.get_field("category_list_end")
+    right = tree.get_field("category_list_right_child").astype(np.bool_)
+    return {
+        node: CodeSet(
+            codes[int(begin[node]) : int(end[node])], not right[node], bool(default_left[node])
+        )
+        for node in np.flatnonzero(by_set).tolist()
+    }
 
 
 def _leaf_scores(tree: Any, leaf: Any, n_classes: int, tree_class: int) -> FloatArray:

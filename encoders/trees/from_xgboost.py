@@ -10,7 +10,7 @@ from encoders.arrays import FloatArray, frozen
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_treelite import from_treelite
-from encoders.trees.refusals import CATEGORY_COLUMNS, NATIVE_CATEGORIES, not_fitted, unreadable
+from encoders.trees.refusals import not_fitted, unreadable
 from encoders.trees.rounding import SINGLE, rounding_of
 
 LARGEST_SUM = 1e37  # of leaf values in all: float32 holds up to 3.4e38
@@ -31,8 +31,8 @@ def read_xgboost(model: Any) -> Ensemble:
     Raises
     ------
     UnsupportedModelError
-        Not fitted, an objective that does not classify, native categories, linear, or leaf values
-        too large for float32.
+        Not fitted, an objective that does not classify, linear, or leaf values too large for
+        float32.
     """
     import treelite
 
@@ -43,13 +43,12 @@ def read_xgboost(model: Any) -> Ensemble:
             f"an xgboost model with objective {objective} does not classify; "
             "train with binary:logistic or multi:softprob."
         )
-    if "c" in (booster.feature_types or ()):
-        raise UnsupportedModelError(CATEGORY_COLUMNS)
     try:
-        trees = treelite.frontend.from_xgboost(booster)
+        if "c" in (booster.feature_types or ()):
+            trees = treelite.frontend.from_xgboost_json(_without_categories(booster))
+        else:
+            trees = treelite.frontend.from_xgboost(booster)
     except treelite.TreeliteError as error:
-        if "categor" in str(error):
-            raise UnsupportedModelError(NATIVE_CATEGORIES) from error
         raise unreadable("xgboost model", error, ".") from error
     read = from_treelite(trees, np.dtype(np.float32), "xgboost")
     read = replace(read, bias=frozen(_bias(booster, read)))
@@ -72,6 +71,19 @@ def read_xgboost(model: Any) -> Ensemble:
     return replace(read, rounding=rounding)
 
 
+def _without_categories(booster: Any) -> str:
+    """The model as JSON, without the names of its categories, which treelite does not take.
+
+    Trees hold codes: places in that list of names.
+    """
+    model = json.loads(bytes(booster.save_raw("json")))
+    trees = model["learner"]["gradient_booster"]
+    trees = trees.get("gbtree", trees)["model"]  # dart has its trees a level deeper
+    if "cats" in trees:
+        trees["cats"] = {"enc": [], "feature_segments": [], "sorted_idx": []}
+    return json.dumps(model)
+
+
 def _bias(booster: Any, read: Ensemble) -> FloatArray:
     """What XGBoost itself begins its sums with, float64 (n_classes,).
 
@@ -82,7 +94,12 @@ def _bias(booster: Any, read: Ensemble) -> FloatArray:
     import xgboost
 
     row = np.zeros((1, read.n_columns), dtype=np.float32)
-    given = xgboost.DMatrix(row, feature_names=booster.feature_names)
+    given = xgboost.DMatrix(
+        row,
+        feature_names=booster.feature_names,
+        feature_types=booster.feature_types,
+        enable_categorical=True,
+    )
     leaves = read.leaves(row.astype(np.float64))[0, : _trees_a_round(booster, read)]
     explained = read.score[leaves].sum(axis=0)
     raw = np.zeros(read.n_classes)

@@ -5,13 +5,6 @@ from typing import Any
 
 from encoders.errors import UnsupportedModelError
 
-NATIVE_CATEGORIES = (
-    "the model splits on native categories; one-hot encode those columns and retrain."
-)
-CATEGORY_COLUMNS = (
-    "the model takes native categories: it was fitted on a frame with category columns; one-hot "
-    "encode them and retrain."
-)
 SEVERAL_OUTPUTS = "the model has several outputs; fit one classifier per output and explain each."
 
 

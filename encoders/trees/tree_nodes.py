@@ -1,7 +1,7 @@
 """Nodes of one tree, checked, and trees joined to an :class:`Ensemble`."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,37 @@ import numpy as np
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, starts
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.set_splits import SetSplits
 
 NO_CHILD = -1  # as scikit-learn and treelite write it
+
+
+@dataclass(frozen=True, eq=False)
+class CodeSet:
+    """A split on category codes, which are whole numbers from 0.
+
+    Attributes
+    ----------
+    codes : int64 (n_codes,), those that are listed
+    listed_left : whether they go left; all other codes go the other way
+    missing_left : where a value goes that is missing
+    """
+
+    codes: IntArray
+    listed_left: bool
+    missing_left: bool
+
+    def goes_left(self, n_codes: int) -> BoolArray:
+        """For codes 0, 1, ..., one beyond ``n_codes``, and a missing value, bool (n_codes + 2,).
+
+        Parameters
+        ----------
+        n_codes : more than any code listed
+        """
+        left: BoolArray = np.full(n_codes + 2, not self.listed_left)
+        left[self.codes] = self.listed_left
+        left[-1] = self.missing_left
+        return left
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +51,8 @@ class TreeNodes:
     column, left, right : int64 (n_nodes,), -1 at a leaf
     last_left : float64 (n_nodes,)
     score : float64 (n_nodes, n_classes), 0 at inner nodes
+    default_left : bool (n_nodes,), where a missing value goes; None where the library takes none
+    sets : by node, splits that send a set of codes one way
     """
 
     column: IntArray
@@ -29,6 +60,8 @@ class TreeNodes:
     left: IntArray
     right: IntArray
     score: FloatArray
+    default_left: BoolArray | None = None
+    sets: Mapping[int, CodeSet] = field(default_factory=dict)
 
     def reachable(self, n_columns: int, source: str) -> "TreeNodes":
         """The nodes that a row can get to; XGBoost keeps pruned ones in its files.
@@ -70,6 +103,8 @@ class TreeNodes:
             number[self.left[kept]],
             number[self.right[kept]],
             self.score[kept],
+            None if self.default_left is None else self.default_left[kept],
+            {int(number[node]): own for node, own in self.sets.items() if kept[node]},
         )
 
 
@@ -116,10 +151,12 @@ def joined(
         children = [(getattr(tree, field), at) for tree, at in zip(trees, first, strict=True)]
         return np.concatenate([np.where(c >= 0, c + at, NO_CHILD) for c, at in children])
 
+    column = np.concatenate([tree.column for tree in trees])
+    ways = [tree.default_left for tree in trees if tree.default_left is not None]
     return Ensemble(
         n_columns=n_columns,
         root=frozen(first.copy()),
-        column=frozen(np.concatenate([tree.column for tree in trees])),
+        column=frozen(column),
         last_left=frozen(np.concatenate([tree.last_left for tree in trees])),
         left=frozen(shifted("left")),
         right=frozen(shifted("right")),
@@ -128,4 +165,30 @@ def joined(
         dtype=dtype,
         margin_unit=margin_unit,
         votes=False,
+        default_left=frozen(np.concatenate(ways)) if len(ways) == len(trees) else None,
+        sets=_joined_sets(trees, first, column),
+    )
+
+
+def _joined_sets(trees: Sequence[TreeNodes], first: IntArray, column: IntArray) -> SetSplits | None:
+    """The splits on category codes of all trees, None without any."""
+    sets = {
+        int(at) + node: own
+        for tree, at in zip(trees, first, strict=True)
+        for node, own in tree.sets.items()
+    }
+    if not sets:
+        return None
+    n_codes: dict[int, int] = {}
+    for node, own in sets.items():
+        most = int(own.codes.max(initial=0)) + 1
+        n_codes[int(column[node])] = max(n_codes.get(int(column[node]), 1), most)
+    members = [own.goes_left(n_codes[int(column[node])]) for node, own in sets.items()]
+    of_node = np.full(column.size, -1, dtype=np.int64)
+    of_node[list(sets)] = np.arange(len(sets))
+    return SetSplits(
+        frozen(of_node),
+        frozen(starts(np.array([own.size for own in members]))[:-1]),
+        frozen(np.concatenate(members)),
+        {own: frozen(np.arange(n, dtype=np.float64)) for own, n in sorted(n_codes.items())},
     )

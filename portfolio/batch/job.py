@@ -129,7 +129,7 @@ def _record(task: Task, result: Result) -> Record:
         "seconds": result.timings.total,
         "changed": [change.feature for change in result.changed],
         "message": result.message,
-        "row": None if found is None else np.asarray(found, dtype=np.float64).tolist(),
+        "row": None if found is None else [_finite(v) for v in np.asarray(found).tolist()],
         # What a limit of the job, an error or an interrupt left open is asked again on resume.
         "final": not late and result.stop_reason not in ("error", "interrupted"),
     }

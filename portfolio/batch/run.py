@@ -18,6 +18,7 @@ from encoders.whole_files import replace_whole
 from portfolio.batch.answer_log import TABLE, AnswerLog
 from portfolio.batch.job import Job, unanswered
 from portfolio.fingerprint import fingerprint
+from portfolio.model.table import Table
 from portfolio.running.work import Answers, Record, Task
 
 OnAnswer = Callable[[int, int], None]  # (rows answered, rows in all)
@@ -51,11 +52,13 @@ class BatchRows:
     index : (n_rows,), the ids of the table
     columns : names in the model's order
     values : float64 (n_columns,) or a sentence, per row
+    table : the user's columns, where not all of them hold numbers
     """
 
     index: "pd.Index[Any]"
     columns: Sequence[str]
     values: Sequence[FloatArray | str]
+    table: Table | None = None
 
 
 @dataclass(frozen=True)
@@ -231,7 +234,9 @@ class _Batch:
         )
         names = [PREFIX + str(name) for name in self._rows.columns]
         found = found.reshape(len(records), width)
-        return pd.concat([frame, pd.DataFrame(found, columns=names)], axis=1)
+        table = self._rows.table
+        rows = pd.DataFrame(found) if table is None else table.frame(found)
+        return pd.concat([frame, rows.set_axis(names, axis=1)], axis=1)
 
 
 def _ids(index: "pd.Index[Any]") -> Any:

@@ -17,6 +17,7 @@ MOST_LEAVES = 5_000_000  # rows x trees that are looked at, about a second
 MOST_LITERALS = 4_000_000  # rows x literals of leaf boxes
 LENGTH_ROWS = 2_000
 MOVED_SHARE = 0.5  # of the columns of a probe that are put on a threshold
+SEEN_SHARE = 0.3  # that become another value that was seen, or missing, where some are
 MISREAD = (
     "so it can't be read exactly (a custom objective, a setting of predict, or a damaged file?)."
 )
@@ -71,7 +72,10 @@ def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
         They do not: proofs of a solver that trusts them would be worth nothing.
     """
     size = np.array([boundary.size + 1 for boundary in cells.boundary])
-    shares = covered(cells.tree_start, cells.leaf_start, cells.column, cells.lo, cells.hi, size)
+    shares = covered(
+        *(cells.tree_start, cells.leaf_start, cells.column, cells.lo, cells.hi, size),
+        share=_group_shares(cells),
+    )
     tree = broken_tree(shares)
     if tree is not None:
         raise UnsupportedModelError(
@@ -82,11 +86,26 @@ def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
     found = zip(codes(cells, rows, ensemble.dtype), ensemble.leaves(rows), strict=True)
     for code, leaves in found:
         held = code[cells.column]
-        missed = np.bincount(owner[(held < cells.lo) | (held > cells.hi)], minlength=n_leaves)
+        outside = (held < cells.lo) | (held > cells.hi)
+        if cells.takes_missing is not None:
+            outside = np.where(
+                held == cells.n_cells[cells.column] - 1, ~cells.takes_missing, outside
+            )
+        missed = np.bincount(owner[outside], minlength=n_leaves)
+        for group in cells.groups:
+            missed[group.leaf] += ~group.allowed[:, group.class_of[code[group.column]]]
         if not np.array_equal(cells.node[missed == 0], leaves):
             raise UnsupportedModelError(
                 f"a row has other active leaves in box form than on its path, {MISREAD}"
             )
+
+
+def _group_shares(cells: Cells) -> FloatArray:
+    """Share of all classes that each leaf takes, float64 (n_leaves,)."""
+    share = np.ones(cells.node.size)
+    for group in cells.groups:
+        share[group.leaf] *= group.allowed.mean(axis=1)
+    return share
 
 
 def check_lengths(
@@ -131,14 +150,22 @@ def _probes(ensemble: Ensemble, cells: Cells, training: FloatArray, count: int) 
     random = np.random.default_rng(0)
     rows = training[random.integers(0, len(training), count)]
     limit = float(np.finfo(ensemble.dtype).max)
+    coded = {} if ensemble.sets is None else ensemble.sets.edges
     for column, boundary in enumerate(cells.boundary):
+        seen = training[:, column]
+        if column in coded or np.isnan(seen).any():
+            moved = np.flatnonzero(random.random(count) < SEEN_SHARE)
+            rows[moved, column] = random.choice(np.unique(seen), moved.size)
+        if column in coded:
+            continue
         inside = boundary[np.isfinite(boundary)]
         if inside.size == 0:
             continue
         moved = np.flatnonzero(random.random(count) < MOVED_SHARE)
         edge = last_read_as(inside[random.integers(0, inside.size, moved.size)], ensemble.dtype)
         toward = random.integers(-1, 2, moved.size)
-        beside = np.nextafter(edge, np.where(toward < 0, -np.inf, np.inf))
+        with np.errstate(over="ignore"):  # what lies beyond is cut off below
+            beside = np.nextafter(edge, np.where(toward < 0, -np.inf, np.inf))
         value = np.where(toward == 0, edge, beside)
         rows[moved, column] = np.clip(value, -limit, limit)
     return rows

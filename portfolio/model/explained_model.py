@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from encoders.arrays import FloatArray
 from encoders.errors import InputError, UnsupportedModelError
@@ -13,14 +15,16 @@ from encoders.posing.starting_points import Reference, make_reference
 from encoders.query.features import FeatureSpace
 from encoders.query.infer_features import infer_features
 from encoders.trees.cells import Cells, cut
-from encoders.trees.ensemble import Ensemble
+from encoders.trees.ensemble import Ensemble, with_codes
 from encoders.trees.isolation import with_isolation
 from encoders.trees.read import read_ensemble
 from portfolio.fingerprint import fingerprint
+from portfolio.model.categories import Codes, library_codes, own_codes
 from portfolio.model.evidence import check_boxes, check_lengths, check_reading
 from portfolio.model.native import NativeModel, wrap_native
 from portfolio.model.plausibility import Plausibility, PlausibilityCheck
-from portfolio.model.tabular import training_frame
+from portfolio.model.table import Table, make_table
+from portfolio.model.tabular import as_numbers, refuse_values, training_frame
 from selector.descriptors import EnsembleDescriptors, describe_ensemble
 
 
@@ -105,23 +109,58 @@ def read(
     ensemble = read_ensemble(model)
     native = wrap_native(model, ensemble.n_classes)
     frame = training_frame(X_train, native.columns, ensemble.n_columns)
-    if isinstance(features, FeatureSpace):
-        space = features.ordered(list(frame.columns))
-    else:
-        space = infer_features(frame, features)
-    rows = frame.to_numpy()
+    codes = library_codes(model, frame)
+    table = make_table(frame, codes, text_is_category=False) if codes else None
+    rows = _rows(frame, table, ensemble)
+    space = _space(rows, table, features)
+    ensemble = _as_asked(ensemble, codes, table, space)
+    native = replace(native, table=table)
+    values = rows.to_numpy()
     if plausibility is None:
-        views = (_view(ensemble, space, rows, None),) * len(native.classes)
+        views = (_view(ensemble, space, values, None),) * len(native.classes)
     else:
         checks = [plausibility.check_of(label, native.columns) for label in native.classes]
-        views = tuple(_view(ensemble, space, rows, check) for check in checks)
+        views = tuple(_view(ensemble, space, values, check) for check in checks)
     for view in dict.fromkeys(views):
-        check_boxes(view.ensemble, view.cells, rows)
+        check_boxes(view.ensemble, view.cells, values)
         if view.plausibility is not None:
-            check_lengths(view.ensemble, view.cells, view.plausibility, rows)
+            check_lengths(view.ensemble, view.cells, view.plausibility, values)
     if len(native.classes) > 1:
-        check_reading(ensemble, views[0].cells, native, rows)
+        check_reading(ensemble, views[0].cells, native, values)
     return ExplainedModel(ensemble, space, native, views, time.perf_counter() - began)
+
+
+def _rows(frame: pd.DataFrame, table: Table | None, ensemble: Ensemble) -> pd.DataFrame:
+    """The training rows in numbers."""
+    takes_missing = ensemble.default_left is not None
+    if table is None:
+        return as_numbers(frame, "X_train", takes_missing)
+    numbers = table.numbers(frame, "X_train:")
+    for at, column in enumerate(table.columns):
+        refuse_values(numbers[:, at], column.name, "X_train", takes_missing)
+    return pd.DataFrame(numbers, columns=frame.columns)
+
+
+def _space(
+    rows: pd.DataFrame,
+    table: Table | None,
+    features: Mapping[str, Any] | str | Path | FeatureSpace | None,
+) -> FeatureSpace:
+    if isinstance(features, FeatureSpace):
+        return features.ordered(list(rows.columns))
+    return infer_features(rows, features, None if table is None else table.labels)
+
+
+def _as_asked(
+    ensemble: Ensemble, codes: Mapping[int, Codes], table: Table | None, space: FeatureSpace
+) -> Ensemble:
+    """The trees over the user's codes; where values go that are missing only if some may be."""
+    missing = [feature.name for feature in space.features if feature.missing]
+    if missing and ensemble.default_left is None:
+        raise InputError(f"feature {missing[0]}: the model takes no missing values.")
+    if table is not None:
+        ensemble = with_codes(ensemble, own_codes(codes, table))
+    return ensemble if missing else replace(ensemble, default_left=None)
 
 
 def _view(

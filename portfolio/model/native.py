@@ -14,6 +14,7 @@ from encoders.errors import InputError, UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_xgboost import xgboost_objective
 from portfolio.model.native_trees import native_leaves, native_scores
+from portfolio.model.table import Table
 
 # What our own sums in float64 may be off by, as a share of the largest score.
 SUMMED = 1e-12
@@ -28,11 +29,13 @@ class NativeModel:
     ----------
     classes : the labels, in the order of the model's scores
     columns : names the model was fitted with, or None
+    table : the user's columns, where not all of them hold numbers
     """
 
     model: Any
     classes: tuple[Any, ...]
     columns: list[str] | None
+    table: Table | None = None
 
     def predict(self, rows: FloatArray) -> IntArray:
         """Class index of each row, int64 (n_rows,).
@@ -76,6 +79,8 @@ class NativeModel:
             return native_scores(self.model, self._given(rows), margin_unit)
 
     def _given(self, rows: FloatArray) -> Any:
+        if self.table is not None:
+            return self.table.frame(rows)
         return rows if self.columns is None else pd.DataFrame(rows, columns=self.columns)
 
     def class_index(self, target: Any) -> int:
@@ -152,7 +157,7 @@ def _predict_booster(booster: Any, rows: Any) -> IntArray:
         return np.asarray(best, dtype=np.int64)
     import xgboost
 
-    scores = np.asarray(booster.predict(xgboost.DMatrix(rows)))
+    scores = np.asarray(booster.predict(xgboost.DMatrix(rows, enable_categorical=True)))
     objective = xgboost_objective(booster)
     if scores.ndim == 2:
         best = scores.argmax(axis=1)

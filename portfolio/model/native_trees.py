@@ -70,4 +70,4 @@ def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
 def _xgboost(model: Any, rows: Any, **what: bool) -> Any:
     import xgboost
 
-    return xgboost_booster(model).predict(xgboost.DMatrix(rows), **what)
+    return xgboost_booster(model).predict(xgboost.DMatrix(rows, enable_categorical=True), **what)

@@ -1,5 +1,6 @@
 """Rows and frames as users give them <-> float64 arrays in the model's column order."""
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,11 +10,12 @@ import pandas as pd
 
 from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import InputError
-from encoders.query.features import FeatureSpace
+from encoders.query.features import FeatureSpace, is_missing
+from portfolio.model.table import Table
 
 
 def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int) -> pd.DataFrame:
-    """The training data as a finite float64 frame in the model's column order.
+    """The training data as a frame in the model's column order, with text for names.
 
     Parameters
     ----------
@@ -24,7 +26,7 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
     Raises
     ------
     InputError
-        Wrong columns, no rows, text, NaN or infinite values.
+        Wrong columns, or no rows.
     """
     if hasattr(X_train, "toarray"):
         raise InputError(
@@ -59,7 +61,7 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
         frame = frame[model_columns]
     if frame.empty:
         raise InputError("X_train has no rows; the bounds of the features come from it.")
-    return _finite(frame, "X_train")
+    return frame
 
 
 def _check_names(given: Any, expected: list[str], where: str) -> None:
@@ -76,7 +78,20 @@ def _named(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_axis([str(name) for name in frame.columns], axis=1)
 
 
-def _finite(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+def as_numbers(frame: pd.DataFrame, where: str, takes_missing: bool) -> pd.DataFrame:
+    """The same frame in float64.
+
+    Parameters
+    ----------
+    frame : of numbers
+    where : begins the message of an error
+    takes_missing : whether the model does
+
+    Raises
+    ------
+    InputError
+        Text, infinite values, or missing ones that the model does not take.
+    """
     columns = {}
     for name in frame.columns:
         try:
@@ -91,15 +106,33 @@ def _finite(frame: pd.DataFrame, where: str) -> pd.DataFrame:
             raise InputError(
                 f"{where}: column {name!r} is not numeric; encode it as it was for training."
             ) from error
-        bad = np.flatnonzero(~np.isfinite(values))
-        if bad.size:
-            what = "missing" if np.isnan(values[bad[0]]) else "infinite"
-            raise InputError(
-                f"{where}: column {name!r} is {what} in row {int(bad[0])}; "
-                "missing and infinite values are not supported, fill or drop them."
-            )
+        refuse_values(values, name, where, takes_missing)
         columns[name] = values
     return pd.DataFrame(columns, index=frame.index, columns=frame.columns)
+
+
+def refuse_values(values: FloatArray, name: Any, where: str, takes_missing: bool) -> None:
+    """Raise :class:`InputError` for infinite values, and missing ones that the model can't take.
+
+    Parameters
+    ----------
+    values : float64 (n_rows,), a column
+    name : of it
+    where : begins the message
+    takes_missing : whether the model does
+    """
+    wrong = np.isinf(values) if takes_missing else ~np.isfinite(values)
+    bad = np.flatnonzero(wrong)
+    if bad.size and np.isnan(values[bad[0]]):
+        raise InputError(
+            f"{where}: column {name!r} is missing in row {int(bad[0])}, and the model takes no "
+            "missing values; fill or drop them."
+        )
+    if bad.size:
+        raise InputError(
+            f"{where}: column {name!r} is infinite in row {int(bad[0])}; infinite values are not "
+            "supported, fill or drop them."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +145,8 @@ class Row:
     index : the Series index to give back, None for an array
     position : for each entry of the user's row, the model's column
     dtype : the user's dtype, or None if it was mixed
+    table : the user's columns, where not all of them hold numbers
+    framed : whether it was a frame of one row, which with a table is given back as one
     """
 
     values: FloatArray
@@ -119,6 +154,8 @@ class Row:
     name: Any
     position: np.ndarray[Any, Any]
     dtype: np.dtype[Any] | None
+    table: Table | None = None
+    framed: bool = False
 
     @staticmethod
     def of_values(values: FloatArray) -> "Row":
@@ -141,6 +178,8 @@ class Row:
 
     def given(self) -> Any:
         """A fresh row in the user's shape; of his dtype if it holds the values, else float64."""
+        if self.table is not None:
+            return self._as_users(self.table)
         ordered = self.values[self.position]
         if self.dtype is not None and self.dtype.kind in "iufb":
             with np.errstate(all="ignore"):
@@ -151,8 +190,16 @@ class Row:
             return ordered
         return pd.Series(ordered, index=self.index, name=self.name)
 
+    def _as_users(self, table: Table) -> Any:
+        """With the user's categories and dtypes: an array of objects, a Series, or a frame."""
+        frame = table.frame(self.values[None, :]).iloc[:, self.position]
+        if self.index is None:
+            return frame.to_numpy(dtype=object)[0]
+        frame = frame.set_axis(self.index, axis=1).set_axis([self.name], axis=0)
+        return frame if self.framed else frame.iloc[0]
 
-def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any]) -> Row:
+
+def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | None = None) -> Row:
     """Check a query against the model's columns and the features.
 
     Parameters
@@ -160,14 +207,16 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any]) -> Row:
     x : as :meth:`portfolio.explainer.Explainer.explain` takes it
     space : the features
     dtype : that the model reads
+    table : the user's columns, where not all of them hold numbers
 
     Raises
     ------
     InputError
-        Wrong number or names of columns, text, NaN or inf, a value beyond the model's input
-        type, a row that is not one-hot where it should be, a value that is no level.
+        Wrong number or names of columns, text, inf, a missing value that the model can't take, a
+        value beyond the model's input type, a row that is not one-hot where it should be, a value
+        that is no level.
     """
-    row = _as_row(x, space)
+    row = _as_row(x, space, table)
     beyond = np.flatnonzero(np.abs(row.values) > float(np.finfo(dtype).max))
     if beyond.size:
         raise InputError(
@@ -176,6 +225,12 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any]) -> Row:
         )
     for feature in space.features:
         own = row.values[list(feature.columns)]
+        if np.isnan(own).any():
+            if not feature.missing:
+                raise InputError(_not_missing(feature.name, space.columns, own, feature.columns))
+            continue
+        if feature.coded:
+            continue
         if feature.kind == "categorical":
             if sorted(own.tolist()) != [0.0] * (own.size - 1) + [1.0]:
                 raise InputError(
@@ -195,8 +250,18 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any]) -> Row:
     return row
 
 
+def _not_missing(
+    name: str, names: tuple[str, ...], own: FloatArray, columns: tuple[int, ...]
+) -> str:
+    column = names[columns[int(np.flatnonzero(np.isnan(own))[0])]]
+    return (
+        f"the query's {column} is missing (NaN); give it a finite value. If the model was trained "
+        f"with values missing there, say so: features={{{name!r}: {{'missing': True}}}}."
+    )
+
+
 def read_rows(
-    X: Any, space: FeatureSpace, dtype: np.dtype[Any]
+    X: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | None = None
 ) -> tuple["pd.Index[Any]", tuple[str, ...], list[FloatArray | str]]:
     """Index, the model's columns, and each row's values in their order, or what is wrong with it.
 
@@ -205,6 +270,7 @@ def read_rows(
     X : DataFrame or array (n_rows, n_columns)
     space : the features
     dtype : that the model reads
+    table : the user's columns, where not all of them hold numbers
 
     Raises
     ------
@@ -225,12 +291,13 @@ def read_rows(
         raise InputError("the batch names a column twice.")
     _check_names(list(named.columns), list(space.columns), "the batch")
     ordered = named[list(space.columns)]
-    numbers = _as_numbers(ordered)
+    numbers = _as_numbers(ordered) if table is None else _by_table(ordered, table)
     good = _are_rows(numbers, space, dtype)
     rows: list[FloatArray | str] = list(numbers)
     for place in np.flatnonzero(~good):  # one by one: to say what is wrong, or that nothing is
         try:
-            rows[place] = read_row(ordered.iloc[place].to_numpy(), space, dtype).values
+            given = np.array(ordered.iloc[place].tolist(), dtype=object)
+            rows[place] = read_row(given, space, dtype, table).values
         except InputError as error:
             rows[place] = str(error)
     return X.index, space.columns, rows
@@ -251,34 +318,52 @@ def _as_numbers(frame: pd.DataFrame) -> FloatArray:
     return numbers
 
 
+def _by_table(frame: pd.DataFrame, table: Table) -> FloatArray:
+    """float64 (n_rows, n_columns), inf in columns that hold something else somewhere."""
+    numbers = np.full(frame.shape, np.inf)
+    for place, column in enumerate(table.columns):
+        with contextlib.suppress(InputError):  # each row is looked at, and told of
+            numbers[:, place] = column.numbers(frame.iloc[:, place], "")
+    return numbers
+
+
 def _are_rows(numbers: FloatArray, space: FeatureSpace, dtype: np.dtype[Any]) -> BoolArray:
     """Which rows :func:`read_row` takes, bool (n_rows,)."""
     with np.errstate(invalid="ignore"):
-        good: BoolArray = np.all(np.abs(numbers) <= float(np.finfo(dtype).max), axis=1)
+        fits = np.abs(numbers) <= float(np.finfo(dtype).max)
+    for feature in space.features:
+        if feature.missing:
+            fits[:, feature.columns] |= np.isnan(numbers[:, feature.columns])
+    good: BoolArray = fits.all(axis=1)
     for feature in space.features:
         own = numbers[:, feature.columns]
+        if feature.coded:
+            continue
         if feature.kind == "categorical":
             good &= ((own == 0) | (own == 1)).all(axis=1) & (own.sum(axis=1) == 1)
         elif not (feature.allow_off_levels or feature.kind == "numeric"):
             known = np.isin(own, feature.values) if feature.values else own == np.floor(own)
+            if feature.missing:
+                known = known | np.isnan(own)
             good &= known[:, 0]
     return good
 
 
-def _as_row(x: Any, space: FeatureSpace) -> Row:
+def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
     columns = list(space.columns)
     identity = np.arange(len(columns))
     if isinstance(x, pd.DataFrame):
         if len(x) != 1:
             raise InputError(f"explain takes one row, got a frame of {len(x)} rows.")
         dtypes = set(x.dtypes)
-        series = pd.Series(x.to_numpy()[0], index=x.columns, name=x.index[0])
-        row = _as_row(series, space)
+        held = [x.iloc[0, at] for at in range(x.shape[1])] if table else x.to_numpy()[0]
+        series = pd.Series(held, index=x.columns, name=x.index[0], dtype=object if table else None)
+        row = _as_row(series, space, table)
         same = dtypes.pop() if len(dtypes) == 1 else None
         dtype = same if isinstance(same, np.dtype) else None
-        return Row(row.values, row.index, row.name, row.position, dtype)
+        return replace(row, dtype=dtype, framed=True)
     if isinstance(x, Mapping):
-        x = pd.Series(dict(x))
+        x = pd.Series(dict(x), dtype=object if table else None)
     if isinstance(x, pd.Series):
         if len(x) != len(columns):
             raise InputError(f"the query has {len(x)} columns, the model takes {len(columns)}.")
@@ -288,13 +373,13 @@ def _as_row(x: Any, space: FeatureSpace) -> Row:
         _check_names(names, columns, "the query")
         position = np.array([columns.index(name) for name in names])
         values = np.empty(len(columns))
-        values[position] = _numbers(x.to_numpy(), names)
+        values[position] = _numbers(x.tolist() if table else x.to_numpy(), names, position, table)
         dtype = x.dtype if isinstance(x.dtype, np.dtype) else None
-        return Row(values, x.index, x.name, position, dtype)
+        return Row(values, x.index, x.name, position, dtype, table)
     if isinstance(x, np.ma.MaskedArray):
         x = np.ma.filled(x.astype(np.float64), np.nan)
     try:
-        array = np.asarray(x)
+        array = np.asarray(x, dtype=object if table else None)
     except ValueError as error:
         raise InputError("the query must be one flat row of numbers.") from error
     if array.ndim == 2 and array.shape[0] == 1:
@@ -303,12 +388,23 @@ def _as_row(x: Any, space: FeatureSpace) -> Row:
         raise InputError(f"explain takes one row, got an array of shape {array.shape}.")
     if array.size != len(columns):
         raise InputError(f"the query has {array.size} columns, the model takes {len(columns)}.")
-    return Row(_numbers(array, columns), None, None, identity, array.dtype)
+    numbers = _numbers(array, columns, identity, table)
+    return Row(numbers, None, None, identity, array.dtype, table)
 
 
-def _numbers(values: Any, names: list[str]) -> FloatArray:
+def _numbers(
+    values: Any, names: list[str], position: np.ndarray[Any, Any], table: Table | None
+) -> FloatArray:
+    """What a query's entries mean; NaN where one is missing."""
+    if table is not None:
+        columns = [table.columns[place] for place in position]
+        pairs = zip(columns, values, strict=True)
+        return np.array([column.number(value, "the query's") for column, value in pairs])
     result = np.empty(len(names))
     for i, (name, value) in enumerate(zip(names, values, strict=True)):
+        if is_missing(value):
+            result[i] = np.nan
+            continue
         try:
             if isinstance(value, complex | np.complexfloating):
                 raise TypeError
@@ -319,7 +415,6 @@ def _numbers(values: Any, names: list[str]) -> FloatArray:
             raise InputError(
                 f"the query's {name} is {value!r}; the model needs a finite number there."
             ) from error
-        if not np.isfinite(result[i]):
-            what = "missing (NaN)" if np.isnan(result[i]) else "infinite"
-            raise InputError(f"the query's {name} is {what}; give it a finite value.")
+        if np.isinf(result[i]):
+            raise InputError(f"the query's {name} is infinite; give it a finite value.")
     return result

@@ -66,7 +66,7 @@ class Asker:
         ----------
         x : a row in any shape that users may give
         """
-        return read_row(x, self.model.space, self.model.ensemble.dtype)
+        return read_row(x, self.model.space, self.model.ensemble.dtype, self.model.native.table)
 
     def strategy(
         self, question: Question, options: Options, run: RunBackend | None = None

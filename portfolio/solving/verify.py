@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.arrays import FloatArray
-from encoders.query.features import Feature, FeatureSpace
+from encoders.query.features import Feature, FeatureSpace, same
 from encoders.query.query import Query
 from portfolio.model.oracle import Oracle
 from portfolio.result import Change
@@ -48,11 +48,12 @@ def verify(
     before, after = space.values(query.row), space.values(row)
     if not _admissible(before, after, row, query, space):
         return None
-    changed = []
+    changed, stays = [], same(before, after)
     for index, feature in enumerate(space.features):
-        if after[index] == before[index]:
+        if stays[index]:
             continue
-        cost = query.cost.of(index, feature, float(before[index]), after[index : index + 1])
+        price = query.admissible[index].missing
+        cost = query.cost.of(index, feature, float(before[index]), after[index : index + 1], price)
         changed.append(
             Change(
                 feature.name,
@@ -71,11 +72,13 @@ def verify(
 def _admissible(
     before: FloatArray, after: FloatArray, row: FloatArray, query: Query, space: FeatureSpace
 ) -> bool:
-    changes = int((before != after).sum())
+    stays = same(before, after)
+    changes = int((~stays).sum())
     if query.max_changes is not None and changes > query.max_changes:
         return False
     return all(
-        (admissible.stay and after[index] == before[index])
+        (admissible.stay and stays[index])
+        or (admissible.missing is not None and np.isnan(after[index]))
         or (
             admissible.lower <= after[index] <= admissible.upper
             and (admissible.values is None or after[index] in admissible.values)
@@ -88,6 +91,8 @@ def _admissible(
 
 
 def _on_level(feature: Feature, value: float, row: FloatArray) -> bool:
+    if feature.coded:
+        return value in feature.values if feature.values else value.is_integer()
     if feature.kind == "categorical":
         group = row[list(feature.columns)]
         return bool(group.sum() == 1 and np.isin(group, (0, 1)).all())

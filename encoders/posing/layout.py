@@ -1,0 +1,168 @@
+"""The axes of a query: what may be chosen, at what cost, in the order of the model's columns."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from encoders.arrays import BoolArray, FloatArray, IntArray, owners, starts
+from encoders.errors import InputError
+from encoders.posing.axes import Axis, category_axes, class_axes, coded_axis, ordered_axis
+from encoders.query.features import FeatureSpace
+from encoders.query.query import Query
+from encoders.trees.cells import Cells
+from encoders.trees.ensemble import Ensemble
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The axes of a query: which columns they are of, and their levels.
+
+    Attributes
+    ----------
+    axes : in the order of their columns
+    first : int64 (n_columns + 1,), first axis of each column; a group has one for each class
+    grouped : columns that are split into sets
+    one_hot : columns of each one-hot feature
+    """
+
+    axes: Sequence[Axis]
+    first: IntArray
+    grouped: frozenset[int]
+    one_hot: Sequence[Sequence[int]]
+
+    @cached_property
+    def level_start(self) -> IntArray:
+        """Levels of each axis, int64 (n_axes + 1,)."""
+        return starts(np.array([axis.cell.size for axis in self.axes]))
+
+    @cached_property
+    def value(self) -> FloatArray:
+        """What each level stands for, float64 (n_levels,)."""
+        return np.concatenate([axis.value for axis in self.axes])
+
+    @cached_property
+    def size(self) -> IntArray:
+        """Levels per axis, int64 (n_axes,)."""
+        return np.diff(self.level_start)
+
+    @property
+    def column(self) -> IntArray:
+        """The column of each axis, int64 (n_axes,)."""
+        return owners(self.first)
+
+    @cached_property
+    def says(self) -> BoolArray:
+        """Levels that say what their column's value is, bool (n_levels,): all but a class' no."""
+        parts = [
+            axis.cell == 1 if column in self.grouped else np.ones(axis.cell.size, dtype=np.bool_)
+            for axis, column in zip(self.axes, self.column.tolist(), strict=True)
+        ]
+        return np.concatenate(parts)
+
+    def exactly_one(self) -> Iterator[IntArray]:
+        """Levels of which exactly one is chosen, for each feature that has several axes."""
+        for columns in self.one_hot:
+            axes = self.first[list(columns)]
+            yield self._levels(axes, self.value == 1)
+        for column in sorted(self.grouped):
+            yield self._levels(np.arange(*self.first[column : column + 2]), self.says)
+
+    def _levels(self, axes: IntArray, chosen: BoolArray) -> IntArray:
+        own = [np.arange(*self.level_start[axis : axis + 2]) for axis in axes]
+        levels = np.concatenate(own)
+        return levels[chosen[levels]]
+
+    def nearest(self, cells: Cells) -> Iterator[IntArray]:
+        """For each axis the level nearest to each code of its column.
+
+        Codes are as in :class:`encoders.posing.starting_points.Reference`.
+
+        Parameters
+        ----------
+        cells : of the model
+        """
+        one_hot = {column for columns in self.one_hot for column in columns}
+        n_cells = cells.n_cells
+        for column, (begin, end) in enumerate(
+            zip(self.first[:-1].tolist(), self.first[1:].tolist(), strict=True)
+        ):
+            own = self.axes[begin:end]
+            if column in self.grouped:
+                yield from _nearest_classes(own)
+            elif column in one_hot:
+                yield _nearest(own[0].value.astype(np.int64), 2)
+            else:
+                yield _nearest(own[0].cell, int(n_cells[column]))
+
+
+def make_layout(ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Query) -> Layout:
+    """Give every option its cost and drop what the constraints rule out.
+
+    Parameters
+    ----------
+    ensemble : gives the type it reads
+    cells : of the same ensemble
+    space : features of its columns
+    query : resolved for one row
+
+    Raises
+    ------
+    InputError
+        Constraints, bounds and cost tables that leave a feature no value.
+    """
+    values = space.values(query.row)
+    groups = {group.column: group for group in cells.groups}
+    axes: dict[int, list[Axis]] = {}
+    for index, feature in enumerate(space.features):
+        start, admissible = float(values[index]), query.admissible[index]
+        if feature.one_hot:
+            boundaries = [cells.boundary[c] for c in feature.columns]
+            own = category_axes(boundaries, index, feature, int(start), admissible, query.cost)
+            axes.update((c, [axis]) for c, axis in zip(feature.columns, own, strict=True))
+            empty = all(axis.value.max(initial=0.0) < 1 for axis in own)
+        else:
+            column = feature.column
+            if feature.coded:
+                options = coded_axis(index, feature, start, admissible, query.cost)
+            else:
+                boundary = cells.boundary[column]
+                options = ordered_axis(
+                    boundary, ensemble.dtype, index, feature, start, admissible, query.cost
+                )
+            group = groups.get(column)
+            axes[column] = [options] if group is None else class_axes(group, options)
+            empty = options.cell.size == 0
+        if empty:
+            raise InputError(
+                f"contradictory constraints on {feature.name}: together with its bounds, levels "
+                "and cost table they leave no admissible value."
+            )
+    ordered = [axes[column] for column in range(len(axes))]
+    return Layout(
+        axes=[axis for own in ordered for axis in own],
+        first=starts(np.array([len(own) for own in ordered])),
+        grouped=frozenset(groups),
+        one_hot=[f.columns for f in space.features if f.one_hot],
+    )
+
+
+def _nearest(known: IntArray, n_codes: int) -> IntArray:
+    """For each code the level nearest to it."""
+    codes = np.arange(n_codes)
+    above = np.minimum(np.searchsorted(known, codes), known.size - 1)
+    below = np.maximum(above - 1, 0)
+    closer_below = np.abs(codes - known[below]) < np.abs(known[above] - codes)
+    return np.where(closer_below, below, above)
+
+
+def _nearest_classes(axes: Sequence[Axis]) -> Iterator[IntArray]:
+    """For each class and axis its level, where what can't be chosen becomes the cheapest class."""
+    able = np.array([1 in axis.cell for axis in axes])
+    cheapest = int(
+        np.argmin([axis.cost[-1] if a else np.inf for a, axis in zip(able, axes, strict=True)])
+    )
+    chosen = np.where(able, np.arange(able.size), cheapest)
+    for own, axis in enumerate(axes):
+        yield np.where(chosen == own, axis.cell.size - 1, 0)

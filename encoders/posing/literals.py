@@ -1,0 +1,186 @@
+"""Leaf boxes in levels instead of cells."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.arrays import BoolArray, IntArray, owners, starts
+from encoders.posing.layout import Layout
+from encoders.trees.cells import Cells
+from encoders.trees.groups import Group
+
+
+@dataclass(frozen=True, eq=False)
+class Literals:
+    """Leaves as boxes of levels.
+
+    Attributes
+    ----------
+    source : int64 (n_leaves,), which of the cells' leaves each is, ascending
+    leaf, axis, lo, hi : int64 (n_literals,), by ascending leaf
+    or_missing : bool (n_literals,), the last level of the axis does, too
+    """
+
+    source: IntArray
+    leaf: IntArray
+    axis: IntArray
+    lo: IntArray
+    hi: IntArray
+    or_missing: BoolArray
+
+    @property
+    def leaf_start(self) -> IntArray:
+        """Literals of each leaf, int64 (n_leaves + 1,)."""
+        return starts(np.bincount(self.leaf, minlength=self.source.size))
+
+    def with_levels(self, leaf: IntArray, axis: IntArray, level: IntArray) -> "Literals":
+        """More literals, of one level each.
+
+        Parameters
+        ----------
+        leaf, axis, level : int64 (n_literals,), in any order
+        """
+        leaf = np.concatenate([self.leaf, leaf])
+        order = np.argsort(leaf, kind="stable")
+        return Literals(
+            self.source,
+            leaf[order],
+            np.concatenate([self.axis, axis])[order],
+            np.concatenate([self.lo, level])[order],
+            np.concatenate([self.hi, level])[order],
+            np.concatenate([self.or_missing, np.zeros(level.size, dtype=np.bool_)])[order],
+        )
+
+
+def place_literals(cells: Cells, layout: Layout) -> Literals:
+    """The literals that still say something, of the leaves that an admissible row can reach.
+
+    Parameters
+    ----------
+    cells : of the model
+    layout : of the query
+    """
+    axis = layout.first[cells.column]
+    leaf = owners(cells.leaf_start)
+    lo, hi = _in_levels(cells, layout)
+    alive = np.ones(cells.leaf_start.size - 1, dtype=np.bool_)
+    last = layout.size[axis] - 1
+    or_missing = np.zeros(lo.size, dtype=np.bool_)
+    if cells.takes_missing is not None:
+        taken = cells.takes_missing & _may_be_missing(cells, layout)[cells.column]
+        only = taken & (lo > hi)
+        lo, hi = np.where(only, last, lo), np.where(taken & (only | (hi == last - 1)), last, hi)
+        or_missing = taken & (hi < last)
+    alive[leaf[lo > hi]] = False
+    tells = (lo > 0) | (hi < last) | or_missing
+    for columns in layout.one_hot:
+        _simplify_one_hot(
+            axis, layout.first[list(columns)].tolist(), lo, hi, layout, leaf, alive, tells
+        )
+    of_groups = [_group_literals(group, layout, alive) for group in cells.groups]
+    kept = np.flatnonzero(tells & alive[leaf])
+    number = np.cumsum(alive) - 1
+    placed = Literals(
+        np.flatnonzero(alive), number[leaf[kept]], axis[kept], lo[kept], hi[kept], or_missing[kept]
+    )
+    if of_groups:
+        leaf, axis, level = (np.concatenate(part) for part in zip(*of_groups, strict=True))
+        mine = alive[leaf]
+        placed = placed.with_levels(number[leaf[mine]], axis[mine], level[mine])
+    for own in np.unique(placed.axis[placed.or_missing]).tolist():
+        placed = _parted(placed, own, layout)
+    return placed
+
+
+def _in_levels(cells: Cells, layout: Layout) -> tuple[IntArray, IntArray]:
+    """The first and the last level of each literal; none is missing."""
+    axes = [layout.axes[at] for at in layout.first[:-1]]
+    n_cells = cells.n_cells
+    offset = starts(n_cells)
+    every = [np.arange(n) for n in n_cells]
+    begin = [np.searchsorted(a.cell, e, side="left") for a, e in zip(axes, every, strict=True)]
+    end = [np.searchsorted(a.cell, e, side="right") - 1 for a, e in zip(axes, every, strict=True)]
+    lo = np.concatenate(begin)[offset[cells.column] + cells.lo]
+    hi = np.concatenate(end)[offset[cells.column] + cells.hi]
+    return lo, hi
+
+
+def _may_be_missing(cells: Cells, layout: Layout) -> BoolArray:
+    """Columns that may have no value in this query: the last level says so."""
+    last = [layout.axes[at].cell[-1:] for at in layout.first[:-1]]
+    return np.array([c.tolist() == [n - 1] for c, n in zip(last, cells.n_cells, strict=True)])
+
+
+def _simplify_one_hot(
+    axis: IntArray,
+    group: Sequence[int],
+    lo: IntArray,
+    hi: IntArray,
+    layout: Layout,
+    leaf: IntArray,
+    alive: BoolArray,
+    tells: BoolArray,
+) -> None:
+    """Use 'exactly one is 1' on a leaf's literals; updates ``alive`` and ``tells`` in place."""
+    level_start, value = layout.level_start, layout.value
+    mine = np.flatnonzero(np.isin(axis, group) & (lo <= hi))
+    own = axis[mine]
+    is_one = value[level_start[own] + lo[mine]] == 1
+    is_zero = value[level_start[own] + hi[mine]] == 0
+    n_leaves = alive.size
+    ones = np.bincount(leaf[mine[is_one]], minlength=n_leaves)
+    # Categories that have no level 1 left are zero without a literal saying so.
+    possible = [c for c in group if (value[level_start[c] : level_start[c + 1]] == 1).any()]
+    counted = mine[is_zero & np.isin(own, possible)]
+    zeros = np.bincount(leaf[counted], minlength=n_leaves)
+    alive &= (ones < 2) & (zeros < len(possible))
+    tells[mine[is_zero & (ones[leaf[mine]] > 0)]] = False
+
+
+def _group_literals(
+    group: Group, layout: Layout, alive: BoolArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Leaf, axis and level of each literal: the one class that gets there, or those that don't.
+
+    Leaves that no class of the query gets to are struck from ``alive``.
+    """
+    first = int(layout.first[group.column])
+    axes = layout.axes[first : first + group.n_classes]
+    possible = np.flatnonzero([1 in axis.cell for axis in axes])
+    allowed = group.allowed[:, possible]
+    count = allowed.sum(axis=1)
+    alive[group.leaf[count == 0]] = False
+    single = (count == 1) & (possible.size > 1)
+    row, place = np.nonzero(np.where(single[:, None], allowed, ~allowed & (count > 1)[:, None]))
+    level = np.where(single[row], layout.size[first + possible[place]] - 1, 0)
+    return group.leaf[row], first + possible[place], level
+
+
+def _parted(placed: Literals, axis: int, layout: Layout) -> Literals:
+    """A leaf that takes an interval of an axis, or no value there, becomes two boxes."""
+    mine = np.flatnonzero(placed.or_missing & (placed.axis == axis))
+    twin = np.full(placed.source.size, -1, dtype=np.int64)
+    twin[placed.leaf[mine]] = placed.source.size + np.arange(mine.size)
+    copied = np.flatnonzero(twin[placed.leaf] >= 0)
+    last = layout.size[axis] - 1
+    missing = np.isin(copied, mine)
+    source = np.concatenate([placed.source, placed.source[placed.leaf[mine]]])
+    leaf = np.concatenate([placed.leaf, twin[placed.leaf[copied]]])
+    lo = np.concatenate([placed.lo, np.where(missing, last, placed.lo[copied])])
+    hi = np.concatenate([placed.hi, np.where(missing, last, placed.hi[copied])])
+    axes = np.concatenate([placed.axis, placed.axis[copied]])
+    or_missing = np.concatenate([placed.or_missing, placed.or_missing[copied]])
+    or_missing[axes == axis] = False
+    by_source = np.argsort(source, kind="stable")
+    place = np.empty_like(by_source)
+    place[by_source] = np.arange(by_source.size)
+    order = np.argsort(place[leaf], kind="stable")
+    return Literals(
+        source[by_source],
+        place[leaf][order],
+        axes[order],
+        lo[order],
+        hi[order],
+        or_missing[order],
+    )

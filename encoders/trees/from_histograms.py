@@ -1,0 +1,75 @@
+"""scikit-learn's histogram gradient boosting with categories of its own."""
+
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.tree_nodes import NO_CHILD, CodeSet, TreeNodes, joined
+
+BITS = 32  # of a word of a set of categories
+
+
+def read_histograms(model: Any) -> Ensemble:
+    """Read the nodes of a classifier that splits on categories; treelite takes only numbers.
+
+    Categories are encoded first, and their columns come before the others
+    (``sklearn/ensemble/_hist_gradient_boosting/gradient_boosting.py``, ``_preprocess_X``); an
+    unknown category is taken for a missing one. A set's codes go left (``_predictor.pyx``).
+
+    Parameters
+    ----------
+    model : a fitted HistGradientBoostingClassifier
+    """
+    categorical = np.asarray(model.is_categorical_)
+    order = np.r_[np.flatnonzero(categorical), np.flatnonzero(~categorical)]
+    rounds = model._predictors
+    n_classes = max(2, len(rounds[0]))
+    first = 1 if len(rounds[0]) == 1 else 0  # one raw score is that of class 1
+    trees = [
+        _tree(predictor, order, n_classes, own + first)
+        for stage in rounds
+        for own, predictor in enumerate(stage)
+    ]
+    bias = np.zeros(n_classes)
+    bias[first:] = np.ravel(model._baseline_prediction)
+    dtype = np.dtype(np.float64)  # X_DTYPE of common.pyx
+    return joined(trees, categorical.size, bias, dtype, 1.0, "sklearn")
+
+
+def _tree(predictor: Any, order: IntArray, n_classes: int, own: int) -> TreeNodes:
+    nodes = predictor.nodes
+    leaf = nodes["is_leaf"].astype(np.bool_)
+    by_set = nodes["is_categorical"].astype(np.bool_) & ~leaf
+    score = np.zeros((nodes.size, n_classes))
+    score[leaf, own] = nodes["value"][leaf]
+    missing_left = nodes["missing_go_to_left"].astype(np.bool_)
+    return TreeNodes(
+        column=np.where(leaf, -1, order[nodes["feature_idx"].astype(np.int64)]),
+        last_left=_last_left(nodes["num_threshold"], by_set),
+        left=np.where(leaf, NO_CHILD, nodes["left"].astype(np.int64)),
+        right=np.where(leaf, NO_CHILD, nodes["right"].astype(np.int64)),
+        score=score,
+        default_left=missing_left,
+        sets={
+            node: CodeSet(
+                _codes(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]]),
+                True,
+                bool(missing_left[node]),
+            )
+            for node in np.flatnonzero(by_set).tolist()
+        },
+    )
+
+
+def _last_left(
+    threshold: FloatArray, by_set: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> FloatArray:
+    largest = np.finfo(np.float64).max  # an infinite threshold parts what is missing from the rest
+    return np.where(by_set, -np.inf, np.minimum(threshold, largest))
+
+
+def _codes(words: Any) -> IntArray:
+    bits = np.asarray(words, dtype=np.uint32)[:, None] >> np.arange(BITS, dtype=np.uint32) & 1
+    return np.flatnonzero(bits)

@@ -1,0 +1,89 @@
+"""Splits that send a set of values left, as native categories need them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, starts
+
+
+@dataclass(frozen=True, eq=False)
+class SetSplits:
+    """Which cells of its column each such split sends left.
+
+    A column with such a split has no other kind. Its cells are told by ``edges``: cell ``m`` holds
+    ``edges[m-1] < v <= edges[m]``, the last but one what lies above, the last what is missing. The
+    cells of category codes 0, 1, ... are the codes themselves.
+
+    Attributes
+    ----------
+    of_node : int64 (n_nodes,), the set of a node, -1 for one that splits at a threshold
+    first : int64 (n_sets,), where the set's cells begin in ``goes_left``
+    goes_left : bool, cell by cell of each set in turn
+    edges : per column with such splits, float64, ascending
+    """
+
+    of_node: IntArray
+    first: IntArray
+    goes_left: BoolArray
+    edges: Mapping[int, FloatArray]
+
+    def cells(self, rows: FloatArray) -> IntArray:
+        """The cell of every value, int64 (n_rows, n_columns); 0 in all other columns.
+
+        Parameters
+        ----------
+        rows : float64 (n_rows, n_columns), as the model reads them
+        """
+        found = np.zeros(rows.shape, dtype=np.int64)
+        for column, edges in self.edges.items():
+            found[:, column] = cell_of(edges, rows[:, column])
+        return found
+
+    def members(self, column: int, sets: IntArray) -> BoolArray:
+        """The cells of sets on one column, bool (n_sets, n_cells).
+
+        Parameters
+        ----------
+        column : that all of them are on
+        sets : int64 (n_sets,)
+        """
+        width = self.edges[column].size + 2
+        held: BoolArray = self.goes_left[self.first[sets][:, None] + np.arange(width)]
+        return held
+
+    def recoded(self, column: IntArray, codes: Mapping[int, FloatArray]) -> "SetSplits":
+        """The same splits on codes of another order.
+
+        Parameters
+        ----------
+        column : int64 (n_nodes,), the column of each node
+        codes : per column, for each new code 0, 1, ... the old value, NaN where it was unknown
+        """
+        members: list[BoolArray] = [self.goes_left[:0]] * self.first.size
+        for own, old in codes.items():
+            sets = np.unique(self.of_node[(column == own) & (self.of_node >= 0)])
+            if sets.size:
+                held = self.members(own, sets)
+                cells = np.append(cell_of(self.edges[own], old), self.edges[own].size + 1)
+                for place, number in enumerate(sets.tolist()):
+                    members[number] = held[place, cells]
+        return replace(
+            self,
+            first=frozen(starts(np.array([m.size for m in members], dtype=np.int64))[:-1]),
+            goes_left=frozen(np.concatenate(members)) if members else self.goes_left,
+            edges={own: frozen(np.arange(old.size - 1.0)) for own, old in sorted(codes.items())},
+        )
+
+
+def cell_of(edges: FloatArray, values: FloatArray) -> IntArray:
+    """The cell of each value; what is missing has the last one.
+
+    Parameters
+    ----------
+    edges : float64, ascending
+    values : float64, any shape
+    """
+    found = np.searchsorted(edges, values)
+    return np.where(np.isnan(values), edges.size + 1, found)

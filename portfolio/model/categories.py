@@ -1,0 +1,99 @@
+"""Which columns a model takes categories in, and which code its library has for each."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import FloatArray
+from encoders.query.features import is_missing
+from portfolio.model.table import Table
+
+CATEGORY = "c"  # among XGBoost's feature types
+Codes = Mapping[Any, float]  # label -> the library's code
+
+
+def library_codes(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
+    """The codes of each column that the model takes categories in, by its place.
+
+    Parameters
+    ----------
+    model : classifier or booster
+    frame : its training frame, in the model's order
+    """
+    package = type(model).__module__.split(".")[0]
+    if package == "xgboost":
+        return _xgboost(model, frame)
+    if package == "lightgbm":
+        return _lightgbm(model, frame)
+    categorical = getattr(model, "is_categorical_", None)
+    if categorical is None or not np.any(categorical):
+        return {}
+    categories = model._preprocessor.named_transformers_["encoder"].categories_
+    places = np.flatnonzero(categorical).tolist()
+    return {at: _counted(own.tolist()) for at, own in zip(places, categories, strict=True)}
+
+
+def own_codes(codes: Mapping[int, Codes], table: Table) -> dict[int, FloatArray]:
+    """By place of a category column: the library's code of each of the table's labels, or NaN.
+
+    Parameters
+    ----------
+    codes : from :func:`library_codes`
+    table : the user's columns
+    """
+    return {
+        at: np.array([codes.get(at, {}).get(label, np.nan) for label in column.labels])
+        for at, column in enumerate(table.columns)
+        if column.labels is not None
+    }
+
+
+def _xgboost(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
+    """Names are kept with the model since XGBoost 3.1; before, codes are those of the frame."""
+    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    types, names = booster.feature_types or [], booster.feature_names or []
+    kept = _kept_names(booster) if CATEGORY in types else {}
+    codes: dict[int, Codes] = {}
+    for at, kind in enumerate(types):
+        if kind == CATEGORY:
+            own = frame.iloc[:, at]
+            if names and names[at] in kept:
+                codes[at] = _counted(kept[names[at]])
+            elif isinstance(own.dtype, pd.CategoricalDtype):
+                codes[at] = _counted(own.dtype.categories.tolist())
+            else:
+                codes[at] = _themselves(own)
+    return codes
+
+
+def _kept_names(booster: Any) -> dict[str, list[Any]]:
+    if not hasattr(booster, "get_categories"):
+        return {}
+    found = booster.get_categories(export_to_arrow=True).to_arrow() or []
+    return {name: values.to_pylist() for name, values in found if values is not None}
+
+
+def _lightgbm(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
+    """Of category columns it keeps the names; in others the whole numbers are the codes."""
+    booster = model.booster_ if hasattr(model, "booster_") else model
+    dtypes = [frame.iloc[:, at].dtype for at in range(frame.shape[1])]
+    named = [at for at, dtype in enumerate(dtypes) if isinstance(dtype, pd.CategoricalDtype)]
+    kept = booster.pandas_categorical or []
+    codes = {at: _counted(labels) for at, labels in zip(named, kept, strict=False)}
+    ranges = booster.dump_model(num_iteration=1)["feature_infos"]
+    for at, name in enumerate(booster.feature_name()):
+        if ranges.get(name, {}).get("values") and at not in codes:
+            codes[at] = _themselves(frame.iloc[:, at])
+    return codes
+
+
+def _counted(labels: list[Any]) -> Codes:
+    return {label: float(code) for code, label in enumerate(labels) if not is_missing(label)}
+
+
+def _themselves(column: "pd.Series[Any]") -> Codes:
+    """The codes of a column of numbers are its values."""
+    values = [value for value in pd.unique(column).tolist() if not is_missing(value)]
+    return {value: float(value) for value in sorted(values)}

@@ -1,0 +1,239 @@
+"""The user's own columns: how their values become numbers, and numbers become rows of his again."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import FloatArray
+from encoders.errors import InputError
+from encoders.query.features import is_missing
+
+MOST_NAMED = 12  # categories that a message names
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of the training frame.
+
+    Attributes
+    ----------
+    name : the user's own, of any type
+    dtype : of the training frame
+    labels : the categories, a number is the index of one; None: the column holds numbers
+    blank : what the training frame has where a value is missing
+    """
+
+    name: Any
+    dtype: Any
+    labels: tuple[Any, ...] | None
+    blank: Any
+
+    def number(self, value: Any, where: str) -> float:
+        """A value as a number, NaN if it is missing; text that is no category is refused.
+
+        Parameters
+        ----------
+        value : as the user has it
+        where : begins the message of an error
+
+        Raises
+        ------
+        InputError
+            No category, or no number.
+        """
+        if is_missing(value):
+            return float("nan")
+        if self.labels is None:
+            return _as_number(value, self.name, where)
+        for index, label in enumerate(self.labels):
+            if label == value and isinstance(label, bool) == isinstance(value, bool | np.bool_):
+                return float(index)
+        written = [str(label) for label in self.labels]
+        if str(value) in written:
+            return float(written.index(str(value)))
+        known = ", ".join(map(repr, self.labels[:MOST_NAMED]))
+        more = f", … ({len(self.labels)} in all)" if len(self.labels) > MOST_NAMED else ""
+        raise InputError(
+            f"{where} {self.name} is {value!r}, which is none of its categories: {known}{more}."
+        )
+
+    def numbers(self, values: "pd.Series[Any]", where: str) -> FloatArray:
+        """A whole column as numbers, float64 (n_rows,).
+
+        Parameters
+        ----------
+        values : as the user has them
+        where : begins the message of an error
+
+        Raises
+        ------
+        InputError
+            As :meth:`number`.
+        """
+        found = pd.unique(values.astype(object))
+        known = {_key(value): self.number(value, where) for value in found}
+        return np.array([known[_key(value)] for value in values.astype(object)], dtype=np.float64)
+
+    def values(self, numbers: FloatArray) -> Any:
+        """The user's values of numbers, of his dtype where that can hold them.
+
+        Parameters
+        ----------
+        numbers : float64 (n_rows,)
+        """
+        missing = np.isnan(numbers)
+        if self.labels is None:
+            return self._plain(numbers, bool(missing.any()))
+        index = np.where(missing, -1, numbers).astype(np.int64)
+        if isinstance(self.dtype, pd.CategoricalDtype):
+            place = self.dtype.categories.get_indexer(pd.Index(self.labels))
+            return pd.Categorical.from_codes(np.append(place, -1)[index], dtype=self.dtype)
+        whole = np.empty(len(self.labels) + 1, dtype=object)
+        whole[:] = [*self.labels, self.blank]
+        return _cast(pd.Series(whole[index]), self.dtype)
+
+    def _plain(self, numbers: FloatArray, any_missing: bool) -> Any:
+        kind = getattr(self.dtype, "kind", "O")
+        if isinstance(self.dtype, np.dtype) and kind in "iub":
+            if any_missing or (numbers != np.round(numbers)).any():
+                return numbers
+            cast = numbers.astype(self.dtype)
+            return cast if (cast.astype(np.float64) == numbers).all() else numbers
+        if isinstance(self.dtype, np.dtype):
+            return numbers
+        return _cast(pd.Series(numbers), self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """All columns of the training frame, in the order that the model takes them.
+
+    Attributes
+    ----------
+    columns : one each
+    """
+
+    columns: tuple[Column, ...]
+
+    @property
+    def labels(self) -> Mapping[str, tuple[str, ...]]:
+        """Names of the categories, by column that has some."""
+        return {
+            str(column.name): tuple(map(str, column.labels))
+            for column in self.columns
+            if column.labels is not None
+        }
+
+    def numbers(self, frame: pd.DataFrame, where: str) -> FloatArray:
+        """Rows as numbers, float64 (n_rows, n_columns).
+
+        Parameters
+        ----------
+        frame : with these columns, in this order
+        where : begins the message of an error
+
+        Raises
+        ------
+        InputError
+            A value that is neither a number nor a category.
+        """
+        parts = [column.numbers(frame.iloc[:, at], where) for at, column in enumerate(self.columns)]
+        return np.column_stack(parts)
+
+    def frame(self, rows: FloatArray) -> pd.DataFrame:
+        """Rows as the model takes them: the user's columns, dtypes and categories.
+
+        Parameters
+        ----------
+        rows : float64 (n_rows, n_columns)
+        """
+        names = pd.Index([column.name for column in self.columns])
+        held = {at: column.values(rows[:, at]) for at, column in enumerate(self.columns)}
+        return pd.DataFrame(held).set_axis(names, axis=1)
+
+
+def make_table(
+    frame: pd.DataFrame, known: Mapping[int, Iterable[Any]], text_is_category: bool
+) -> Table:
+    """Columns of a training frame.
+
+    Parameters
+    ----------
+    frame : in the model's order
+    known : by place, the categories that the library itself has, in the order of its codes
+    text_is_category : whether text stands for categories, too, as before an encoder
+
+    Raises
+    ------
+    InputError
+        A column that holds neither numbers nor categories, or two labels that read alike.
+    """
+    columns = []
+    for place in range(frame.shape[1]):
+        own = frame.iloc[:, place]
+        labels = None
+        if place in known or _is_category(own, text_is_category):
+            labels = _labels(own, known.get(place, ()))
+        blank = (
+            next((value for value in own[own.isna()]), np.nan) if own.dtype == object else np.nan
+        )
+        columns.append(Column(own.name, own.dtype, labels, blank))
+    return Table(tuple(columns))
+
+
+def _is_category(own: "pd.Series[Any]", text_is_category: bool) -> bool:
+    if isinstance(own.dtype, pd.CategoricalDtype):
+        return True
+    return text_is_category and not pd.api.types.is_numeric_dtype(own.dtype)
+
+
+def _labels(own: "pd.Series[Any]", known: Iterable[Any]) -> tuple[Any, ...]:
+    """The library's labels, then those that only the frame has."""
+    if isinstance(own.dtype, pd.CategoricalDtype):
+        seen = own.dtype.categories.tolist()
+    else:
+        values = pd.unique(own.dropna().astype(object)).tolist()
+        seen = sorted(values, key=lambda value: (str(type(value)), value))
+    labels = [value for value in known if not is_missing(value)]
+    held = {_key(label) for label in labels}
+    labels += [value for value in seen if _key(value) not in held]
+    written = [str(label) for label in labels]
+    twice = next((word for word in written if written.count(word) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"X_train: two categories of {own.name!r} read {twice!r}; give them names that differ."
+        )
+    return tuple(labels)
+
+
+def _key(value: Any) -> Hashable:
+    """What tells values of a column apart; all that is missing is alike."""
+    if is_missing(value):
+        return None
+    return (isinstance(value, bool | np.bool_), value)
+
+
+def _as_number(value: Any, name: Any, where: str) -> float:
+    try:
+        if isinstance(value, complex | np.complexfloating | str | bytes):
+            raise TypeError
+        number = float(value)
+    except OverflowError as error:
+        raise InputError(f"{where} {name} is larger than any float64.") from error
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{where} {name} is {value!r}; the model needs a finite number there."
+        ) from error
+    if np.isinf(number):
+        raise InputError(f"{where} {name} is infinite; give it a finite value.")
+    return number
+
+
+def _cast(values: "pd.Series[Any]", dtype: Any) -> Any:
+    try:
+        return values.astype(dtype)
+    except (TypeError, ValueError):
+        return values

@@ -106,7 +106,7 @@ class Ensemble:
         step, column = child.ravel(), np.maximum(self.column, 0)
         first = (np.arange(rows.shape[0]) * rows.shape[1])[:, None]
         node = np.tile(self.root, (rows.shape[0], 1))
-        turns = self._turns(values)
+        turns = self.turns(values)
         while True:
             right = turns(node, first + column[node])
             below = step[2 * node + right]
@@ -114,8 +114,13 @@ class Ensemble:
                 return node
             node = below
 
-    def _turns(self, values: FloatArray) -> Callable[[IntArray, IntArray], BoolArray]:
-        """Whether values at given places turn right at given nodes."""
+    def turns(self, values: FloatArray) -> Callable[[IntArray, IntArray], BoolArray]:
+        """What tells, for nodes and places in the flat table of values, whether that turns right.
+
+        Parameters
+        ----------
+        values : float64 (n_rows, n_columns), as the model reads them
+        """
         flat = values.ravel()
         missing = np.isnan(flat)
         default_left = self.default_left

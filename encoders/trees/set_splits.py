@@ -22,12 +22,19 @@ class SetSplits:
     first : int64 (n_sets,), where the set's cells begin in ``goes_left``
     goes_left : bool, cell by cell of each set in turn
     edges : per column with such splits, float64, ascending
+    numbers : those of the columns that hold numbers, not category codes
     """
 
     of_node: IntArray
     first: IntArray
     goes_left: BoolArray
     edges: Mapping[int, FloatArray]
+    numbers: frozenset[int] = frozenset()
+
+    @property
+    def coded(self) -> frozenset[int]:
+        """Columns that hold category codes."""
+        return frozenset(self.edges) - self.numbers
 
     def cells(self, rows: FloatArray) -> IntArray:
         """The cell of every value, int64 (n_rows, n_columns); 0 in all other columns.

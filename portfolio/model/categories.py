@@ -35,17 +35,17 @@ def library_codes(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
     return {at: _counted(own.tolist()) for at, own in zip(places, categories, strict=True)}
 
 
-def own_codes(codes: Mapping[int, Codes], table: Table) -> dict[int, FloatArray]:
+def own_codes(codes: Mapping[int, Codes], table: Table | None) -> dict[int, FloatArray]:
     """By place of a category column: the library's code of each of the table's labels, or NaN.
 
     Parameters
     ----------
     codes : from :func:`library_codes`
-    table : the user's columns
+    table : the user's columns; None where all hold numbers
     """
     return {
         at: np.array([codes.get(at, {}).get(label, np.nan) for label in column.labels])
-        for at, column in enumerate(table.columns)
+        for at, column in enumerate(table.columns if table else ())
         if column.labels is not None
     }
 

@@ -150,7 +150,7 @@ def _probes(ensemble: Ensemble, cells: Cells, training: FloatArray, count: int) 
     random = np.random.default_rng(0)
     rows = training[random.integers(0, len(training), count)]
     limit = float(np.finfo(ensemble.dtype).max)
-    coded = {} if ensemble.sets is None else ensemble.sets.edges
+    coded = frozenset() if ensemble.sets is None else ensemble.sets.coded
     for column, boundary in enumerate(cells.boundary):
         seen = training[:, column]
         if column in coded or np.isnan(seen).any():

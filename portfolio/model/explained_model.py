@@ -19,9 +19,10 @@ from encoders.trees.ensemble import Ensemble, with_codes
 from encoders.trees.isolation import with_isolation
 from encoders.trees.read import read_ensemble
 from portfolio.fingerprint import fingerprint
-from portfolio.model.categories import Codes, library_codes, own_codes
+from portfolio.model.categories import library_codes, own_codes
 from portfolio.model.evidence import check_boxes, check_lengths, check_reading
 from portfolio.model.native import NativeModel, wrap_native
+from portfolio.model.pipeline import is_pipeline, last_step, over_raw_columns, table_of
 from portfolio.model.plausibility import Plausibility, PlausibilityCheck
 from portfolio.model.table import Table, make_table
 from portfolio.model.tabular import as_numbers, refuse_values, training_frame
@@ -106,16 +107,23 @@ def read(
     """
     began = time.perf_counter()
     model = _with_voting(model, voting)
-    ensemble = read_ensemble(model)
+    piped = is_pipeline(model)
+    ensemble = read_ensemble(last_step(model) if piped else model)
     native = wrap_native(model, ensemble.n_classes)
-    frame = training_frame(X_train, native.columns, ensemble.n_columns)
-    codes = library_codes(model, frame)
-    table = make_table(frame, codes, text_is_category=False) if codes else None
-    rows = _rows(frame, table, ensemble)
+    width = _width(model) if piped else ensemble.n_columns
+    frame = training_frame(X_train, native.columns, width)
+    steps = table_of(model, frame, ensemble.n_columns) if piped else None
+    codes = {} if piped else library_codes(model, frame)
+    table = steps.table if steps else make_table(frame, codes, False) if codes else None
+    if table is not None and plausibility is not None:
+        raise InputError("plausibility needs a frame of numbers, and a model without a pipeline.")
+    rows = _rows(frame, table, piped or ensemble.default_left is not None)
     space = _space(rows, table, features)
-    ensemble = _as_asked(ensemble, codes, table, space)
-    native = replace(native, table=table)
     values = rows.to_numpy()
+    if steps is not None:
+        ensemble, table = over_raw_columns(ensemble, steps, values, space)
+    ensemble = _as_asked(ensemble, {} if piped else own_codes(codes, table), space)
+    native = replace(native, table=table)
     if plausibility is None:
         views = (_view(ensemble, space, values, None),) * len(native.classes)
     else:
@@ -130,9 +138,13 @@ def read(
     return ExplainedModel(ensemble, space, native, views, time.perf_counter() - began)
 
 
-def _rows(frame: pd.DataFrame, table: Table | None, ensemble: Ensemble) -> pd.DataFrame:
+def _width(pipeline: Any) -> int:
+    """Columns of the user's frame."""
+    return int(pipeline.n_features_in_)
+
+
+def _rows(frame: pd.DataFrame, table: Table | None, takes_missing: bool) -> pd.DataFrame:
     """The training rows in numbers."""
-    takes_missing = ensemble.default_left is not None
     if table is None:
         return as_numbers(frame, "X_train", takes_missing)
     numbers = table.numbers(frame, "X_train:")
@@ -151,15 +163,12 @@ def _space(
     return infer_features(rows, features, None if table is None else table.labels)
 
 
-def _as_asked(
-    ensemble: Ensemble, codes: Mapping[int, Codes], table: Table | None, space: FeatureSpace
-) -> Ensemble:
+def _as_asked(ensemble: Ensemble, codes: Mapping[int, FloatArray], space: FeatureSpace) -> Ensemble:
     """The trees over the user's codes; where values go that are missing only if some may be."""
     missing = [feature.name for feature in space.features if feature.missing]
     if missing and ensemble.default_left is None:
         raise InputError(f"feature {missing[0]}: the model takes no missing values.")
-    if table is not None:
-        ensemble = with_codes(ensemble, own_codes(codes, table))
+    ensemble = with_codes(ensemble, codes)
     return ensemble if missing else replace(ensemble, default_left=None)
 
 

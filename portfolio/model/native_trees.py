@@ -6,6 +6,7 @@ import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.trees.from_xgboost import xgboost_booster
+from portfolio.model.pipeline import inputs_of, is_pipeline, last_step
 
 
 def native_leaves(model: Any, rows: Any) -> IntArray | None:
@@ -21,6 +22,8 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
     name = type(model).__name__
     if name == "HardVotingClassifier":
         return native_leaves(model.forest_, rows)
+    if is_pipeline(model):
+        return native_leaves(last_step(model), inputs_of(model, rows))
     package = type(model).__module__.split(".")[0]
     if package == "xgboost":
         found = _xgboost(model, rows, pred_leaf=True)
@@ -29,11 +32,11 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
     elif hasattr(model, "estimators_") or hasattr(model, "tree_"):
         # Tree by tree: the estimators' own apply checks names that they were not fitted with.
         trees = np.ravel(getattr(model, "estimators_", model)).tolist()
-        given = np.asarray(rows).astype(np.float32)
+        given = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows).astype(np.float32)
         found = np.column_stack([tree.tree_.apply(given) for tree in trees])
     else:
         return None
-    return np.asarray(found).astype(np.int64).reshape(len(rows), -1)
+    return np.asarray(found).astype(np.int64).reshape(rows.shape[0], -1)
 
 
 def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
@@ -47,6 +50,8 @@ def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
     rows : (n_rows, n_columns), as the model takes them
     margin_unit : as in :class:`encoders.trees.ensemble.Ensemble`
     """
+    if is_pipeline(model):
+        return native_scores(last_step(model), inputs_of(model, rows), margin_unit)
     name = type(model).__name__
     package = type(model).__module__.split(".")[0]
     if package == "xgboost":

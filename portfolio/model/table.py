@@ -1,7 +1,9 @@
 """The user's own columns: how their values become numbers, and numbers become rows of his again."""
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,12 +26,23 @@ class Column:
     dtype : of the training frame
     labels : the categories, a number is the index of one; None: the column holds numbers
     blank : what the training frame has where a value is missing
+    low, high : numbers beyond which nothing is known of what the model's pipeline does
     """
 
     name: Any
     dtype: Any
     labels: tuple[Any, ...] | None
     blank: Any
+    low: float = -np.inf
+    high: float = np.inf
+
+    @cached_property
+    def _codes(self) -> dict[Hashable, float]:
+        return {_key(label): float(at) for at, label in enumerate(self.labels or ())}
+
+    @cached_property
+    def _written(self) -> dict[str, float]:
+        return {str(label): float(at) for at, label in enumerate(self.labels or ())}
 
     def number(self, value: Any, where: str) -> float:
         """A value as a number, NaN if it is missing; text that is no category is refused.
@@ -47,13 +60,18 @@ class Column:
         if is_missing(value):
             return float("nan")
         if self.labels is None:
-            return _as_number(value, self.name, where)
-        for index, label in enumerate(self.labels):
-            if label == value and isinstance(label, bool) == isinstance(value, bool | np.bool_):
-                return float(index)
-        written = [str(label) for label in self.labels]
-        if str(value) in written:
-            return float(written.index(str(value)))
+            number = _as_number(value, self.name, where)
+            if not self.low <= number <= self.high:
+                raise InputError(
+                    f"{where} {self.name} is {number:g}, beyond what the pipeline can be followed "
+                    f"to: from {self.low:g} to {self.high:g}."
+                )
+            return number
+        code = self._codes.get(_key(value)) if isinstance(value, Hashable) else None
+        if code is None:
+            code = self._written.get(str(value))
+        if code is not None:
+            return code
         known = ", ".join(map(repr, self.labels[:MOST_NAMED]))
         more = f", … ({len(self.labels)} in all)" if len(self.labels) > MOST_NAMED else ""
         raise InputError(
@@ -73,9 +91,19 @@ class Column:
         InputError
             As :meth:`number`.
         """
-        found = pd.unique(values.astype(object))
-        known = {_key(value): self.number(value, where) for value in found}
-        return np.array([known[_key(value)] for value in values.astype(object)], dtype=np.float64)
+        if (
+            self.labels is None
+            and isinstance(values.dtype, np.dtype)
+            and values.dtype.kind in "iufb"
+        ):
+            numbers = values.to_numpy(dtype=np.float64)
+            worst = numbers[~((numbers >= self.low) & (numbers <= self.high)) & ~np.isnan(numbers)]
+            for number in worst[:1]:
+                self.number(number, where)
+            return numbers
+        index, found = pd.factorize(values.astype(object), use_na_sentinel=True)
+        known = np.array([*(self.number(value, where) for value in found), np.nan])
+        return known[index]
 
     def values(self, numbers: FloatArray) -> Any:
         """The user's values of numbers, of his dtype where that can hold them.
@@ -156,7 +184,10 @@ class Table:
 
 
 def make_table(
-    frame: pd.DataFrame, known: Mapping[int, Iterable[Any]], text_is_category: bool
+    frame: pd.DataFrame,
+    known: Mapping[int, Iterable[Any]],
+    text_is_category: bool,
+    seen_only: bool = False,
 ) -> Table:
     """Columns of a training frame.
 
@@ -165,6 +196,7 @@ def make_table(
     frame : in the model's order
     known : by place, the categories that the library itself has, in the order of its codes
     text_is_category : whether text stands for categories, too, as before an encoder
+    seen_only : leave out categories that a column declares but no row has
 
     Raises
     ------
@@ -176,7 +208,7 @@ def make_table(
         own = frame.iloc[:, place]
         labels = None
         if place in known or _is_category(own, text_is_category):
-            labels = _labels(own, known.get(place, ()))
+            labels = _labels(own, known.get(place, ()), seen_only)
         blank = (
             next((value for value in own[own.isna()]), np.nan) if own.dtype == object else np.nan
         )
@@ -190,10 +222,11 @@ def _is_category(own: "pd.Series[Any]", text_is_category: bool) -> bool:
     return text_is_category and not pd.api.types.is_numeric_dtype(own.dtype)
 
 
-def _labels(own: "pd.Series[Any]", known: Iterable[Any]) -> tuple[Any, ...]:
+def _labels(own: "pd.Series[Any]", known: Iterable[Any], seen_only: bool) -> tuple[Any, ...]:
     """The library's labels, then those that only the frame has."""
     if isinstance(own.dtype, pd.CategoricalDtype):
-        seen = own.dtype.categories.tolist()
+        used = own.cat.remove_unused_categories() if seen_only else own
+        seen = used.cat.categories.tolist()
     else:
         values = pd.unique(own.dropna().astype(object)).tolist()
         seen = sorted(values, key=lambda value: (str(type(value)), value))
@@ -201,7 +234,7 @@ def _labels(own: "pd.Series[Any]", known: Iterable[Any]) -> tuple[Any, ...]:
     held = {_key(label) for label in labels}
     labels += [value for value in seen if _key(value) not in held]
     written = [str(label) for label in labels]
-    twice = next((word for word in written if written.count(word) > 1), None)
+    twice = next((word for word, times in Counter(written).items() if times > 1), None)
     if twice is not None:
         raise InputError(
             f"X_train: two categories of {own.name!r} read {twice!r}; give them names that differ."

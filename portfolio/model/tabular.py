@@ -342,10 +342,10 @@ def _are_rows(numbers: FloatArray, space: FeatureSpace, dtype: np.dtype[Any]) ->
         if feature.kind == "categorical":
             good &= ((own == 0) | (own == 1)).all(axis=1) & (own.sum(axis=1) == 1)
         elif not (feature.allow_off_levels or feature.kind == "numeric"):
-            known = np.isin(own, feature.values) if feature.values else own == np.floor(own)
-            if feature.missing:
-                known = known | np.isnan(own)
-            good &= known[:, 0]
+            known: BoolArray = (
+                np.isin(own, feature.values) if feature.values else own == np.floor(own)
+            )
+            good &= (known | (np.isnan(own) & feature.missing))[:, 0]
     return good
 
 

@@ -1,0 +1,243 @@
+"""Trees over what a pipeline makes of the user's columns -> the same trees over those columns.
+
+A split asks whether an input is at most a threshold. As each input follows from one column, it asks
+something of that column alone: whether a number is at most the last one that still does, which is
+found by bisection over all float64 on the native transformer itself, or whether a category is one
+of those that do.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, starts
+from encoders.errors import UnsupportedModelError
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.set_splits import SetSplits
+from encoders.trees.sources import Source
+
+STEPS = 64  # halvings: between any two float64 there are fewer than 2^64
+
+Transform = Callable[[FloatArray], FloatArray]  # rows of the user's columns -> inputs
+
+
+@dataclass(frozen=True, eq=False)
+class RawColumns:
+    """What is known of the user's columns before the trees are looked at.
+
+    Attributes
+    ----------
+    sources : one per input of the model
+    n_codes : by column that holds category codes, how many
+    low, high : float64 (n_columns,), numbers between which the transformer is defined
+    missing : bool (n_columns,), whether a value may be missing
+    template : float64 (n_columns,), a row of which single values are changed
+    """
+
+    sources: Sequence[Source]
+    n_codes: Mapping[int, int]
+    low: FloatArray
+    high: FloatArray
+    missing: BoolArray
+    template: FloatArray
+
+
+def pull_back(ensemble: Ensemble, raw: RawColumns, transform: Transform) -> Ensemble:
+    """The same trees, split on the user's columns; values are read as float64.
+
+    Parameters
+    ----------
+    ensemble : over the inputs
+    raw : the user's columns
+    transform : the native one; must not depend on other rows
+    """
+    return _PullBack(ensemble, raw, transform).done()
+
+
+class _PullBack:
+    def __init__(self, ensemble: Ensemble, raw: RawColumns, transform: Transform) -> None:
+        self._ensemble, self._raw, self._transform = ensemble, raw, transform
+        self._inner = np.flatnonzero(ensemble.column >= 0)
+        source = np.array([s.column for s in raw.sources], dtype=np.int64)
+        self._of_node = np.full(ensemble.column.size, -1, dtype=np.int64)
+        self._of_node[self._inner] = source[ensemble.column[self._inner]]
+        self._grouped = frozenset(raw.n_codes) | {s.column for s in raw.sources if s.kind == "bins"}
+
+    def done(self) -> Ensemble:
+        ensemble, inner = self._ensemble, self._inner
+        last, falls = self._crossings()
+        sets = self._sets(last, falls)
+        swap = np.zeros(ensemble.column.size, dtype=np.bool_)
+        swap[inner] = falls & ~np.isin(self._of_node[inner], list(self._grouped))
+        last_left = np.full(ensemble.column.size, -np.inf)
+        last_left[inner] = last
+        if sets is not None:
+            last_left[sets.of_node >= 0] = -np.inf
+        return replace(
+            ensemble,
+            n_columns=self._raw.template.size,
+            column=frozen(self._of_node),
+            last_left=frozen(last_left),
+            left=frozen(np.where(swap, ensemble.right, ensemble.left)),
+            right=frozen(np.where(swap, ensemble.left, ensemble.right)),
+            dtype=np.dtype(np.float64),
+            default_left=frozen(self._missing_left != swap),
+            sets=sets,
+        )
+
+    def _goes_left(self, rows: FloatArray, row: IntArray, node: IntArray) -> BoolArray:
+        """Whether rows of the user's go left at nodes, bool (n,)."""
+        values = self._read(rows)
+        turns = self._ensemble.turns(values)
+        left: BoolArray = ~turns(node, row * values.shape[1] + self._ensemble.column[node])
+        return left
+
+    def _read(self, rows: FloatArray) -> FloatArray:
+        """What the model sees of rows of the user's, float64 (n_rows, n_inputs)."""
+        with np.errstate(over="ignore"):
+            return self._transform(rows).astype(self._ensemble.dtype).astype(np.float64)
+
+    def _crossings(self) -> tuple[FloatArray, BoolArray]:
+        """For each inner node the last number before its answer changes, and if from no to yes.
+
+        Nodes with equal questions are asked once; those of different columns in the same rows.
+        """
+        ensemble, inner, raw = self._ensemble, self._inner, self._raw
+        asked = np.stack([ensemble.column[inner].astype(np.float64), ensemble.last_left[inner]])
+        _, first, same = np.unique(asked, axis=1, return_index=True, return_inverse=True)
+        node = inner[first]
+        column = self._of_node[node]
+        numeric = ~np.isin(column, list(raw.n_codes))
+        node, column, place = node[numeric], column[numeric], np.flatnonzero(numeric)
+        row = _ranks(column)
+        low, high = _ordered(raw.low[column]), _ordered(raw.high[column])
+
+        def ask(at: IntArray) -> BoolArray:
+            rows = np.tile(raw.template, (int(row.max(initial=0)) + 1, 1))
+            rows[row, column] = _floats(at)
+            return self._goes_left(rows, row, node)
+
+        begins, ends = ask(low), ask(high)
+        constant = begins == ends
+        below, above = low.copy(), high.copy()
+        for _ in range(STEPS):
+            if not (below + 1 < above).any():
+                break
+            middle = (below >> 1) + (above >> 1) + (below & above & 1)
+            same_side = ask(middle) == begins
+            below = np.where(same_side, middle, below)
+            above = np.where(same_side, above, middle)
+        last = np.where(constant, np.where(begins, np.inf, -np.inf), _floats(below))
+        found, falls = np.full(first.size, -np.inf), np.zeros(first.size, dtype=np.bool_)
+        found[place], falls[place] = last, ~constant & ~begins
+        index = np.ravel(same)
+        return found[index], falls[index]
+
+    @cached_property
+    def _missing_left(self) -> BoolArray:
+        """Where a missing value of the user's goes, bool (n_nodes,)."""
+        left = np.zeros(self._ensemble.column.size, dtype=np.bool_)
+        missing = self._raw.missing
+        if not missing.any():
+            return left
+        row = np.where(missing, np.nan, self._raw.template)[None, :]
+        held = np.isnan(self._transform(row)[0])
+        if self._ensemble.default_left is None and held.any():
+            raise UnsupportedModelError(
+                "the pipeline passes missing values on to a model that takes none; put a "
+                "SimpleImputer before it."
+            )
+        node = self._inner[missing[self._of_node[self._inner]]]
+        left[node] = self._goes_left(row, np.zeros(node.size, dtype=np.int64), node)
+        return left
+
+    def _sets(self, last: FloatArray, falls: BoolArray) -> SetSplits | None:
+        """Splits on columns of categories, and on those where an interval may go one way."""
+        if not self._grouped:
+            return None
+        inner, column = self._inner, self._of_node[self._inner]
+        of_node = np.full(self._ensemble.column.size, -1, dtype=np.int64)
+        edges, members, count = {}, [], 0
+        for own in sorted(self._grouped):
+            mine = column == own
+            cuts, points = self._points(own, last[mine])
+            edges[own] = frozen(cuts)
+            held = self._members(own, inner[mine], points)
+            alike, index = np.unique(held, axis=0, return_inverse=True)
+            of_node[inner[mine]] = count + np.ravel(index)
+            members += list(alike)
+            count += len(alike)
+        return SetSplits(
+            frozen(of_node),
+            frozen(starts(np.array([m.size for m in members], dtype=np.int64))[:-1]),
+            frozen(np.concatenate(members) if members else np.zeros(0, dtype=np.bool_)),
+            edges,
+            numbers=self._grouped - frozenset(self._raw.n_codes),
+        )
+
+    def _points(self, column: int, last: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The edges of a column's cells, and a value of each cell."""
+        if column in self._raw.n_codes:
+            codes = np.arange(float(self._raw.n_codes[column]))
+            return codes[:-1], codes
+        found = np.unique(np.concatenate([last, self._bin_edges(column)]))
+        low, high = self._raw.low[column], self._raw.high[column]
+        cuts = found[(found >= low) & (found < high)]
+        return cuts, np.append(cuts, high)
+
+    def _bin_edges(self, column: int) -> FloatArray:
+        """The last number of each bin, found by bisection on the number of the bin."""
+        raw, edges = self._raw, []
+        blocks = {s.block for s in raw.sources if s.column == column and s.kind == "bins"}
+        for block in sorted(blocks):
+            inputs = [at for at, s in enumerate(raw.sources) if s.block == block]
+            ranks = np.array([raw.sources[at].rank for at in inputs], dtype=np.float64)
+            wanted = np.arange(ranks.size - 1)
+            below = np.full(wanted.size, _ordered(raw.low[column : column + 1])[0])
+            above = np.full(wanted.size, _ordered(raw.high[column : column + 1])[0])
+            for _ in range(STEPS):
+                middle = (below >> 1) + (above >> 1) + (below & above & 1)
+                rows = np.tile(raw.template, (wanted.size, 1))
+                rows[:, column] = _floats(middle)
+                bins = self._transform(rows)[:, inputs] @ ranks if wanted.size else ranks[:0]
+                below = np.where(bins <= wanted, middle, below)
+                above = np.where(bins <= wanted, above, middle)
+            edges.append(_floats(below))
+        return np.concatenate(edges) if edges else np.zeros(0)
+
+    def _members(self, column: int, node: IntArray, points: FloatArray) -> BoolArray:
+        """Which cells go left at each node, bool (n_nodes, n_cells); the last is for missing."""
+        raw = self._raw
+        rows = np.tile(raw.template, (points.size, 1))
+        rows[:, column] = points
+        values = self._read(rows)
+        turns = self._ensemble.turns(values)
+        at = np.arange(points.size) * values.shape[1]
+        place = at[None, :] + self._ensemble.column[node][:, None]
+        left = ~turns(np.broadcast_to(node[:, None], place.shape), place)
+        gone = self._missing_left[node][:, None]
+        return np.hstack([left, gone])
+
+
+def _ranks(column: IntArray) -> IntArray:
+    """0, 1, ... within each column, int64 (n,)."""
+    order = np.argsort(column, kind="stable")
+    first = np.searchsorted(column[order], column[order])
+    ranks = np.empty_like(column)
+    ranks[order] = np.arange(column.size) - first
+    return ranks
+
+
+def _ordered(values: FloatArray) -> IntArray:
+    """Whole numbers in the same order as the float64 they stand for, one apart for neighbours."""
+    bits = (values + 0.0).view(np.int64)  # -0.0 becomes 0.0
+    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+
+
+def _floats(numbers: IntArray) -> FloatArray:
+    """The float64 that whole numbers stand for; the inverse of :func:`_ordered`."""
+    bits = np.where(numbers < 0, np.int64(-(2**63)) - numbers, numbers)
+    values: FloatArray = bits.view(np.float64)
+    return values

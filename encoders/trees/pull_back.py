@@ -20,7 +20,8 @@ from encoders.trees.sources import Source
 
 STEPS = 64  # halvings: between any two float64 there are fewer than 2^64
 
-Transform = Callable[[FloatArray], FloatArray]  # rows of the user's columns -> inputs
+# Rows of the user's columns -> inputs; with True a 0 that the library takes for missing stays 0.
+Transform = Callable[[FloatArray, bool], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,7 @@ class RawColumns:
     low, high : float64 (n_columns,), numbers between which the transformer is defined
     missing : bool (n_columns,), whether a value may be missing
     template : float64 (n_columns,), a row of which single values are changed
+    zeros_missing : whether the library takes an input of 0 for missing
     """
 
     sources: Sequence[Source]
@@ -42,6 +44,7 @@ class RawColumns:
     high: FloatArray
     missing: BoolArray
     template: FloatArray
+    zeros_missing: bool = False
 
 
 def pull_back(ensemble: Ensemble, raw: RawColumns, transform: Transform) -> Ensemble:
@@ -63,7 +66,8 @@ class _PullBack:
         source = np.array([s.column for s in raw.sources], dtype=np.int64)
         self._of_node = np.full(ensemble.column.size, -1, dtype=np.int64)
         self._of_node[self._inner] = source[ensemble.column[self._inner]]
-        self._grouped = frozenset(raw.n_codes) | {s.column for s in raw.sources if s.kind == "bins"}
+        bins = {own.column for own in raw.sources if own.kind == "bins"}
+        self._grouped = frozenset(raw.n_codes) | bins | frozenset(self._zeros)
 
     def done(self) -> Ensemble:
         ensemble, inner = self._ensemble, self._inner
@@ -94,46 +98,70 @@ class _PullBack:
         left: BoolArray = ~turns(node, row * values.shape[1] + self._ensemble.column[node])
         return left
 
-    def _read(self, rows: FloatArray) -> FloatArray:
+    def _read(self, rows: FloatArray, keep_zeros: bool = False) -> FloatArray:
         """What the model sees of rows of the user's, float64 (n_rows, n_inputs)."""
         with np.errstate(over="ignore"):
-            return self._transform(rows).astype(self._ensemble.dtype).astype(np.float64)
+            return self._transform(rows, keep_zeros).astype(self._ensemble.dtype).astype(np.float64)
 
     def _crossings(self) -> tuple[FloatArray, BoolArray]:
-        """For each inner node the last number before its answer changes, and if from no to yes.
-
-        Nodes with equal questions are asked once; those of different columns in the same rows.
-        """
-        ensemble, inner, raw = self._ensemble, self._inner, self._raw
+        """For each inner node the last number before its answer changes, and if from no to yes."""
+        ensemble, inner = self._ensemble, self._inner
         asked = np.stack([ensemble.column[inner].astype(np.float64), ensemble.last_left[inner]])
-        _, first, same = np.unique(asked, axis=1, return_index=True, return_inverse=True)
-        node = inner[first]
-        column = self._of_node[node]
-        numeric = ~np.isin(column, list(raw.n_codes))
-        node, column, place = node[numeric], column[numeric], np.flatnonzero(numeric)
+        asked, same = np.unique(asked, axis=1, return_inverse=True)
+        last, falls = self._bisect(asked[0].astype(np.int64), asked[1])
+        return last[np.ravel(same)], falls[np.ravel(same)]
+
+    def _bisect(
+        self, inputs: IntArray, threshold: FloatArray, cast: bool = True
+    ) -> tuple[FloatArray, BoolArray]:
+        """The last number before "is the input at most this?" is answered otherwise, and whether
+        the answer becomes yes; infinite where it never does.
+
+        Those of different columns are asked in the same rows; categories are not asked. ``cast``
+        is for inputs as the model reads them, and not as the steps before give them.
+        """
+        raw = self._raw
+        column = np.array([source.column for source in raw.sources], dtype=np.int64)[inputs]
+        last, falls = np.full(inputs.size, -np.inf), np.zeros(inputs.size, dtype=np.bool_)
+        asked = np.flatnonzero(~np.isin(column, list(raw.n_codes)))
+        if asked.size == 0:
+            return last, falls
+        column, inputs, threshold = column[asked], inputs[asked], threshold[asked]
         row = _ranks(column)
-        low, high = _ordered(raw.low[column]), _ordered(raw.high[column])
 
         def ask(at: IntArray) -> BoolArray:
-            rows = np.tile(raw.template, (int(row.max(initial=0)) + 1, 1))
+            rows = np.tile(raw.template, (int(row.max()) + 1, 1))
             rows[row, column] = _floats(at)
-            return self._goes_left(rows, row, node)
+            values = self._read(rows, True) if cast else self._transform(rows, True)
+            answer: BoolArray = values[row, inputs] <= threshold
+            return answer
 
-        begins, ends = ask(low), ask(high)
+        below, above = _ordered(raw.low[column]), _ordered(raw.high[column])
+        begins, ends = ask(below), ask(above)
         constant = begins == ends
-        below, above = low.copy(), high.copy()
-        for _ in range(STEPS):
-            if not (below + 1 < above).any():
-                break
+        while (below + 1 < above).any():
             middle = (below >> 1) + (above >> 1) + (below & above & 1)
             same_side = ask(middle) == begins
             below = np.where(same_side, middle, below)
-            above = np.where(same_side, above, middle)
-        last = np.where(constant, np.where(begins, np.inf, -np.inf), _floats(below))
-        found, falls = np.full(first.size, -np.inf), np.zeros(first.size, dtype=np.bool_)
-        found[place], falls[place] = last, ~constant & ~begins
-        index = np.ravel(same)
-        return found[index], falls[index]
+            above = np.where(same_side, above, np.maximum(middle, below + 1))
+        last[asked] = np.where(constant, np.where(begins, np.inf, -np.inf), _floats(below))
+        falls[asked] = ~constant & ~begins
+        return last, falls
+
+    @cached_property
+    def _zeros(self) -> Mapping[int, FloatArray]:
+        """Where the library takes a 0 for missing: by column, the ends of what becomes 0."""
+        raw = self._raw
+        if not raw.zeros_missing:
+            return {}
+        inputs = np.arange(len(raw.sources))
+        found: dict[int, list[float]] = {}
+        for threshold in (float(np.nextafter(0.0, -1.0)), 0.0):
+            last, _ = self._bisect(inputs, np.full(inputs.size, threshold), cast=False)
+            for source, end in zip(raw.sources, last.tolist(), strict=True):
+                if np.isfinite(end) and source.kind == "monotone":
+                    found.setdefault(source.column, []).append(end)
+        return {column: np.array(ends) for column, ends in found.items()}
 
     @cached_property
     def _missing_left(self) -> BoolArray:
@@ -143,7 +171,7 @@ class _PullBack:
         if not missing.any():
             return left
         row = np.where(missing, np.nan, self._raw.template)[None, :]
-        held = np.isnan(self._transform(row)[0])
+        held = np.isnan(self._transform(row, True)[0])
         if self._ensemble.default_left is None and held.any():
             raise UnsupportedModelError(
                 "the pipeline passes missing values on to a model that takes none; put a "
@@ -182,7 +210,8 @@ class _PullBack:
         if column in self._raw.n_codes:
             codes = np.arange(float(self._raw.n_codes[column]))
             return codes[:-1], codes
-        found = np.unique(np.concatenate([last, self._bin_edges(column)]))
+        zeros = self._zeros.get(column, last[:0])
+        found = np.unique(np.concatenate([last, self._bin_edges(column), zeros]))
         low, high = self._raw.low[column], self._raw.high[column]
         cuts = found[(found >= low) & (found < high)]
         return cuts, np.append(cuts, high)
@@ -201,7 +230,7 @@ class _PullBack:
                 middle = (below >> 1) + (above >> 1) + (below & above & 1)
                 rows = np.tile(raw.template, (wanted.size, 1))
                 rows[:, column] = _floats(middle)
-                bins = self._transform(rows)[:, inputs] @ ranks if wanted.size else ranks[:0]
+                bins = self._transform(rows, True)[:, inputs] @ ranks if wanted.size else ranks[:0]
                 below = np.where(bins <= wanted, middle, below)
                 above = np.where(bins <= wanted, above, middle)
             edges.append(_floats(below))

@@ -62,7 +62,7 @@ class Preprocessing:
     model : the pipeline
     table : the user's columns
     sources : the column that each input follows from
-    zeros_missing : whether the last step takes what a sparse matrix does not hold for missing
+    zeros_missing : the last step takes what a sparse matrix does not hold for missing, as XGBoost
     """
 
     model: Any
@@ -70,19 +70,21 @@ class Preprocessing:
     sources: Sequence[Source]
     zeros_missing: bool
 
-    def inputs(self, rows: FloatArray) -> FloatArray:
+    def inputs(self, rows: FloatArray, keep_zeros: bool) -> FloatArray:
         """What the last step reads, float64 (n_rows, n_inputs).
 
         Parameters
         ----------
         rows : float64 (n_rows, n_columns), the user's columns in numbers
+        keep_zeros : give 0 also where it is taken for missing
         """
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             found = inputs_of(self.model, self.table.frame(rows))
         if hasattr(found, "tocoo"):
             held = found.tocoo()
-            dense = np.full(held.shape, np.nan if self.zeros_missing else 0.0)
+            nothing = np.nan if self.zeros_missing and not keep_zeros else 0.0
+            dense = np.full(held.shape, nothing)
             dense[held.row, held.col] = held.data
             return dense
         return np.asarray(found, dtype=np.float64)
@@ -110,8 +112,10 @@ def table_of(model: Any, frame: pd.DataFrame, n_inputs: int) -> Preprocessing:
         )
     known: dict[int, tuple[Any, ...]] = dict.fromkeys(encoded_columns(sources), ())
     table = make_table(frame, known, text_is_category=True, seen_only=True)
-    library = type(last_step(model)).__module__.split(".")[0]
-    return Preprocessing(model, table, sources, zeros_missing=library == "xgboost")
+    steps = Preprocessing(model, table, sources, zeros_missing=False)
+    xgboost = type(last_step(model)).__module__.startswith("xgboost.")
+    sparse = xgboost and hasattr(inputs_of(model, frame.head(1)), "tocoo")
+    return replace(steps, zeros_missing=sparse)
 
 
 def _themselves(frame: pd.DataFrame) -> tuple[Source, ...]:
@@ -153,6 +157,7 @@ def over_raw_columns(
         high=high,
         missing=_missing(space),
         template=template,
+        zeros_missing=steps.zeros_missing,
     )
     for feature in space.features:
         at = feature.column
@@ -201,10 +206,9 @@ def _readable(steps: Preprocessing, row: FloatArray, source: Any, dtype: Any) ->
     """Columns of which every input is a number that the model takes, bool (n_columns,)."""
     fine = np.ones(row.size, dtype=np.bool_)
     try:
-        values = steps.inputs(row[None, :])[0]
+        values = steps.inputs(row[None, :], True)[0]
     except ValueError:  # a step refuses what another one makes of it
         return ~fine
     limit = float(np.finfo(dtype).max)
-    wrong = ~(np.abs(values) <= limit) & ~(np.isnan(values) & steps.zeros_missing)
-    fine[source[wrong]] = False
+    fine[source[~(np.abs(values) <= limit)]] = False
     return fine

@@ -334,7 +334,7 @@ def _are_rows(numbers: FloatArray, space: FeatureSpace, dtype: np.dtype[Any]) ->
     for feature in space.features:
         if feature.missing:
             fits[:, feature.columns] |= np.isnan(numbers[:, feature.columns])
-    good: BoolArray = fits.all(axis=1)
+    good: BoolArray = np.all(fits, axis=1)
     for feature in space.features:
         own = numbers[:, feature.columns]
         if feature.coded:

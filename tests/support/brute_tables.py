@@ -49,6 +49,8 @@ def cheapest(raws, row, frame, decide, limit=200_000):
 def _column(values, dtype):
     if isinstance(dtype, pd.CategoricalDtype):
         return pd.Categorical([None if missing(v) else v for v in values], dtype=dtype)
+    if getattr(dtype, "kind", "") == "b":
+        return np.array(values, dtype=bool)
     if all(isinstance(v, int | float | np.number) for v in values):
         return np.array(values, dtype=float)
     return pd.Series(values, dtype=object)

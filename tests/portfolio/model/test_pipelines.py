@@ -1,0 +1,254 @@
+"""Pipelines: the optimum over raw rows is that of the pipeline's own predict."""
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.feature_selection import SelectKBest, VarianceThreshold
+from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
+from xgboost import XGBClassifier
+
+from portfolio import Explainer, InputError, UnsupportedModelError
+from tests.support.brute_tables import Raw, cheapest
+from tests.support.pipelines import change_points
+
+N = 150
+
+
+def loans(seed, gaps=True):
+    random = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "age": random.integers(20, 70, N),
+            "income": random.gamma(2.0, 1500, N).round(2),
+            "job": random.choice(["cook", "nurse", "pilot", "smith"], N),
+            "owns": random.random(N) < 0.4,
+        }
+    )
+    y = (X.income > 2800) ^ X.job.isin(["cook", "pilot"]) ^ (X.owns & (X.age > 50))
+    if gaps:
+        X.loc[random.random(N) < 0.1, "income"] = np.nan
+        X.loc[random.random(N) < 0.1, "job"] = np.nan
+    return X, np.where(y, "granted", "refused")
+
+
+NUMBERS = {
+    "standard": StandardScaler,
+    "min-max": lambda: MinMaxScaler((-3, 7)),
+    "robust": RobustScaler,
+    "max-abs": MaxAbsScaler,
+    "power": PowerTransformer,
+    "quantile": lambda: QuantileTransformer(n_quantiles=40),
+    "normal quantile": lambda: QuantileTransformer(n_quantiles=40, output_distribution="normal"),
+    "bins": lambda: KBinsDiscretizer(6, encode="onehot", quantile_method="averaged_inverted_cdf"),
+    "dense bins": lambda: KBinsDiscretizer(4, encode="onehot-dense", strategy="uniform"),
+    "ordinal bins": lambda: KBinsDiscretizer(7, encode="ordinal", strategy="uniform"),
+    "binary": lambda: Binarizer(threshold=2500),
+    "log": lambda: FunctionTransformer(np.log1p),
+    "falling": lambda: FunctionTransformer(np.negative),
+    "several": lambda: make_union(
+        StandardScaler(), make_pipeline(FunctionTransformer(np.sqrt), MinMaxScaler()), "passthrough"
+    ),
+    "as it is": lambda: "passthrough",
+}
+CATEGORIES = {
+    "one-hot": lambda: OneHotEncoder(handle_unknown="ignore"),
+    "first dropped": lambda: OneHotEncoder(drop="first", sparse_output=False),
+    "infrequent": lambda: OneHotEncoder(min_frequency=35, handle_unknown="infrequent_if_exist"),
+    "ordinal": lambda: OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+    "target": lambda: TargetEncoder(random_state=0),
+}
+MODELS = {
+    "forest": lambda: RandomForestClassifier(4, max_depth=4, random_state=0),
+    "xgboost": lambda: XGBClassifier(n_estimators=4, max_depth=3),
+    "lightgbm": lambda: LGBMClassifier(
+        n_estimators=4, max_depth=3, verbose=-1, min_child_samples=5
+    ),
+    "boosting": lambda: GradientBoostingClassifier(n_estimators=4, max_depth=3, random_state=0),
+    "histograms": lambda: HistGradientBoostingClassifier(max_iter=4, max_depth=3),
+}
+
+
+def pipeline(number, category, model, impute=True):
+    fill = [SimpleImputer(strategy="median", add_indicator=number == "standard")] if impute else []
+    step = NUMBERS[number]()
+    numbers = make_pipeline(*fill, step) if fill or step != "passthrough" else "passthrough"
+    encoder = make_pipeline(SimpleImputer(strategy="most_frequent"), CATEGORIES[category]())
+    columns = ColumnTransformer(
+        [("amounts", numbers, ["income"]), ("jobs", encoder, ["job"])],
+        remainder="passthrough", sparse_threshold=0.0 if model == "histograms" else 0.9,
+    )  # fmt: skip
+    return make_pipeline(columns, MODELS[model]())
+
+
+def raws(explained, X):
+    found = []
+    for name in X.columns:
+        own = X[name].dropna()
+        if own.dtype == object or isinstance(own.iloc[0], str):
+            found.append(Raw(name, tuple(sorted(own.unique())), number=False))
+        elif own.dtype == bool:
+            found.append(Raw(name, (False, True), number=False))
+        else:
+            values = change_points(explained, X, name)
+            if own.dtype.kind == "i":
+                values = range(own.min(), own.max() + 1)
+            spread = float(own.max() - own.min())
+            found.append(Raw(name, tuple(values), spread=spread))
+    return found
+
+
+def decides(model, target, rows):
+    return model.predict(rows) == target
+
+
+def check(model, X, y, seed, queries=3):
+    labels = (y == "granted").astype(int) if isinstance(model[-1], XGBClassifier) else y
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, labels)
+        explainer = Explainer(model, X)
+        parts, tried = raws(model, X), 0
+        for place in np.random.default_rng(seed).choice(N, queries, replace=False):
+            own = model.predict(X.iloc[[place]])[0]
+            target = next(label for label in model.classes_ if label != own)
+            best = cheapest(
+                parts, X.iloc[place], X, lambda rows, t=target: model.predict(rows) == t
+            )
+            result = explainer.explain(X.iloc[[place]], target=target)
+            if best is None:
+                continue
+            tried += 1
+            if math.isinf(best):
+                assert result.status == "infeasible", (place, result)
+                continue
+            assert result.status == "optimal", (place, result)
+            assert result.distance == pytest.approx(best, rel=1e-9, abs=1e-12), (place, result)
+            assert model.predict(result.counterfactual)[0] == target
+            assert list(result.counterfactual.columns) == list(X.columns)
+    return tried
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_are_followed_through_their_steps(number):
+    X, y = loans(3)
+    model = list(MODELS)[list(NUMBERS).index(number) % len(MODELS)]
+    impute = number != "as it is" or model == "boosting"
+    assert check(pipeline(number, "one-hot", model, impute), X, y, 3) >= 2
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+@pytest.mark.parametrize("model", ["forest", "xgboost"])
+def test_categories_are_followed_through_their_encoder(category, model):
+    X, y = loans(5)
+    assert check(pipeline("standard", category, model), X, y, 5) >= 2
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("category", CATEGORIES)
+@pytest.mark.parametrize("model", MODELS)
+def test_all_together(number, category, model):
+    for seed in range(4):
+        X, y = loans(seed, gaps=seed % 2 == 0)
+        impute = seed < 2 or model == "boosting"
+        check(pipeline(number, category, model, impute), X, y, seed)
+
+
+def test_selection_unions_and_selectors_are_followed():
+    X, y = loans(8)
+    numbers = make_pipeline(SimpleImputer(), make_union(StandardScaler(), PowerTransformer()))
+    model = Pipeline(
+        [
+            ("columns", make_column_transformer(
+                (numbers, make_column_selector(dtype_include=np.number)),
+                (OneHotEncoder(sparse_output=False), [2]),
+                ("passthrough", lambda frame: ["owns"]),
+            )),
+            ("varies", VarianceThreshold()),
+            ("best", SelectKBest(k=6)),
+            ("model", RandomForestClassifier(4, max_depth=4, random_state=1)),
+        ]
+    )  # fmt: skip
+    assert check(model, X, y, 8) >= 2
+
+
+def test_gaps_are_told_by_an_indicator():
+    X, y = loans(9)
+    both = FeatureUnion([("fill", SimpleImputer()), ("gap", MissingIndicator())])
+    columns = make_column_transformer(
+        (both, ["income"]), (OrdinalEncoder(), ["job"]), remainder="drop"
+    )
+    model = make_pipeline(columns, RandomForestClassifier(5, max_depth=4, random_state=2))
+    assert check(model, X, y, 9) >= 2
+
+
+def test_frames_between_steps_change_nothing():
+    X, y = loans(10)
+    model = pipeline("standard", "first dropped", "lightgbm").set_output(transform="pandas")
+    assert check(model, X, y, 10) >= 2
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (PCA(1), "step 'columntransformer__amounts' of the pipeline, PCA, .*: it mixes columns"),
+        (PolynomialFeatures(), "PolynomialFeatures.*mixes columns"),
+        (Normalizer(), "Normalizer.*scale each column for itself"),
+        (KNNImputer(), "KNNImputer.*use SimpleImputer"),
+        (SplineTransformer(), "SplineTransformer.*leave it out"),
+        (FunctionTransformer(np.sin), "FunctionTransformer, calls sin, of which nothing is known"),
+        (FunctionTransformer(abs), "FunctionTransformer, calls abs"),
+        (SimpleImputer(missing_values=20), "SimpleImputer, replaces 20, a number like others"),
+    ],
+)
+def test_a_step_that_cannot_be_followed_is_named_with_a_remedy(step, words):
+    X, y = loans(1, gaps=False)
+    columns = ColumnTransformer([("amounts", step, ["age", "income"])])
+    model = make_pipeline(columns, RandomForestClassifier(3, random_state=0)).fit(X, y)
+    with pytest.raises(UnsupportedModelError, match=words):
+        Explainer(model, X)
+
+
+def test_what_a_pipeline_was_not_made_for_is_told():
+    X, y = loans(2, gaps=False)
+    model = pipeline("log", "one-hot", "forest").fit(X, y)
+    explainer = Explainer(model, X)
+    row = X.iloc[0].to_dict()
+    for change, words in (
+        ({"job": "baker"}, "job is 'baker', which is none of its categories"),
+        ({"income": -5.0}, "income is -5, beyond what the pipeline can be followed to"),
+        ({"income": None}, "income is missing"),
+    ):
+        with pytest.raises(InputError, match=words):
+            explainer.explain(row | change)
+    with pytest.raises(InputError, match="bounds -10 and 10 are beyond"):
+        Explainer(model, X, features={"income": {"bounds": [-10, 10]}})

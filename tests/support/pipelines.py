@@ -23,11 +23,10 @@ def change_points(model, X, name):
             rows[name] = np.asarray(values, dtype=float)
             inputs = steps.transform(rows)
             inputs = inputs.toarray() if hasattr(inputs, "toarray") else np.asarray(inputs, float)
-            gone = inputs == 0  # what a sparse matrix does not hold, XGBoost takes for missing
+            # What a sparse matrix does not hold, 0, XGBoost takes for missing.
+            parts = [inputs < 0, inputs <= 0]
             inputs = inputs.astype(dtype)
-            parts = [gone] + [
-                inputs[:, [j]] < np.array(sorted(t)) for j, t in enumerate(found) if t
-            ]
+            parts += [inputs[:, [j]] < np.array(sorted(t)) for j, t in enumerate(found) if t]
             parts += [inputs[:, [j]] <= np.array(sorted(t)) for j, t in enumerate(found) if t]
             return [part.tobytes() for part in np.hstack(parts)]
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-import pandas as pd
-
 from encoders.backends.attempt import RunBackend
 from encoders.backends.interface import Backend, Outcome, Request
 from encoders.backends.registry import all_backends
@@ -21,6 +19,7 @@ from portfolio.batch.job import Job
 from portfolio.batch.run import BatchLimits, BatchRows, OnAnswer, run_batch
 from portfolio.logbook import Log, check_folder, check_log
 from portfolio.model.explained_model import read
+from portfolio.model.frames import as_kind, as_pandas
 from portfolio.model.plausibility import Plausibility
 from portfolio.model.tabular import Row, read_rows
 from portfolio.question import LONGEST_S, RACE, Options, Question, check_seconds, strategy_name
@@ -50,10 +49,10 @@ class Explainer:
     Parameters
     ----------
     model : fitted classifier
-        scikit-learn forests, trees and gradient boosting, XGBoost, LightGBM, or
-        :class:`HardVotingClassifier`.
-    X_train : DataFrame or array (n_rows, n_columns)
-        The numeric frame the model was trained on; bounds, kinds and scales come from it.
+        scikit-learn forests, trees and gradient boosting, XGBoost, LightGBM,
+        :class:`HardVotingClassifier`, or a scikit-learn Pipeline that ends with one of them.
+    X_train : DataFrame (of pandas, polars or pyarrow) or array (n_rows, n_columns)
+        The frame the model was trained on; bounds, kinds and scales come from it.
     features : mapping, path of a JSON file, FeatureSpace, or None
         Overrides of what is inferred (see :func:`encoders.query.infer_features.infer_features`).
     voting : "soft", "hard" or None
@@ -142,7 +141,7 @@ class Explainer:
 
         Parameters
         ----------
-        x : Series, one-row DataFrame, mapping, or array (n_columns,)
+        x : Series, one-row DataFrame (of pandas, polars or pyarrow), mapping, or array (n_columns,)
         target : label to reach; None: any other than the current one, the cheapest wins
         norm : any p from 0 to 100 (2: sum of squares), "inf" (largest single change), a function
             ``(feature, from, to) -> cost``, or ``{feature: {value: cost} | (from, to) -> cost}``
@@ -215,7 +214,7 @@ class Explainer:
         on_answer: OnAnswer = lambda answered, rows: None,
         log: Log | None = None,
         strategy: str | Sequence[str] | None = None,
-    ) -> pd.DataFrame:
+    ) -> Any:
         """Explain every row of a table, with worker processes.
 
         Rows are given to workers one by one. With ``out`` every answer is appended to a file as
@@ -224,7 +223,7 @@ class Explainer:
 
         Parameters
         ----------
-        X : DataFrame or array (n_rows, n_columns); its index gives the ids
+        X : DataFrame or array (n_rows, n_columns); the index of pandas gives the ids
         target, norm, scale, weights, constraints, margin, backend, seed, log, strategy : as for
             :meth:`explain`
         per_query_limit_s : seconds for each row
@@ -241,6 +240,7 @@ class Explainer:
         Returns
         -------
         DataFrame
+            Of pandas, or of the kind that ``X`` is.
             One row per query: id, status, stop_reason, distance, bound, margin, backend, target,
             seconds, changed (names of features), message, and ``cf_`` columns with the
             counterfactual, NaN without one.
@@ -272,7 +272,7 @@ class Explainer:
         elif isinstance(executor, str):
             executor = _on_ray(executor)
         warm_up()  # once, and not in every worker at the same time
-        return run_batch(
+        answers = run_batch(
             rows,
             Job(self._asker, question, options, log),
             (self._model.identity, question, name, threads, seed, per_query_limit_s),
@@ -283,6 +283,7 @@ class Explainer:
             on_answer,
             began,
         )
+        return as_kind(answers, as_pandas(X)[1])
 
     def _batch_rows(self, question: Question, X: Any) -> BatchRows:
         """The rows; raises now what would go wrong with every one of them."""

@@ -18,7 +18,7 @@ from encoders.trees.ensemble import Ensemble
 from encoders.trees.set_splits import SetSplits
 from encoders.trees.sources import Source
 
-STEPS = 64  # halvings: between any two float64 there are fewer than 2^64
+STEPS = 64  # halvings of all float64; fewer would leave some between
 
 # Rows of the user's columns -> inputs; with True a 0 that the library takes for missing stays 0.
 Transform = Callable[[FloatArray, bool], FloatArray]
@@ -262,11 +262,11 @@ def _ranks(column: IntArray) -> IntArray:
 def _ordered(values: FloatArray) -> IntArray:
     """Whole numbers in the same order as the float64 they stand for, one apart for neighbours."""
     bits = (values + 0.0).view(np.int64)  # -0.0 becomes 0.0
-    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+    return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
 
 
 def _floats(numbers: IntArray) -> FloatArray:
     """The float64 that whole numbers stand for; the inverse of :func:`_ordered`."""
-    bits = np.where(numbers < 0, np.int64(-(2**63)) - numbers, numbers)
+    bits = np.where(numbers < 0, np.iinfo(np.int64).min - numbers, numbers)
     values: FloatArray = bits.view(np.float64)
     return values

@@ -25,7 +25,7 @@ from portfolio.model.native import NativeModel, wrap_native
 from portfolio.model.pipeline import is_pipeline, last_step, over_raw_columns, table_of
 from portfolio.model.plausibility import Plausibility, PlausibilityCheck
 from portfolio.model.table import Table, make_table
-from portfolio.model.tabular import as_numbers, refuse_values, training_frame
+from portfolio.model.training_frame import as_numbers, refuse_values, training_frame
 from selector.descriptors import EnsembleDescriptors, describe_ensemble
 
 

@@ -1,4 +1,4 @@
-"""Rows and frames as users give them <-> float64 arrays in the model's column order."""
+"""Rows as users give them <-> float64 arrays in the model's column order."""
 
 import contextlib
 from collections.abc import Mapping
@@ -11,128 +11,9 @@ import pandas as pd
 from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace, is_missing
+from portfolio.model.frames import FrameKind, as_kind, as_pandas
 from portfolio.model.table import Table
-
-
-def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int) -> pd.DataFrame:
-    """The training data as a frame in the model's column order, with text for names.
-
-    Parameters
-    ----------
-    X_train : as the user gave it
-    model_columns : names that the model knows, None if it knows none
-    n_columns : that the model reads
-
-    Raises
-    ------
-    InputError
-        Wrong columns, or no rows.
-    """
-    if hasattr(X_train, "toarray"):
-        raise InputError(
-            "X_train is a sparse matrix, in which some libraries take what is not stored for "
-            "missing and others for 0; pass X_train.toarray() if the zeros are values."
-        )
-    if not isinstance(X_train, pd.DataFrame):
-        try:
-            array = np.asarray(X_train)
-        except ValueError as error:
-            raise InputError(f"X_train must be a table of rows and columns: {error}.") from error
-        if array.ndim != 2:
-            raise InputError(f"X_train must be a table of rows and columns, got {array.ndim}-d.")
-        names = model_columns or [f"x{i}" for i in range(array.shape[1])]
-        if len(names) != array.shape[1]:
-            raise InputError(
-                f"X_train has {array.shape[1]} columns, the model was trained on {n_columns}."
-            )
-        X_train = pd.DataFrame(array, columns=names)
-    frame = _named(X_train)
-    if frame.columns.has_duplicates:
-        twice = frame.columns[frame.columns.duplicated()][0]
-        raise InputError(f"X_train has two columns named {twice!r}; rename one.")
-    if frame.shape[1] != n_columns:
-        raise InputError(
-            f"X_train has {frame.shape[1]} columns, the model was trained on {n_columns}."
-        )
-    # lightgbm writes underscores for the blanks in names.
-    renamed = [name.replace(" ", "_") for name in frame.columns]
-    if model_columns is not None and renamed != model_columns:
-        _check_names(frame.columns, model_columns, "X_train")
-        frame = frame[model_columns]
-    if frame.empty:
-        raise InputError("X_train has no rows; the bounds of the features come from it.")
-    return frame
-
-
-def _check_names(given: Any, expected: list[str], where: str) -> None:
-    missing = [name for name in expected if name not in set(given)]
-    extra = [str(name) for name in given if name not in set(expected)]
-    if missing or extra:
-        parts = [f"lacks {missing[0]!r}"] if missing else []
-        parts += [f"has {extra[0]!r}, which the model does not know"] if extra else []
-        raise InputError(f"{where} {' and '.join(parts)}; the columns must be the model's.")
-
-
-def _named(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with text for names, those of several levels too."""
-    return frame.set_axis([str(name) for name in frame.columns], axis=1)
-
-
-def as_numbers(frame: pd.DataFrame, where: str, takes_missing: bool) -> pd.DataFrame:
-    """The same frame in float64.
-
-    Parameters
-    ----------
-    frame : of numbers
-    where : begins the message of an error
-    takes_missing : whether the model does
-
-    Raises
-    ------
-    InputError
-        Text, infinite values, or missing ones that the model does not take.
-    """
-    columns = {}
-    for name in frame.columns:
-        try:
-            if getattr(frame[name].dtype, "kind", "") in "cmM":
-                raise TypeError
-            values = frame[name].to_numpy(dtype=np.float64)
-        except OverflowError as error:
-            raise InputError(
-                f"{where}: column {name!r} holds a number larger than any float64."
-            ) from error
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"{where}: column {name!r} is not numeric; encode it as it was for training."
-            ) from error
-        refuse_values(values, name, where, takes_missing)
-        columns[name] = values
-    return pd.DataFrame(columns, index=frame.index, columns=frame.columns)
-
-
-def refuse_values(values: FloatArray, name: Any, where: str, takes_missing: bool) -> None:
-    """Raise :class:`InputError` for infinite values, and missing ones that the model can't take.
-
-    Parameters
-    ----------
-    values : float64 (n_rows,), a column
-    name : of it
-    where : begins the message
-    takes_missing : whether the model does
-    """
-    wrong = np.isinf(values) if takes_missing else ~np.isfinite(values)
-    bad = np.flatnonzero(wrong)
-    if bad.size and np.isnan(values[bad[0]]):
-        raise InputError(
-            f"{where}: column {name!r} is missing in row {int(bad[0])}, and the model takes no "
-            "missing values; fill or drop them."
-        )
-    if bad.size:
-        raise InputError(
-            f"{where}: column {name!r} is infinite in row {int(bad[0])}; infinite values are not "
-            "supported, fill or drop them."
-        )
+from portfolio.model.training_frame import check_names, named
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +28,7 @@ class Row:
     dtype : the user's dtype, or None if it was mixed
     table : the user's columns, where not all of them hold numbers
     framed : whether it was a frame of one row, which with a table is given back as one
+    kind : of that frame; those that are not of pandas are given back always
     """
 
     values: FloatArray
@@ -156,6 +38,7 @@ class Row:
     dtype: np.dtype[Any] | None
     table: Table | None = None
     framed: bool = False
+    kind: FrameKind = "pandas"
 
     @staticmethod
     def of_values(values: FloatArray) -> "Row":
@@ -178,8 +61,8 @@ class Row:
 
     def given(self) -> Any:
         """A fresh row in the user's shape; of his dtype if it holds the values, else float64."""
-        if self.table is not None:
-            return self._as_users(self.table)
+        if self.table is not None or self.kind != "pandas":
+            return self._as_users()
         ordered = self.values[self.position]
         if self.dtype is not None and self.dtype.kind in "iufb":
             with np.errstate(all="ignore"):
@@ -190,13 +73,15 @@ class Row:
             return ordered
         return pd.Series(ordered, index=self.index, name=self.name)
 
-    def _as_users(self, table: Table) -> Any:
+    def _as_users(self) -> Any:
         """With the user's categories and dtypes: an array of objects, a Series, or a frame."""
-        frame = table.frame(self.values[None, :]).iloc[:, self.position]
+        values = self.values[None, :]
+        frame = pd.DataFrame(values) if self.table is None else self.table.frame(values)
+        frame = frame.iloc[:, self.position]
         if self.index is None:
             return frame.to_numpy(dtype=object)[0]
         frame = frame.set_axis(self.index, axis=1).set_axis([self.name], axis=0)
-        return frame if self.framed else frame.iloc[0]
+        return as_kind(frame, self.kind) if self.framed else frame.iloc[0]
 
 
 def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | None = None) -> Row:
@@ -277,6 +162,7 @@ def read_rows(
     InputError
         The columns are not the model's.
     """
+    X, _ = as_pandas(X)
     if not isinstance(X, pd.DataFrame):
         array = np.asarray(X)
         if array.ndim != 2:
@@ -286,11 +172,11 @@ def read_rows(
                 f"the batch has {array.shape[1]} columns, the model takes {len(space.columns)}."
             )
         X = pd.DataFrame(array, columns=list(space.columns))
-    named = _named(X)
-    if named.columns.has_duplicates:
+    frame = named(X)
+    if frame.columns.has_duplicates:
         raise InputError("the batch names a column twice.")
-    _check_names(list(named.columns), list(space.columns), "the batch")
-    ordered = named[list(space.columns)]
+    check_names(list(frame.columns), list(space.columns), "the batch")
+    ordered = frame[list(space.columns)]
     numbers = _as_numbers(ordered) if table is None else _by_table(ordered, table)
     good = _are_rows(numbers, space, dtype)
     rows: list[FloatArray | str] = list(numbers)
@@ -352,6 +238,7 @@ def _are_rows(numbers: FloatArray, space: FeatureSpace, dtype: np.dtype[Any]) ->
 def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
     columns = list(space.columns)
     identity = np.arange(len(columns))
+    x, kind = as_pandas(x)
     if isinstance(x, pd.DataFrame):
         if len(x) != 1:
             raise InputError(f"explain takes one row, got a frame of {len(x)} rows.")
@@ -361,7 +248,7 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
         row = _as_row(series, space, table)
         same = dtypes.pop() if len(dtypes) == 1 else None
         dtype = same if isinstance(same, np.dtype) else None
-        return replace(row, dtype=dtype, framed=True)
+        return replace(row, dtype=dtype, framed=True, kind=kind)
     if isinstance(x, Mapping):
         x = pd.Series(dict(x), dtype=object if table else None)
     if isinstance(x, pd.Series):
@@ -370,7 +257,7 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
         names = [str(name) for name in x.index]
         if len(set(names)) != len(names):
             raise InputError("the query names a column twice.")
-        _check_names(names, columns, "the query")
+        check_names(names, columns, "the query")
         position = np.array([columns.index(name) for name in names])
         values = np.empty(len(columns))
         values[position] = _numbers(x.tolist() if table else x.to_numpy(), names, position, table)

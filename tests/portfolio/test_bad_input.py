@@ -10,10 +10,10 @@ import pyarrow.parquet
 import pytest
 import xgboost
 from lightgbm import LGBMClassifier
+from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     AdaBoostClassifier,
     GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -154,7 +154,6 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
     y = (X["income"] > 20).astype(int)
     names = [f"c{i}" for i in range(X.shape[1])]
     plain = X.to_numpy()
-    categories = X.assign(job=pd.Categorical(["a", "b"] * (len(X) // 2)))
     missing = plain.copy()
     missing[0, 1] = np.nan
     linear = xgboost.XGBClassifier(booster="gblinear").fit(plain, y)
@@ -167,7 +166,9 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
         (regressor, "reg:squarederror does not classify"),
         (linear, "linear booster"),
         (linear.get_booster(), "linear booster"),
-        (make_pipeline(StandardScaler(), RandomForestClassifier(2)).fit(X, y), "last step"),
+        (make_pipeline(PCA(3), RandomForestClassifier(2)).fit(X, y), "PCA.*mixes columns"),
+        (make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y), "type LogisticRegr"),
+        (make_pipeline(StandardScaler(), RandomForestClassifier(2)), "is not fitted"),
         (RandomForestClassifier(), "is not fitted"),
         (DecisionTreeClassifier(), "is not fitted"),
         (GradientBoostingClassifier(), "is not fitted"),
@@ -181,18 +182,15 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
         assert "Traceback" not in text
     sparse = LGBMClassifier(n_estimators=2, zero_as_missing=True, verbose=-1).fit(plain, y)
     expect("zero_as_missing", lambda: Explainer(sparse, plain))
-    enabled = xgboost.XGBClassifier(n_estimators=2, enable_categorical=True).fit(categories, y)
-    expect("native categories", lambda: Explainer(enabled, categories))
-    hist = HistGradientBoostingClassifier(max_iter=2).fit(categories, y)
-    expect("native categories", lambda: Explainer(hist, categories))
     model = RandomForestClassifier(3, random_state=0).fit(X, y)
     expect("5 columns, the model was trained on 6", lambda: Explainer(model, X.iloc[:, :5]))
     expect("lacks 'age'", lambda: Explainer(model, X.set_axis(names, axis=1)))
-    expect("'income' is missing in row 0", lambda: Explainer(model, missing))
     expect("has no rows", lambda: Explainer(model, X.iloc[:0]))
     expect("not numeric", lambda: Explainer(model, X.assign(age="old")))
     expect("voting must be", lambda: Explainer(model, X, voting="loud"))
     boosted = GradientBoostingClassifier(n_estimators=2).fit(X, y)
+    expect("'income' is missing in row 0, and", lambda: Explainer(boosted, missing))
+    expect("takes no missing values", lambda: Explainer(boosted, X, {"age": {"missing": True}}))
     expect("hard voting is for", lambda: Explainer(boosted, X, voting="hard"))
 
 

@@ -1,0 +1,48 @@
+"""Frames of other libraries: pandas inside, the user's own kind outside."""
+
+from typing import Any, Literal
+
+import narwhals as nw
+import pandas as pd
+
+FrameKind = Literal["pandas", "polars", "pyarrow"]
+
+
+def as_pandas(table: Any) -> tuple[Any, FrameKind]:
+    """A frame of polars, pyarrow or another library as one of pandas; all else as it is.
+
+    Parameters
+    ----------
+    table : of any type
+
+    Returns
+    -------
+    the frame, and the kind that answers are to have
+    """
+    if isinstance(table, pd.DataFrame | pd.Series):
+        return table, "pandas"
+    if isinstance(table, nw.DataFrame):
+        table = table.to_native()
+    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return table, "pandas"
+    kind: FrameKind = "pandas"
+    if frame.implementation.is_polars():
+        kind = "polars"
+    elif frame.implementation.is_pyarrow():
+        kind = "pyarrow"
+    return frame.to_pandas(), kind
+
+
+def as_kind(frame: pd.DataFrame, kind: FrameKind) -> Any:
+    """The same frame of another library.
+
+    Parameters
+    ----------
+    frame : of pandas
+    kind : from :func:`as_pandas`
+    """
+    if kind == "pandas":
+        return frame
+    given = nw.from_native(frame, eager_only=True)
+    return given.to_polars() if kind == "polars" else given.to_arrow()

@@ -1,0 +1,144 @@
+"""Training data as users give them -> a frame in the model's column order."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import FloatArray
+from encoders.errors import InputError
+from portfolio.model.frames import as_pandas
+
+
+def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int) -> pd.DataFrame:
+    """The training data as a frame in the model's column order, with text for names.
+
+    Parameters
+    ----------
+    X_train : as the user gave it
+    model_columns : names that the model knows, None if it knows none
+    n_columns : that the model reads
+
+    Raises
+    ------
+    InputError
+        Wrong columns, or no rows.
+    """
+    if hasattr(X_train, "toarray"):
+        raise InputError(
+            "X_train is a sparse matrix, in which some libraries take what is not stored for "
+            "missing and others for 0; pass X_train.toarray() if the zeros are values."
+        )
+    X_train, _ = as_pandas(X_train)
+    if not isinstance(X_train, pd.DataFrame):
+        try:
+            array = np.asarray(X_train)
+        except ValueError as error:
+            raise InputError(f"X_train must be a table of rows and columns: {error}.") from error
+        if array.ndim != 2:
+            raise InputError(f"X_train must be a table of rows and columns, got {array.ndim}-d.")
+        names = model_columns or [f"x{i}" for i in range(array.shape[1])]
+        if len(names) != array.shape[1]:
+            raise InputError(
+                f"X_train has {array.shape[1]} columns, the model was trained on {n_columns}."
+            )
+        X_train = pd.DataFrame(array, columns=names)
+    frame = named(X_train)
+    if frame.columns.has_duplicates:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise InputError(f"X_train has two columns named {twice!r}; rename one.")
+    if frame.shape[1] != n_columns:
+        raise InputError(
+            f"X_train has {frame.shape[1]} columns, the model was trained on {n_columns}."
+        )
+    # lightgbm writes underscores for the blanks in names.
+    renamed = [name.replace(" ", "_") for name in frame.columns]
+    if model_columns is not None and renamed != model_columns:
+        check_names(frame.columns, model_columns, "X_train")
+        frame = frame[model_columns]
+    if frame.empty:
+        raise InputError("X_train has no rows; the bounds of the features come from it.")
+    return frame
+
+
+def check_names(given: Any, expected: list[str], where: str) -> None:
+    """Raise :class:`InputError` unless the names are the model's, in any order.
+
+    Parameters
+    ----------
+    given, expected : names
+    where : begins the message
+    """
+    missing = [name for name in expected if name not in set(given)]
+    extra = [str(name) for name in given if name not in set(expected)]
+    if missing or extra:
+        parts = [f"lacks {missing[0]!r}"] if missing else []
+        parts += [f"has {extra[0]!r}, which the model does not know"] if extra else []
+        raise InputError(f"{where} {' and '.join(parts)}; the columns must be the model's.")
+
+
+def named(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with text for names, those of several levels too.
+
+    Parameters
+    ----------
+    frame : with names of any type
+    """
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
+
+
+def as_numbers(frame: pd.DataFrame, where: str, takes_missing: bool) -> pd.DataFrame:
+    """The same frame in float64.
+
+    Parameters
+    ----------
+    frame : of numbers
+    where : begins the message of an error
+    takes_missing : whether the model does
+
+    Raises
+    ------
+    InputError
+        Text, infinite values, or missing ones that the model does not take.
+    """
+    columns = {}
+    for name in frame.columns:
+        try:
+            if getattr(frame[name].dtype, "kind", "") in "cmM":
+                raise TypeError
+            values = frame[name].to_numpy(dtype=np.float64)
+        except OverflowError as error:
+            raise InputError(
+                f"{where}: column {name!r} holds a number larger than any float64."
+            ) from error
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{where}: column {name!r} is not numeric; encode it as it was for training."
+            ) from error
+        refuse_values(values, name, where, takes_missing)
+        columns[name] = values
+    return pd.DataFrame(columns, index=frame.index, columns=frame.columns)
+
+
+def refuse_values(values: FloatArray, name: Any, where: str, takes_missing: bool) -> None:
+    """Raise :class:`InputError` for infinite values, and missing ones that the model can't take.
+
+    Parameters
+    ----------
+    values : float64 (n_rows,), a column
+    name : of it
+    where : begins the message
+    takes_missing : whether the model does
+    """
+    wrong = np.isinf(values) if takes_missing else ~np.isfinite(values)
+    bad = np.flatnonzero(wrong)
+    if bad.size and np.isnan(values[bad[0]]):
+        raise InputError(
+            f"{where}: column {name!r} is missing in row {int(bad[0])}, and the model takes no "
+            "missing values; fill or drop them."
+        )
+    if bad.size:
+        raise InputError(
+            f"{where}: column {name!r} is infinite in row {int(bad[0])}; infinite values are not "
+            "supported, fill or drop them."
+        )

@@ -4,16 +4,27 @@ from typing import Any
 
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble, as_votes
+from encoders.trees.from_adaboost import read_adaboost
+from encoders.trees.from_bagging import read_bagging
+from encoders.trees.from_isolation import read_isolation
 from encoders.trees.from_lightgbm import read_lightgbm
 from encoders.trees.from_sklearn import BOOSTING, FORESTS, read_sklearn
+from encoders.trees.from_voting import read_voting
 from encoders.trees.from_xgboost import read_xgboost
+from encoders.trees.members import thawed
 from encoders.trees.refusals import require_fitted
 
 SUPPORTED = (
     "scikit-learn RandomForest, ExtraTrees, DecisionTree, GradientBoosting and "
-    "HistGradientBoosting classifiers, HardVotingClassifier, XGBClassifier or a classifying "
-    "xgboost Booster, LGBMClassifier or a classifying lightgbm Booster"
+    "HistGradientBoosting classifiers, BaggingClassifier and VotingClassifier of trees and "
+    "forests, AdaBoostClassifier of trees, IsolationForest, HardVotingClassifier, XGBClassifier or "
+    "a classifying xgboost Booster, LGBMClassifier or a classifying lightgbm Booster"
 )
+MEMBERS = {
+    "AdaBoostClassifier": read_adaboost,
+    "BaggingClassifier": read_bagging,
+    "VotingClassifier": read_voting,
+}
 
 
 def read_ensemble(model: Any) -> Ensemble:
@@ -28,6 +39,7 @@ def read_ensemble(model: Any) -> Ensemble:
     UnsupportedModelError
         Unknown kind, regressor, unfitted, categorical splits, several outputs.
     """
+    model = thawed(model)
     name = type(model).__name__
     if name == "HardVotingClassifier":
         require_fitted(model, "forest_")
@@ -35,6 +47,11 @@ def read_ensemble(model: Any) -> Ensemble:
     package = type(model).__module__.split(".")[0]
     if package == "sklearn" and name in FORESTS | BOOSTING:
         return read_sklearn(model)
+    if package == "sklearn" and name in MEMBERS:
+        reader = MEMBERS[name]
+        return reader(model, read_ensemble)
+    if package == "sklearn" and name == "IsolationForest":
+        return read_isolation(model)
     if package == "xgboost" and name in {"XGBClassifier", "XGBRFClassifier", "Booster"}:
         return read_xgboost(model)
     if package == "lightgbm" and name in {"LGBMClassifier", "Booster"}:

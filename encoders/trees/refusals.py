@@ -37,6 +37,21 @@ def require_fitted(model: Any, attribute: str) -> None:
         raise not_fitted(model)
 
 
+def no_leaf_sum(owner: Any, member: Any) -> UnsupportedModelError:
+    """What to raise for an average of probabilities that no leaf holds.
+
+    Parameters
+    ----------
+    owner : the model that averages
+    member : whose probabilities are a link of its score
+    """
+    name = type(member).__name__
+    return UnsupportedModelError(
+        f"a {type(owner).__name__} averages probabilities, and those of a {name} are no sum of its "
+        "leaves; use trees, forests, bagging or soft voting of them as members."
+    )
+
+
 def unreadable(what: str, error: BaseException, remedy: str = "") -> UnsupportedModelError:
     """One sentence on why a library's own reader gave up.
 

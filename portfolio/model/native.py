@@ -142,7 +142,8 @@ def wrap_native(model: Any, n_classes: int) -> NativeModel:
         columns = None
     if is_booster:
         return NativeModel(model, tuple(range(n_classes)), columns)
-    classes = tuple(np.asarray(model.classes_).tolist())
+    # scikit-learn's outlier detectors name no classes: they answer with -1 and 1.
+    classes = tuple(np.asarray(getattr(model, "classes_", [-1, 1])).tolist())
     if len(classes) != n_classes and len(classes) != 1:
         raise UnsupportedModelError(
             f"the model names {len(classes)} classes but scores {n_classes}."

@@ -6,7 +6,11 @@ import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.trees.from_xgboost import xgboost_booster
+from encoders.trees.isolation import least_length, longest
+from encoders.trees.members import thawed
 from portfolio.model.pipeline import inputs_of, is_pipeline, last_step
+
+SUMS = ("AdaBoostClassifier", "BaggingClassifier", "IsolationForest", "VotingClassifier")
 
 
 def native_leaves(model: Any, rows: Any) -> IntArray | None:
@@ -19,11 +23,14 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
     model : fitted
     rows : (n_rows, n_columns), as the model takes them
     """
+    model = thawed(model)
     name = type(model).__name__
     if name == "HardVotingClassifier":
         return native_leaves(model.forest_, rows)
     if is_pipeline(model):
         return native_leaves(last_step(model), inputs_of(model, rows))
+    if name in SUMS:
+        return _leaves_of_members(model, rows)
     package = type(model).__module__.split(".")[0]
     if package == "xgboost":
         found = _xgboost(model, rows, pred_leaf=True)
@@ -39,6 +46,26 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
     return np.asarray(found).astype(np.int64).reshape(rows.shape[0], -1)
 
 
+def _leaves_of_members(model: Any, rows: Any) -> IntArray | None:
+    """Leaves of member after member, each given the columns that it was fitted on."""
+    features = getattr(model, "estimators_features_", None)
+    # Only voting hands a frame on as it is.
+    given = rows if type(model).__name__ == "VotingClassifier" else np.asarray(rows)
+    parts = []
+    for index, member in enumerate(_members(model)):
+        own = given if features is None else given[:, features[index]]
+        part = native_leaves(member, own)
+        if part is None:
+            return None
+        parts.append(part)
+    return np.concatenate(parts, axis=1)
+
+
+def _members(model: Any) -> list[Any]:
+    members: list[Any] = list(model.estimators_)
+    return members[: model.n_estimators] if type(model).__name__ == "BaggingClassifier" else members
+
+
 def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
     """The sums that the library compares, in units of leaf scores, float64 (n_rows, n_classes).
 
@@ -52,14 +79,17 @@ def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
     """
     if is_pipeline(model):
         return native_scores(last_step(model), inputs_of(model, rows), margin_unit)
+    model = thawed(model)
     name = type(model).__name__
     package = type(model).__module__.split(".")[0]
+    if name in OWN_SCORES:
+        return OWN_SCORES[name](model, rows, margin_unit)
     if package == "xgboost":
         scores = _xgboost(model, rows, output_margin=True)
     elif package == "lightgbm":
         scores = model.predict(rows, raw_score=True)  # not averaged, whatever the boosting
     elif hasattr(model, "decision_function"):
-        scores = model.decision_function(rows)
+        scores = model.decision_function(rows) * margin_unit
     elif name == "HardVotingClassifier":
         scores = np.rint(model.predict_proba(rows) * len(model.forest_.estimators_))
     else:
@@ -70,6 +100,26 @@ def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
     if package == "xgboost" and getattr(model, "objective", "") == "binary:logitraw":
         scores[:, 1] -= 0.5  # its predict compares the raw score with that
     return scores
+
+
+def _of_isolation(model: Any, rows: Any, margin_unit: float) -> FloatArray:
+    """Path lengths that the forest's own scores stand for, less the least."""
+    lengths = -longest(model) * np.log2(-model.score_samples(rows))
+    return np.column_stack([np.zeros(len(lengths)), lengths - least_length(model)])
+
+
+def _of_voting(model: Any, rows: Any, margin_unit: float) -> FloatArray:
+    """Probabilities, or what the members' own predictions count for."""
+    if model.voting == "soft":
+        return np.asarray(model.predict_proba(rows), dtype=np.float64) * margin_unit
+    votes = np.zeros((len(rows), len(model.classes_)))
+    weights = model._weights_not_none or [1.0] * len(model.estimators_)
+    for predicted, weight in zip(model.transform(rows).T, weights, strict=True):
+        votes[np.arange(len(rows)), predicted] += weight
+    return votes
+
+
+OWN_SCORES = {"IsolationForest": _of_isolation, "VotingClassifier": _of_voting}
 
 
 def _xgboost(model: Any, rows: Any, **what: bool) -> Any:

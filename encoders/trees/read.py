@@ -6,6 +6,7 @@ from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble, as_votes
 from encoders.trees.from_adaboost import read_adaboost
 from encoders.trees.from_bagging import read_bagging
+from encoders.trees.from_calibrated import read_calibrated
 from encoders.trees.from_isolation import read_isolation
 from encoders.trees.from_lightgbm import read_lightgbm
 from encoders.trees.from_sklearn import BOOSTING, FORESTS, read_sklearn
@@ -17,12 +18,14 @@ from encoders.trees.refusals import require_fitted
 SUPPORTED = (
     "scikit-learn RandomForest, ExtraTrees, DecisionTree, GradientBoosting and "
     "HistGradientBoosting classifiers, BaggingClassifier and VotingClassifier of trees and "
-    "forests, AdaBoostClassifier of trees, IsolationForest, HardVotingClassifier, XGBClassifier or "
-    "a classifying xgboost Booster, LGBMClassifier or a classifying lightgbm Booster"
+    "forests, AdaBoostClassifier of trees, CalibratedClassifierCV over one of these, "
+    "IsolationForest, HardVotingClassifier, XGBClassifier or a classifying xgboost Booster, "
+    "LGBMClassifier or a classifying lightgbm Booster"
 )
 MEMBERS = {
     "AdaBoostClassifier": read_adaboost,
     "BaggingClassifier": read_bagging,
+    "CalibratedClassifierCV": read_calibrated,
     "VotingClassifier": read_voting,
 }
 

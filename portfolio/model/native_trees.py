@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
+from encoders.trees.from_calibrated import calibrated_threshold
 from encoders.trees.from_xgboost import xgboost_booster
 from encoders.trees.isolation import least_length, longest
 from encoders.trees.members import thawed
 from portfolio.model.pipeline import inputs_of, is_pipeline, last_step
+from encoders.trees.read import read_ensemble
 
 SUMS = ("AdaBoostClassifier", "BaggingClassifier", "IsolationForest", "VotingClassifier")
 
@@ -29,6 +31,8 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
         return native_leaves(model.forest_, rows)
     if is_pipeline(model):
         return native_leaves(last_step(model), inputs_of(model, rows))
+    if name == "CalibratedClassifierCV":
+        return native_leaves(model.calibrated_classifiers_[0].estimator, rows)
     if name in SUMS:
         return _leaves_of_members(model, rows)
     package = type(model).__module__.split(".")[0]
@@ -119,7 +123,21 @@ def _of_voting(model: Any, rows: Any, margin_unit: float) -> FloatArray:
     return votes
 
 
-OWN_SCORES = {"IsolationForest": _of_isolation, "VotingClassifier": _of_voting}
+def _of_calibrated(model: Any, rows: Any, margin_unit: float) -> FloatArray:
+    """The score of the model below, beyond the threshold that calibration puts on it."""
+    member, threshold = calibrated_threshold(model, read_ensemble)
+    below = model.calibrated_classifiers_[0].estimator
+    scores = native_scores(below, rows, member.margin_unit)
+    score = scores[:, 1] - scores[:, 0] if threshold.leads else scores[:, 1]
+    beyond = threshold.sign * score - threshold.at
+    return np.column_stack([np.zeros(len(score)), beyond])
+
+
+OWN_SCORES = {
+    "CalibratedClassifierCV": _of_calibrated,
+    "IsolationForest": _of_isolation,
+    "VotingClassifier": _of_voting,
+}
 
 
 def _xgboost(model: Any, rows: Any, **what: bool) -> Any:

@@ -12,6 +12,7 @@ import lightgbm
 import numpy as np
 import skops.io
 import xgboost
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -22,6 +23,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     VotingClassifier,
 )
+from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from portfolio import HardVotingClassifier
@@ -327,6 +329,35 @@ def isolation_model(rng, X, y):
     return Made(model, f"IsolationForest {params}", ("skops", "joblib"))
 
 
+def calibrated_model(rng, X, y):
+    y = (y > 0).astype(int)
+    below = [gradient_model, histogram_model, adaboost_model, lightgbm_model, xgboost_model, None]
+    maker = below[int(rng.integers(len(below)))]
+    made = None if maker is None else maker(rng, X, y).model
+    if maker is None:
+        made = _average(rng)
+        made.fit(X, y)
+    if getattr(made, "objective", None) not in (None, "binary:logistic"):
+        made.set_params(objective="binary:logistic", early_stopping_rounds=None).fit(X, y)
+    labels = np.asarray(made.predict(X))
+    labels = np.where(rng.random(len(X)) < 0.3, labels[::-1], labels)  # to be off sometimes
+    if rng.random() < 0.2:
+        labels = np.where(labels == made.classes_[0], made.classes_[1], made.classes_[0])
+    labels[:6] = np.tile(made.classes_[:2], 3)  # some of each in every fold
+    methods = ["sigmoid", "isotonic"]
+    if "temperature" in str(CalibratedClassifierCV._parameter_constraints["method"]):
+        methods.append("temperature")  # from 1.8 of scikit-learn on
+    settings = {"method": str(rng.choice(methods)), "ensemble": False, "cv": 2}
+    frozen = rng.random() < 0.7 or maker in (lightgbm_model, xgboost_model)
+    model = CalibratedClassifierCV(FrozenEstimator(made) if frozen else made, **settings)
+    try:
+        model.fit(X, labels)
+    except ValueError:  # a fold of one class
+        model = CalibratedClassifierCV(FrozenEstimator(made), **settings | {"method": "sigmoid"})
+        model.fit(X, labels)
+    return Made(model, f"CalibratedClassifierCV {settings} of {made}", ("joblib",))
+
+
 MAKERS = (
     xgboost_model,
     lightgbm_model,
@@ -338,6 +369,7 @@ MAKERS = (
     adaboost_model,
     voting_model,
     isolation_model,
+    calibrated_model,
 )
 
 

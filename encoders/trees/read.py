@@ -7,6 +7,7 @@ from encoders.trees.ensemble import Ensemble, as_votes
 from encoders.trees.from_adaboost import read_adaboost
 from encoders.trees.from_bagging import read_bagging
 from encoders.trees.from_calibrated import read_calibrated
+from encoders.trees.from_catboost import read_catboost
 from encoders.trees.from_isolation import read_isolation
 from encoders.trees.from_lightgbm import read_lightgbm
 from encoders.trees.from_sklearn import BOOSTING, FORESTS, read_sklearn
@@ -20,7 +21,7 @@ SUPPORTED = (
     "HistGradientBoosting classifiers, BaggingClassifier and VotingClassifier of trees and "
     "forests, AdaBoostClassifier of trees, CalibratedClassifierCV over one of these, "
     "IsolationForest, HardVotingClassifier, XGBClassifier or a classifying xgboost Booster, "
-    "LGBMClassifier or a classifying lightgbm Booster"
+    "LGBMClassifier or a classifying lightgbm Booster, CatBoostClassifier"
 )
 MEMBERS = {
     "AdaBoostClassifier": read_adaboost,
@@ -59,6 +60,8 @@ def read_ensemble(model: Any) -> Ensemble:
         return read_xgboost(model)
     if package == "lightgbm" and name in {"LGBMClassifier", "Booster"}:
         return read_lightgbm(model)
+    if package == "catboost" and name == "CatBoostClassifier":
+        return read_catboost(model)
     hint = " Pass its last step and the transformed frame." if name == "Pipeline" else ""
     raise UnsupportedModelError(
         f"a model of type {name} can't be read exactly; supported are {SUPPORTED}.{hint}"

@@ -6,6 +6,7 @@ import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.trees.from_calibrated import calibrated_threshold
+from encoders.trees.from_catboost import catboost_threshold
 from encoders.trees.from_xgboost import xgboost_booster
 from encoders.trees.isolation import least_length, longest
 from encoders.trees.members import thawed
@@ -40,6 +41,8 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
         found = _xgboost(model, rows, pred_leaf=True)
     elif package == "lightgbm":
         found = model.predict(rows, pred_leaf=True)
+    elif package == "catboost":
+        found = model.calc_leaf_indexes(rows, thread_count=1)
     elif hasattr(model, "estimators_") or hasattr(model, "tree_"):
         # Tree by tree: the estimators' own apply checks names that they were not fitted with.
         trees = np.ravel(getattr(model, "estimators_", model)).tolist()
@@ -92,6 +95,9 @@ def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
         scores = _xgboost(model, rows, output_margin=True)
     elif package == "lightgbm":
         scores = model.predict(rows, raw_score=True)  # not averaged, whatever the boosting
+    elif package == "catboost":
+        scores = np.asarray(model.predict(rows, prediction_type="RawFormulaVal", thread_count=1))
+        scores = scores - catboost_threshold(model) if scores.ndim == 1 else scores
     elif hasattr(model, "decision_function"):
         scores = model.decision_function(rows) * margin_unit
     elif name == "HardVotingClassifier":

@@ -39,6 +39,10 @@ def thresholds(model, n_columns):
         for dump in booster.get_dump(dump_format="json"):
             _walk_xgboost(json.loads(dump), found, booster)
         return found, np.float32
+    if package == "catboost":
+        for column, borders in model.get_borders().items():
+            found[column] |= {float(border) for border in borders}
+        return found, np.float32
     if name == "HistGradientBoostingClassifier":
         for stage in model._predictors:
             for tree in stage:
@@ -118,7 +122,7 @@ def decides(model, rows, label):
 def predicted(model, rows):
     """The model's own labels; a booster of XGBoost or LightGBM names none, but scores classes."""
     if type(model).__name__ != "Booster":
-        return np.asarray(model.predict(as_frame(model, rows)))
+        return np.ravel(model.predict(as_frame(model, rows)))
     if hasattr(model, "feature_name"):  # lightgbm
         scores, half = np.asarray(model.predict(rows)), 0.5
     else:
@@ -192,4 +196,6 @@ def distances(specs, x, rows, p, units, weights):
 
 def as_frame(model, rows):
     names = getattr(model, "feature_names_in_", None)
+    if type(model).__name__ == "CatBoostClassifier":
+        names = model.feature_names_
     return rows if names is None else pd.DataFrame(rows, columns=list(names))

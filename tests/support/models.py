@@ -7,6 +7,7 @@ import io
 import warnings
 from dataclasses import dataclass
 
+import catboost
 import joblib
 import lightgbm
 import numpy as np
@@ -358,6 +359,39 @@ def calibrated_model(rng, X, y):
     return Made(model, f"CalibratedClassifierCV {settings} of {made}", ("joblib",))
 
 
+def catboost_model(rng, X, y):
+    n_classes = int(y.max()) + 1
+    losses = ("Logloss", "MultiClass") if n_classes == 2 else ("MultiClass", "MultiClassOneVsAll")
+    params = draw(
+        rng,
+        iterations=(1, 2, 3, 5),
+        depth=(1, 2, 3),
+        grow_policy=(None, None, "Depthwise", "Lossguide"),
+        learning_rate=(None, 0.1, 1.0),
+        l2_leaf_reg=(None, 0.0),
+        border_count=(None, 4, 16),
+        feature_border_type=(None, "Uniform", "Median"),
+        leaf_estimation_method=(None, "Gradient"),
+        boosting_type=(None, "Plain"),
+        loss_function=losses,
+        min_data_in_leaf=(None, 4),
+        nan_mode=(None, "Max", "Forbidden"),
+        bootstrap_type=(None, "No", "Bernoulli"),
+        subsample=(None,),
+    )
+    if params["loss_function"] == "Logloss":
+        params |= draw(rng, boost_from_average=(None, True, False))
+    if params.get("grow_policy") is None:
+        params.pop("min_data_in_leaf", None)
+    labels = LABELS[str(rng.choice(["plain", "text", "shifted"]))](y)
+    settings = {"verbose": 0, "allow_writing_files": False, "thread_count": 1}
+    model = catboost.CatBoostClassifier(**params, **settings, random_seed=_seed(rng))
+    model.fit(X, labels)
+    if params["loss_function"] == "Logloss" and rng.random() < 0.2:
+        model.set_probability_threshold(float(rng.choice([0.3, 0.7, 0.999])))
+    return Made(model, f"CatBoostClassifier {params}", ("cbm", "catboost.json", "joblib"))
+
+
 MAKERS = (
     xgboost_model,
     lightgbm_model,
@@ -370,6 +404,7 @@ MAKERS = (
     voting_model,
     isolation_model,
     calibrated_model,
+    catboost_model,
 )
 
 
@@ -391,6 +426,10 @@ def saved_and_loaded(made, ending, folder):
     if ending == "skops":
         skops.io.dump(model, path)
         return skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
+    if ending in ("cbm", "catboost.json"):
+        made_of = ending.split(".")[-1]
+        model.save_model(path, format=made_of)
+        return catboost.CatBoostClassifier().load_model(path, format=made_of)
     if ending == "txt":
         model.booster_.save_model(path)
         return lightgbm.Booster(model_file=path)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, frozen
+from encoders.arrays import FloatArray, IntArray
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.refusals import not_fitted
@@ -53,13 +53,14 @@ def read_catboost(model: Any) -> Ensemble:
     if model.feature_names_ is None:
         raise UnsupportedModelError(DAMAGED.format("feature names"))
     column = _flat_columns(content)
-    n_scores = _n_scores(content)
+    n_scores = bias.size  # 1 for a raw score of class 1, else one per class
     own = np.asarray(model.get_leaf_values(), dtype=np.float64)
     if "oblivious_trees" in content:
-        trees = _symmetric(content["oblivious_trees"], column, own, n_scores)
+        trees = _symmetric(content["oblivious_trees"] or [], column, own, n_scores)
     else:
-        trees = [_grown(tree, column, n_scores) for tree in content["trees"]]
-        held = np.concatenate([tree.score[tree.left == NO_CHILD].ravel() for tree in trees])
+        trees = [_grown(tree, column, n_scores) for tree in content.get("trees") or []]
+        leaves = [tree.score[tree.left == NO_CHILD].ravel() for tree in trees]
+        held = np.concatenate([np.zeros(0), *leaves])
         if not np.array_equal(np.sort(held), np.sort(own)):
             raise UnsupportedModelError(DAMAGED.format("leaf values"))
     if n_scores == 1:
@@ -68,14 +69,13 @@ def read_catboost(model: Any) -> Ensemble:
         magnitude = np.array([0.0, abs(float(bias[1] + at)) + abs(at)])
         trees = [replace(t, score=np.column_stack([0 * t.score, t.score])) for t in trees]
     else:
-        bias = np.broadcast_to(bias, n_scores).copy()
         magnitude = np.abs(bias)
     trees = [replace(tree, score=tree.score * scale) for tree in trees]
     n_columns = len(model.feature_names_)
     read = joined(trees, n_columns, bias, np.dtype(np.float32), 1.0, "catboost")
     exact = scale == 1.0 and np.array_equal(magnitude, np.abs(bias))
     rounding = rounding_of(read.score, read.root, magnitude, may_be_exact=exact)
-    return replace(read, bias=frozen(read.bias), rounding=rounding)
+    return replace(read, rounding=rounding)
 
 
 def is_catboost(model: Any) -> bool:
@@ -134,11 +134,6 @@ def _flat_columns(content: dict[str, Any]) -> IntArray:
     """The model's column of each numeric feature."""
     features = content["features_info"].get("float_features", [])
     return np.array([feature["flat_feature_index"] for feature in features], dtype=np.int64)
-
-
-def _n_scores(content: dict[str, Any]) -> int:
-    """1 for a raw score of class 1, else one score per class."""
-    return len(content["scale_and_bias"][1])
 
 
 def _split(split: dict[str, Any], column: IntArray) -> tuple[int, float]:

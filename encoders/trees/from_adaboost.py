@@ -41,7 +41,8 @@ def read_adaboost(model: Any, read: Reader) -> Ensemble:
         )
     pairs = zip(model.estimators_, model.estimator_weights_.tolist(), strict=False)
     members = [_member(thawed(tree), weight, model, read) for tree, weight in pairs]
-    return summed(members, int(model.n_features_in_), n_classes, total)
+    whole = summed(members, int(model.n_features_in_), n_classes, total)
+    return replace(whole, default_left=None)  # its predict refuses missing values
 
 
 def _member(tree: Any, weight: float, model: Any, read: Reader) -> Member:

@@ -11,6 +11,7 @@ from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_sklearn import FORESTS
 from encoders.trees.input_type import last_read_as
+from encoders.trees.refusals import MEMBERS_OF_CATEGORIES
 from encoders.trees.rounding import rounding_of
 
 Reader = Callable[[Any], Ensemble]
@@ -68,8 +69,10 @@ def summed(
     Raises
     ------
     UnsupportedModelError
-        There is no member, or a weight that is not finite.
+        There is no member, a weight that is not finite, or a member of native categories.
     """
+    if any(member.ensemble.sets is not None for member in members):
+        raise UnsupportedModelError(MEMBERS_OF_CATEGORIES)
     if not members:
         raise UnsupportedModelError("the model has no member that counts; give one a weight.")
     dtype = SINGLE if all(m.ensemble.dtype == SINGLE for m in members) else DOUBLE
@@ -95,6 +98,7 @@ def summed(
         np.where(is_inner, member.columns[np.maximum(member.ensemble.column, 0)], -1)
         for member, is_inner in zip(members, inner, strict=True)
     ]
+    ways = [e.default_left for e in ensembles if e.default_left is not None]
     root = moved("root")
     exact = all(member.exact for member in members)
     return Ensemble(
@@ -112,6 +116,7 @@ def summed(
         rounding=rounding_of(
             score, root, bias, terms=MEMBER_TERMS + len(members), may_be_exact=exact
         ),
+        default_left=frozen(np.concatenate(ways)) if len(ways) == len(ensembles) else None,
     )
 
 

@@ -49,9 +49,11 @@ class NativeModel:
         if type(self.model).__name__ == "Booster":
             return _predict_booster(self.model, given)
         with predicting_alone():
-            # CatBoost's are a column; it would start a thread per core for one row.
+            # It would start a thread per core for one row.
             alone = {"thread_count": 1} if is_catboost(self.model) else {}
-            labels = np.ravel(self.model.predict(given, **alone))
+            labels = np.asarray(self.model.predict(given, **alone))
+        if labels.shape == (len(labels), 1):  # CatBoost's of several classes are a column
+            labels = labels[:, 0]
         try:
             return np.array([self.classes.index(label) for label in labels.tolist()])
         except (TypeError, ValueError) as error:

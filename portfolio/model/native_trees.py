@@ -10,8 +10,8 @@ from encoders.trees.from_catboost import catboost_threshold
 from encoders.trees.from_xgboost import xgboost_booster
 from encoders.trees.isolation import least_length, longest
 from encoders.trees.members import thawed
-from portfolio.model.pipeline import inputs_of, is_pipeline, last_step
 from encoders.trees.read import read_ensemble
+from portfolio.model.pipeline import inputs_of, is_pipeline, last_step
 
 SUMS = ("AdaBoostClassifier", "BaggingClassifier", "IsolationForest", "VotingClassifier")
 
@@ -56,8 +56,9 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
 def _leaves_of_members(model: Any, rows: Any) -> IntArray | None:
     """Leaves of member after member, each given the columns that it was fitted on."""
     features = getattr(model, "estimators_features_", None)
-    # Only voting hands a frame on as it is.
-    given = rows if type(model).__name__ == "VotingClassifier" else np.asarray(rows)
+    # Only voting hands a frame on as it is; what a pipeline makes may be sparse.
+    handed_on = type(model).__name__ == "VotingClassifier" or hasattr(rows, "toarray")
+    given = rows if handed_on else np.asarray(rows)
     parts = []
     for index, member in enumerate(_members(model)):
         own = given if features is None else given[:, features[index]]
@@ -122,10 +123,10 @@ def _of_voting(model: Any, rows: Any, margin_unit: float) -> FloatArray:
     """Probabilities, or what the members' own predictions count for."""
     if model.voting == "soft":
         return np.asarray(model.predict_proba(rows), dtype=np.float64) * margin_unit
-    votes = np.zeros((len(rows), len(model.classes_)))
+    votes = np.zeros((rows.shape[0], len(model.classes_)))
     weights = model._weights_not_none or [1.0] * len(model.estimators_)
     for predicted, weight in zip(model.transform(rows).T, weights, strict=True):
-        votes[np.arange(len(rows)), predicted] += weight
+        votes[np.arange(len(votes)), predicted] += weight
     return votes
 
 

@@ -41,9 +41,7 @@ def read_lightgbm(model: Any) -> Ensemble:
 
     booster = _booster(model)
     text = booster.model_to_string()
-    objective = next(
-        (line[10:] for line in text.splitlines() if line.startswith("objective=")), "none"
-    )
+    objective = _objective(text)
     if not objective.startswith(("binary", "multiclass")):
         raise UnsupportedModelError(
             f"a lightgbm model with objective {objective} does not classify by score; "
@@ -57,13 +55,12 @@ def read_lightgbm(model: Any) -> Ensemble:
     except treelite.TreeliteError as error:
         raise unreadable("lightgbm model", error, ".") from error
     read = from_treelite(trees, np.dtype(np.float64), "lightgbm")
-    sigmoid = re.search(r"sigmoid:(\S+)", objective)
     rounding = rounding_of(
         read.score,
         read.root,
         read.bias,
         link=_link(objective),
-        steepness=float(sigmoid[1] if sigmoid else 1.0) / read.margin_unit,  # of the average
+        steepness=_steepness(objective) / read.margin_unit,  # of the average
     )
     read = replace(read, last_left=frozen(_around_zero(read.last_left)), rounding=rounding)
     return replace(read, default_left=frozen(_default_left(read, _missing_as_zero(booster))))
@@ -79,6 +76,26 @@ def _booster(model: Any) -> Any:
             "a lightgbm model with pred_early_stop does not add up all trees; set it to False."
         )
     return model.booster_
+
+
+def _objective(text: str) -> str:
+    lines = (line[10:] for line in text.splitlines() if line.startswith("objective="))
+    return next(lines, "none")
+
+
+def _steepness(objective: str) -> float:
+    sigmoid = re.search(r"sigmoid:(\S+)", objective)
+    return float(sigmoid[1]) if sigmoid else 1.0
+
+
+def lightgbm_steepness(model: Any) -> float:
+    """The factor of the raw score in the sigmoid of a binary model.
+
+    Parameters
+    ----------
+    model : fitted classifier
+    """
+    return _steepness(_objective(model.booster_.model_to_string()))
 
 
 def _link(objective: str) -> str:

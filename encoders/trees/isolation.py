@@ -50,7 +50,7 @@ def with_isolation(ensemble: Ensemble, forest: Any) -> Ensemble:
         last_left.append(np.where(leaf, -np.inf, _last_left(tree.threshold, ensemble.dtype)))
         left.append(np.where(leaf, -1, tree.children_left + first))
         right.append(np.where(leaf, -1, tree.children_right + first))
-        length.append(np.where(leaf, _depth(tree) + expected_length(tree.n_node_samples), 0.0))
+        length.append(leaf_lengths(tree))
         root.append(np.array([first]))
         first += leaf.size
     nothing = np.zeros((first - ensemble.column.size, ensemble.n_classes))
@@ -63,17 +63,31 @@ def with_isolation(ensemble: Ensemble, forest: Any) -> Ensemble:
         right=frozen(np.concatenate(right)),
         score=frozen(np.concatenate([ensemble.score, nothing])),
         length=frozen(np.concatenate(length)),
-        least_length=_least_length(forest),
+        least_length=least_length(forest),
     )
 
 
-def _least_length(forest: Any) -> float:
-    """``T * H_min`` with ``H_min = -c_max * log2(-offset)``."""
-    most = float(expected_length(np.array([forest.max_samples_]))[0])
+def least_length(forest: Any) -> float:
+    """``T * H_min`` with ``H_min = -c_max * log2(-offset)``, inf if nothing is plausible.
+
+    Parameters
+    ----------
+    forest : fitted scikit-learn IsolationForest
+    """
     offset = -float(forest.offset_)
     if offset <= 0:
         return np.inf  # no score reaches such an offset: nothing is plausible
-    return -len(forest.estimators_) * most * float(np.log2(offset))
+    return -longest(forest) * float(np.log2(offset))
+
+
+def longest(forest: Any) -> float:
+    """``T * c_max``, what path lengths are divided by: the score is 2 to minus that share.
+
+    Parameters
+    ----------
+    forest : fitted scikit-learn IsolationForest
+    """
+    return len(forest.estimators_) * float(expected_length(np.array([forest.max_samples_]))[0])
 
 
 def expected_length(samples: "np.ndarray[Any, Any]") -> FloatArray:
@@ -86,6 +100,17 @@ def expected_length(samples: "np.ndarray[Any, Any]") -> FloatArray:
     m = np.maximum(samples.astype(np.float64), 3)
     large = 2 * (np.log(m - 1) + np.euler_gamma) - 2 * (m - 1) / m
     return np.where(samples <= 1, 0.0, np.where(samples == 2, 1.0, large))
+
+
+def leaf_lengths(tree: Any) -> FloatArray:
+    """Corrected path length of each leaf, float64 (n_nodes,), 0 at inner nodes.
+
+    Parameters
+    ----------
+    tree : ``tree_`` of an isolation tree
+    """
+    leaf = tree.children_left < 0
+    return np.where(leaf, _depth(tree) + expected_length(tree.n_node_samples), 0.0)
 
 
 def _depth(tree: Any) -> FloatArray:

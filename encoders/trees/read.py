@@ -4,16 +4,31 @@ from typing import Any
 
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble, as_votes
+from encoders.trees.from_adaboost import read_adaboost
+from encoders.trees.from_bagging import read_bagging
+from encoders.trees.from_calibrated import read_calibrated
+from encoders.trees.from_catboost import read_catboost
+from encoders.trees.from_isolation import read_isolation
 from encoders.trees.from_lightgbm import read_lightgbm
 from encoders.trees.from_sklearn import BOOSTING, FORESTS, read_sklearn
+from encoders.trees.from_voting import read_voting
 from encoders.trees.from_xgboost import read_xgboost
+from encoders.trees.members import thawed
 from encoders.trees.refusals import require_fitted
 
 SUPPORTED = (
     "scikit-learn RandomForest, ExtraTrees, DecisionTree, GradientBoosting and "
-    "HistGradientBoosting classifiers, HardVotingClassifier, XGBClassifier or a classifying "
-    "xgboost Booster, LGBMClassifier or a classifying lightgbm Booster"
+    "HistGradientBoosting classifiers, BaggingClassifier and VotingClassifier of trees and "
+    "forests, AdaBoostClassifier of trees, CalibratedClassifierCV over one of these, "
+    "IsolationForest, HardVotingClassifier, XGBClassifier or a classifying xgboost Booster, "
+    "LGBMClassifier or a classifying lightgbm Booster, CatBoostClassifier"
 )
+MEMBERS = {
+    "AdaBoostClassifier": read_adaboost,
+    "BaggingClassifier": read_bagging,
+    "CalibratedClassifierCV": read_calibrated,
+    "VotingClassifier": read_voting,
+}
 
 
 def read_ensemble(model: Any) -> Ensemble:
@@ -28,6 +43,7 @@ def read_ensemble(model: Any) -> Ensemble:
     UnsupportedModelError
         Unknown kind, regressor, unfitted, categorical splits, several outputs.
     """
+    model = thawed(model)
     name = type(model).__name__
     if name == "HardVotingClassifier":
         require_fitted(model, "forest_")
@@ -35,10 +51,17 @@ def read_ensemble(model: Any) -> Ensemble:
     package = type(model).__module__.split(".")[0]
     if package == "sklearn" and name in FORESTS | BOOSTING:
         return read_sklearn(model)
+    if package == "sklearn" and name in MEMBERS:
+        reader = MEMBERS[name]
+        return reader(model, read_ensemble)
+    if package == "sklearn" and name == "IsolationForest":
+        return read_isolation(model)
     if package == "xgboost" and name in {"XGBClassifier", "XGBRFClassifier", "Booster"}:
         return read_xgboost(model)
     if package == "lightgbm" and name in {"LGBMClassifier", "Booster"}:
         return read_lightgbm(model)
+    if package == "catboost" and name == "CatBoostClassifier":
+        return read_catboost(model)
     hint = " Pass its last step and the transformed frame." if name == "Pipeline" else ""
     raise UnsupportedModelError(
         f"a model of type {name} can't be read exactly; supported are {SUPPORTED}.{hint}"

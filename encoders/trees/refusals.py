@@ -5,6 +5,10 @@ from typing import Any
 
 from encoders.errors import UnsupportedModelError
 
+MEMBERS_OF_CATEGORIES = (
+    "a member of the model splits on native categories, which can't be joined with others or "
+    "calibrated; encode those columns in a pipeline step before it."
+)
 SEVERAL_OUTPUTS = "the model has several outputs; fit one classifier per output and explain each."
 
 
@@ -35,6 +39,21 @@ def require_fitted(model: Any, attribute: str) -> None:
     """
     if not hasattr(model, attribute):
         raise not_fitted(model)
+
+
+def no_leaf_sum(owner: Any, member: Any) -> UnsupportedModelError:
+    """What to raise for an average of probabilities that no leaf holds.
+
+    Parameters
+    ----------
+    owner : the model that averages
+    member : whose probabilities are a link of its score
+    """
+    name = type(member).__name__
+    return UnsupportedModelError(
+        f"a {type(owner).__name__} averages probabilities, and those of a {name} are no sum of its "
+        "leaves; use trees, forests, bagging or soft voting of them as members."
+    )
 
 
 def unreadable(what: str, error: BaseException, remedy: str = "") -> UnsupportedModelError:

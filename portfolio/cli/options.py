@@ -161,7 +161,7 @@ class ModelOptions:
         int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of training and solving.")
     ] = 0
     model: Annotated[
-        Path | None, typer.Option(help="Model file: .json, .ubj, .txt, .skops, or a pickle.")
+        Path | None, typer.Option(help="Model file: .json, .ubj, .txt, .cbm, .skops, or a pickle.")
     ] = None
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Load pickles, which can run any code.")

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.arrays import FloatArray
+from encoders.errors import InputError
 from encoders.query.features import is_missing
 from portfolio.model.table import Table
 
@@ -81,7 +82,12 @@ def _lightgbm(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
     dtypes = [frame.iloc[:, at].dtype for at in range(frame.shape[1])]
     named = [at for at, dtype in enumerate(dtypes) if isinstance(dtype, pd.CategoricalDtype)]
     kept = booster.pandas_categorical or []
-    codes = {at: _counted(labels) for at, labels in zip(named, kept, strict=False)}
+    if len(named) != len(kept):
+        raise InputError(
+            f"the model was fitted on a frame with {len(kept)} category columns, X_train has "
+            f"{len(named)}; give it the same dtypes."
+        )
+    codes = {at: _counted(labels) for at, labels in zip(named, kept, strict=True)}
     ranges = booster.dump_model(num_iteration=1)["feature_infos"]
     for at, name in enumerate(booster.feature_name()):
         if ranges.get(name, {}).get("values") and at not in codes:

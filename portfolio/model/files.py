@@ -7,7 +7,10 @@ from encoders.errors import InputError
 from portfolio.model.open_file import LARGEST_FILE, PICKLE, XGBOOST, open_model
 from portfolio.model.probe import probe
 
-KNOWN = "XGBoost .json or .ubj, LightGBM .txt, scikit-learn .skops, and with trust .pkl or .joblib"
+KNOWN = (
+    "XGBoost .json or .ubj, LightGBM .txt, CatBoost .cbm or .json, scikit-learn .skops, and with "
+    "trust .pkl or .joblib"
+)
 
 
 def load_model(path: str | Path, trust_pickle: bool = False) -> Any:
@@ -38,7 +41,7 @@ def load_model(path: str | Path, trust_pickle: bool = False) -> Any:
             f"{path} is a pickle, which can run any code when loaded; if you trust where it "
             "comes from, say --trust-pickle."
         )
-    if ending not in (*XGBOOST, *PICKLE, ".txt", ".skops"):
+    if ending not in (*XGBOOST, *PICKLE, ".txt", ".skops", ".cbm"):
         raise InputError(f"{path}: unknown model ending {ending!r}; known are {KNOWN}.")
     complaint = probe(path)
     if complaint:

@@ -12,6 +12,7 @@ import pandas as pd
 from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.from_catboost import is_catboost
 from encoders.trees.from_xgboost import xgboost_objective
 from portfolio.model.native_trees import native_leaves, native_scores
 from portfolio.model.table import Table
@@ -48,7 +49,11 @@ class NativeModel:
         if type(self.model).__name__ == "Booster":
             return _predict_booster(self.model, given)
         with predicting_alone():
-            labels = np.asarray(self.model.predict(given))
+            # It would start a thread per core for one row.
+            alone = {"thread_count": 1} if is_catboost(self.model) else {}
+            labels = np.asarray(self.model.predict(given, **alone))
+        if labels.shape == (len(labels), 1):  # CatBoost's of several classes are a column
+            labels = labels[:, 0]
         try:
             return np.array([self.classes.index(label) for label in labels.tolist()])
         except (TypeError, ValueError) as error:
@@ -136,13 +141,17 @@ def wrap_native(model: Any, n_classes: int) -> NativeModel:
         names: Any = model.feature_name() if hasattr(model, "feature_name") else model.feature_names
     else:
         names = getattr(model, "feature_names_in_", None)
+        if is_catboost(model):
+            names = model.feature_names_
+            names = None if names == [str(i) for i in range(len(names))] else names
     columns = None if names is None else [str(name) for name in names]
     # lightgbm makes names up where it was given none; they can't bind the user's frame.
     if columns is not None and columns == [f"Column_{i}" for i in range(len(columns))]:
         columns = None
     if is_booster:
         return NativeModel(model, tuple(range(n_classes)), columns)
-    classes = tuple(np.asarray(model.classes_).tolist())
+    # scikit-learn's outlier detectors name no classes: they answer with -1 and 1.
+    classes = tuple(np.asarray(getattr(model, "classes_", [-1, 1])).tolist())
     if len(classes) != n_classes and len(classes) != 1:
         raise UnsupportedModelError(
             f"the model names {len(classes)} classes but scores {n_classes}."

@@ -5,8 +5,15 @@ from typing import Any
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
+from encoders.trees.from_calibrated import calibrated_threshold
+from encoders.trees.from_catboost import catboost_threshold
 from encoders.trees.from_xgboost import xgboost_booster
+from encoders.trees.isolation import least_length, longest
+from encoders.trees.members import thawed
+from encoders.trees.read import read_ensemble
 from portfolio.model.pipeline import inputs_of, is_pipeline, last_step
+
+SUMS = ("AdaBoostClassifier", "BaggingClassifier", "IsolationForest", "VotingClassifier")
 
 
 def native_leaves(model: Any, rows: Any) -> IntArray | None:
@@ -19,16 +26,23 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
     model : fitted
     rows : (n_rows, n_columns), as the model takes them
     """
+    model = thawed(model)
     name = type(model).__name__
     if name == "HardVotingClassifier":
         return native_leaves(model.forest_, rows)
     if is_pipeline(model):
         return native_leaves(last_step(model), inputs_of(model, rows))
+    if name == "CalibratedClassifierCV":
+        return native_leaves(model.calibrated_classifiers_[0].estimator, rows)
+    if name in SUMS:
+        return _leaves_of_members(model, rows)
     package = type(model).__module__.split(".")[0]
     if package == "xgboost":
         found = _xgboost(model, rows, pred_leaf=True)
     elif package == "lightgbm":
         found = model.predict(rows, pred_leaf=True)
+    elif package == "catboost":
+        found = model.calc_leaf_indexes(rows, thread_count=1)
     elif hasattr(model, "estimators_") or hasattr(model, "tree_"):
         # Tree by tree: the estimators' own apply checks names that they were not fitted with.
         trees = np.ravel(getattr(model, "estimators_", model)).tolist()
@@ -37,6 +51,27 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
     else:
         return None
     return np.asarray(found).astype(np.int64).reshape(rows.shape[0], -1)
+
+
+def _leaves_of_members(model: Any, rows: Any) -> IntArray | None:
+    """Leaves of member after member, each given the columns that it was fitted on."""
+    features = getattr(model, "estimators_features_", None)
+    # Only voting hands a frame on as it is; what a pipeline makes may be sparse.
+    handed_on = type(model).__name__ == "VotingClassifier" or hasattr(rows, "toarray")
+    given = rows if handed_on else np.asarray(rows)
+    parts = []
+    for index, member in enumerate(_members(model)):
+        own = given if features is None else given[:, features[index]]
+        part = native_leaves(member, own)
+        if part is None:
+            return None
+        parts.append(part)
+    return np.concatenate(parts, axis=1)
+
+
+def _members(model: Any) -> list[Any]:
+    members: list[Any] = list(model.estimators_)
+    return members[: model.n_estimators] if type(model).__name__ == "BaggingClassifier" else members
 
 
 def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
@@ -52,14 +87,20 @@ def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
     """
     if is_pipeline(model):
         return native_scores(last_step(model), inputs_of(model, rows), margin_unit)
+    model = thawed(model)
     name = type(model).__name__
     package = type(model).__module__.split(".")[0]
+    if name in OWN_SCORES:
+        return OWN_SCORES[name](model, rows, margin_unit)
     if package == "xgboost":
         scores = _xgboost(model, rows, output_margin=True)
     elif package == "lightgbm":
         scores = model.predict(rows, raw_score=True)  # not averaged, whatever the boosting
+    elif package == "catboost":
+        scores = np.asarray(model.predict(rows, prediction_type="RawFormulaVal", thread_count=1))
+        scores = scores - catboost_threshold(model) if scores.ndim == 1 else scores
     elif hasattr(model, "decision_function"):
-        scores = model.decision_function(rows)
+        scores = model.decision_function(rows) * margin_unit
     elif name == "HardVotingClassifier":
         scores = np.rint(model.predict_proba(rows) * len(model.forest_.estimators_))
     else:
@@ -70,6 +111,40 @@ def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
     if package == "xgboost" and getattr(model, "objective", "") == "binary:logitraw":
         scores[:, 1] -= 0.5  # its predict compares the raw score with that
     return scores
+
+
+def _of_isolation(model: Any, rows: Any, margin_unit: float) -> FloatArray:
+    """Path lengths that the forest's own scores stand for, less the least."""
+    lengths = -longest(model) * np.log2(-model.score_samples(rows))
+    return np.column_stack([np.zeros(len(lengths)), lengths - least_length(model)])
+
+
+def _of_voting(model: Any, rows: Any, margin_unit: float) -> FloatArray:
+    """Probabilities, or what the members' own predictions count for."""
+    if model.voting == "soft":
+        return np.asarray(model.predict_proba(rows), dtype=np.float64) * margin_unit
+    votes = np.zeros((rows.shape[0], len(model.classes_)))
+    weights = model._weights_not_none or [1.0] * len(model.estimators_)
+    for predicted, weight in zip(model.transform(rows).T, weights, strict=True):
+        votes[np.arange(len(votes)), predicted] += weight
+    return votes
+
+
+def _of_calibrated(model: Any, rows: Any, margin_unit: float) -> FloatArray:
+    """The score of the model below, beyond the threshold that calibration puts on it."""
+    member, threshold = calibrated_threshold(model, read_ensemble)
+    below = model.calibrated_classifiers_[0].estimator
+    scores = native_scores(below, rows, member.margin_unit)
+    score = scores[:, 1] - scores[:, 0] if threshold.leads else scores[:, 1]
+    beyond = threshold.sign * score - threshold.at
+    return np.column_stack([np.zeros(len(score)), beyond])
+
+
+OWN_SCORES = {
+    "CalibratedClassifierCV": _of_calibrated,
+    "IsolationForest": _of_isolation,
+    "VotingClassifier": _of_voting,
+}
 
 
 def _xgboost(model: Any, rows: Any, **what: bool) -> Any:

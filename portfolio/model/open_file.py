@@ -1,5 +1,6 @@
 """How each library opens its model files, whatever that does to the process."""
 
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from encoders.trees.refusals import first_line
 
 LARGEST_FILE = 2**31  # bytes, of a file or of what is packed in it
 XGBOOST = (".json", ".ubj")
+HEAD = 4096  # bytes
+CATBOOST_KEYS = (b"features_info", b"model_info", b"oblivious_trees", b"trees", b"scale_and_bias")
 PICKLE = (".pkl", ".pickle", ".joblib")
 # Classes of the models themselves, none of which runs code when it is loaded.
 TRUSTED_PREFIXES = ("sklearn.", "numpy.", "scipy.", "encoders.voting.", "collections.")
@@ -26,10 +29,11 @@ def open_model(path: Path) -> Any:
     InputError
         One sentence on what the library that reads it makes of it.
     """
-    loaders = {".skops": _load_skops, ".txt": _load_lightgbm}
+    loaders = {".skops": _load_skops, ".txt": _load_lightgbm, ".cbm": _load_catboost}
     loaders |= dict.fromkeys(XGBOOST, _load_xgboost) | dict.fromkeys(PICKLE, _load_pickle)
     try:
-        model = loaders[path.suffix.lower()](path)
+        loader = _load_catboost if is_catboost_json(path) else loaders[path.suffix.lower()]
+        model = loader(path)
         _touch_names(model)
         return model
     except InputError:
@@ -70,6 +74,32 @@ def _load_xgboost(path: Path) -> Any:
     classifier = xgboost.XGBClassifier()
     classifier.load_model(path)
     return classifier
+
+
+def is_catboost_json(path: Path) -> bool:
+    """Whether a .json file begins as CatBoost's do; XGBoost's begin with the learner.
+
+    Parameters
+    ----------
+    path : of any file
+    """
+    if path.suffix.lower() != ".json":
+        return False
+    with path.open("rb") as file:
+        key = re.match(rb'\s*\{\s*"(\w+)"', file.read(HEAD))
+    return key is not None and key[1] in CATBOOST_KEYS
+
+
+def _load_catboost(path: Path) -> Any:
+    try:
+        import catboost
+    except ImportError as error:
+        raise InputError(
+            "it needs catboost; install it with: pip install 'counterfolio[catboost]'"
+        ) from error
+
+    model = catboost.CatBoostClassifier()
+    return model.load_model(str(path), format=path.suffix.lower()[1:])
 
 
 def _load_lightgbm(path: Path) -> Any:

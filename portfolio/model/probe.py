@@ -13,7 +13,12 @@ from pathlib import Path
 ROOM_BYTES = 2 * 2**30  # beyond what is in use before the file is opened, and its size
 TIME_S, BYTES_PER_S = 30.0, 2**22
 ROWS = 20
-LIBRARIES = {".json": ("xgboost",), ".ubj": ("xgboost",), ".txt": ("lightgbm",)}
+LIBRARIES = {
+    ".json": ("xgboost",),
+    ".ubj": ("xgboost",),
+    ".txt": ("lightgbm",),
+    ".cbm": ("catboost",),
+}
 START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from portfolio.model.probe import main; main(sys.argv[2], int(sys.argv[3]))"
@@ -76,9 +81,12 @@ def complaint_about(path: Path) -> str:
     from encoders.errors import CounterfolioError
     from encoders.trees.read import read_ensemble
     from portfolio.model.native import wrap_native
-    from portfolio.model.open_file import open_model, sentence
+    from portfolio.model.open_file import is_catboost_json, open_model, sentence
 
-    for library in ("treelite", *LIBRARIES.get(path.suffix.lower(), ("sklearn.ensemble",))):
+    libraries = LIBRARIES.get(path.suffix.lower(), ("sklearn.ensemble",))
+    if is_catboost_json(path):
+        libraries = ("catboost",)
+    for library in ("treelite", *libraries):
         with contextlib.suppress(ImportError):
             importlib.import_module(library)  # what the library itself takes is no matter of files
     _limit_memory(path.stat().st_size)

@@ -30,12 +30,18 @@ def thresholds(model, n_columns):
     """Every split threshold per column, and the type in which the model compares."""
     name, package = type(model).__name__, type(model).__module__.split(".")[0]
     found = [set() for _ in range(n_columns)]
-    if name == "HardVotingClassifier":
-        return thresholds(model.forest_, n_columns)
+    if name in ("HardVotingClassifier", "FrozenEstimator", "CalibratedClassifierCV"):
+        return thresholds(_wrapped(model), n_columns)
+    if name in ("BaggingClassifier", "AdaBoostClassifier", "VotingClassifier", "IsolationForest"):
+        return _thresholds_of_members(model, n_columns)
     if package == "xgboost":
         booster = model if name == "Booster" else model.get_booster()
         for dump in booster.get_dump(dump_format="json"):
             _walk_xgboost(json.loads(dump), found, booster)
+        return found, np.float32
+    if package == "catboost":
+        for column, borders in model.get_borders().items():
+            found[column] |= {float(border) for border in borders}
         return found, np.float32
     if name == "HistGradientBoostingClassifier":
         for stage in model._predictors:
@@ -56,6 +62,38 @@ def thresholds(model, n_columns):
         for column, value in pairs:
             found[column].add(float(value))
     return found, np.float32
+
+
+def _wrapped(model):
+    if hasattr(model, "forest_"):
+        return model.forest_
+    if hasattr(model, "calibrated_classifiers_"):
+        return model.calibrated_classifiers_[0].estimator
+    return model.estimator
+
+
+def _thresholds_of_members(model, n_columns):
+    """Thresholds of every member on the columns that it sees; float64 unless all read float32."""
+    every = [range(n_columns)] * len(model.estimators_)
+    parts = []
+    for member, columns in zip(
+        model.estimators_, getattr(model, "estimators_features_", every), strict=True
+    ):
+        parts.append((columns, *thresholds(member, len(columns))))
+    single = all(dtype is np.float32 for _, _, dtype in parts)
+    found = [set() for _ in range(n_columns)]
+    for columns, cuts, dtype in parts:
+        for column, values in zip(columns, cuts, strict=True):
+            moved = dtype is np.float32 and not single
+            found[column] |= {m for v in values for m in _halfway(v)} if moved else values
+    return found, np.float32 if single else np.float64
+
+
+def _halfway(cut):
+    """Where a float64 begins and ends to be read as the float32 at a threshold."""
+    near = np.float32(cut)
+    others = [np.nextafter(near, np.float32(side)) for side in (-np.inf, np.inf)]
+    return [(float(near) + float(other)) / 2 for other in others]
 
 
 def _walk_xgboost(node, found, booster):
@@ -84,7 +122,7 @@ def decides(model, rows, label):
 def predicted(model, rows):
     """The model's own labels; a booster of XGBoost or LightGBM names none, but scores classes."""
     if type(model).__name__ != "Booster":
-        return np.asarray(model.predict(as_frame(model, rows)))
+        return np.ravel(model.predict(as_frame(model, rows)))
     if hasattr(model, "feature_name"):  # lightgbm
         scores, half = np.asarray(model.predict(rows)), 0.5
     else:
@@ -158,4 +196,6 @@ def distances(specs, x, rows, p, units, weights):
 
 def as_frame(model, rows):
     names = getattr(model, "feature_names_in_", None)
+    if type(model).__name__ == "CatBoostClassifier":
+        names = model.feature_names_
     return rows if names is None else pd.DataFrame(rows, columns=list(names))

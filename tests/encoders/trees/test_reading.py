@@ -6,6 +6,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from catboost import CatBoostClassifier
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import RandomForestClassifier
 from typer.testing import CliRunner
@@ -126,14 +128,14 @@ def test_two_groups_of_one_name_are_told_apart():
         type(space)((space.features[0], space.features[0]), space.columns)
 
 
-def test_a_lightgbm_model_of_category_columns_is_refused(tumours):
+def test_a_lightgbm_model_of_category_columns_needs_such_columns(tumours):
     from lightgbm import LGBMClassifier
 
     X, y = tumours
     frame = X.iloc[:, :3].assign(kind=pd.Categorical(["u", "v"] * 284 + ["u"]))
     model = LGBMClassifier(n_estimators=2, verbose=-1).fit(frame, y)
     floats = frame.assign(kind=frame["kind"].cat.codes.astype(float))
-    with pytest.raises(UnsupportedModelError, match="category columns"):
+    with pytest.raises(InputError, match="1 category columns, X_train has 0"):
         Explainer(model, floats)
 
 
@@ -290,3 +292,56 @@ def test_a_lightgbm_model_that_stops_adding_early_is_refused(tumours):
     model = LGBMClassifier(n_estimators=30, verbose=-1, pred_early_stop=True).fit(plain, y)
     with pytest.raises(UnsupportedModelError, match="pred_early_stop"):
         Explainer(model, plain)
+
+
+CAT = {"iterations": 3, "depth": 2, "verbose": 0, "allow_writing_files": False}
+
+
+@pytest.mark.parametrize("policy", ["SymmetricTree", "Depthwise", "Lossguide"])
+def test_catboost_scores_are_scaled_and_shifted_sums(tumours, policy):
+    X, y = tumours
+    model = CatBoostClassifier(**CAT, grow_policy=policy).fit(X, y)
+    model.set_scale_and_bias(0.3, -0.7)
+    model.set_probability_threshold(0.2)
+    ensemble = read_ensemble(model)
+    raw = model.predict(X, prediction_type="RawFormulaVal") - np.log(0.2 / 0.8)
+    ours = ensemble.scores(X.to_numpy())[:, 1]
+    assert np.abs(ours - raw).max() <= ensemble.rounding.band < 1e-12
+    assert ((ours > 0) == model.predict(X)).all()
+    result = Explainer(model, X).explain(X.iloc[0])
+    assert result.status == "optimal" and ensemble.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("ties", "expected"),
+    [([0.5, 0.25, 0.5], 0), ([0.25, 0.5, 0.5], 1), ([0.25, 0.25, 0.5], 2)],
+)
+def test_the_first_of_the_largest_wins_in_catboost(ties, expected, tmp_path):
+    X, y = np.arange(30.0)[:, None], np.arange(30) // 10
+    path = str(tmp_path / "model.json")
+    settings = CAT | {"iterations": 1, "depth": 1}
+    CatBoostClassifier(**settings, loss_function="MultiClass").fit(X, y).save_model(path, "json")
+    content = json.loads((tmp_path / "model.json").read_text())
+    content["oblivious_trees"][0]["leaf_values"][:3] = ties
+    (tmp_path / "model.json").write_text(json.dumps(content))
+    model = load_model(tmp_path / "model.json")
+    assert model.predict(X[:1]).item() == expected
+    assert Explainer(model, X).explain(X[-1], target=expected).status == "optimal"
+
+
+def test_catboost_models_that_are_no_sums_of_thresholds_are_refused(tumours):
+    X, y = tumours
+    frame = X.iloc[:, :2].assign(kind=["u", "v", "w"] * 189 + ["u", "v"])
+    model = CatBoostClassifier(**CAT, cat_features=["kind"]).fit(frame, y)
+    for one_hot in (None, 10):
+        model = CatBoostClassifier(**CAT, cat_features=["kind"], one_hot_max_size=one_hot)
+        with pytest.raises(UnsupportedModelError, match="category features"):
+            read_ensemble(model.fit(frame, y))
+    entropy = CatBoostClassifier(**CAT, loss_function="CrossEntropy").fit(X, y / 2)
+    with pytest.raises(UnsupportedModelError, match="loss CrossEntropy does not classify"):
+        read_ensemble(entropy)
+    with pytest.raises(UnsupportedModelError, match="this CatBoostClassifier is not fitted"):
+        Explainer(CatBoostClassifier(), X)
+    sigmoid = CalibratedClassifierCV(CatBoostClassifier(**CAT), ensemble=False).fit(X, y)
+    with pytest.raises(UnsupportedModelError, match="not over this CatBoostClassifier"):
+        Explainer(sigmoid, X)

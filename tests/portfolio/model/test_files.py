@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import pytest
 import skops.io
+from catboost import CatBoostClassifier, CatBoostRegressor
 from lightgbm import LGBMClassifier
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 from xgboost import XGBClassifier
 
 from encoders.errors import InputError
+from portfolio import Explainer
 from portfolio.cli.app import app
 from portfolio.data.datasets import MOST_COLUMNS, read_dataset
 from portfolio.model import probe
@@ -39,6 +41,9 @@ def originals(tmp_path_factory):
     light = LGBMClassifier(n_estimators=6, num_leaves=8, verbose=-1).fit(X, y)
     light.booster_.save_model(folder / "model.txt")
     forest = RandomForestClassifier(6, max_depth=3, random_state=0).fit(X, y)
+    cat = CatBoostClassifier(iterations=6, depth=3, verbose=0, allow_writing_files=False).fit(X, y)
+    cat.save_model(str(folder / "model.cbm"))
+    cat.save_model(str(folder / "model.catboost.json"), format="json")
     skops.io.dump(forest, folder / "model.skops")
     joblib.dump(forest, folder / "model.joblib")
     return sorted(folder.glob("model.*"))
@@ -63,7 +68,7 @@ def test_damaged_files_are_refused_or_right(originals, tmp_path):
     assert len(found) == FILES
     for name, complaint, _, end, code, _ in found:  # a crash of the probe is what it is for
         assert code == 0 and "TRACEBACK" not in complaint + end, (name, complaint, end, code)
-    assert [end for *_, end, _, _ in found[: len(originals)]] == ["explained optimal"] * 5
+    assert [end for *_, end, _, _ in found[: len(originals)]] == ["explained optimal"] * 7
     assert sum(bool(complaint) or code != 0 for _, complaint, code, *_ in found) > FILES / 2
 
 
@@ -90,6 +95,25 @@ def test_a_lightgbm_file_whose_trees_end_early_is_refused(originals, tmp_path):
         path.write_text(broken)
         with pytest.raises(InputError, match=words):
             load_model(path)
+
+
+def test_catboost_files_are_loaded_as_their_owner_would(originals):
+    X = np.load(originals[0].parent / "X.npy")
+    for name in ("model.cbm", "model.catboost.json"):
+        path = originals[0].parent / name
+        owner = CatBoostClassifier().load_model(str(path), format=path.suffix[1:])
+        loaded = load_model(path)
+        assert (loaded.predict(X) == owner.predict(X)).all()
+        assert Explainer(loaded, X).explain(X[0]).status == "optimal"
+
+
+def test_a_catboost_file_that_does_not_classify_is_refused(originals, tmp_path):
+    X = np.load(originals[0].parent / "X.npy")
+    settings = {"iterations": 2, "depth": 2, "verbose": 0, "allow_writing_files": False}
+    path = tmp_path / "regressor.cbm"
+    CatBoostRegressor(**settings).fit(X, X[:, 0]).save_model(str(path))
+    with pytest.raises(InputError, match="loss RMSE does not classify"):
+        load_model(path)
 
 
 def test_what_unpacks_to_too_much_is_refused(originals, tmp_path, monkeypatch):

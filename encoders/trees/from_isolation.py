@@ -1,0 +1,71 @@
+"""scikit-learn's ``IsolationForest`` as the model itself: outlier (-1) or not (1)."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import UnsupportedModelError
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.input_type import largest_at_most
+from encoders.trees.isolation import leaf_lengths, least_length, longest
+from encoders.trees.refusals import require_fitted
+from encoders.trees.rounding import rounding_of
+from encoders.trees.tree_nodes import NO_CHILD, TreeNodes, joined
+
+LENGTH_TERMS = 12  # a leaf's length is put together of three numbers, in the library and here
+
+
+def read_isolation(model: Any) -> Ensemble:
+    """Read a fitted ``IsolationForest`` as a classifier of the classes -1 and 1.
+
+    Path lengths of the trees' leaves are added in float64; a row is no outlier iff 2 to minus their
+    share of the longest is at most ``-offset_`` (``sklearn/ensemble/_iforest.py``,
+    _compute_score_samples and predict). So the lengths have to add up to a least sum, but for
+    rounding, and a tie goes to 1.
+
+    Parameters
+    ----------
+    model : fitted
+
+    Raises
+    ------
+    UnsupportedModelError
+        Not fitted, or nothing that it sees can change its mind.
+    """
+    require_fitted(model, "estimators_")
+    least, most = least_length(model), longest(model)
+    if not np.isfinite(least) or most == 0:
+        raise UnsupportedModelError(
+            "the IsolationForest decides alike about all rows, by its offset_ or because its trees "
+            "saw one row each; fit it with contamination and max_samples that tell rows apart."
+        )
+    pairs = zip(model.estimators_, model.estimators_features_, strict=True)
+    trees = [_tree(tree.tree_, np.asarray(columns)) for tree, columns in pairs]
+    bias = np.array([0.0, -least])
+    single = np.dtype(np.float32)
+    read = joined(trees, int(model.n_features_in_), bias, single, float(len(trees)), "sklearn")
+    rounding = rounding_of(
+        read.score,
+        read.root,
+        read.bias,
+        terms=LENGTH_TERMS,
+        link="sigmoid",  # a power of 2, and its logarithm here: like a sigmoid, nowhere flatter
+        steepness=1.0 / most,
+        upper_wins=True,
+        may_be_exact=False,
+    )
+    return replace(read, rounding=rounding)
+
+
+def _tree(tree: Any, columns: "np.ndarray[Any, Any]") -> TreeNodes:
+    left = np.asarray(tree.children_left, dtype=np.int64)
+    inner = left != NO_CHILD
+    length = leaf_lengths(tree)
+    return TreeNodes(
+        column=np.where(inner, columns[np.maximum(tree.feature, 0)], -1).astype(np.int64),
+        last_left=largest_at_most(np.where(inner, tree.threshold, 0.0), np.dtype(np.float32)),
+        left=left,
+        right=np.asarray(tree.children_right, dtype=np.int64),
+        score=np.column_stack([np.zeros(left.size), length]),
+    )

@@ -1,0 +1,196 @@
+"""Several ensembles -> one: members that are weighted, see a part of the columns, or vote."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray, frozen, starts
+from encoders.errors import UnsupportedModelError
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.from_sklearn import FORESTS
+from encoders.trees.input_type import last_read_as
+from encoders.trees.refusals import MEMBERS_OF_CATEGORIES
+from encoders.trees.rounding import rounding_of
+
+Reader = Callable[[Any], Ensemble]
+
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+AVERAGES = FORESTS | {"HardVotingClassifier", "BaggingClassifier"}
+MEMBER_TERMS = 4  # roundings per member: its average and weight, in the library and here
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One ensemble among several that are added up.
+
+    What it adds to the sum is its leaf scores, times ``weight``, divided by ``whole``.
+
+    Attributes
+    ----------
+    ensemble : as read by itself
+    columns : int64 (own columns,), its columns among those of the sum; one may come several times
+    classes : int64 (own classes,), its classes among those of the sum
+    weight : what the library multiplies the member's answer by
+    whole : leaf score that one unit of the member's answer is, such as its number of trees
+    """
+
+    ensemble: Ensemble
+    columns: IntArray
+    classes: IntArray
+    weight: float = 1.0
+    whole: float = 1.0
+
+    @property
+    def exact(self) -> bool:
+        """Whether the library's sum of sums rounds no more than one sum over all trees does."""
+        if self.ensemble.root.size == 1 and self.whole == 1.0:
+            return True  # the leaf's score times the weight, rounded once, here and there
+        powers = np.frexp([self.weight, self.whole])[0] == 0.5
+        return bool(powers.all()) and self.ensemble.rounding.grid > 0.0
+
+
+def summed(
+    members: Sequence[Member], n_columns: int, n_classes: int, margin_unit: float
+) -> Ensemble:
+    """The sum of members, as float64 sums; the first of the largest wins.
+
+    Input types may differ: thresholds are then moved to float64, where a value goes left iff the
+    member itself, which rounds it, sends it there.
+
+    Parameters
+    ----------
+    members : at least one, of averages or votes
+    n_columns : of the sum
+    n_classes : of the sum
+    margin_unit : as in :class:`Ensemble`
+
+    Raises
+    ------
+    UnsupportedModelError
+        There is no member, a weight that is not finite, or a member of native categories.
+    """
+    if any(member.ensemble.sets is not None for member in members):
+        raise UnsupportedModelError(MEMBERS_OF_CATEGORIES)
+    if not members:
+        raise UnsupportedModelError("the model has no member that counts; give one a weight.")
+    dtype = SINGLE if all(m.ensemble.dtype == SINGLE for m in members) else DOUBLE
+    ensembles = [member.ensemble for member in members]
+    first = starts(np.array([ensemble.column.size for ensemble in ensembles]))[:-1]
+    score = np.zeros((sum(e.column.size for e in ensembles), n_classes))
+    bias = np.zeros(n_classes)
+    for member, at in zip(members, first, strict=True):
+        own = member.ensemble.score * member.weight / member.whole
+        score[at : at + len(own), member.classes] = own
+        bias[member.classes] += member.ensemble.bias * member.weight / member.whole
+    if not np.isfinite(score).all():
+        raise UnsupportedModelError(
+            "the model's members have weights that are not finite; give them finite ones."
+        )
+
+    def moved(field: str) -> IntArray:
+        nodes = [(getattr(e, field), at) for e, at in zip(ensembles, first, strict=True)]
+        return frozen(np.concatenate([np.where(n >= 0, n + at, n) for n, at in nodes]))
+
+    inner = [member.ensemble.column >= 0 for member in members]
+    columns = [
+        np.where(is_inner, member.columns[np.maximum(member.ensemble.column, 0)], -1)
+        for member, is_inner in zip(members, inner, strict=True)
+    ]
+    ways = [e.default_left for e in ensembles if e.default_left is not None]
+    root = moved("root")
+    exact = all(member.exact for member in members)
+    return Ensemble(
+        n_columns=n_columns,
+        root=root,
+        column=frozen(np.concatenate(columns)),
+        last_left=frozen(np.concatenate([_last_left(e, dtype) for e in ensembles])),
+        left=moved("left"),
+        right=moved("right"),
+        score=frozen(score),
+        bias=frozen(bias),
+        dtype=dtype,
+        margin_unit=margin_unit,
+        votes=False,
+        rounding=rounding_of(
+            score, root, bias, terms=MEMBER_TERMS + len(members), may_be_exact=exact
+        ),
+        default_left=frozen(np.concatenate(ways)) if len(ways) == len(ensembles) else None,
+    )
+
+
+def _last_left(ensemble: Ensemble, dtype: np.dtype[Any]) -> FloatArray:
+    if ensemble.dtype == dtype:
+        return ensemble.last_left
+    return last_read_as(ensemble.last_left, ensemble.dtype)
+
+
+def thawed(model: Any) -> Any:
+    """The model that a ``FrozenEstimator`` of scikit-learn holds; any other as it is.
+
+    Parameters
+    ----------
+    model : anything
+    """
+    return thawed(model.estimator) if type(model).__name__ == "FrozenEstimator" else model
+
+
+def averages(model: Any) -> bool:
+    """Whether a model's probabilities are averages of what its leaves say.
+
+    Parameters
+    ----------
+    model : anything
+    """
+    name = type(model).__name__
+    return name in AVERAGES or (name == "VotingClassifier" and model.voting == "soft")
+
+
+def answer_unit(ensemble: Ensemble) -> float:
+    """Leaf score that a probability of 1 is, for a model that averages or votes.
+
+    Parameters
+    ----------
+    ensemble : of such a model
+    """
+    return float(ensemble.root.size) if ensemble.votes else ensemble.margin_unit
+
+
+def ballots(
+    model: Any, ensemble: Ensemble, classes: IntArray, n_classes: int, won: float, lost: float = 0.0
+) -> Ensemble:
+    """One tree whose leaves vote for the class that the tree by itself predicts.
+
+    Parameters
+    ----------
+    model : the member
+    ensemble : its trees
+    classes : int64 (own classes,), its classes among those voted on
+    n_classes : that are voted on
+    won, lost : what a leaf adds to the class that it votes for, and to each other
+
+    Raises
+    ------
+    UnsupportedModelError
+        There are several trees, or a leaf ties but for rounding.
+    """
+    name = type(model).__name__
+    if ensemble.root.size != 1:
+        raise UnsupportedModelError(
+            f"what a {name} of {ensemble.root.size} trees predicts is no sum of leaves, so it has "
+            "no vote that can be counted; let single trees vote, or average probabilities."
+        )
+    total = ensemble.bias + ensemble.score
+    leaves = np.flatnonzero(ensemble.column < 0)
+    ranked = np.sort(total[leaves], axis=1)
+    close = ranked[:, -1:] - ranked[:, -2:-1] <= ensemble.rounding.band
+    # A tree compares the very shares that its leaves hold; others have rounded by then.
+    if close.any() and not (averages(model) and ensemble.margin_unit == 1.0):
+        raise UnsupportedModelError(
+            f"a leaf of a {name} that votes ties but for rounding; let decision trees vote."
+        )
+    score = np.zeros((ensemble.column.size, n_classes))
+    score[leaves] = lost
+    score[leaves, classes[total[leaves].argmax(axis=1)]] = won
+    return replace(ensemble, score=frozen(score), bias=frozen(np.zeros(n_classes)))

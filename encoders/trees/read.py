@@ -9,10 +9,14 @@ from encoders.trees.from_sklearn import BOOSTING, FORESTS, read_sklearn
 from encoders.trees.from_xgboost import read_xgboost
 from encoders.trees.refusals import require_fitted
 
+XGBOOST = frozenset(
+    {"XGBClassifier", "XGBRFClassifier", "XGBRegressor", "XGBRFRegressor", "Booster"}
+)
+LIGHTGBM = frozenset({"LGBMClassifier", "LGBMRegressor", "Booster"})
 SUPPORTED = (
     "scikit-learn RandomForest, ExtraTrees, DecisionTree, GradientBoosting and "
-    "HistGradientBoosting classifiers, HardVotingClassifier, XGBClassifier or a classifying "
-    "xgboost Booster, LGBMClassifier or a classifying lightgbm Booster"
+    "HistGradientBoosting classifiers and regressors, HardVotingClassifier, XGBClassifier, "
+    "XGBRegressor or an xgboost Booster, LGBMClassifier, LGBMRegressor or a lightgbm Booster"
 )
 
 
@@ -26,7 +30,7 @@ def read_ensemble(model: Any) -> Ensemble:
     Raises
     ------
     UnsupportedModelError
-        Unknown kind, regressor, unfitted, categorical splits, several outputs.
+        Unknown kind, unfitted, categorical splits, several outputs.
     """
     name = type(model).__name__
     if name == "HardVotingClassifier":
@@ -35,9 +39,9 @@ def read_ensemble(model: Any) -> Ensemble:
     package = type(model).__module__.split(".")[0]
     if package == "sklearn" and name in FORESTS | BOOSTING:
         return read_sklearn(model)
-    if package == "xgboost" and name in {"XGBClassifier", "XGBRFClassifier", "Booster"}:
+    if package == "xgboost" and name in XGBOOST:
         return read_xgboost(model)
-    if package == "lightgbm" and name in {"LGBMClassifier", "Booster"}:
+    if package == "lightgbm" and name in LIGHTGBM:
         return read_lightgbm(model)
     hint = " Pass its last step and the transformed frame." if name == "Pipeline" else ""
     raise UnsupportedModelError(

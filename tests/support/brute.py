@@ -37,7 +37,7 @@ def thresholds(model, n_columns):
         for dump in booster.get_dump(dump_format="json"):
             _walk_xgboost(json.loads(dump), found, booster)
         return found, np.float32
-    if name == "HistGradientBoostingClassifier":
+    if name.startswith("HistGradientBoosting"):
         for stage in model._predictors:
             for tree in stage:
                 inner = tree.nodes[tree.nodes["is_leaf"] == 0]

@@ -248,8 +248,8 @@ class Explainer:
         -------
         DataFrame
             One row per query: id, status, stop_reason, distance, bound, margin, backend, target,
-            seconds, changed (names of features), message, and ``cf_`` columns with the
-            counterfactual, NaN without one.
+            seconds, changed (names of features), message, score_before and score (as in
+            :class:`Result`), and ``cf_`` columns with the counterfactual, NaN without one.
 
         Raises
         ------
@@ -278,10 +278,11 @@ class Explainer:
         elif isinstance(executor, str):
             executor = _on_ray(executor)
         warm_up()  # once, and not in every worker at the same time
+        identity = self._model.identity_for(wanted_of(self._model, target) is not None)
         return run_batch(
             rows,
             Job(self._asker, question, options, log),
-            (self._model.identity, question, name, threads, seed, per_query_limit_s),
+            (identity, question, name, threads, seed, per_query_limit_s),
             BatchLimits(min(per_query_limit_s, LONGEST_S), deadline_s),
             executor,
             None if out is None else Path(out),

@@ -93,10 +93,18 @@ class ExplainedModel:
 
     @cached_property
     def identity(self) -> str:
-        """A digest of all that an answer depends on, besides the question."""
+        """A digest of all that a decision depends on, besides the question."""
         joined = [view.ensemble for view in self.views if view.plausibility is not None]
-        parts = (self.ensemble, self.space, self.native.classes, joined)
-        return fingerprint(*parts, *([self.ensemble.link] if self.ensemble.regression else []))
+        return fingerprint(self.ensemble, self.space, self.native.classes, joined)
+
+    def identity_for(self, numbers: bool) -> Any:
+        """A digest of all that answers depend on.
+
+        Parameters
+        ----------
+        numbers : whether they reach one of the model's numbers, and not a class
+        """
+        return fingerprint(self.identity, self.ensemble.link) if numbers else self.identity
 
     @cached_property
     def described(self) -> tuple[EnsembleDescriptors, float]:

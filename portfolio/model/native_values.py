@@ -17,12 +17,12 @@ def native_values(model: Any, rows: Any, scale: Scale, output: int) -> FloatArra
     model : fitted, of a kind that can be read
     rows : (n_rows, n_columns), as the model takes them
     scale : which number
-    output : index of the class that it is of; a raw score is that of two classes' second
+    output : index of the class that it is of; boosting of two classes has one raw score for both
     """
     if scale == "prediction":
         return np.asarray(_predictions(model, rows), dtype=np.float64).ravel()
     if scale == "raw":
-        return _raw(model, rows)
+        return _raw(model, rows, output)
     found: FloatArray = _probabilities(model, rows)[:, output]
     return found
 
@@ -35,8 +35,10 @@ def _predictions(model: Any, rows: Any) -> Any:
     return model.predict(rows)
 
 
-def _raw(model: Any, rows: Any) -> FloatArray:
+def _raw(model: Any, rows: Any, output: int) -> FloatArray:
     scores = native_scores(model, rows, 1.0)
+    if type(model).__name__ == "HardVotingClassifier":
+        return scores[:, output]
     # Where reading has taken the classifier's threshold off, it is put back.
     taken = 0.5 if getattr(model, "objective", "") == "binary:logitraw" else 0.0
     raw: FloatArray = scores[:, -1] + taken

@@ -15,7 +15,7 @@ from encoders.arrays import FloatArray
 from encoders.backends.attempt import RunBackend
 from encoders.backends.interface import Request
 from encoders.errors import InputError
-from encoders.query.goal import ClassGoal, Goal, ValueGoal
+from encoders.query.goal import ClassGoal, Goal, ValueGoal, Wanted
 from encoders.query.query import Query
 from portfolio.goals import own_number, value_goal, wanted_of
 from portfolio.logbook import Log, LogContext, LogWarning, book_of, log_result
@@ -276,6 +276,7 @@ class Asker:
             row=row.values,
             question=question,
             target=str(result.target),
+            numbers=isinstance(result.target, Wanted),
             seed=options.seed,
             mode="race" if result.certified_by else strategy.mode,
             memory_limit=self.workers.memory_bytes,

@@ -73,7 +73,9 @@ def link_of(ensemble: Ensemble, goal: ValueGoal) -> Link:
 
 
 def has_room(ensemble: Ensemble, goal: ValueGoal, margin: float) -> bool:
-    """Whether outputs exist that clear the goal's limits by a margin.
+    """Whether outputs exist that clear the goal's limits by a margin, and rounding is all there is.
+
+    Where a softmax is to be at most so much, rows admit more than what rounding explains.
 
     Parameters
     ----------
@@ -82,6 +84,8 @@ def has_room(ensemble: Ensemble, goal: ValueGoal, margin: float) -> bool:
     margin : above 0, in the user's score unit
     """
     link, n_sums, shift = link_of(ensemble, goal), ensemble.n_classes, 2 * _shift(ensemble, margin)
+    if link.kind == "softmax" and goal.high < math.inf:
+        return False
     low, high = (
         link.least(goal.low, n_sums, sure=True),
         link.most(goal.high, n_sums, sure=True),

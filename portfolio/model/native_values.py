@@ -7,6 +7,7 @@ import numpy as np
 from encoders.arrays import FloatArray
 from encoders.query.goal import Scale
 from portfolio.model.native_trees import native_scores
+from portfolio.model.pipeline import is_pipeline, last_step
 
 
 def native_values(model: Any, rows: Any, scale: Scale, output: int) -> FloatArray:
@@ -31,12 +32,13 @@ def _predictions(model: Any, rows: Any) -> Any:
     if _is_xgboost_booster(model):
         import xgboost
 
-        return model.predict(xgboost.DMatrix(rows))
+        return model.predict(xgboost.DMatrix(rows, enable_categorical=True))
     return model.predict(rows)
 
 
 def _raw(model: Any, rows: Any, output: int) -> FloatArray:
     scores = native_scores(model, rows, 1.0)
+    model = last_step(model) if is_pipeline(model) else model
     if type(model).__name__ == "HardVotingClassifier":
         return scores[:, output]
     # Where reading has taken the classifier's threshold off, it is put back.

@@ -102,7 +102,7 @@ def ask(rng, explainer, specs, x, rows, goal, reached):
         constraints=constraints,
         strategy=BACKENDS[int(rng.integers(len(BACKENDS)))],
         threads=1,
-        time_limit_s=20,
+        time_limit_s=4,
     )
     return result, float(costs.min(initial=math.inf)), f"{goal}, {p}, {constraints}"
 

@@ -20,6 +20,7 @@ from encoders.query.constraints import (
     Range,
 )
 from encoders.query.features import Feature, FeatureSpace
+from encoders.query.goal import AtLeast, AtMost, Less, More, Probability, Score
 from portfolio.batch.run import BatchError
 from portfolio.explainer import Explainer
 from portfolio.logbook import Logbook, LogWarning
@@ -42,6 +43,8 @@ LATE = {  # scikit-learn takes long to import, and Ray need not be there
 __all__ = [
     "AllowMissing",
     "Allowed",
+    "AtLeast",
+    "AtMost",
     "Attempt",
     "BatchError",
     "Change",
@@ -55,14 +58,18 @@ __all__ = [
     "HardVotingClassifier",
     "Increase",
     "InputError",
+    "Less",
     "LocalExecutor",
     "LogWarning",
     "Logbook",
     "MaxChanges",
+    "More",
     "Plausibility",
+    "Probability",
     "Range",
     "RayExecutor",
     "Result",
+    "Score",
     "Session",
     "Timings",
     "UnavailableBackendError",

@@ -14,9 +14,11 @@ from encoders.problem.problem import Problem
 from encoders.query.constraints import Constraint
 from encoders.query.cost import Norm
 from encoders.query.features import FeatureSpace
+from encoders.query.goal import ClassGoal
 from portfolio.batch.answer_log import refuse_used
 from portfolio.batch.job import Job
 from portfolio.batch.run import BatchLimits, BatchRows, OnAnswer, run_batch
+from portfolio.goals import value_goal, wanted_of
 from portfolio.logbook import Log, check_folder, check_log
 from portfolio.model.explained_model import read
 from portfolio.model.frames import as_kind, as_pandas
@@ -48,9 +50,9 @@ class Explainer:
 
     Parameters
     ----------
-    model : fitted classifier
-        scikit-learn forests, trees and gradient boosting, XGBoost, LightGBM,
-        :class:`HardVotingClassifier`, or a scikit-learn Pipeline that ends with one of them.
+    model : fitted classifier or regressor
+        scikit-learn forests, trees and gradient boosting, XGBoost, LightGBM, CatBoost, several of
+        these together, :class:`HardVotingClassifier`, or a scikit-learn Pipeline that ends so.
     X_train : DataFrame (of pandas, polars or pyarrow) or array (n_rows, n_columns)
         The frame the model was trained on; bounds, kinds and scales come from it.
     features : mapping, path of a JSON file, FeatureSpace, or None
@@ -103,17 +105,19 @@ class Explainer:
 
     @property
     def classes(self) -> tuple[Any, ...]:
-        """The model's labels."""
+        """The model's labels; none of a regressor."""
         return self._model.native.classes
 
     def predict(self, x: Any) -> Any:
-        """The model's own label for one row.
+        """The model's own label for one row, or a regressor's prediction.
 
         Parameters
         ----------
         x : as for :meth:`explain`
         """
         row = self._asker.read(x)
+        if self._model.ensemble.regression:
+            return float(self._model.native.values(row.values[None, :], "prediction", 0)[0])
         return self.classes[int(self._model.native.predict(row.values[None, :])[0])]
 
     def explain(
@@ -137,12 +141,14 @@ class Explainer:
         metric: Metric = "total",
         strategy: str | Sequence[str] | None = None,
     ) -> Result:
-        """Find the cheapest change that makes the model predict ``target``, and prove it.
+        """Find the cheapest change that makes the model reach ``target``, and prove it.
 
         Parameters
         ----------
         x : Series, one-row DataFrame (of pandas, polars or pyarrow), mapping, or array (n_columns,)
-        target : label to reach; None: any other than the current one, the cheapest wins
+        target : label to reach; None: any other than the current one, the cheapest wins. Or a goal:
+            ``Probability("granted", at_least=0.8)``, ``Score(low, high)``, and for regressors
+            ``(low, high)``, ``AtLeast``, ``AtMost``, ``Less(by=...)``, ``More(percent=...)``
         norm : any p from 0 to 100 (2: sum of squares), "inf" (largest single change), a function
             ``(feature, from, to) -> cost``, or ``{feature: {value: cost} | (from, to) -> cost}``
             (features left out cost L1). Costs of a function must not fall with distance.
@@ -242,8 +248,8 @@ class Explainer:
         DataFrame
             Of pandas, or of the kind that ``X`` is.
             One row per query: id, status, stop_reason, distance, bound, margin, backend, target,
-            seconds, changed (names of features), message, and ``cf_`` columns with the
-            counterfactual, NaN without one.
+            seconds, changed (names of features), message, score_before and score (as in
+            :class:`Result`), and ``cf_`` columns with the counterfactual, NaN without one.
 
         Raises
         ------
@@ -272,10 +278,11 @@ class Explainer:
         elif isinstance(executor, str):
             executor = _on_ray(executor)
         warm_up()  # once, and not in every worker at the same time
+        identity = self._model.identity_for(wanted_of(self._model, target) is not None)
         answers = run_batch(
             rows,
             Job(self._asker, question, options, log),
-            (self._model.identity, question, name, threads, seed, per_query_limit_s),
+            (identity, question, name, threads, seed, per_query_limit_s),
             BatchLimits(min(per_query_limit_s, LONGEST_S), deadline_s),
             executor,
             None if out is None else Path(out),
@@ -288,7 +295,8 @@ class Explainer:
     def _batch_rows(self, question: Question, X: Any) -> BatchRows:
         """The rows; raises now what would go wrong with every one of them."""
         model = self._model
-        if question.target is not None:
+        wanted = wanted_of(model, question.target)
+        if wanted is None and question.target is not None:
             model.native.class_index(question.target)
         self._asker.check_classes()
         table = model.native.table
@@ -296,7 +304,8 @@ class Explainer:
         rows = BatchRows(*read, table)
         values = next((v for v in rows.values if not isinstance(v, str)), None)
         if values is not None:
-            question.query(model, Row.of_values(values), 0)
+            goal = ClassGoal(0) if wanted is None else value_goal(model, wanted, values)
+            question.query(model, Row.of_values(values), goal)
         return rows
 
     def session(

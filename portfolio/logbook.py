@@ -96,7 +96,8 @@ class LogContext:
     Attributes
     ----------
     row : float64 (n_columns,), in the model's order
-    target : label that was reached, or asked for, as text
+    target : label or goal that was reached, or asked for, as text
+    numbers : whether it is a goal
     seed : of solvers
     mode : "solo", "race", "session" or "plain"; see :class:`selector.logs.files.LogRecord`
     memory_limit : bytes of address space of each worker process, 0 for no limit
@@ -106,6 +107,7 @@ class LogContext:
     row: FloatArray
     question: Question
     target: str
+    numbers: bool
     seed: int
     mode: str
     memory_limit: int
@@ -159,7 +161,7 @@ def _asked(book: Logbook, context: LogContext) -> dict[str, Any]:
     forest = model.identity
     asked = (question.measure, question.scale, question.digest, context.target)
     return {
-        "query": fingerprint(forest, context.row, asked),
+        "query": fingerprint(model.identity_for(context.numbers), context.row, asked),
         "forest": forest,
         "dataset": book.dataset or forest,
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),

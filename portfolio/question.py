@@ -12,6 +12,7 @@ from encoders.errors import InputError
 from encoders.query.admissible import resolve
 from encoders.query.constraints import Constraint, listed
 from encoders.query.cost import LARGEST, Norm, make_cost
+from encoders.query.goal import Goal, ValueGoal
 from encoders.query.query import Query
 from portfolio.fingerprint import fingerprint
 from portfolio.model.explained_model import ExplainedModel
@@ -37,7 +38,8 @@ class Question:
 
     Attributes
     ----------
-    target : label to reach; None for any other than the row's own
+    target : label to reach, or a record of :mod:`encoders.query.goal`, or for regressors a pair of
+        limits; None for any other class than the row's own
     norm : any p from 0 to 100, "inf", a function, or costs per feature
     scale : "range", "std", "mad" or "none"
     weights : factor per feature, by name or in order; None for 1
@@ -71,14 +73,14 @@ class Question:
         own = [self.norm] if self.measure == OWN else []
         return fingerprint(self.weights, self.constraints, self.margin, *own)
 
-    def query(self, model: ExplainedModel, row: Row, target: int) -> Query:
-        """The question about one row and one target class, resolved.
+    def query(self, model: ExplainedModel, row: Row, goal: Goal) -> Query:
+        """The question about one row and one goal, resolved.
 
         Parameters
         ----------
         model : that is explained
         row : as read for the model
-        target : class index
+        goal : a class, or limits of one of the model's numbers
 
         Raises
         ------
@@ -86,14 +88,20 @@ class Question:
             Norm, scale, weights, constraints or margin do not fit the model.
         """
         space = model.space
+        margin = self.lead(model.ensemble.votes)
+        if margin > 0 and isinstance(goal, ValueGoal):
+            raise InputError(
+                f"margin is a lead over the other classes and does not go with {self.target!r}; "
+                "ask for a higher or lower limit instead."
+            )
         admissible, max_changes = resolve(space, space.values(row.values), self.constraints)
         return Query(
             row=row.values,
-            target=target,
+            goal=goal,
             cost=make_cost(space, self.norm, self.scale, self.weights),
             admissible=admissible,
             max_changes=max_changes,
-            margin=self.lead(model.ensemble.votes),
+            margin=margin,
         )
 
     def lead(self, votes: bool) -> float:

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,8 @@ import pandas as pd
 
 from encoders.backends.attempt import Attempt
 from encoders.backends.interface import Status, StopReason
+from encoders.query.goal import Wanted
+from portfolio.model.scoring import Scoring
 from portfolio.model.tabular import Row
 
 Bounds = tuple[float, float, float]
@@ -82,9 +85,9 @@ class Result:
     lower_bound : no counterfactual costs less (inf if infeasible)
     gap : (distance - lower_bound) / distance; 0 at distance 0, inf without a counterfactual
     backend : what answered
-    target : label that the counterfactual is predicted as; without one the label asked for
-        (None: any other class)
-    verified : the model's own predict gave the target on exactly this row
+    target : label that the counterfactual is predicted as, or the goal that it reaches; without
+        one what was asked for (None: any other class)
+    verified : the model itself gave what was asked for on exactly this row
     trace : (seconds since the call, upper bound, lower bound), best so far at each improvement
     remaining : options and leaves that were left to decide among after reduction
     message : why the answer is weaker than a proof, "" if it is not
@@ -96,6 +99,7 @@ class Result:
     margin : the lead, in the model's score, of the rows that the proof is about; 0 for all that
         the model's own predict decides as wanted
     row : the counterfactual as the model reads it; :attr:`counterfactual` gives it as the query was
+    scoring : what :attr:`score` and :attr:`score_before` ask the model with
     """
 
     status: Status
@@ -115,6 +119,36 @@ class Result:
     decision: str = ""
     margin: float = 0.0
     row: Row | None = field(default=None, repr=False)
+    scoring: Scoring | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def score(self) -> float | None:
+        """What the model itself gives for the counterfactual; None without one.
+
+        The probability of the target class where there is ``predict_proba``, a regressor's
+        prediction, else votes or the raw score. The model is asked once, at the first look.
+        """
+        return None if self.scoring is None else self.scoring.of(self.scoring.after)
+
+    @cached_property
+    def score_before(self) -> float | None:
+        """The same number for the query; None where no target was asked for nor found."""
+        return None if self.scoring is None else self.scoring.of(self.scoring.before)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The model stays where it is: what it says is looked up before a result leaves."""
+        known = {"score": self.score, "score_before": self.score_before}
+        return self.__dict__ | known | {"scoring": None, "scored": self.scored}
+
+    @cached_property
+    def scored(self) -> str:
+        """The two numbers as a sentence; "" where there are none."""
+        if self.scoring is None or self.score is None or self.score_before is None:
+            return ""
+        words = self.scoring.words()
+        if self.score == self.score_before:
+            return f"{words}: {self.score:.6g}."
+        return f"{words}: {self.score_before:.6g} before, {self.score:.6g} after."
 
     @property
     def counterfactual(self) -> Any:
@@ -170,6 +204,8 @@ class Result:
                 "status": self.status,
                 "stop_reason": self.stop_reason,
                 "target": self.target,
+                "score": self.score,
+                "score_before": self.score_before,
                 "distance": self.distance,
                 "lower_bound": self.lower_bound,
                 "gap": self.gap,
@@ -192,7 +228,8 @@ class Result:
         return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
-        return "\n".join([self._headline(), *(f"- {change}" for change in self.changed)])
+        headline = " ".join(filter(None, [self._headline(), self.scored]))
+        return "\n".join([headline, *(f"- {change}" for change in self.changed)])
 
     def _headline(self) -> str:
         why = f" {self.message}" if self.message else ""
@@ -204,9 +241,12 @@ class Result:
         if self.row is None:
             return f"Unknown: no counterfactual found before the {self._stopped()}.{why}"
         if not self.changed:
-            return f"Already predicted as {_words(self.target)}: nothing needs to change."
+            already = _reached(self.target)
+            already = f"at {already}" if isinstance(self.target, Wanted) else already
+            return f"Already {already}: nothing needs to change."
         count = f"{len(self.changed)} change{'s' if len(self.changed) > 1 else ''}"
-        text = f"{count} to be predicted as {_words(self.target)}, at distance {self.distance:.6g}"
+        way = "reach" if isinstance(self.target, Wanted) else "be"
+        text = f"{count} to {way} {_reached(self.target)}, at distance {self.distance:.6g}"
         if self.status == "optimal":
             return f"Optimal: {text} (proved: no smaller change exists{self._lead()}).{why}"
         bound = f"at least {self.lower_bound:.6g} is needed; stopped by the {self._stopped()}"
@@ -232,7 +272,13 @@ def _shown(value: object) -> str:
 
 
 def _words(target: Any) -> str:
+    if isinstance(target, Wanted):
+        return target.words()
     return "another class" if target is None else repr(target)
+
+
+def _reached(target: Any) -> str:
+    return _words(target) if isinstance(target, Wanted) else f"predicted as {_words(target)}"
 
 
 def _plain(value: Any) -> Any:

@@ -81,6 +81,29 @@ def _margin_row(
     return LeafRow.normalised(weight, minimum, tree_start), covered
 
 
+def bounded_row(
+    weight: FloatArray, bias: float, tree_start: IntArray, needed: float, error: float
+) -> LeafRow:
+    """``sum of weight[l] over the active leaves + bias >= needed``, and nothing that keeps it lost.
+
+    Parameters
+    ----------
+    weight : float64 (n_leaves,)
+    bias : is added to the sum
+    tree_start : int64 (n_trees + 1,)
+    needed : infinite where every sum or none is enough
+    error : what the numbers given may be off by, all together
+    """
+    largest = float(np.maximum.reduceat(np.abs(weight), tree_start[:-1]).sum()) + abs(bias)
+    needed = float(np.clip(needed, -BEYOND * largest - 1.0, BEYOND * largest + 1.0))
+    whole = 2.0 * float(np.abs(weight).sum()) + largest + abs(needed)
+    scale = _scale(whole, tree_start.size - 1, 0.0, 0.0)
+    scaled = weight * scale
+    slack = _rounding(scaled, tree_start) + (error + (largest + abs(needed)) * 2.0**-51) * scale
+    minimum = math.ceil((needed - bias) * scale - slack)
+    return LeafRow.normalised(np.rint(scaled).astype(np.int64), minimum, tree_start)
+
+
 def length_row(length: FloatArray, tree_start: IntArray, least: float) -> LeafRow | None:
     """Plausibility, ``H(x) >= H_min`` of appendix C; None if no lengths can add up to it.
 

@@ -1,12 +1,15 @@
 """Ensemble + query -> :class:`Problem`, and a choice of levels -> row."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, owners, starts
+from encoders.posing.goal_rows import goal_rows, tangent
 from encoders.posing.layout import make_layout
-from encoders.posing.leaf_rows import length_row, margin_rows
+from encoders.posing.leaf_rows import length_row
 from encoders.posing.literals import place_literals
 from encoders.problem.problem import LeafRow, LevelRow, Problem
 from encoders.query.features import FeatureSpace
@@ -25,6 +28,8 @@ class Posed:
     value : float64 (n_levels,), the column value each level stands for
     nearest : per axis int64 (n_codes,), the level nearest to each code of its column
     column : int64 (n_axes,), the column of each axis
+    cut : a row that a choice does not keep and every answer does, given the problem and the
+        choice; None where there is none
     says : bool (n_levels,), whether a level says what its column's value is; None: all do
     """
 
@@ -32,6 +37,7 @@ class Posed:
     value: FloatArray
     nearest: tuple[IntArray, ...]
     column: IntArray
+    cut: Callable[[Problem, IntArray], LeafRow | None]
     says: BoolArray | None = None
 
     def decode(self, levels: IntArray) -> FloatArray:
@@ -49,6 +55,18 @@ class Posed:
         found = np.empty(int(self.column[-1]) + 1)
         found[self.column[telling]] = row[telling]
         return found
+
+    def without(self, problem: Problem, levels: IntArray) -> Problem:
+        """A problem without a choice that the model refused, and what is no answer for its reason.
+
+        Parameters
+        ----------
+        problem : the posed one, with what has been cut off since
+        levels : int64 (n_axes,), the choice
+        """
+        row = self.cut(problem, levels)
+        rows = problem.leaf_rows if row is None else (*problem.leaf_rows, row)
+        return replace(problem.without(levels), leaf_rows=rows)
 
     def closest(self, codes: IntArray, count: int) -> IntArray:
         """The cheapest of many rows, as choices of levels, int64 (at most count, n_axes).
@@ -93,7 +111,7 @@ def pose(ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Query) ->
     tree = owners(cells.tree_start)[placed.source]
     tree_start = starts(np.bincount(tree, minlength=cells.tree_start.size - 1))
     score = cells.score[placed.source]
-    rows, exact = margin_rows(score, tree_start, ensemble, query.target, query.margin)
+    rows, exact = goal_rows(score, tree_start, ensemble, query.goal, query.margin)
     if cells.length is not None:
         rows += _plausible(cells.length[placed.source], tree_start, ensemble.least_length)
     problem = Problem(
@@ -115,6 +133,7 @@ def pose(ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Query) ->
         value=frozen(layout.value),
         nearest=tuple(layout.nearest(cells)),
         column=frozen(layout.column),
+        cut=partial(tangent, score, ensemble, query.goal),
         says=frozen(layout.says) if layout.grouped else None,
     )
 

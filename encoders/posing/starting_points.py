@@ -20,9 +20,11 @@ class Reference:
     ----------
     rows : per class, int64 (n_rows, n_columns): the cell of each value, 0 or 1 in a one-hot column,
         the class of a cell where a column is split into sets
+    sums : per class, float64 (n_rows, n_classes): what the trees score them
     """
 
     rows: tuple[IntArray, ...]
+    sums: tuple[FloatArray, ...]
 
 
 def make_reference(
@@ -45,11 +47,13 @@ def make_reference(
     for group in cells.groups:
         code[:, group.column] = group.class_of[code[:, group.column]]
     code, index = np.unique(code, axis=0, return_index=True)
-    winner = ensemble.scores(training[index]).argmax(axis=1)
-    rows = []
+    scores = ensemble.scores(training[index])
+    winner = scores.argmax(axis=1)
+    rows, sums = [], []
     for label in range(ensemble.n_classes):
-        own = code[winner == label]
+        own = np.flatnonzero(winner == label)
         if len(own) > LARGEST_CLASS:
             own = own[np.linspace(0, len(own) - 1, LARGEST_CLASS).astype(np.int64)]
-        rows.append(frozen(own))
-    return Reference(tuple(rows))
+        rows.append(frozen(code[own]))
+        sums.append(frozen(scores[own]))
+    return Reference(tuple(rows), tuple(sums))

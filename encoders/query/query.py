@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from encoders.arrays import FloatArray
 from encoders.query.admissible import Admissible
 from encoders.query.cost import Cost
+from encoders.query.goal import Goal
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,16 +15,16 @@ class Query:
     Attributes
     ----------
     row : float64 (n_columns,), checked
-    target : class index
+    goal : what is to be reached, a class or limits of a number
     cost : of every feature
     admissible : one per feature
     max_changes : sparsity bound or None
     margin : in the user's score unit, see ``margin_unit`` of
-        :class:`encoders.trees.ensemble.Ensemble`; 0 for what ``predict`` decides
+        :class:`encoders.trees.ensemble.Ensemble`; 0 for what the model itself says
     """
 
     row: FloatArray
-    target: int
+    goal: Goal
     cost: Cost
     admissible: tuple[Admissible, ...]
     max_changes: int | None

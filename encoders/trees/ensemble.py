@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen
+from encoders.trees.link import Link
 from encoders.trees.rounding import Rounding
 from encoders.trees.set_splits import SetSplits
 
@@ -42,6 +43,9 @@ class Ensemble:
         from the other fields and the library, so it is no part of a fingerprint
     default_left : bool (n_nodes,), whether a missing value goes left; None: none may be missing
     sets : splits that send a set of values left, ``last_left`` is -inf there; None without any
+    link : what the library makes of the sums; no part of a fingerprint of classifiers, whose
+        decision does not depend on it
+    regression : whether the one sum is a prediction, and there are no classes
     """
 
     n_columns: int
@@ -60,10 +64,12 @@ class Ensemble:
     rounding: Rounding = field(default=Rounding(), metadata={"fingerprint": False})
     default_left: BoolArray | None = field(default=None, metadata={"fingerprint": "given"})
     sets: SetSplits | None = field(default=None, metadata={"fingerprint": "given"})
+    link: Link = field(default=Link(), metadata={"fingerprint": False})
+    regression: bool = field(default=False, metadata={"fingerprint": False})
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are; two where there is one raw score."""
+        """How many classes there are, two where there is one raw score; 1 for a regressor."""
         return int(self.bias.size)
 
     def scores(self, rows: FloatArray) -> FloatArray:
@@ -176,4 +182,6 @@ def as_votes(ensemble: Ensemble) -> Ensemble:
         margin_unit=1.0,
         votes=True,
         rounding=Rounding(grid=1.0),
+        default_left=None,  # its predict takes no missing values
+        link=Link(),
     )

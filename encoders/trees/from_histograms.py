@@ -1,5 +1,6 @@
 """scikit-learn's histogram gradient boosting with categories of its own."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ BITS = 32  # of a word of a set of categories
 
 
 def read_histograms(model: Any) -> Ensemble:
-    """Read the nodes of a classifier that splits on categories; treelite takes only numbers.
+    """Read the nodes of a model that splits on categories; treelite takes only numbers.
 
     Categories are encoded first, and their columns come before the others
     (``sklearn/ensemble/_hist_gradient_boosting/gradient_boosting.py``, ``_preprocess_X``); an
@@ -20,13 +21,14 @@ def read_histograms(model: Any) -> Ensemble:
 
     Parameters
     ----------
-    model : a fitted HistGradientBoostingClassifier
+    model : a fitted HistGradientBoostingClassifier or HistGradientBoostingRegressor
     """
     categorical = np.asarray(model.is_categorical_)
     order = np.r_[np.flatnonzero(categorical), np.flatnonzero(~categorical)]
     rounds = model._predictors
-    n_classes = max(2, len(rounds[0]))
-    first = 1 if len(rounds[0]) == 1 else 0  # one raw score is that of class 1
+    regression = type(model).__name__.endswith("Regressor")
+    n_classes = len(rounds[0]) if regression else max(2, len(rounds[0]))
+    first = n_classes - len(rounds[0])  # one raw score is that of class 1
     trees = [
         _tree(predictor, order, n_classes, own + first)
         for stage in rounds
@@ -35,7 +37,8 @@ def read_histograms(model: Any) -> Ensemble:
     bias = np.zeros(n_classes)
     bias[first:] = np.ravel(model._baseline_prediction)
     dtype = np.dtype(np.float64)  # X_DTYPE of common.pyx
-    return joined(trees, categorical.size, bias, dtype, 1.0, "sklearn")
+    read = joined(trees, categorical.size, bias, dtype, 1.0, "sklearn")
+    return replace(read, regression=regression)
 
 
 def _tree(predictor: Any, order: IntArray, n_classes: int, own: int) -> TreeNodes:

@@ -1,4 +1,4 @@
-"""LightGBM's classifiers and boosters."""
+"""LightGBM's classifiers, regressors and boosters."""
 
 import re
 from dataclasses import replace
@@ -10,9 +10,23 @@ from encoders.arrays import BoolArray, FloatArray, frozen
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_treelite import from_treelite
+from encoders.trees.link import Link, LinkKind
 from encoders.trees.refusals import not_fitted, unreadable
 from encoders.trees.rounding import rounding_of
 
+# What the raw score becomes in regressors (``src/objective/regression_objective.hpp``).
+REGRESSION: dict[str, LinkKind] = {
+    "regression": "mean",
+    "regression_l1": "mean",
+    "huber": "mean",
+    "fair": "mean",
+    "quantile": "mean",
+    "mape": "mean",
+    "poisson": "exp",
+    "gamma": "exp",
+    "tweedie": "exp",
+    "cross_entropy": "sigmoid",
+}
 REFUSED_SETTINGS = {
     "[zero_as_missing: 1]": "a lightgbm model trained with zero_as_missing sends zeros its own "
     "way; train without it.",
@@ -21,10 +35,11 @@ REFUSED_SETTINGS = {
 
 
 def read_lightgbm(model: Any) -> Ensemble:
-    """Read an ``LGBMClassifier`` or ``Booster``.
+    """Read an ``LGBMClassifier``, ``LGBMRegressor`` or ``Booster``.
 
     Leaves are added in float64 (``src/boosting/gbdt_prediction.cpp``); class 1 needs a
-    probability above that of class 0, and of several classes the first of the largest wins.
+    probability above that of class 0, and of several classes the first of the largest wins. A
+    regressor's prediction is the raw score, its exponential, or its sigmoid.
 
     Parameters
     ----------
@@ -33,8 +48,8 @@ def read_lightgbm(model: Any) -> Ensemble:
     Raises
     ------
     UnsupportedModelError
-        Not fitted, an objective that does not classify, or a setting whose trees are not plain
-        sums.
+        Not fitted, an objective that neither classifies nor predicts a number, or a setting whose
+        trees are not plain sums.
     """
     import lightgbm
     import treelite
@@ -42,10 +57,11 @@ def read_lightgbm(model: Any) -> Ensemble:
     booster = _booster(model)
     text = booster.model_to_string()
     objective = _objective(text)
-    if not objective.startswith(("binary", "multiclass")):
+    name, _, rest = objective.partition(" ")
+    if not (name.startswith(("binary", "multiclass")) or name in REGRESSION) or rest == "sqrt":
         raise UnsupportedModelError(
-            f"a lightgbm model with objective {objective} does not classify by score; "
-            "train with objective binary or multiclass."
+            f"a lightgbm model with objective {objective} does not classify or predict by score; "
+            f"train with objective binary, multiclass, {', '.join(REGRESSION)}."
         )
     for setting, sentence in REFUSED_SETTINGS.items():
         if setting in text:
@@ -54,15 +70,22 @@ def read_lightgbm(model: Any) -> Ensemble:
         trees = treelite.frontend.from_lightgbm(lightgbm.Booster(model_str=text))
     except treelite.TreeliteError as error:
         raise unreadable("lightgbm model", error, ".") from error
-    read = from_treelite(trees, np.dtype(np.float64), "lightgbm")
+    read = from_treelite(trees, np.dtype(np.float64), "lightgbm", name in REGRESSION)
+    steepness = _steepness(objective) / read.margin_unit  # of the average
+    kind = REGRESSION.get(name) or _link(name)
     rounding = rounding_of(
         read.score,
         read.root,
         read.bias,
-        link=_link(objective),
-        steepness=_steepness(objective) / read.margin_unit,  # of the average
+        link="" if read.regression else kind,
+        steepness=steepness,
     )
-    read = replace(read, last_left=frozen(_around_zero(read.last_left)), rounding=rounding)
+    read = replace(
+        read,
+        last_left=frozen(_around_zero(read.last_left)),
+        rounding=rounding,
+        link=Link(kind, divisor=read.margin_unit, steepness=steepness),
+    )
     return replace(read, default_left=frozen(_default_left(read, _missing_as_zero(booster))))
 
 
@@ -98,7 +121,7 @@ def lightgbm_steepness(model: Any) -> float:
     return _steepness(_objective(model.booster_.model_to_string()))
 
 
-def _link(objective: str) -> str:
+def _link(objective: str) -> LinkKind:
     if objective.startswith("binary"):
         return "sigmoid"
     return "sigmoids" if objective.startswith("multiclassova") else "softmax"

@@ -1,5 +1,6 @@
 """treelite's view of a model -> :class:`Ensemble`."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ _LESS_EQUAL, _LESS_THAN = 3, 2  # treelite's Operator codes
 _CATEGORIES = 2  # of its TreeNodeType
 
 
-def from_treelite(trees: Any, dtype: np.dtype[Any], source: str) -> Ensemble:
+def from_treelite(
+    trees: Any, dtype: np.dtype[Any], source: str, regression: bool = False
+) -> Ensemble:
     """Node arrays of all trees.
 
     Parameters
@@ -23,6 +26,7 @@ def from_treelite(trees: Any, dtype: np.dtype[Any], source: str) -> Ensemble:
     trees : a ``treelite.Model``
     dtype : the library's input type, float32 or float64
     source : name of the library, for errors
+    regression : whether one raw score is a prediction, and not that of class 1
 
     Raises
     ------
@@ -36,8 +40,9 @@ def from_treelite(trees: Any, dtype: np.dtype[Any], source: str) -> Ensemble:
         raise UnsupportedModelError(SEVERAL_OUTPUTS)
     n_classes = int(header.get_field("num_class")[0])
     class_of_tree = header.get_field("class_id")
+    width = n_classes if regression else max(n_classes, 2)
     parts = [
-        _tree(trees.get_tree_accessor(t), dtype, n_classes, int(class_of_tree[t]))
+        _tree(trees.get_tree_accessor(t), dtype, n_classes, int(class_of_tree[t]), width)
         for t in range(n_trees)
     ]
     # treelite hands out views of memory that goes with its model: copy.
@@ -45,14 +50,16 @@ def from_treelite(trees: Any, dtype: np.dtype[Any], source: str) -> Ensemble:
     averaged = bool(header.get_field("average_tree_output")[0])
     # Trees of one class each: an average is over those of a class.
     per_class = n_trees / n_classes if averaged else 1.0
-    if n_classes == 1:  # one raw score: class 1 wins iff it is positive
+    if n_classes < width:  # one raw score: class 1 wins iff it is positive
         bias = np.array([0.0, bias[0]])
-    return joined(
-        parts, int(header.get_field("num_feature")[0]), bias * per_class, dtype, per_class, source
-    )
+    n_columns = int(header.get_field("num_feature")[0])
+    read = joined(parts, n_columns, bias * per_class, dtype, per_class, source)
+    return replace(read, regression=regression)
 
 
-def _tree(tree: Any, dtype: np.dtype[Any], n_classes: int, tree_class: int) -> TreeNodes:
+def _tree(
+    tree: Any, dtype: np.dtype[Any], n_classes: int, tree_class: int, width: int
+) -> TreeNodes:
     left = tree.get_field("cleft").astype(np.int64)
     operator = tree.get_field("cmp")
     by_set = tree.get_field("node_type") == _CATEGORIES
@@ -72,7 +79,7 @@ def _tree(tree: Any, dtype: np.dtype[Any], n_classes: int, tree_class: int) -> T
         last_left=np.where(by_set, -np.inf, np.where(operator == _LESS_THAN, strict, loose)),
         left=left,
         right=tree.get_field("cright").astype(np.int64),
-        score=_leaf_scores(tree, left == NO_CHILD, n_classes, tree_class),
+        score=_leaf_scores(tree, left == NO_CHILD, n_classes, tree_class, width),
         default_left=default_left,
         sets=_code_sets(tree, by_set, default_left),
     )
@@ -92,15 +99,15 @@ def _code_sets(tree: Any, by_set: BoolArray, default_left: BoolArray) -> dict[in
     }
 
 
-def _leaf_scores(tree: Any, leaf: Any, n_classes: int, tree_class: int) -> FloatArray:
-    """Scores of the nodes, (n_nodes, n_classes), two columns where there is one raw score."""
+def _leaf_scores(tree: Any, leaf: Any, n_classes: int, tree_class: int, width: int) -> FloatArray:
+    """Scores of the nodes, (n_nodes, width); one raw score is that of the last column."""
     vector = tree.get_field("leaf_vector").astype(np.float64)
-    score = np.zeros((leaf.size, max(n_classes, 2)))
+    score = np.zeros((leaf.size, width))
     places = np.flatnonzero(leaf)
     if vector.size:
         begin = tree.get_field("leaf_vector_begin").astype(np.int64)[places]
         score[places, :n_classes] = vector[begin[:, None] + np.arange(n_classes)]
     else:
-        column = 1 if n_classes == 1 else max(tree_class, 0)
+        column = width - 1 if n_classes == 1 else max(tree_class, 0)
         score[places, column] = tree.get_field("leaf_value").astype(np.float64)[places]
     return score

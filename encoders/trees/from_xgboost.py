@@ -1,4 +1,4 @@
-"""XGBoost's classifiers and boosters."""
+"""XGBoost's classifiers, regressors and boosters."""
 
 import json
 from dataclasses import replace
@@ -10,19 +10,37 @@ from encoders.arrays import FloatArray, frozen
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_treelite import from_treelite
+from encoders.trees.link import Link, LinkKind
 from encoders.trees.refusals import not_fitted, unreadable
 from encoders.trees.rounding import SINGLE, rounding_of
 
+# What the raw score becomes in regressors (``src/objective/regression_obj.cu`` and its neighbours).
+REGRESSION: dict[str, LinkKind] = {
+    "reg:squarederror": "mean",
+    "reg:squaredlogerror": "mean",
+    "reg:pseudohubererror": "mean",
+    "reg:absoluteerror": "mean",
+    "reg:quantileerror": "mean",
+    "reg:logistic": "sigmoid",
+    "count:poisson": "exp",
+    "reg:gamma": "exp",
+    "reg:tweedie": "exp",
+}
+CLASSES: dict[str, LinkKind] = {
+    "binary:logistic": "sigmoid",
+    "multi:softprob": "softmax",
+}
 LARGEST_SUM = 1e37  # of leaf values in all: float32 holds up to 3.4e38
 LINEAR = "a linear booster (gblinear) has no trees to explain."
 
 
 def read_xgboost(model: Any) -> Ensemble:
-    """Read an ``XGBClassifier``, ``XGBRFClassifier`` or ``Booster``.
+    """Read an ``XGBClassifier``, ``XGBRegressor``, their forests (``XGBRF...``) or a ``Booster``.
 
     Leaves and bias are added in float32 (``src/predictor/cpu_predictor.cc``), and probabilities
     are float32, too; class 1 needs one above 0.5, and of several classes the first of the largest
-    wins (``xgboost/sklearn.py``, XGBClassifier.predict).
+    wins (``xgboost/sklearn.py``, XGBClassifier.predict). A regressor's prediction is the raw
+    score, its exponential, or its sigmoid, float32 as well.
 
     Parameters
     ----------
@@ -31,17 +49,22 @@ def read_xgboost(model: Any) -> Ensemble:
     Raises
     ------
     UnsupportedModelError
-        Not fitted, an objective that does not classify, linear, or leaf values too large for
-        float32.
+        Not fitted, an objective that neither classifies nor predicts a number, linear, or leaf
+        values too large for float32.
     """
     import treelite
 
     booster = xgboost_booster(model)
     objective = xgboost_objective(booster)
-    if not objective.startswith(("binary:", "multi:")):
+    if not (objective.startswith(("binary:", "multi:")) or objective in REGRESSION):
         raise UnsupportedModelError(
-            f"an xgboost model with objective {objective} does not classify; "
-            "train with binary:logistic or multi:softprob."
+            f"an xgboost model with objective {objective} does not classify or predict a number; "
+            f"train with binary:logistic, multi:softprob, {', '.join(REGRESSION)}."
+        )
+    if type(model).__name__.endswith("Regressor") and objective not in REGRESSION:
+        raise UnsupportedModelError(
+            f"an xgboost regressor with objective {objective} is a classifier in disguise; train "
+            "an XGBClassifier."
         )
     try:
         if "c" in (booster.feature_types or ()):
@@ -50,25 +73,28 @@ def read_xgboost(model: Any) -> Ensemble:
             trees = treelite.frontend.from_xgboost(booster)
     except treelite.TreeliteError as error:
         raise unreadable("xgboost model", error, ".") from error
-    read = from_treelite(trees, np.dtype(np.float32), "xgboost")
+    read = from_treelite(trees, np.dtype(np.float32), "xgboost", objective in REGRESSION)
     read = replace(read, bias=frozen(_bias(booster, read)))
     if np.abs(read.score).max() * read.root.size > LARGEST_SUM:
         raise UnsupportedModelError("the model's leaf values add up to more than float32 holds.")
-    magnitude = read.bias
+    magnitude, offset = read.bias, 0.0
     if objective == "binary:logitraw" and booster is not model:
         # The classifier compares the raw score with 0.5, as if it were a probability.
         magnitude = np.abs(read.bias) + np.array([0.0, 0.5])
-        read = replace(read, bias=frozen(read.bias - np.array([0.0, 0.5])))
+        read, offset = replace(read, bias=frozen(read.bias - np.array([0.0, 0.5]))), 0.5
     rounding = rounding_of(
         read.score,
         read.root,
         magnitude,
         SINGLE,
         terms=_trees_a_round(booster, read),  # the bias is known up to the rounding of a round
-        link={"binary:logistic": "sigmoid", "multi:softprob": "softmax"}.get(objective, ""),
+        link=CLASSES.get(objective, ""),
         may_be_exact=_learner(booster)["gradient_booster"]["name"] != "dart",  # weights leaves
     )
-    return replace(read, rounding=rounding)
+    kind = REGRESSION.get(objective) or CLASSES.get(objective, "none")
+    if objective == "multi:softmax" and booster is not model:
+        kind = "softmax"  # which the classifier's predict_proba takes of the raw scores itself
+    return replace(read, rounding=rounding, link=Link(kind, unit=SINGLE, offset=offset))
 
 
 def _without_categories(booster: Any) -> str:

@@ -16,12 +16,17 @@ from encoders.trees.from_xgboost import read_xgboost
 from encoders.trees.members import thawed
 from encoders.trees.refusals import require_fitted
 
+XGBOOST = frozenset(
+    {"XGBClassifier", "XGBRFClassifier", "XGBRegressor", "XGBRFRegressor", "Booster"}
+)
+LIGHTGBM = frozenset({"LGBMClassifier", "LGBMRegressor", "Booster"})
 SUPPORTED = (
     "scikit-learn RandomForest, ExtraTrees, DecisionTree, GradientBoosting and "
-    "HistGradientBoosting classifiers, BaggingClassifier and VotingClassifier of trees and "
-    "forests, AdaBoostClassifier of trees, CalibratedClassifierCV over one of these, "
-    "IsolationForest, HardVotingClassifier, XGBClassifier or a classifying xgboost Booster, "
-    "LGBMClassifier or a classifying lightgbm Booster, CatBoostClassifier"
+    "HistGradientBoosting classifiers and regressors, BaggingClassifier and VotingClassifier of "
+    "trees and forests, AdaBoostClassifier of trees, CalibratedClassifierCV over one of these, "
+    "IsolationForest, HardVotingClassifier, XGBClassifier, XGBRegressor or an xgboost Booster, "
+    "LGBMClassifier, LGBMRegressor or a lightgbm Booster, CatBoostClassifier, and a Pipeline that "
+    "ends with one of these"
 )
 MEMBERS = {
     "AdaBoostClassifier": read_adaboost,
@@ -41,7 +46,7 @@ def read_ensemble(model: Any) -> Ensemble:
     Raises
     ------
     UnsupportedModelError
-        Unknown kind, regressor, unfitted, categorical splits, several outputs.
+        Unknown kind, unfitted, categorical splits, several outputs.
     """
     model = thawed(model)
     name = type(model).__name__
@@ -56,13 +61,12 @@ def read_ensemble(model: Any) -> Ensemble:
         return reader(model, read_ensemble)
     if package == "sklearn" and name == "IsolationForest":
         return read_isolation(model)
-    if package == "xgboost" and name in {"XGBClassifier", "XGBRFClassifier", "Booster"}:
+    if package == "xgboost" and name in XGBOOST:
         return read_xgboost(model)
-    if package == "lightgbm" and name in {"LGBMClassifier", "Booster"}:
+    if package == "lightgbm" and name in LIGHTGBM:
         return read_lightgbm(model)
     if package == "catboost" and name == "CatBoostClassifier":
         return read_catboost(model)
-    hint = " Pass its last step and the transformed frame." if name == "Pipeline" else ""
     raise UnsupportedModelError(
-        f"a model of type {name} can't be read exactly; supported are {SUPPORTED}.{hint}"
+        f"a model of type {name} can't be read exactly; supported are {SUPPORTED}."
     )

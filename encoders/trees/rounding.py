@@ -35,11 +35,15 @@ class Rounding:
         rounding; 0 where that is not so.
     upper_wins : bool
         Whether a tie goes to the class of the higher index.
+    sums : float
+        Each sum, as the model computes it, differs from the exact one by at most this; 0 where
+        sums are exact.
     """
 
     band: float = 0.0
     grid: float = 0.0
     upper_wins: bool = False
+    sums: float = 0.0
 
     def least_lead(self, target: int, rival: int) -> float:
         """The smallest exact lead with which the model may prefer ``target`` to ``rival``.
@@ -97,7 +101,8 @@ def rounding_of(
     with np.errstate(over="ignore"):
         two_largest = np.sort(magnitude)[-2:].sum()
         band = float(terms * unit * 1.01 * two_largest + shift)
-    return Rounding(band, 0.0, upper_wins)
+        sums = float(terms * unit * 1.01 * magnitude.max())
+    return Rounding(band, 0.0, upper_wins, sums)
 
 
 def _link_shift(link: str, unit: float, steepness: float, magnitude: float) -> float:

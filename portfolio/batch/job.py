@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from encoders.errors import CounterfolioError
+from encoders.query.goal import Wanted
 from portfolio.logbook import Log
 from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
@@ -140,4 +141,6 @@ def _finite(value: float) -> float | None:
 
 
 def _plain(label: Any) -> Any:
+    if isinstance(label, Wanted):
+        return str(label)
     return label.item() if isinstance(label, np.generic) else label

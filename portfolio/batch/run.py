@@ -17,6 +17,7 @@ from encoders.errors import CounterfolioError, InputError
 from encoders.whole_files import replace_whole
 from portfolio.batch.answer_log import TABLE, AnswerLog
 from portfolio.batch.job import Job, unanswered
+from portfolio.batch.scores import batch_scores
 from portfolio.fingerprint import fingerprint
 from portfolio.model.table import Table
 from portfolio.running.work import Answers, Record, Task
@@ -105,7 +106,7 @@ def run_batch(
     keys = [fingerprint(common, value) for value in rows.values]
     with closing(_Store(out, resume)) as store:
         store.complete(job)
-        batch = _Batch(rows, keys, store, began, limits)
+        batch = _Batch(rows, keys, store, began, limits, job)
         reason = "deadline"
         try:
             with closing(answers(job, batch.tasks())) as records:
@@ -157,9 +158,15 @@ class _Batch:
     """
 
     def __init__(
-        self, rows: BatchRows, keys: list[str], store: _Store, began: float, limits: BatchLimits
+        self,
+        rows: BatchRows,
+        keys: list[str],
+        store: _Store,
+        began: float,
+        limits: BatchLimits,
+        job: Job,
     ) -> None:
-        self._rows, self._keys, self._store = rows, keys, store
+        self._rows, self._keys, self._store, self._job = rows, keys, store, job
         self._limits = limits
         self._ends = np.inf if limits.deadline_s is None else began + limits.deadline_s
         self._asked: set[str] = set()
@@ -220,6 +227,14 @@ class _Batch:
         records = [self._store.records.get(key, missing) for key in self._keys]
         width = len(self._rows.columns)
         found = np.array([r["row"] or [np.nan] * width for r in records], dtype=np.float64)
+        found = found.reshape(len(records), width)
+        before, after = batch_scores(
+            self._job.asker.model,
+            self._job.question.target,
+            [r["target"] for r in records],
+            self._rows.values,
+            [row if r["row"] else None for r, row in zip(records, found, strict=True)],
+        )
         frame = pd.DataFrame(
             {
                 "id": _ids(self._rows.index),
@@ -230,10 +245,11 @@ class _Batch:
                 "seconds": _floats(records, "seconds"),
                 "changed": [", ".join(r["changed"]) for r in records],
                 "message": [r["message"] for r in records],
+                "score_before": before,
+                "score": after,
             }
         )
         names = [PREFIX + str(name) for name in self._rows.columns]
-        found = found.reshape(len(records), width)
         table = self._rows.table
         rows = pd.DataFrame(found) if table is None else table.frame(found)
         return pd.concat([frame, rows.set_axis(names, axis=1)], axis=1)

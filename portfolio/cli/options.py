@@ -12,6 +12,7 @@ import typer
 
 from encoders.errors import InputError
 from encoders.query.constraints import Constraint, Decrease, Fixed, Increase, MaxChanges, Range
+from portfolio.cli.targets import parse_goal
 
 if TYPE_CHECKING:
     from portfolio.data.datasets import Dataset
@@ -76,6 +77,20 @@ class QuestionOptions:
     target: Annotated[
         str | None, typer.Option(help="Class to reach; default any other than the current.")
     ] = None
+    probability: Annotated[
+        str | None,
+        typer.Option(help="Limits of the target's probability: 0.8: or low:high or :0.2."),
+    ] = None
+    score: Annotated[
+        str | None,
+        typer.Option(help="Limits of the raw score, or of a regressor's prediction: low:high."),
+    ] = None
+    less: Annotated[
+        str | None, typer.Option(help="A regressor's prediction falls by this: 10 or 10%.")
+    ] = None
+    more: Annotated[
+        str | None, typer.Option(help="A regressor's prediction rises by this: 10 or 10%.")
+    ] = None
     norm: Norm = "1"
     scale: Annotated[str, typer.Option(help="range, std, mad or none.")] = "range"
     features: Annotated[Path | None, typer.Option(help="JSON that overrides features.")] = None
@@ -111,12 +126,26 @@ class QuestionOptions:
         explainer : gives the classes
         """
         return {
-            "target": parse_target(self.target, explainer.classes),
+            "target": self._target(explainer),
             "norm": self.norm,
             "scale": self.scale,
             "margin": self.margin,
             "strategy": self._strategy(),
         }
+
+    def _target(self, explainer: "Explainer") -> Any:
+        given = {
+            "--probability": self.probability,
+            "--score": self.score,
+            "--less": self.less,
+            "--more": self.more,
+        }
+        told = [name for name, text in given.items() if text is not None]
+        if len(told) > 1:
+            raise InputError(f"give {told[0]} or {told[1]}, not both.")
+        return parse_goal(
+            self.target, told[0] if told else "", given[told[0]] if told else "", explainer.classes
+        )
 
     def _strategy(self) -> str | tuple[str, ...]:
         if None not in (self.strategy, self.backend):
@@ -236,19 +265,6 @@ def pick(frame: Any, row: int | None, path: Path) -> Any:
     if row is None or not 0 <= row < len(frame):
         raise InputError(f"{path} has the rows 0 to {len(frame) - 1}; there is no row {row}.")
     return frame.iloc[row]
-
-
-def parse_target(text: str | None, classes: tuple[Any, ...]) -> Any:
-    """The label that is written like this; unknown text is left to the explainer to refuse.
-
-    Parameters
-    ----------
-    text : as on the command line, None if not given
-    classes : the model's labels
-    """
-    if text is None:
-        return None
-    return next((label for label in classes if str(label) == text), text)
 
 
 def _range(text: str) -> Range:

@@ -13,6 +13,7 @@ from portfolio.model.oracle import LENGTH_TIE
 from portfolio.model.plausibility import PlausibilityCheck
 
 TRAINING_ROWS, PROBES = 50_000, 2_000
+OUTPUT_ROWS = 500  # whose probabilities are looked at
 MOST_LEAVES = 5_000_000  # rows x trees that are looked at, about a second
 MOST_LITERALS = 4_000_000  # rows x literals of leaf boxes
 LENGTH_ROWS = 2_000
@@ -48,6 +49,9 @@ def check_reading(
     if own is not None:
         _check_leaves(leaves, own)
     scores = ensemble.bias + ensemble.score[leaves].sum(axis=1)
+    if ensemble.regression:
+        _check_outputs(ensemble, scores, native.values(rows, "prediction", 0), 0)
+        return
     _check_scores(ensemble, scores, native.scores(rows, ensemble.margin_unit))
     wrong = clear_lead(ensemble, scores) & (scores.argmax(axis=1) != native.predict(rows))
     if wrong.any():
@@ -55,6 +59,11 @@ def check_reading(
             f"the model's own predict disagrees with its trees on {int(wrong.sum())} of "
             f"{len(rows)} rows, {MISREAD}"
         )
+    if ensemble.link.kind != "none":
+        some = np.linspace(0, len(rows) - 1, min(len(rows), OUTPUT_ROWS)).astype(np.int64)
+        output = len(native.classes) - 1
+        shares = native.values(rows[some], "probability", output)
+        _check_outputs(ensemble, scores[some], shares, output)
 
 
 def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
@@ -189,6 +198,16 @@ def _is_function(given: IntArray, taken: IntArray) -> bool:
     image = np.zeros(int(given.max(initial=0)) + 1, dtype=np.int64)
     image[given] = taken
     return bool((image[given] == taken).all())
+
+
+def _check_outputs(ensemble: Ensemble, sums: FloatArray, own: FloatArray, output: int) -> None:
+    """What the library puts out is what its link makes of the sums, within its rounding."""
+    band = ensemble.rounding.sums + SUMMED * float(np.abs(sums).max(initial=1.0))
+    low, high = ensemble.link.limits(sums, output, band)
+    if not ((low <= own) & (own <= high)).all():
+        raise UnsupportedModelError(
+            f"the model's own output does not follow from the sums of its leaves, {MISREAD}"
+        )
 
 
 def _check_scores(ensemble: Ensemble, ours: FloatArray, own: FloatArray) -> None:

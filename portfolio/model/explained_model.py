@@ -7,12 +7,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray
+from encoders.arrays import FloatArray, IntArray
 from encoders.errors import InputError, UnsupportedModelError
+from encoders.posing.goal_rows import link_of
 from encoders.posing.starting_points import Reference, make_reference
 from encoders.query.features import FeatureSpace
+from encoders.query.goal import ClassGoal, Goal
 from encoders.query.infer_features import infer_features
 from encoders.trees.cells import Cells, cut
 from encoders.trees.ensemble import Ensemble, with_codes
@@ -27,6 +30,8 @@ from portfolio.model.plausibility import Plausibility, PlausibilityCheck
 from portfolio.model.table import Table, make_table
 from portfolio.model.training_frame import as_numbers, refuse_values, training_frame
 from selector.descriptors import EnsembleDescriptors, describe_ensemble
+
+NEAREST = 50  # training rows to start from where none reaches the goal
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +51,25 @@ class ClassView:
     reference: Reference
     plausibility: PlausibilityCheck | None
 
+    def near(self, goal: Goal) -> IntArray:
+        """Training rows from which to look for answers, as the cells of :class:`Reference`.
+
+        Parameters
+        ----------
+        goal : those that reach it by the trees are taken; where none does, the nearest do
+        """
+        if isinstance(goal, ClassGoal):
+            return self.reference.rows[goal.target]
+        rows, sums = self._all_rows
+        low, high = link_of(self.ensemble, goal).limits(sums, goal.output, 0.0)
+        missing = np.maximum(goal.low - high, low - goal.high)
+        reaching = rows[missing <= 0]
+        return reaching if len(reaching) else rows[np.argsort(missing, kind="stable")[:NEAREST]]
+
+    @cached_property
+    def _all_rows(self) -> tuple[IntArray, FloatArray]:
+        return np.concatenate(self.reference.rows), np.concatenate(self.reference.sums)
+
 
 @dataclass(frozen=True, eq=False)
 class ExplainedModel:
@@ -56,7 +80,8 @@ class ExplainedModel:
     ensemble : the model's trees alone
     space : what the columns mean
     native : the user's own object, which has the last word
-    views : one per target class; they differ only where plausibility is asked for
+    views : one per target class, or one of a regressor; they differ only where plausibility is
+        asked for
     seconds : what reading took
     """
 
@@ -68,9 +93,18 @@ class ExplainedModel:
 
     @cached_property
     def identity(self) -> str:
-        """A digest of all that an answer depends on, besides the question."""
+        """A digest of all that a decision depends on, besides the question."""
         joined = [view.ensemble for view in self.views if view.plausibility is not None]
         return fingerprint(self.ensemble, self.space, self.native.classes, joined)
+
+    def identity_for(self, numbers: bool) -> Any:
+        """A digest of all that answers depend on.
+
+        Parameters
+        ----------
+        numbers : whether they reach one of the model's numbers, and not a class
+        """
+        return fingerprint(self.identity, self.ensemble.link) if numbers else self.identity
 
     @cached_property
     def described(self) -> tuple[EnsembleDescriptors, float]:
@@ -109,7 +143,7 @@ def read(
     model = _with_voting(model, voting)
     piped = is_pipeline(model)
     ensemble = read_ensemble(last_step(model) if piped else model)
-    native = wrap_native(model, ensemble.n_classes)
+    native = wrap_native(model, ensemble.n_classes, ensemble.regression)
     width = _width(model) if piped else ensemble.n_columns
     frame = training_frame(X_train, native.columns, width)
     steps = table_of(model, frame, ensemble.n_columns) if piped else None
@@ -124,16 +158,17 @@ def read(
         ensemble, table = over_raw_columns(ensemble, steps, values, space)
     ensemble = _as_asked(ensemble, {} if piped else own_codes(codes, table), space)
     native = replace(native, table=table)
+    labels = native.classes or (None,)
     if plausibility is None:
-        views = (_view(ensemble, space, values, None),) * len(native.classes)
+        views = (_view(ensemble, space, values, None),) * len(labels)
     else:
-        checks = [plausibility.check_of(label, native.columns) for label in native.classes]
+        checks = [plausibility.check_of(label, native.columns) for label in labels]
         views = tuple(_view(ensemble, space, values, check) for check in checks)
     for view in dict.fromkeys(views):
         check_boxes(view.ensemble, view.cells, values)
         if view.plausibility is not None:
             check_lengths(view.ensemble, view.cells, view.plausibility, values)
-    if len(native.classes) > 1:
+    if len(native.classes) != 1:
         check_reading(ensemble, views[0].cells, native, values)
     return ExplainedModel(ensemble, space, native, views, time.perf_counter() - began)
 

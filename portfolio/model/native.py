@@ -11,10 +11,12 @@ import pandas as pd
 
 from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.errors import InputError, UnsupportedModelError
+from encoders.query.goal import Scale
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_catboost import is_catboost
 from encoders.trees.from_xgboost import xgboost_objective
 from portfolio.model.native_trees import native_leaves, native_scores
+from portfolio.model.native_values import native_values
 from portfolio.model.table import Table
 
 # What our own sums in float64 may be off by, as a share of the largest score.
@@ -28,7 +30,7 @@ class NativeModel:
 
     Attributes
     ----------
-    classes : the labels, in the order of the model's scores
+    classes : the labels, in the order of the model's scores; none of a regressor
     columns : names the model was fitted with, or None
     table : the user's columns, where not all of them hold numbers
     """
@@ -61,6 +63,17 @@ class NativeModel:
                 f"the model's own predict does not answer with one of its classes "
                 f"({', '.join(map(repr, self.classes))}) for each row."
             ) from error
+
+    def values(self, rows: FloatArray, scale: Scale, output: int) -> FloatArray:
+        """One of the model's own numbers; see :func:`native_values`.
+
+        Parameters
+        ----------
+        rows : float64 (n_rows, n_columns)
+        scale, output : as in :func:`native_values`
+        """
+        with predicting_alone():
+            return native_values(self.model, self._given(rows), scale, output)
 
     def leaves(self, rows: FloatArray) -> IntArray | None:
         """The library's own leaf indices; see :func:`native_leaves`.
@@ -123,13 +136,14 @@ def predicting_alone() -> Iterator[None]:
         yield
 
 
-def wrap_native(model: Any, n_classes: int) -> NativeModel:
+def wrap_native(model: Any, n_classes: int, regression: bool = False) -> NativeModel:
     """Find the labels and column names of a model that could be read.
 
     Parameters
     ----------
     model : fitted, of a kind that :func:`encoders.trees.read.read_ensemble` takes
     n_classes : that its trees score
+    regression : it has no classes
 
     Raises
     ------
@@ -148,6 +162,8 @@ def wrap_native(model: Any, n_classes: int) -> NativeModel:
     # lightgbm makes names up where it was given none; they can't bind the user's frame.
     if columns is not None and columns == [f"Column_{i}" for i in range(len(columns))]:
         columns = None
+    if regression:
+        return NativeModel(model, (), columns)
     if is_booster:
         return NativeModel(model, tuple(range(n_classes)), columns)
     # scikit-learn's outlier detectors name no classes: they answer with -1 and 1.

@@ -70,10 +70,11 @@ def _load_xgboost(path: Path) -> Any:
     booster.load_model(path)
     if booster.attr("scikit_learn") is None:
         return booster
-    # A classifier's file: its predict stops at best_iteration, and has its own way with classes.
-    classifier = xgboost.XGBClassifier()
-    classifier.load_model(path)
-    return classifier
+    # Of scikit-learn's kind: its predict stops at best_iteration, and has its own way with classes.
+    regression = '"regressor"' in booster.attr("scikit_learn")
+    own = xgboost.XGBRegressor() if regression else xgboost.XGBClassifier()
+    own.load_model(path)
+    return own
 
 
 def is_catboost_json(path: Path) -> bool:

@@ -122,7 +122,7 @@ class Plausibility:
 
         Parameters
         ----------
-        label : of the class
+        label : of the class, None for a regressor
         columns : the model's column names, None if it has none
 
         Raises
@@ -132,6 +132,10 @@ class Plausibility:
         """
         if not isinstance(self.forests, Mapping):
             return _check(self.forests, columns)
+        if label is None:
+            raise InputError(
+                "a regressor has no classes; give Plausibility one isolation forest for all rows."
+            )
         if label not in self.forests:
             known = ", ".join(repr(key) for key in self.forests)
             raise InputError(

@@ -93,10 +93,13 @@ def complaint_about(path: Path) -> str:
     try:
         model = open_model(path)
         ensemble = read_ensemble(model)
-        native = wrap_native(model, ensemble.n_classes)
+        native = wrap_native(model, ensemble.n_classes, ensemble.regression)
         random = np.random.default_rng(0)
         rows = random.normal(size=(ROWS, ensemble.n_columns)) * np.logspace(-3, 3, ROWS)[:, None]
-        native.predict(rows)
+        if ensemble.regression:
+            native.values(rows, "prediction", 0)
+        else:
+            native.predict(rows)
         native.leaves(rows)
     except CounterfolioError as error:
         return str(error)

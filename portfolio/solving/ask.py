@@ -11,14 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from encoders.arrays import FloatArray
 from encoders.backends.attempt import RunBackend
 from encoders.backends.interface import Request
 from encoders.errors import InputError
+from encoders.query.goal import ClassGoal, Goal, ValueGoal, Wanted
 from encoders.query.query import Query
+from portfolio.goals import own_number, value_goal, wanted_of
 from portfolio.logbook import Log, LogContext, LogWarning, book_of, log_result
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
 from portfolio.model.oracle import Oracle
+from portfolio.model.scoring import Scoring
 from portfolio.model.tabular import Row, read_row
 from portfolio.question import LONGEST_S, Options, Question
 from portfolio.result import Result, Timings
@@ -129,7 +133,7 @@ class Asker:
     def check_classes(self) -> None:
         """Raise :class:`InputError` if the model has nothing to change to."""
         classes = self.model.native.classes
-        if len(classes) < 2:
+        if len(classes) < 2 and not self.model.ensemble.regression:
             raise InputError(
                 f"the model knows only one class, {classes[0]!r}; there is nothing to change to."
             )
@@ -145,13 +149,21 @@ class Asker:
     ) -> Result:
         model = self.model
         self.check_classes()
-        current = predict_one(model.ensemble, model.native, row.values)
-        targets = self._targets(question.target, current)
-        query = question.query(model, row, targets[0])
-        if targets == [current] and self._may_stay(query):
-            return self._unchanged(row, current, query.margin, began)
+        wanted = wanted_of(model, question.target)
+        goals: list[Goal]
+        own: list[Goal]
+        if wanted is None:
+            current = predict_one(model.ensemble, model.native, row.values)
+            goals = self._goals(question.target, current)
+            own, asked = [ClassGoal(current)], question.target
+        else:
+            goals = own = [value_goal(model, wanted, row.values)]
+            asked = wanted
+        query = question.query(model, row, goals[0])
+        if goals == own and self._may_stay(query):
+            return self._unchanged(row, self._label(asked, goals[0]), query.margin, began)
         stop = threading.Event()
-        progress = Progress(began, targets, on_progress, stop)
+        progress = Progress(began, [goal.target for goal in goals], on_progress, stop)
         time_limit_s = min(float(options.time_limit_s), LONGEST_S)
         request = Request(
             time_limit_s=time_limit_s,
@@ -160,34 +172,44 @@ class Asker:
             stop=stop,
         )
         deadline, run = began + time_limit_s, self.workers.run
-        solve = partial(answer, model, query, targets, strategy, run, request, deadline, progress)
+        solve = partial(answer, model, query, goals, strategy, run, request, deadline, progress)
         found = run_interruptible(solve, stop)
         progress.reraise()
-        return self._result(found, row, question.target, progress, began)
+        return self._result(found, row, asked, progress, began)
 
-    def _targets(self, target: Any, current: int) -> list[int]:
-        """Class indices that answer; the current one only where it is asked for."""
+    def _goals(self, target: Any, current: int) -> list[Goal]:
+        """Classes that answer; the current one only where it is asked for."""
         native = self.model.native
         if target is None:
-            return [index for index in range(len(native.classes)) if index != current]
-        return [native.class_index(target)]
+            return [ClassGoal(index) for index in range(len(native.classes)) if index != current]
+        return [ClassGoal(native.class_index(target))]
+
+    def _label(self, asked: Any, goal: Goal) -> Any:
+        """What was reached, in the user's words: a label of the model's, or a record."""
+        return asked if isinstance(goal, ValueGoal) else self.model.native.classes[goal.target]
+
+    def _scoring(self, target: Any, row: Row, after: FloatArray | None) -> Scoring | None:
+        number = own_number(self.model, target)
+        if number is None:
+            return None
+        return Scoring(self.model.native, *number, row.values, after)
 
     def _may_stay(self, query: Query) -> bool:
-        """Whether a row of the target class is an answer as it is; asks the model itself."""
+        """Whether the row is an answer as it is; asks the model itself."""
         if not all(admissible.stay for admissible in query.admissible):
             return False
-        model, view = self.model, self.model.views[query.target]
+        model, goal, view = self.model, query.goal, self.model.views[query.goal.target]
         oracle = Oracle(view.ensemble, model.native, view.plausibility)
-        if not oracle.accepts(query.row, query.target):
+        if not oracle.accepts(query.row, goal):
             return False
-        if query.margin == 0:
+        if query.margin == 0 or isinstance(goal, ValueGoal):
             return True
         scores = model.ensemble.scores(query.row[None, :])[0]
-        rivals = np.delete(scores, query.target)
-        lead = scores[query.target] - rivals.max(initial=-inf)
+        rivals = np.delete(scores, goal.target)
+        lead = scores[goal.target] - rivals.max(initial=-inf)
         return bool(lead >= query.margin * model.ensemble.margin_unit)
 
-    def _unchanged(self, row: Row, current: int, margin: float, began: float) -> Result:
+    def _unchanged(self, row: Row, target: Any, margin: float, began: float) -> Result:
         total = time.perf_counter() - began
         return Result(
             status="optimal",
@@ -195,26 +217,28 @@ class Asker:
             distance=0.0,
             lower_bound=0.0,
             backend="none",
-            target=self.model.native.classes[current],
+            target=target,
             verified=True,
             timings=Timings(read=self.model.seconds, total=total),
             trace=((total, 0.0, 0.0),),
             margin=margin,
             row=row,
+            scoring=self._scoring(target, row, row.values),
         )
 
     def _result(
-        self, found: Answer, row: Row, target: Any, progress: Progress, began: float
+        self, found: Answer, row: Row, asked: Any, progress: Progress, began: float
     ) -> Result:
-        certificate, classes = found.certificate, self.model.native.classes
+        certificate = found.certificate
         verified = certificate.answer
+        target = asked if found.goal is None else self._label(asked, found.goal)
         return Result(
             status=certificate.status,
             stop_reason=certificate.stop_reason,
             distance=inf if verified is None else verified.distance,
             lower_bound=certificate.lower,
             backend=certificate.provenance.backend,
-            target=target if found.target is None else classes[found.target],
+            target=target,
             verified=verified is not None,
             timings=Timings(
                 read=self.model.seconds,
@@ -234,6 +258,7 @@ class Asker:
             margin=certificate.margin,
             changed=() if verified is None else verified.changed,
             row=None if verified is None else row.holding(verified.row),
+            scoring=self._scoring(target, row, None if verified is None else verified.row),
         )
 
     def _log(
@@ -251,6 +276,7 @@ class Asker:
             row=row.values,
             question=question,
             target=str(result.target),
+            numbers=isinstance(result.target, Wanted),
             seed=options.seed,
             mode="race" if result.certified_by else strategy.mode,
             memory_limit=self.workers.memory_bytes,

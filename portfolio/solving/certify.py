@@ -56,7 +56,7 @@ class Times:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What is known about one target class.
+    """What is known about one goal.
 
     Attributes
     ----------
@@ -208,10 +208,10 @@ class _Findings:
             self.answer is None or verified.distance < self.answer.distance
         ):
             self.answer = verified
-        posed, oracle, target = self.asked.posed, self.asked.oracle, self.asked.query.target
+        posed, oracle, goal = self.asked.posed, self.asked.oracle, self.asked.query.goal
         for choice in rejected:
-            self.problem = self.problem.without(choice)
-            self.doubtful |= oracle.contradicts_the_trees(posed.decode(choice), target)
+            self.problem = posed.without(self.problem, choice)
+            self.doubtful |= oracle.contradicts_the_trees(posed.decode(choice), goal)
         self.n_refused += len(rejected)
         return rejected
 

@@ -10,6 +10,7 @@ from encoders.backends.attempt import ConfiguredBackend, Report, RunBackend, Sol
 from encoders.backends.interface import Request
 from encoders.posing.pose import Posed
 from encoders.problem.problem import Problem
+from encoders.query.goal import Goal
 from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.question import PLAIN, RACE, StrategyName
 from portfolio.solving.race import race
@@ -33,14 +34,14 @@ class Strategy(Protocol):
         """What log records call it."""
         ...
 
-    def solve_posed(self, posed: Posed, view: ClassView, target: int) -> SolveReported:
+    def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """What solves the posed problem, and others that lack some of its choices.
 
         Parameters
         ----------
         posed : for the target class
         view : the trees that decide about the target class, and training rows to start from
-        target : class index
+        goal : what is to be reached
         """
         ...
 
@@ -94,14 +95,14 @@ class Reduced:
     auto: Auto
     mode: ClassVar[str] = "solo"
 
-    def solve_posed(self, posed: Posed, view: ClassView, target: int) -> SolveReported:
+    def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`.
 
         Parameters
         ----------
-        posed, view, target : as in :class:`Strategy`
+        posed, view, goal : as in :class:`Strategy`
         """
-        return _reduced(self._pick, posed, view, target)
+        return _reduced(self._pick, posed, view, goal)
 
     def _pick(self, problem: Problem, request: Request) -> Plan:
         if self.backend != AUTO:
@@ -124,14 +125,14 @@ class Raced:
     run: RunBackend
     mode: ClassVar[str] = "race"
 
-    def solve_posed(self, posed: Posed, view: ClassView, target: int) -> SolveReported:
+    def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`.
 
         Parameters
         ----------
-        posed, view, target : as in :class:`Strategy`
+        posed, view, goal : as in :class:`Strategy`
         """
-        return _reduced(self._pick, posed, view, target)
+        return _reduced(self._pick, posed, view, goal)
 
     def _pick(self, problem: Problem, request: Request) -> Plan:
         entrants = [_configured(turn, self.run) for turn in line_up(problem, self.backends)]
@@ -154,12 +155,12 @@ class Plain:
     auto: Auto
     mode: ClassVar[str] = "plain"
 
-    def solve_posed(self, posed: Posed, view: ClassView, target: int) -> SolveReported:
+    def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`.
 
         Parameters
         ----------
-        posed, view, target : as in :class:`Strategy`
+        posed, view, goal : as in :class:`Strategy`
         """
         return self._solve
 
@@ -185,15 +186,15 @@ class Kept:
     auto: Auto
     mode: ClassVar[str] = "session"
 
-    def solve_posed(self, posed: Posed, view: ClassView, target: int) -> SolveReported:
+    def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`.
 
         Parameters
         ----------
-        posed, view, target : as in :class:`Strategy`
+        posed, view, goal : as in :class:`Strategy`
         """
         first, why = _one(posed.problem, self.backend, self.auto)
-        own = _configured(first, self.run_for(target))
+        own = _configured(first, self.run_for(goal.target))
         return lambda problem, request: own(problem, request).decided(why)
 
 
@@ -216,7 +217,7 @@ def strategy_of(name: StrategyName, run: RunBackend, auto: Auto) -> Strategy:
 
 
 def others(
-    run: RunBackend, posed: Posed, view: ClassView, target: int, out: frozenset[str]
+    run: RunBackend, posed: Posed, view: ClassView, goal: Goal, out: frozenset[str]
 ) -> SolveReported | None:
     """A race of all that can prove but those that are out; None if nobody is left.
 
@@ -227,7 +228,7 @@ def others(
     run : what runs backends
     posed : for the target class
     view : the trees that decide about it
-    target : class index
+    goal : what is to be reached
     out : names of backends whose claims were refuted
     """
     able = [c for c in line_up(posed.problem) if c.backend.name not in out]
@@ -236,11 +237,11 @@ def others(
     entrants = partial(race, [_configured(turn, run) for turn in able])
     if "reduce" in out:
         return entrants
-    return _reduced(lambda problem, request: Plan([Step(entrants)]), posed, view, target)
+    return _reduced(lambda problem, request: Plan([Step(entrants)]), posed, view, goal)
 
 
-def _reduced(pick: Pick, posed: Posed, view: ClassView, target: int) -> SolveReported:
-    starts = posed.closest(view.reference.rows[target], STARTS)
+def _reduced(pick: Pick, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
+    starts = posed.closest(view.near(goal), STARTS)
     return partial(solve_reduced, pick=pick, starts=starts)
 
 

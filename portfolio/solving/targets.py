@@ -1,4 +1,4 @@
-"""One query towards one or several target classes: the cheapest verified answer wins."""
+"""One query towards one or several goals: the cheapest verified answer wins."""
 
 import math
 import time
@@ -8,7 +8,9 @@ from functools import partial
 from encoders.backends.attempt import RunBackend, in_turn
 from encoders.backends.interface import Request, Status, StopReason
 from encoders.backends.stopping import why
+from encoders.posing.goal_rows import has_room
 from encoders.posing.pose import pose
+from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.oracle import Oracle
@@ -22,7 +24,7 @@ PROVED_MARGIN = 1e-7  # in the user's score unit; appendix D of the paper
 MOST_REFUSED = 100
 MANY_TIES = (
     "More than {} cells near a tie were refused by the model's own predict, so what is proved "
-    "is about rows whose score leads by {:g}."
+    "is about rows whose score {} by {:g}."
 )
 
 
@@ -33,32 +35,32 @@ class Answer:
     Attributes
     ----------
     certificate : what is proved of all together
-    target : class index of the answer, None without one
+    goal : that the answer reaches, None without one
     pose_s : seconds for posing
     """
 
     certificate: Certificate
-    target: int | None
+    goal: Goal | None
     pose_s: float
 
 
 def answer(
     reading: ExplainedModel,
     query: Query,
-    targets: list[int],
+    goals: list[Goal],
     way: Strategy,
     run: RunBackend,
     request: Request,
     deadline: float,
     progress: Progress,
 ) -> Answer:
-    """Solve for each target in turn, each cut off at the best answer so far.
+    """Solve for each goal in turn, each cut off at the best answer so far.
 
     Parameters
     ----------
     reading : the model
-    query : its ``target`` is replaced by each of ``targets``
-    targets : class indices, at least one
+    query : its ``goal`` is replaced by each of ``goals``
+    goals : at least one
     way : how each posed problem is solved
     run : what runs other backends, where the claim of one is refuted
     request : its limits; the cutoff is set here
@@ -66,7 +68,7 @@ def answer(
     progress : told of every bound
     """
     joint: Answer | None = None
-    for target in targets:
+    for goal in goals:
         began = time.perf_counter()
         if joint is not None and (began >= deadline or request.stop.is_set()):
             return _cut_short(joint, why(request))
@@ -74,14 +76,14 @@ def answer(
         bounded = replace(
             request,
             cutoff=math.inf if best is None else best.distance,
-            on_bounds=partial(progress.report, target),
+            on_bounds=partial(progress.report, goal.target),
         )
         solver = Solver(reading, way, run, bounded, deadline)
-        own = _one(solver, replace(query, target=target))
+        own = _one(solver, replace(query, goal=goal))
         certificate = own.certificate
         joint = own if joint is None else _join(joint, own)
         upper = math.inf if certificate.answer is None else certificate.answer.distance
-        progress.report(target, upper, certificate.lower)
+        progress.report(goal.target, upper, certificate.lower)
     assert joint is not None
     return joint
 
@@ -105,33 +107,44 @@ class Solver:
 
 def _one(solver: Solver, query: Query) -> Answer:
     """Solve for one target; where too many rows are near a tie, for those with some lead."""
-    most = MOST_REFUSED if query.margin == 0 else math.inf
+    lead = _lead(solver.reading, query.goal)
+    most = MOST_REFUSED if query.margin == 0 and lead else math.inf
     first = _posed(solver, query, most)
     if not first.certificate.gave_up:
         return first
-    lead = 1.0 if solver.reading.ensemble.votes else PROVED_MARGIN
-    return _leading(first, _posed(solver, replace(query, margin=lead), math.inf))
+    clear = _posed(solver, replace(query, margin=lead), math.inf)
+    words = "leads" if isinstance(query.goal, ClassGoal) else "clears its limits"
+    return _leading(first, clear, words)
+
+
+def _lead(reading: ExplainedModel, goal: Goal) -> float:
+    """By how much rows lead that the model does not refuse for rounding; 0 if there are none."""
+    ensemble = reading.ensemble
+    if isinstance(goal, ClassGoal):
+        return 1.0 if ensemble.votes else PROVED_MARGIN
+    lead = max(PROVED_MARGIN, 4.0 * ensemble.rounding.sums / ensemble.margin_unit)
+    return lead if has_room(ensemble, goal, lead) else 0.0
 
 
 def _posed(solver: Solver, query: Query, most_refused: float) -> Answer:
     began = time.perf_counter()
-    reading, target = solver.reading, query.target
-    view = reading.views[target]
+    reading, goal = solver.reading, query.goal
+    view = reading.views[goal.target]
     posed = pose(view.ensemble, view.cells, reading.space, query)
     pose_s = time.perf_counter() - began
     oracle = Oracle(view.ensemble, reading.native, view.plausibility)
-    witnesses = Witnesses(posed, query, reading.space, oracle, view.reference)
+    witnesses = Witnesses(posed, query, reading.space, oracle, view)
     certificate = certify(
         PosedQuery(posed, query, reading.space, oracle, witnesses),
-        solver.way.solve_posed(posed, view, target),
+        solver.way.solve_posed(posed, view, goal),
         replace(solver.request, time_limit_s=solver.deadline - time.perf_counter()),
-        partial(others, solver.run, posed, view, target),
+        partial(others, solver.run, posed, view, goal),
         most_refused,
     )
-    return Answer(certificate, target if certificate.answer else None, pose_s)
+    return Answer(certificate, goal if certificate.answer else None, pose_s)
 
 
-def _leading(near: Answer, clear: Answer) -> Answer:
+def _leading(near: Answer, clear: Answer, words: str) -> Answer:
     """What is proved of rows that lead, with the cheaper answer of the two tries."""
     held, own = near.certificate.answer, clear.certificate
     if held is not None and (own.answer is None or held.distance < own.answer.distance):
@@ -139,15 +152,15 @@ def _leading(near: Answer, clear: Answer) -> Answer:
         own = replace(own, answer=held, status=status, lower=min(own.lower, held.distance))
     joined = replace(
         own,
-        message=own.message or MANY_TIES.format(MOST_REFUSED, own.margin),
+        message=own.message or MANY_TIES.format(MOST_REFUSED, words, own.margin),
         times=near.certificate.times + own.times,
         provenance=replace(
             own.provenance,
             attempts=in_turn([near.certificate.provenance.attempts, own.provenance.attempts]),
         ),
     )
-    target = near.target if joined.answer is held and held is not None else clear.target
-    return Answer(joined, target, near.pose_s + clear.pose_s)
+    goal = near.goal if joined.answer is held and held is not None else clear.goal
+    return Answer(joined, goal, near.pose_s + clear.pose_s)
 
 
 def _cut_short(joint: Answer, reason: StopReason) -> Answer:
@@ -189,4 +202,4 @@ def _join(first: Answer, second: Answer) -> Answer:
         message=a.message or b.message,
         margin=max(a.margin, b.margin),
     )
-    return Answer(certificate, best.target, first.pose_s + second.pose_s)
+    return Answer(certificate, best.goal, first.pose_s + second.pose_s)

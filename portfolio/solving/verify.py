@@ -16,7 +16,7 @@ RELATIVE_TOLERANCE = 1e-9  # of the distance, which is added up in another order
 
 @dataclass(frozen=True, eq=False)
 class Verified:
-    """A row that the model itself predicts as the target.
+    """A row that reaches the goal, as the model itself says.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Verified:
 def verify(
     row: FloatArray, claimed: float, query: Query, space: FeatureSpace, oracle: Oracle
 ) -> Verified | None:
-    """Check class, plausibility, constraints and distance of a row; None if anything is off.
+    """Check goal, plausibility, constraints and distance of a row; None if anything is off.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def verify(
     space : the model's features
     oracle : the model itself
     """
-    if not oracle.accepts(row, query.target):
+    if not oracle.accepts(row, query.goal):
         return None
     before, after = space.values(query.row), space.values(row)
     if not _admissible(before, after, row, query, space):

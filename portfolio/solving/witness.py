@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from encoders.posing.pose import Posed
-from encoders.posing.starting_points import Reference
 from encoders.problem.problem import Problem
 from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
+from portfolio.model.explained_model import ClassView
 from portfolio.model.oracle import Oracle
 from portfolio.solving.verify import Verified, verify
 
@@ -15,7 +15,7 @@ MOST = 500  # training rows looked at, the cheapest first; fewer refute less
 
 @dataclass(frozen=True, eq=False)
 class Witnesses:
-    """Training rows of the target class, moved to admissible values.
+    """Training rows that reach the goal, moved to admissible values.
 
     Attributes
     ----------
@@ -23,14 +23,14 @@ class Witnesses:
     query : what is asked
     space : the model's features
     oracle : the model itself
-    reference : training rows, by class
+    view : has the training rows
     """
 
     posed: Posed
     query: Query
     space: FeatureSpace
     oracle: Oracle
-    reference: Reference
+    view: ClassView
 
     def find(self, problem: Problem, cutoff: float) -> Verified | None:
         """One that keeps every constraint, costs less than ``cutoff``, and that the model
@@ -41,7 +41,7 @@ class Witnesses:
         problem : the posed one, with what has been cut off since
         cutoff : cost, inf for none
         """
-        rows = self.posed.closest(self.reference.rows[self.query.target], MOST)
+        rows = self.posed.closest(self.view.near(self.query.goal), MOST)
         for levels in rows:
             cost = problem.distance(levels)
             if cost >= cutoff:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 import xgboost
-from lightgbm import LGBMClassifier
+from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -157,13 +157,16 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
     missing = plain.copy()
     missing[0, 1] = np.nan
     linear = xgboost.XGBClassifier(booster="gblinear").fit(plain, y)
-    regressor = xgboost.train({"objective": "reg:squarederror"}, xgboost.DMatrix(plain, y), 2)
+    survival = xgboost.train({"objective": "survival:cox"}, xgboost.DMatrix(plain, y), 2)
+    rooted = LGBMRegressor(n_estimators=2, reg_sqrt=True, verbose=-1).fit(X, y)
     cases = [
         (AdaBoostClassifier().fit(X, y), "type AdaBoostClassifier can't be read exactly"),
         (LogisticRegression(max_iter=5000).fit(X, y), "type LogisticRegression"),
-        (RandomForestRegressor(2).fit(X, y), "type RandomForestRegressor"),
-        (xgboost.XGBRegressor(n_estimators=2).fit(X, y), "type XGBRegressor"),
-        (regressor, "reg:squarederror does not classify"),
+        (RandomForestRegressor(2).fit(X, np.c_[y, y]), "several outputs"),
+        (RandomForestRegressor(2), "is not fitted"),
+        (xgboost.XGBRegressor(objective="binary:logistic").fit(X, y), "classifier in disguise"),
+        (survival, "survival:cox does not classify or predict"),
+        (rooted, "regression sqrt does not classify or predict"),
         (linear, "linear booster"),
         (linear.get_booster(), "linear booster"),
         (make_pipeline(PCA(3), RandomForestClassifier(2)).fit(X, y), "PCA.*mixes columns"),

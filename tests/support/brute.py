@@ -43,7 +43,7 @@ def thresholds(model, n_columns):
         for column, borders in model.get_borders().items():
             found[column] |= {float(border) for border in borders}
         return found, np.float32
-    if name == "HistGradientBoostingClassifier":
+    if name.startswith("HistGradientBoosting"):
         for stage in model._predictors:
             for tree in stage:
                 inner = tree.nodes[tree.nodes["is_leaf"] == 0]

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+import xgboost
 from sklearn.ensemble import RandomForestClassifier
 from typer.testing import CliRunner
 
@@ -40,6 +41,29 @@ def test_json_is_one_object(loans):
     assert keys <= set(answer)
     assert answer["counterfactual"]["Age"] >= answer["query"]["Age"]  # INC in the file
     assert answer["counterfactual"]["Sex"] == answer["query"]["Sex"]  # FIXED in the file
+
+
+def test_goals_are_reached(loans):
+    row = refused_row(loans)
+    out = explain(loans, "--row", row, "--target", 1, "--probability", "0.8:", "--json")
+    answer = json.loads(out.stdout)
+    assert out.exit_code == 0 and answer["score"] >= 0.8 > answer["score_before"]
+    assert answer["target"] == "Probability(label=1, at_least=0.8, at_most=None)"
+    out = explain(loans, "--row", row, "--score", "0.6:0.75")
+    assert out.exit_code == 0 and "reach a score from 0.6 to 0.75" in " ".join(out.stdout.split())
+
+
+def test_a_regressors_file_is_explained(loans, tmp_path):
+    data = read_dataset(loans)
+    model = xgboost.XGBRegressor(n_estimators=5, max_depth=2).fit(data.X, data.y)
+    model.save_model(tmp_path / "model.json")
+    now = float(model.predict(data.X.iloc[[0]])[0])
+    given = ("--model", tmp_path / "model.json")
+    way = ("--less", "20%") if now > 0.5 else ("--more", "0.2")
+    out = explain(loans, "--row", 0, *way, "--json", model=given)
+    answer = json.loads(out.stdout)
+    assert out.exit_code == 0 and answer["score_before"] == now
+    assert answer["score"] <= 0.8 * now if now > 0.5 else answer["score"] >= now + 0.2
 
 
 def test_table_shows_labels(loans):

@@ -9,8 +9,10 @@ import typer
 from typer.testing import CliRunner
 
 from encoders.errors import InputError
+from encoders.query.goal import Less, More, Probability, Score
 from portfolio import Decrease, Fixed, Increase, MaxChanges, Range
-from portfolio.cli.options import QuestionOptions, names, parse_target, spread
+from portfolio.cli.options import QuestionOptions, names, spread
+from portfolio.cli.targets import parse_goal, parse_target
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,34 @@ def test_a_target_is_the_label_that_is_written_so():
     assert parse_target("1", (0, 1)) == 1
     assert parse_target("maybe", (0, 1)) == "maybe"
     assert parse_target(None, (0, 1)) is None
+
+
+def test_goals_are_written_with_limits():
+    classes = ("granted", "refused")
+    assert parse_goal("granted", "--probability", "0.8:", classes) == Probability("granted", 0.8)
+    assert parse_goal("refused", "--probability", ":.2", classes) == Probability(
+        "refused", None, 0.2
+    )
+    assert parse_goal(None, "--score", "-1:2.5", classes) == Score(-1, 2.5)
+    assert parse_goal(None, "--less", "10", ()) == Less(by=10)
+    assert parse_goal(None, "--more", "10%", ()) == More(percent=10)
+    assert parse_goal("granted", "", None, classes) == "granted"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"probability": "0.8:"}, "needs --target"),
+        ({"probability": "0.8", "target": "1"}, "expected low:high"),
+        ({"probability": "a:b", "target": "1"}, "expected low:high"),
+        ({"score": "1:2", "target": "1"}, "give --target or --score"),
+        ({"score": "1:2", "less": "3"}, "give --score or --less"),
+        ({"more": "much"}, "expected 10 or 10%"),
+    ],
+)
+def test_goals_that_cannot_be_read_are_told(options, words):
+    with pytest.raises(InputError, match=words):
+        QuestionOptions(**options).words(SimpleNamespace(classes=(0, 1)))
 
 
 def test_lists_are_split_at_commas():

@@ -1,0 +1,192 @@
+"""The leaf rows of a goal: none of them loses a choice that the model itself may accept.
+
+A goal limits one of the model's outputs. Where that is monotone in one linear sum (all but softmax)
+the limits are moved through the link and lowered by what rounding can do: one exact row per limit.
+A softmax is no linear row. With z the lead over the smooth maximum of the other scores,
+
+    z = s_t - log(sum over j of exp(s_j))     and     p_t = 1 / (1 + exp(-z)),
+
+"p_t is at least q" is convex. For any weights w of the others that add up to 1, with entropy H(w),
+``s_t - sum of w_j s_j >= z + H(w)`` holds. Each w gives a row; the softmax of a refused choice
+itself gives the tangent that cuts it off. "At most" is not convex: exponentials are replaced by
+chords above them. What rows still admit and the model refuses is cut off one cell at a time.
+"""
+
+import math
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.posing.leaf_rows import bounded_row, margin_rows
+from encoders.problem.problem import LeafRow, Problem
+from encoders.query.goal import ClassGoal, Goal, ValueGoal
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.link import Link
+from encoders.trees.rounding import DOUBLE, LINK
+
+CHORD_SLACK = 1e-9  # share of the odds by which chords are lowered, for float64's own rounding
+Halfspace = tuple[FloatArray, float]  # weights of the sums, and what they come to at least
+
+
+def goal_rows(
+    score: FloatArray, tree_start: IntArray, ensemble: Ensemble, goal: Goal, margin: float
+) -> tuple[tuple[LeafRow, ...], bool]:
+    """Rows that every answer keeps.
+
+    Parameters
+    ----------
+    score : float64 (n_leaves, n_classes)
+    tree_start : int64 (n_trees + 1,)
+    ensemble : gives biases, rounding and link
+    goal : a class, or limits of an output
+    margin : in the user's score unit; 0 for what the model itself decides
+
+    Returns
+    -------
+    rows, and whether choices that the rows admit are answers as far as the margin goes
+    """
+    if isinstance(goal, ClassGoal):
+        return margin_rows(score, tree_start, ensemble, goal.target, margin)
+    link, n_sums = link_of(ensemble, goal), ensemble.n_classes
+    shift = _shift(ensemble, margin)
+    if link.kind == "softmax":
+        spaces = _softmax_spaces(score, tree_start, ensemble, goal, margin)
+    else:
+        weights = link.weights(n_sums, goal.output)
+        shift *= float(np.abs(weights).sum())
+        least = link.least(goal.low, n_sums, margin > 0)
+        most = link.most(goal.high, n_sums, margin > 0)
+        spaces = [(weights, least + shift), (-weights, -most + shift)]
+    told = [space for space in spaces if space[1] > -math.inf] or spaces[:1]
+    return tuple(_row(score, tree_start, ensemble, space) for space in told), True
+
+
+def link_of(ensemble: Ensemble, goal: ValueGoal) -> Link:
+    """How the goal's number follows from the sums.
+
+    Parameters
+    ----------
+    ensemble : of the model
+    goal : names the number
+    """
+    return ensemble.link.raw if goal.scale == "raw" else ensemble.link
+
+
+def has_room(ensemble: Ensemble, goal: ValueGoal, margin: float) -> bool:
+    """Whether outputs exist that clear the goal's limits by a margin, and rounding is all there is.
+
+    Where a softmax is to be at most so much, rows admit more than what rounding explains.
+
+    Parameters
+    ----------
+    ensemble : gives rounding and link
+    goal : limits of an output
+    margin : above 0, in the user's score unit
+    """
+    link, n_sums, shift = link_of(ensemble, goal), ensemble.n_classes, 2 * _shift(ensemble, margin)
+    if link.kind == "softmax" and goal.high < math.inf:
+        return False
+    low, high = (
+        link.least(goal.low, n_sums, sure=True),
+        link.most(goal.high, n_sums, sure=True),
+    )
+    return low + shift < high - shift
+
+
+def tangent(
+    score: FloatArray, ensemble: Ensemble, goal: Goal, problem: Problem, levels: IntArray
+) -> LeafRow | None:
+    """A row that a refused choice does not keep and every answer does; None if none is known.
+
+    Parameters
+    ----------
+    score : float64 (n_leaves, n_classes), of the problem's leaves
+    ensemble : gives biases, rounding and link
+    goal : a class, or limits of an output
+    problem : as posed, or without some choices
+    levels : int64 (n_axes,), the choice
+    """
+    if isinstance(goal, ClassGoal) or goal.low == -math.inf:
+        return None
+    link = link_of(ensemble, goal)
+    if link.kind != "softmax":
+        return None
+    leaves = problem.active_leaves(levels)
+    sums = link.steepness * (ensemble.bias + score[leaves].sum(axis=0))
+    sums[goal.output] = -math.inf
+    shares = np.exp(sums - sums.max())
+    space = _entropic(shares / shares.sum(), ensemble, goal, link, 0.0)
+    row = _row(score, problem.tree_start, ensemble, space)
+    return row if int(row.weight[leaves].sum()) < row.minimum else None
+
+
+def _shift(ensemble: Ensemble, margin: float) -> float:
+    """By what a needed sum is moved: lowered by its rounding, or raised by it and a margin."""
+    band = ensemble.rounding.sums
+    return band + margin * ensemble.margin_unit if margin > 0 else -band
+
+
+def _softmax_spaces(
+    score: FloatArray, tree_start: IntArray, ensemble: Ensemble, goal: ValueGoal, margin: float
+) -> list[Halfspace]:
+    link, n_sums, t = ensemble.link, ensemble.n_classes, goal.output
+    rivals = [j for j in range(n_sums) if j != t]
+    spaces = []
+    for others in [[j] for j in rivals] + [rivals]:
+        shares = np.zeros(n_sums)
+        shares[others] = 1.0 / len(others)
+        spaces.append(_entropic(shares, ensemble, goal, link, margin))
+    if goal.high < math.inf:
+        spaces += _chords(score, tree_start, ensemble, goal, margin)
+    return spaces
+
+
+def _entropic(
+    shares: FloatArray, ensemble: Ensemble, goal: ValueGoal, link: Link, margin: float
+) -> Halfspace:
+    """The row of weights of the other classes that add up to 1."""
+    positive = shares[shares > 0]
+    entropy = float(-(positive * np.log(positive)).sum())
+    entropy -= LINK * DOUBLE * (1.0 + entropy)
+    weights = -shares
+    weights[goal.output] = 1.0
+    least = link.least(goal.low, ensemble.n_classes, margin > 0)
+    return weights, least + entropy / link.steepness + 2 * _shift(ensemble, margin)
+
+
+def _chords(
+    score: FloatArray, tree_start: IntArray, ensemble: Ensemble, goal: ValueGoal, margin: float
+) -> list[Halfspace]:
+    """One row for "the odds of the others are at least so high"; none where they always are."""
+    link, n_sums, t = ensemble.link, ensemble.n_classes, goal.output
+    shift = 2 * _shift(ensemble, margin)
+    needed = -link.steepness * (link.most(goal.high, n_sums, margin > 0) - shift)
+    weights, constant = np.zeros(n_sums), 0.0
+    if needed == math.inf:
+        return [(weights, math.inf)]
+    for j in range(n_sums):
+        if j == t:
+            continue
+        lead = link.steepness * (score[:, j] - score[:, t])
+        bias = link.steepness * float(ensemble.bias[j] - ensemble.bias[t])
+        low = bias + float(np.minimum.reduceat(lead, tree_start[:-1]).sum()) - CHORD_SLACK
+        high = bias + float(np.maximum.reduceat(lead, tree_start[:-1]).sum()) + CHORD_SLACK
+        if low >= needed:
+            return []
+        high = min(high, needed)
+        at_low, at_high = math.exp(low - needed), math.exp(high - needed)
+        slope = (at_high - at_low) / (high - low)
+        constant += at_low - slope * low
+        weights[j] += slope * link.steepness
+        weights[t] -= slope * link.steepness
+    return [(weights, 1.0 - CHORD_SLACK * (1.0 + abs(constant)) - constant)]
+
+
+def _row(score: FloatArray, tree_start: IntArray, ensemble: Ensemble, space: Halfspace) -> LeafRow:
+    weights, needed = space
+    # Of the products, the additions and the bias, all in float64.
+    magnitude = np.maximum.reduceat(np.abs(score) @ np.abs(weights), tree_start[:-1]).sum()
+    magnitude += float(np.abs(ensemble.bias) @ np.abs(weights))
+    error = 4.0 * (weights.size + 1) * DOUBLE * float(magnitude)
+    bias = float(ensemble.bias @ weights)
+    return bounded_row(score @ weights, bias, tree_start, needed, error)

@@ -1,0 +1,67 @@
+"""What a row is to reach, as it is written on the command line."""
+
+from typing import Any
+
+from encoders.errors import InputError
+from encoders.query.goal import Less, More, Probability, Score
+
+
+def parse_target(text: str | None, classes: tuple[Any, ...]) -> Any:
+    """The label that is written like this; unknown text is left to the explainer to refuse.
+
+    Parameters
+    ----------
+    text : as on the command line, None if not given
+    classes : the model's labels
+    """
+    if text is None:
+        return None
+    return next((label for label in classes if str(label) == text), text)
+
+
+def parse_goal(target: str | None, option: str, text: str | None, classes: tuple[Any, ...]) -> Any:
+    """The label or the goal that the options name.
+
+    Parameters
+    ----------
+    target : text of --target, None if not given
+    option : "--probability", "--score", "--less" or "--more"; "" for none of them
+    text : of that option
+    classes : the model's labels
+
+    Raises
+    ------
+    InputError
+        A text that means nothing, or options that do not go together.
+    """
+    label = parse_target(target, classes)
+    if not option or text is None:
+        return label
+    if option == "--probability":
+        if target is None:
+            raise InputError("--probability needs --target, the class whose probability is meant.")
+        return Probability(label, *_limits(option, text))
+    if target is not None:
+        raise InputError(f"give --target or {option}, not both.")
+    if option == "--score":
+        return Score(*_limits(option, text))
+    kind = Less if option == "--less" else More
+    number = _number(option, text.removesuffix("%"), "10 or 10%")
+    return kind(percent=number) if text.endswith("%") else kind(by=number)
+
+
+def _limits(option: str, text: str) -> tuple[float | None, float | None]:
+    low, colon, high = text.partition(":")
+    if not colon:
+        raise InputError(f"{option} {text}: expected low:high, low: or :high.")
+    first, last = (
+        _number(option, part, "low:high") if part.strip() else None for part in (low, high)
+    )
+    return first, last
+
+
+def _number(option: str, text: str, shape: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InputError(f"{option} {text}: expected {shape}, in numbers.") from error

@@ -1,0 +1,141 @@
+"""What the user wants to reach, as goals of a model."""
+
+from typing import Any
+
+from encoders.arrays import FloatArray
+from encoders.errors import InputError
+from encoders.query.goal import (
+    AtLeast,
+    AtMost,
+    Less,
+    More,
+    Probability,
+    Scale,
+    Score,
+    ValueGoal,
+    Wanted,
+    is_number,
+    limits_of,
+    relative,
+)
+from portfolio.model.explained_model import ExplainedModel
+
+NO_VOTES = "hard voting counts votes and has no probabilities; ask for Score(votes) or a margin."
+
+
+def wanted_of(model: ExplainedModel, target: Any) -> Wanted | None:
+    """The record that a target is, checked against the model; None for a label, or None itself.
+
+    Parameters
+    ----------
+    model : that is explained
+    target : as the user gave it; a pair of limits is a :class:`Score`
+
+    Raises
+    ------
+    InputError
+        The model has no such number, or no such class.
+    """
+    regression = model.ensemble.regression
+    if isinstance(target, AtLeast | AtMost | Less | More):
+        if not regression:
+            raise InputError(
+                f"{target} is for regressors; this model classifies: give a class, "
+                "Probability(label, at_least=...) or Score(low, high)."
+            )
+        return target
+    if isinstance(target, Probability):
+        _check_probability(model, target)
+        return target
+    if isinstance(target, Score):
+        _check_score(model)
+        return target
+    if not regression:
+        return None
+    if isinstance(target, tuple | list) and len(target) == 2:
+        return Score(*target)
+    example = f"AtLeast({target})" if is_number(target) else "AtLeast(100)"
+    raise InputError(
+        f"this model is a regressor and has no classes, so target={target!r} says nothing; give "
+        f"limits (low, high), {example}, AtMost, Less(by=...) or More(by=...)."
+    )
+
+
+def value_goal(model: ExplainedModel, wanted: Wanted, row: FloatArray) -> ValueGoal:
+    """A record of the user's about one row.
+
+    Parameters
+    ----------
+    model : that is explained
+    wanted : as :func:`wanted_of` has checked it
+    row : float64 (n_columns,), the query
+    """
+    scale, output = _number(model, wanted)
+    now = float(model.native.values(row[None, :], scale, output)[0]) if relative(wanted) else 0.0
+    low, high = limits_of(wanted, now)
+    return ValueGoal(_view(model, output, low), scale, output, low, high)
+
+
+def _number(model: ExplainedModel, wanted: Wanted) -> tuple[Scale, int]:
+    """Which of the model's numbers is meant."""
+    if model.ensemble.regression:
+        return "prediction", 0
+    if isinstance(wanted, Probability):
+        return "probability", model.native.class_index(wanted.label)
+    return ("probability" if model.ensemble.link.kind == "mean" else "raw"), 1
+
+
+def own_number(model: ExplainedModel, target: Any) -> tuple[Scale, int] | None:
+    """The number that tells how far a row is from a target; None where the target is None.
+
+    Parameters
+    ----------
+    model : that is explained
+    target : a label of the model's, or a record
+    """
+    if target is None:
+        return None
+    if isinstance(target, Wanted):
+        return _number(model, target)
+    output = model.native.class_index(target)
+    return ("raw" if model.ensemble.link.kind == "none" else "probability"), output
+
+
+def _view(model: ExplainedModel, output: int, low: float) -> int:
+    """The class whose isolation forest answers must please: the one that they lean to."""
+    classes = model.native.classes
+    if not classes or low > float("-inf"):
+        return output
+    if len(classes) == 2:
+        return 1 - output
+    forests = {id(v.plausibility.forest) for v in model.views if v.plausibility is not None}
+    if len(forests) > 1:
+        raise InputError(
+            "with an isolation forest per class, at_most alone does not say whose is meant; give "
+            "at_least, or Plausibility one forest for all classes."
+        )
+    return output
+
+
+def _check_probability(model: ExplainedModel, wanted: Probability) -> None:
+    if model.ensemble.regression:
+        raise InputError(
+            f"{wanted}: this model is a regressor and predicts no probabilities; give limits "
+            "(low, high), AtLeast or AtMost."
+        )
+    model.native.class_index(wanted.label)
+    if model.ensemble.votes:
+        raise InputError(f"{wanted}: {NO_VOTES}")
+    if model.ensemble.link.kind == "none":
+        raise InputError(
+            f"{wanted}: this model has no probabilities (its objective gives raw scores or labels "
+            "only); ask for Score(low, high), or train it with an objective that has them."
+        )
+
+
+def _check_score(model: ExplainedModel) -> None:
+    if not model.ensemble.regression and len(model.native.classes) != 2:
+        raise InputError(
+            f"Score is for models with one score; this one has {len(model.native.classes)} "
+            "classes: use Probability(label, at_least=...)."
+        )

@@ -1,0 +1,148 @@
+"""Regressors of every library with parameters that change their trees, their link or their sums."""
+
+import warnings
+
+import lightgbm
+import numpy as np
+import xgboost
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
+
+from tests.support.models import Made, draw
+
+POSITIVE = ("poisson", "gamma", "tweedie", "count:poisson", "reg:gamma", "reg:tweedie")
+
+
+def _target(y, objective):
+    """What the objective can be trained on."""
+    if objective in POSITIVE:
+        return np.exp((y - y.mean()) / (y.std() + 1))
+    return 1 / (1 + np.exp(-y)) if objective in ("reg:logistic", "cross_entropy") else y
+
+
+def xgboost_regressor(rng, X, y):
+    params = draw(
+        rng,
+        n_estimators=(1, 2, 4),
+        max_depth=(1, 2, 3),
+        learning_rate=(None, 0.1, 1.0),
+        objective=(
+            None,
+            "reg:absoluteerror",
+            "reg:pseudohubererror",
+            "reg:logistic",
+            *POSITIVE[3:],
+        ),
+        base_score=(None, None, 0.3, 2.5),
+        tree_method=("exact", "hist"),
+        min_child_weight=(None, 0.0),
+        booster=(None, None, "dart"),
+    )
+    objective = params.get("objective")
+    if objective == "reg:logistic":
+        params.pop("base_score", None)
+    if objective == "reg:absoluteerror":
+        params["tree_method"] = "hist"
+    kind = xgboost.XGBRFRegressor if rng.random() < 0.2 else xgboost.XGBRegressor
+    if kind is xgboost.XGBRFRegressor:
+        params["tree_method"] = "hist"
+        params.pop("learning_rate", None)
+    model = kind(**params, random_state=int(rng.integers(99))).fit(X, _target(y, objective))
+    formats = ("joblib", "booster.ubj", "booster.json")
+    return Made(model, f"{kind.__name__} {params}", formats)
+
+
+def lightgbm_regressor(rng, X, y):
+    params = draw(
+        rng,
+        n_estimators=(1, 2, 4),
+        num_leaves=(2, 4, 7),
+        learning_rate=(None, 0.5, 1.0),
+        min_child_samples=(1, 4, 10),
+        objective=(None, "l1", "huber", "quantile", "mape", "cross_entropy", *POSITIVE[:3]),
+        boosting_type=(None, "dart", "rf"),
+        boost_from_average=(None, False),
+    )
+    if params.get("boosting_type") == "rf":
+        params |= {"subsample": 0.7, "subsample_freq": 1}
+    model = lightgbm.LGBMRegressor(**params, verbose=-1, random_state=int(rng.integers(99)))
+    model.fit(X, _target(y, params.get("objective")))
+    return Made(model, f"LGBMRegressor {params}", ("txt", "joblib"))
+
+
+def forest_regressor(rng, X, y):
+    params = draw(
+        rng,
+        n_estimators=(1, 2, 3, 5),
+        max_depth=(None, 1, 2, 3),
+        max_leaf_nodes=(None, 4),
+        bootstrap=(None, True, False),
+        min_samples_leaf=(1, 3, 8),
+        criterion=(None, "absolute_error", "friedman_mse"),
+    )
+    kind = RandomForestRegressor if rng.random() < 0.5 else ExtraTreesRegressor
+    if params.get("criterion") == "friedman_mse":
+        params.pop("criterion")  # gone in newer versions
+    values = np.round(y) if rng.random() < 0.4 else y  # many ties
+    model = kind(**params, random_state=int(rng.integers(99))).fit(X, values)
+    return Made(model, f"{kind.__name__} {params}", ("skops", "joblib"))
+
+
+def tree_regressor(rng, X, y):
+    kind = DecisionTreeRegressor if rng.random() < 0.6 else ExtraTreeRegressor
+    params = draw(rng, max_depth=(None, 1, 3), max_leaf_nodes=(None, 4), min_samples_leaf=(1, 5))
+    model = kind(**params, random_state=int(rng.integers(99))).fit(X, y)
+    return Made(model, f"{kind.__name__} {params}", ("skops", "joblib"))
+
+
+def gradient_regressor(rng, X, y):
+    params = draw(
+        rng,
+        n_estimators=(1, 2, 4),
+        max_depth=(1, 2, 3),
+        learning_rate=(0.1, 0.5, 1.0),
+        init=(None, "zero"),
+        loss=(None, "absolute_error", "huber", "quantile"),
+    )
+    model = GradientBoostingRegressor(**params, random_state=int(rng.integers(99))).fit(X, y)
+    return Made(model, f"GradientBoostingRegressor {params}", ("skops", "joblib"))
+
+
+def histogram_regressor(rng, X, y):
+    params = draw(
+        rng,
+        max_iter=(1, 2, 4),
+        max_leaf_nodes=(2, 4, None),
+        learning_rate=(0.1, 1.0),
+        min_samples_leaf=(1, 5),
+        loss=(None, "absolute_error", "quantile", "poisson", "gamma"),
+    )
+    if params.get("loss") == "quantile":
+        params["quantile"] = 0.7
+    model = HistGradientBoostingRegressor(
+        **params, early_stopping=False, random_state=int(rng.integers(99))
+    )
+    model.fit(X, _target(y, params.get("loss")))
+    return Made(model, f"HistGradientBoostingRegressor {params}", ("skops", "joblib"))
+
+
+REGRESSORS = (
+    xgboost_regressor,
+    lightgbm_regressor,
+    forest_regressor,
+    tree_regressor,
+    gradient_regressor,
+    histogram_regressor,
+)
+
+
+def make_regressor(rng, maker, X, y):
+    """A fitted model; libraries warn about odd parameters, which is what they are for."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return maker(rng, X, y)

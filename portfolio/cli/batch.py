@@ -34,14 +34,13 @@ def batch(
     """Explain every row of a file, with workers: exit code 0 all answered, 3 not all."""
     from portfolio.batch.answer_log import refuse_used
     from portfolio.cli.batch_report import batch_and_report
-    from portfolio.data.datasets import read_dataset, read_rows
 
     model.check()
     constraints = question.constraints()
     with ended_gently():
         refuse_used(out, resume)
-        data = read_dataset(model.dataset)
-        asked = data.X if rows is None else read_rows(rows, data, lenient=True)
+        data = model.table()
+        asked = data.X if rows is None else data.rows(rows)
         explainer = model.explainer(data, question)
         run = partial(
             explainer.explain_batch,

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from portfolio.cli import options
-from portfolio.cli.output import EXIT_CODES, print_result
+from portfolio.cli.output import EXIT_CODES, print_result, told
 
 
 def demo(
@@ -55,17 +55,11 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Explain one row: exit code 0 optimal, 3 feasible, 4 infeasible, 5 unknown, 2 bad input."""
-    from portfolio.data.datasets import read_dataset, read_query
-
     model.check()
     options.one_of("--row", row, "--query", query)
     constraints = question.constraints()
-    data = read_dataset(model.dataset)
-    asked = (
-        options.pick(data.X, row, model.dataset)
-        if query is None
-        else read_query(query, data).iloc[0]
-    )
+    data = model.table()
+    asked = data.one(query) if query else options.pick(data.X, row, model.data or model.dataset)
     explainer = model.explainer(data, question)
     result = explainer.explain(
         asked,
@@ -77,7 +71,8 @@ def explain(
         **question.words(explainer),
     )
     if as_json:
-        answer = result.to_dict() | {"query": {k: float(v) for k, v in asked.items()}}
+        own = {str(name): told(value) for name, value in asked.iloc[0].items()}
+        answer = result.to_dict() | {"query": own}
         sys.stdout.write(json.dumps(answer, allow_nan=False) + "\n")
     else:
         print_result(Console(), result)

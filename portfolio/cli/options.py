@@ -16,6 +16,7 @@ from portfolio.cli.targets import parse_goal
 
 if TYPE_CHECKING:
     from portfolio.data.datasets import Dataset
+    from portfolio.data.plain_tables import PlainTable
     from portfolio.explainer import Explainer
     from portfolio.logbook import Logbook
 
@@ -162,7 +163,7 @@ class QuestionOptions:
             found.append(MaxChanges(self.max_changes))
         return found
 
-    def book(self, data: "Dataset") -> "Logbook | None":
+    def book(self, data: "Dataset | PlainTable") -> "Logbook | None":
         """Where records go.
 
         Parameters
@@ -179,8 +180,14 @@ class ModelOptions:
     """A data set, and a model of it that is loaded or trained."""
 
     dataset: Annotated[
-        Path, typer.Option(help="CSV with header lines names / types / actionability.")
-    ]
+        Path | None, typer.Option(help="CSV with header lines names / types / actionability.")
+    ] = None
+    data: Annotated[
+        Path | None, typer.Option(help="Any CSV or Parquet table that the model was trained on.")
+    ] = None
+    label: Annotated[str | None, typer.Option(help="Column of --data that the model predicts.")] = (
+        None
+    )
     train: Annotated[
         str | None, typer.Option(help="Train forest, hard-forest or xgboost on the data set.")
     ] = None
@@ -197,10 +204,23 @@ class ModelOptions:
     ] = False
 
     def check(self) -> None:
-        """Raise :class:`InputError` unless there is one way to a model."""
+        """Raise :class:`InputError` unless there is one way to a model, and one to its data."""
         one_of("--train", self.train, "--model", self.model)
+        one_of("--dataset", self.dataset, "--data", self.data)
+        if self.label is not None and self.data is None:
+            raise InputError("--label is for --data; a --dataset names its own label.")
 
-    def explainer(self, data: "Dataset", question: QuestionOptions) -> "Explainer":
+    def table(self) -> "Dataset | PlainTable":
+        """What the model is, or was, trained on."""
+        from portfolio.data.datasets import read_dataset
+        from portfolio.data.plain_tables import read_plain
+
+        if self.data is not None:
+            return read_plain(self.data, self.label)
+        assert self.dataset is not None
+        return read_dataset(self.dataset)
+
+    def explainer(self, data: "Dataset | PlainTable", question: QuestionOptions) -> "Explainer":
         """Explains the model, with the features and the diagram of the question.
 
         Parameters
@@ -208,14 +228,16 @@ class ModelOptions:
         data : what the model is, or was, trained on
         question : only its features and its diagram are looked at
         """
+        from portfolio.data.plain_tables import PlainTable
         from portfolio.explainer import Explainer
 
+        model = self._load_or_train(data)
+        if isinstance(data, PlainTable):
+            return Explainer(model, data.X, question.features, diagram=question.diagram)
         stated = data.space if question.features is None else data.overridden(question.features)
-        return Explainer(
-            self._load_or_train(data), data.X, features=stated, diagram=question.diagram
-        )
+        return Explainer(model, data.X, features=stated, diagram=question.diagram)
 
-    def _load_or_train(self, data: "Dataset") -> Any:
+    def _load_or_train(self, data: "Dataset | PlainTable") -> Any:
         from portfolio.data.trained_models import train
         from portfolio.model.files import load_model
 
@@ -248,8 +270,8 @@ def one_of(first: str, a: object, second: str, b: object) -> None:
         raise InputError(f"give exactly one of {first} and {second}.")
 
 
-def pick(frame: Any, row: int | None, path: Path) -> Any:
-    """A row of a data set by its place.
+def pick(frame: Any, row: int | None, path: Path | None) -> Any:
+    """A row of a data set by its place, as a frame.
 
     Parameters
     ----------
@@ -264,7 +286,7 @@ def pick(frame: Any, row: int | None, path: Path) -> Any:
     """
     if row is None or not 0 <= row < len(frame):
         raise InputError(f"{path} has the rows 0 to {len(frame) - 1}; there is no row {row}.")
-    return frame.iloc[row]
+    return frame.iloc[[row]]
 
 
 def _range(text: str) -> Range:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -105,3 +106,20 @@ def print_result(console: Console, result: Result) -> None:
 
 def _cell(value: object) -> str:
     return f"{value:.9g}" if isinstance(value, float) else escape(str(value))
+
+
+def told(value: Any) -> Any:
+    """A value of a row as JSON takes it; None where it is missing.
+
+    Parameters
+    ----------
+    value : number or text
+    """
+    from encoders.query.features import is_missing
+
+    if is_missing(value):
+        return None
+    plain = value.item() if hasattr(value, "item") else value
+    if isinstance(plain, bool) or not isinstance(plain, int | float):
+        return plain if isinstance(plain, bool) else str(plain)
+    return float(plain)

@@ -53,6 +53,24 @@ class Dataset:
         """
         return _encode(raw, self.space, self.categories, where, lenient)
 
+    def rows(self, path: Path) -> pd.DataFrame:
+        """Rows of a file, encoded; values that can't be stay, for a batch to tell of their row.
+
+        Parameters
+        ----------
+        path : as for :func:`read_rows`
+        """
+        return read_rows(path, self, lenient=True)
+
+    def one(self, path: Path) -> pd.DataFrame:
+        """The one row of a file, encoded.
+
+        Parameters
+        ----------
+        path : as for :func:`read_query`
+        """
+        return read_query(path, self)
+
     def overridden(self, path: str | Path) -> FeatureSpace:
         """The file's own description, with the features named in a JSON file replaced.
 
@@ -221,6 +239,23 @@ def read_rows(path: str | Path, dataset: Dataset, lenient: bool = False) -> pd.D
     typed = len(head) == 3 and set(head.iloc[1]) <= set(KINDS)
     raw = _read_rows(path, skip=[1, 2] if typed else [])
     return dataset.encode(raw, str(path), lenient)
+
+
+def open_table(path: Path) -> pd.DataFrame:
+    """A table as it is, with one header line.
+
+    Parameters
+    ----------
+    path : ending in .parquet for Parquet, else CSV, packed if it ends in .gz
+
+    Raises
+    ------
+    InputError
+        No such file, or one that is no table.
+    """
+    if path.suffix == ".parquet":
+        return _open_parquet(path)
+    return _read_rows(path, skip=[])
 
 
 def _open_parquet(path: Path) -> pd.DataFrame:

@@ -6,16 +6,17 @@ import numpy as np
 
 from encoders.errors import InputError
 from portfolio.data.datasets import Dataset
+from portfolio.data.plain_tables import PlainTable
 
 Trainable = Literal["forest", "hard-forest", "xgboost"]
 
 
-def train(dataset: Dataset, kind: Trainable, trees: int, depth: int, seed: int) -> Any:
+def train(dataset: Dataset | PlainTable, kind: Trainable, trees: int, depth: int, seed: int) -> Any:
     """A fitted model; deterministic for a seed.
 
     Parameters
     ----------
-    dataset : all of its rows are trained on
+    dataset : all of its rows are trained on; text of a plain table is one-hot encoded first
     kind : of model
     trees : how many
     depth : their largest
@@ -26,6 +27,8 @@ def train(dataset: Dataset, kind: Trainable, trees: int, depth: int, seed: int) 
     InputError
         A value that float32, which these models read, can't hold, or a single class.
     """
+    if isinstance(dataset, PlainTable):
+        return _train_pipeline(dataset, kind, trees, depth, seed)
     _check(dataset)
     if kind == "xgboost":
         from xgboost import XGBClassifier
@@ -42,6 +45,30 @@ def train(dataset: Dataset, kind: Trainable, trees: int, depth: int, seed: int) 
     from encoders.trees.voting import HardVotingClassifier
 
     return HardVotingClassifier.from_fitted(forest)
+
+
+def _train_pipeline(table: PlainTable, kind: Trainable, trees: int, depth: int, seed: int) -> Any:
+    from sklearn.compose import make_column_selector, make_column_transformer
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    if table.y is None:
+        raise InputError("--train needs --label, the column to predict.")
+    if table.y.isna().any():
+        raise InputError(f"the label {table.y.name!r} is missing in some rows; drop them.")
+    if table.y.nunique() < 2:
+        raise InputError(f"all labels are {table.y.iloc[0]}; a model needs two classes to tell.")
+    if kind != "forest":
+        raise InputError(f"--train {kind} is for --dataset; --data takes --train forest.")
+    text = make_column_selector(dtype_exclude=("number", "bool"))
+    columns = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), text),
+        remainder="passthrough",
+        sparse_threshold=0.0,
+    )
+    forest = RandomForestClassifier(trees, max_depth=depth, random_state=seed)
+    return make_pipeline(columns, forest).fit(table.X, table.y)
 
 
 def _check(dataset: Dataset) -> None:

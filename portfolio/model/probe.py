@@ -82,6 +82,7 @@ def complaint_about(path: Path) -> str:
     from encoders.trees.read import read_ensemble
     from portfolio.model.native import wrap_native
     from portfolio.model.open_file import is_catboost_json, open_model, sentence
+    from portfolio.model.pipeline import is_pipeline, last_step
 
     libraries = LIBRARIES.get(path.suffix.lower(), ("sklearn.ensemble",))
     if is_catboost_json(path):
@@ -92,8 +93,10 @@ def complaint_about(path: Path) -> str:
     _limit_memory(path.stat().st_size)
     try:
         model = open_model(path)
-        ensemble = read_ensemble(model)
+        ensemble = read_ensemble(last_step(model) if is_pipeline(model) else model)
         native = wrap_native(model, ensemble.n_classes, ensemble.regression)
+        if is_pipeline(model) or ensemble.sets is not None:
+            return ""  # such rows as it takes are not known here
         random = np.random.default_rng(0)
         rows = random.normal(size=(ROWS, ensemble.n_columns)) * np.logspace(-3, 3, ROWS)[:, None]
         if ensemble.regression:

@@ -1,0 +1,84 @@
+"""Ordinary files: a CSV or Parquet table with a label among its columns, and rows like it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from encoders.errors import InputError
+from portfolio.data.datasets import open_table
+
+
+@dataclass(frozen=True, eq=False)
+class PlainTable:
+    """The table that a model was trained on, as its file has it.
+
+    Attributes
+    ----------
+    name : file name without endings
+    X : every column but the label
+    y : the label's column, None without one
+    """
+
+    name: str
+    X: pd.DataFrame
+    y: "pd.Series[Any] | None"
+
+    def one(self, path: Path) -> pd.DataFrame:
+        """The one row of a file.
+
+        Parameters
+        ----------
+        path : as for :meth:`rows`
+
+        Raises
+        ------
+        InputError
+            There are more, or none.
+        """
+        found = self.rows(path)
+        if len(found) != 1:
+            raise InputError(f"{path} has {len(found)} rows; explain takes exactly one.")
+        return found
+
+    def rows(self, path: Path) -> pd.DataFrame:
+        """Rows of another file, in this table's columns and dtypes.
+
+        Parameters
+        ----------
+        path : of a CSV or Parquet file; the label may be there, too
+
+        Raises
+        ------
+        InputError
+            No such file, or a column is lacking.
+        """
+        found = open_table(path)
+        lacking = [name for name in self.X.columns if name not in found.columns]
+        if lacking:
+            raise InputError(f"{path} lacks the column {lacking[0]!r}.")
+        return found[list(self.X.columns)]
+
+
+def read_plain(path: str | Path, label: str | None) -> PlainTable:
+    """Read a table as it is: kinds are taken from what its columns hold.
+
+    Parameters
+    ----------
+    path : ending in .parquet for Parquet, else CSV, packed if it ends in .gz
+    label : column to leave out; None if the file has only what the model takes
+
+    Raises
+    ------
+    InputError
+        No such file, or no such column.
+    """
+    path = Path(path)
+    whole = open_table(path)
+    if label is not None and label not in whole.columns:
+        names = ", ".join(map(str, whole.columns[:12]))
+        raise InputError(f"{path} has no column {label!r}; its columns are {names}.")
+    X = whole if label is None else whole.drop(columns=label)
+    stem = path.name.removesuffix(".gz").removesuffix(".csv").removesuffix(".parquet")
+    return PlainTable(stem, X, None if label is None else whole[label])

@@ -1,0 +1,88 @@
+"""Ordinary files on the command line: a table with a label, and a pipeline in a file."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from typer.testing import CliRunner
+
+from portfolio.cli.app import app
+
+
+@pytest.fixture(scope="module")
+def loans(tmp_path_factory):
+    """A folder with loans.csv, loans.parquet and pipeline.skops."""
+    folder, random = tmp_path_factory.mktemp("plain"), np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "income": random.gamma(2, 1500, 80).round(),
+            "job": random.choice(["cook", "nurse", "pilot"], 80),
+            "owns": random.random(80) < 0.5,
+        }
+    )
+    frame["granted"] = np.where((frame.income > 2500) ^ (frame.job == "cook"), "yes", "no")
+    frame.loc[::9, "income"] = np.nan
+    frame.to_csv(folder / "loans.csv", index=False)
+    frame.to_parquet(folder / "loans.parquet")
+    steps = make_column_transformer(
+        (SimpleImputer(), ["income"]), (OneHotEncoder(), ["job"]), remainder="passthrough"
+    )
+    model = make_pipeline(steps, RandomForestClassifier(5, max_depth=3, random_state=0))
+    skops.io.dump(
+        model.fit(frame.drop(columns="granted"), frame.granted), folder / "pipeline.skops"
+    )
+    return folder
+
+
+def run(*words):
+    done = CliRunner().invoke(app, list(map(str, words)))
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+@pytest.mark.parametrize("name", ["loans.csv", "loans.parquet"])
+def test_a_pipeline_explains_a_row_of_any_table(loans, name):
+    done = run(
+        *("explain", "--data", loans / name, "--label", "granted", "--row", 1, "--json"),
+        *("--model", loans / "pipeline.skops"),
+    )
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.output)
+    assert answer["status"] == "optimal" and answer["verified"]
+    assert set(answer["query"]) == {"income", "job", "owns"}
+
+
+def test_a_batch_takes_rows_of_another_file(loans, tmp_path):
+    whole = pd.read_csv(loans / "loans.csv")
+    whole.head(5).to_csv(tmp_path / "rows.csv", index=False)
+    done = run(
+        *("batch", "--data", loans / "loans.csv", "--label", "granted", "--train", "forest"),
+        *("--trees", 5, "--input", tmp_path / "rows.csv", "--out", tmp_path / "out"),
+    )
+    assert done.exit_code == 0, done.output
+    found = pd.read_parquet(tmp_path / "out" / "answers.parquet")
+    assert list(found["status"]) == ["optimal"] * 5
+    assert set(found["cf_job"].dropna()) <= {"cook", "nurse", "pilot"}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--label", "wealth"), "has no column 'wealth'; its columns are income, job"),
+        (("--label", "granted", "--dataset", "x.csv"), "exactly one of --dataset and --data"),
+        (("--label", "granted", "--query", "none.csv"), "there is no file none.csv"),
+    ],
+)
+def test_what_does_not_fit_is_told(loans, words, told):
+    row = () if "--query" in words else ("--row", 1)
+    command = ("explain", "--data", loans / "loans.csv", "--train", "forest", *row, *words)
+    with pytest.raises(Exception, match=told):
+        run(*command)

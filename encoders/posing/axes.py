@@ -9,6 +9,7 @@ from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.query.admissible import Admissible
 from encoders.query.cost import Cost, table_values
 from encoders.query.features import Feature
+from encoders.query.grid import Grid
 from encoders.trees.groups import Group
 from encoders.trees.input_type import last_read_as
 
@@ -81,8 +82,10 @@ def ordered_axis(
         value = listed
         cell = np.searchsorted(boundary, _cast(value, dtype))
     else:
-        low, high = _cell_limits(boundary, dtype, admissible, feature.kind == "ordinal")
-        value = np.clip(near, low, high)
+        low, high = _cell_limits(boundary, dtype, admissible, feature)
+        value = np.clip(
+            Grid(feature.step).nearest(np.array(near)) if feature.step else near, low, high
+        )
         cell = np.flatnonzero(low <= high)
         value = value[cell]
         if admissible.stay and not absent:
@@ -126,7 +129,7 @@ def _cast(values: float | FloatArray, dtype: np.dtype[Any]) -> FloatArray:
 
 
 def _cell_limits(
-    boundary: FloatArray, dtype: np.dtype[Any], admissible: Admissible, whole: bool
+    boundary: FloatArray, dtype: np.dtype[Any], admissible: Admissible, feature: Feature
 ) -> tuple[FloatArray, FloatArray]:
     """Smallest and largest admissible number that the model takes for one of each cell.
 
@@ -138,7 +141,10 @@ def _cell_limits(
     high = np.concatenate([last, [float(np.finfo(dtype).max)]])
     low = np.maximum(low, admissible.lower)
     high = np.minimum(high, admissible.upper)
-    return (np.ceil(low), np.floor(high)) if whole else (low, high)
+    if feature.step:
+        grid = Grid(feature.step)
+        return grid.at_least(low), grid.at_most(high)
+    return (np.ceil(low), np.floor(high)) if feature.kind == "ordinal" else (low, high)
 
 
 def _with_own(

@@ -38,6 +38,7 @@ class Feature:
     missing : whether a query's value may be missing (NaN inside)
     missing_cost : of filling in a value that is missing, before the weight
     typical : median of the training column where a value may be missing, else 0
+    step : values of an answer are whole multiples of it, if the feature moves; 0 for any
     """
 
     name: str
@@ -55,6 +56,7 @@ class Feature:
     missing: bool = field(default=False, metadata={"fingerprint": "given"})
     missing_cost: float = field(default=1.0, metadata={"fingerprint": "given"})
     typical: float = field(default=0.0, metadata={"fingerprint": "given"})
+    step: float = field(default=0.0, metadata={"fingerprint": "given"})
 
     @property
     def one_hot(self) -> bool:
@@ -97,7 +99,8 @@ class Feature:
         if self.values:
             return _shorten(tuple(f"{value:g}" for value in self.values))
         whole = "whole numbers " if self.kind == "ordinal" else ""
-        return f"{whole}{self.lower:g} to {self.upper:g}"
+        steps = f" in steps of {self.step:g}" if self.step else ""
+        return f"{whole}{self.lower:g} to {self.upper:g}{steps}"
 
 
 def _shorten(words: tuple[str, ...]) -> str:

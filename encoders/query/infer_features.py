@@ -11,13 +11,14 @@ import pandas as pd
 from encoders.arrays import FloatArray
 from encoders.errors import InputError
 from encoders.query.features import ACTIONS, KINDS, Action, Feature, FeatureSpace, Kind
+from encoders.query.grid import grid_of
 from encoders.text_files import read_text
 
 SEPARATORS = "_=.:- "
 LARGEST_COST = 1e100  # of filling in a value; more could overflow
 _KEYS = {
     *("kind", "values", "levels", "bounds", "columns", "labels", "action", "allow_off_levels"),
-    *("missing", "missing_cost"),
+    *("missing", "missing_cost", "step", "digits"),
 }
 Categories = Mapping[str, Sequence[str]]  # names of categories by column that holds their index
 
@@ -38,10 +39,11 @@ def infer_features(
     frame : DataFrame of float64, columns in the model's order
     overrides : mapping, or path of a JSON file with one
         ``{feature: kind}`` or ``{feature: {"kind", "values", "bounds", "columns", "labels",
-        "action", "allow_off_levels", "missing", "missing_cost"}}``, all optional. ``columns``
-        names the one-hot columns of a categorical feature (default: those that begin with
-        ``feature_``). ``missing`` says that a query may have no value (default: if a training row
-        has none), ``missing_cost`` what filling one in costs (default 1)
+        "action", "allow_off_levels", "missing", "missing_cost", "step", "digits"}}``, all
+        optional. ``columns`` names the one-hot columns of a categorical feature (default: those
+        that begin with ``feature_``). ``missing`` says that a query may have no value (default: if a training row
+        has none), ``missing_cost`` what filling one in costs (default 1). ``step`` or ``digits``
+        (after the point) say which numbers an answer may hold
     coded : categories of columns that hold their index
 
     Raises
@@ -236,7 +238,15 @@ def _feature(
         missing=missing,
         missing_cost=_missing_cost(name, entry),
         typical=float(np.median(column)) if missing else 0.0,
+        step=_step(name, kind, entry),
     )
+
+
+def _step(name: str, kind: Kind, entry: Mapping[str, Any]) -> float:
+    step = grid_of(entry.get("step"), entry.get("digits"), name)
+    if step and kind != "numeric":
+        raise InputError(f"feature {name}: step and digits are for numeric features, not {kind}.")
+    return step
 
 
 def _coded(

@@ -7,6 +7,7 @@ import numpy as np
 
 from encoders.arrays import FloatArray
 from encoders.query.features import Feature, FeatureSpace, same
+from encoders.query.grid import Grid
 from encoders.query.query import Query
 from portfolio.model.oracle import Oracle
 from portfolio.result import Change
@@ -98,4 +99,6 @@ def _on_level(feature: Feature, value: float, row: FloatArray) -> bool:
         return bool(group.sum() == 1 and np.isin(group, (0, 1)).all())
     if feature.values:
         return value in feature.values
+    if feature.step:
+        return bool(Grid(feature.step).holds(np.array(value)))
     return feature.kind == "numeric" or value.is_integer()

@@ -128,8 +128,8 @@ def _check_probability(model: ExplainedModel, wanted: Probability) -> None:
         raise InputError(f"{wanted}: {NO_VOTES}")
     if model.ensemble.link.kind == "none":
         raise InputError(
-            f"{wanted}: this model has no probabilities (its objective gives raw scores or labels "
-            "only); ask for Score(low, high), or train it with an objective that has them."
+            f"{wanted}: this model has no probabilities that follow from its trees exactly; ask "
+            "for Score(low, high), or for a class with a margin."
         )
 
 

@@ -1,11 +1,13 @@
 """scikit-learn's ``BaggingClassifier``: an average of trees or forests on parts of the columns."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.link import Link
 from encoders.trees.members import Member, Reader, answer_unit, averages, ballots, summed, thawed
 from encoders.trees.refusals import no_leaf_sum, require_fitted
 
@@ -33,9 +35,9 @@ def read_bagging(model: Any, read: Reader) -> Ensemble:
     estimators = model.estimators_[: model.n_estimators]
     pairs = zip(estimators, model.estimators_features_, strict=False)
     members = [_member(estimator, columns, model, read) for estimator, columns in pairs]
-    return summed(
-        members, int(model.n_features_in_), len(model.classes_), float(model.n_estimators)
-    )
+    count = float(model.n_estimators)
+    whole = summed(members, int(model.n_features_in_), len(model.classes_), count)
+    return replace(whole, link=Link("mean", divisor=count))
 
 
 def _member(estimator: Any, features: Any, model: Any, read: Reader) -> Member:

@@ -12,6 +12,7 @@ from encoders.trees.calibration import Turn, calibrated_lead, turn_of
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_lightgbm import lightgbm_steepness
 from encoders.trees.from_xgboost import xgboost_booster, xgboost_objective
+from encoders.trees.link import Link
 from encoders.trees.members import Reader, answer_unit, averages, thawed
 from encoders.trees.refusals import MEMBERS_OF_CATEGORIES, require_fitted
 from encoders.trees.rounding import DOUBLE, LINK, SINGLE, Rounding, rounding_of
@@ -105,6 +106,7 @@ def read_calibrated(model: Any, read: Reader) -> Ensemble:
         votes=False,
         margin_unit=answer_unit(member),
         rounding=rounding,
+        link=Link(),  # its probabilities are the calibrator's, which is followed at ½ only
     )
 
 

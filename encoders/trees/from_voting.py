@@ -8,6 +8,7 @@ import numpy as np
 from encoders.arrays import FloatArray
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.link import Link
 from encoders.trees.members import Member, Reader, answer_unit, averages, ballots, summed, thawed
 from encoders.trees.refusals import no_leaf_sum, require_fitted
 
@@ -39,7 +40,9 @@ def read_voting(model: Any, read: Reader) -> Ensemble:
     # Hard voting has no score of its own: the unit is one vote.
     unit = float(weights.sum()) if model.voting == "soft" else 1.0
     whole = summed(members, members[0].ensemble.n_columns, len(model.classes_), unit)
-    return replace(whole, votes=model.voting == "hard" and model.weights is None)
+    if model.voting == "soft":
+        return replace(whole, link=Link("mean", divisor=unit))
+    return replace(whole, votes=model.weights is None)
 
 
 def _weights(model: Any) -> FloatArray:

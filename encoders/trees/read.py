@@ -21,12 +21,9 @@ XGBOOST = frozenset(
 )
 LIGHTGBM = frozenset({"LGBMClassifier", "LGBMRegressor", "Booster"})
 SUPPORTED = (
-    "scikit-learn RandomForest, ExtraTrees, DecisionTree, GradientBoosting and "
-    "HistGradientBoosting classifiers and regressors, BaggingClassifier and VotingClassifier of "
-    "trees and forests, AdaBoostClassifier of trees, CalibratedClassifierCV over one of these, "
-    "IsolationForest, HardVotingClassifier, XGBClassifier, XGBRegressor or an xgboost Booster, "
-    "LGBMClassifier, LGBMRegressor or a lightgbm Booster, CatBoostClassifier, and a Pipeline that "
-    "ends with one of these"
+    "scikit-learn's trees, forests and gradient boosting, bagging, voting, AdaBoost and "
+    "calibration of these, IsolationForest, HardVotingClassifier, models of XGBoost, LightGBM and "
+    "CatBoost, and a Pipeline that ends with one of these"
 )
 MEMBERS = {
     "AdaBoostClassifier": read_adaboost,

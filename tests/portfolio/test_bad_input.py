@@ -160,7 +160,7 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
     survival = xgboost.train({"objective": "survival:cox"}, xgboost.DMatrix(plain, y), 2)
     rooted = LGBMRegressor(n_estimators=2, reg_sqrt=True, verbose=-1).fit(X, y)
     cases = [
-        (AdaBoostClassifier().fit(X, y), "type AdaBoostClassifier can't be read exactly"),
+        (AdaBoostClassifier(LogisticRegression()).fit(X, y), "type LogisticRegression"),
         (LogisticRegression(max_iter=5000).fit(X, y), "type LogisticRegression"),
         (RandomForestRegressor(2).fit(X, np.c_[y, y]), "several outputs"),
         (RandomForestRegressor(2), "is not fitted"),

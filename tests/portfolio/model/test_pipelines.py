@@ -68,7 +68,7 @@ NUMBERS = {
     "power": PowerTransformer,
     "quantile": lambda: QuantileTransformer(n_quantiles=40),
     "normal quantile": lambda: QuantileTransformer(n_quantiles=40, output_distribution="normal"),
-    "bins": lambda: KBinsDiscretizer(6, encode="onehot", quantile_method="averaged_inverted_cdf"),
+    "bins": lambda: KBinsDiscretizer(6, encode="onehot"),
     "dense bins": lambda: KBinsDiscretizer(4, encode="onehot-dense", strategy="uniform"),
     "ordinal bins": lambda: KBinsDiscretizer(7, encode="ordinal", strategy="uniform"),
     "binary": lambda: Binarizer(threshold=2500),

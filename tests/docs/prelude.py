@@ -6,7 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import skops.io
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier
 
 KINDS = {
@@ -53,11 +56,15 @@ def write_files(folder: Path) -> None:
 
 def namespace() -> dict[str, Any]:
     """The names that a page's first block finds."""
-    _, X, y = table()
+    raw, X, y = table()
+    columns = make_column_transformer((OneHotEncoder(), ["housing"]), remainder="passthrough")
+    pipeline = make_pipeline(columns, RandomForestClassifier(8, max_depth=4, random_state=0))
     model = RandomForestClassifier(8, max_depth=4, random_state=0).fit(X, y)
     refused = X[model.predict(X) == "refused"]
     return {
         "__name__": "__main__",
+        "loans": raw,
+        "pipeline": pipeline.fit(raw, y),
         "model": model,
         "forest": model,
         "X_train": X,

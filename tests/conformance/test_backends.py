@@ -13,7 +13,7 @@ from encoders.testing.conformance import (
 from encoders.testing.enumeration import optimum
 from encoders.testing.named_problems import NAMED
 
-SEEDS = 30
+SEEDS, LARGE = 30, 400
 CONFIGURATIONS = [c for backend in OURS for c in configurations(backend)]
 
 
@@ -31,6 +31,13 @@ def test_named_problems(configuration):
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
 def test_random_problems(configuration):
     for seed in range(SEEDS):
+        check_random(configuration, seed)
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
+def test_many_random_problems(configuration):
+    for seed in range(SEEDS, LARGE):
         check_random(configuration, seed)
 
 

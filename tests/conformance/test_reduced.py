@@ -11,6 +11,7 @@ from encoders.testing.enumeration import optimum
 from encoders.testing.named_problems import NAMED
 from encoders.testing.random_problems import random_problem
 from portfolio.solving.reduced import Plan, Step, solve_reduced
+from tests.support.parts import few_and_large
 
 SEEDS = 30
 
@@ -28,9 +29,10 @@ def test_named_problems(backend):
             check_outcome(named.problem, outcome, named.optimum, backend.capability)
 
 
+@pytest.mark.parametrize("part", few_and_large(1, 12))
 @pytest.mark.parametrize("backend", OURS, ids=lambda backend: backend.name)
-def test_random_problems(backend):
-    for seed in range(SEEDS):
+def test_random_problems(backend, part):
+    for seed in range(part * SEEDS, (part + 1) * SEEDS):
         problem = random_problem(seed)
         outcome = solve(problem, Step(ConfiguredBackend(backend))).outcome
         check_outcome(problem, outcome, optimum(problem)[0], backend.capability)

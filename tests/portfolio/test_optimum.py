@@ -12,10 +12,11 @@ from portfolio import (
 )
 from tests.support.brute import all_rows, decides, distances, thresholds
 from tests.support.ensembles import KINDS, random_frame, random_model
+from tests.support.parts import few_and_large
 from tests.support.questions import random_constraints
 
 pytestmark = pytest.mark.usefixtures("lawful_problems")
-CASES = 20
+CASES, LARGE = 20, 400
 BATCH = 20
 
 
@@ -76,7 +77,7 @@ def check_one(seed, backend):
 
 
 @pytest.mark.parametrize("backend", [backend.name for backend in all_backends()])
-@pytest.mark.parametrize("batch", range(CASES // BATCH))
+@pytest.mark.parametrize("batch", few_and_large(CASES // BATCH, LARGE // BATCH))
 def test_optimum_equals_brute_force(batch, backend):
     seen = []
     for seed in range(batch * BATCH, (batch + 1) * BATCH):

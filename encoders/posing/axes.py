@@ -74,7 +74,7 @@ def ordered_axis(
     InputError
         A cost that is no number, or out of its range.
     """
-    absent = bool(np.isnan(start))
+    absent = start != start  # NaN
     near = feature.typical if absent else start
     listed = _listed_values(index, feature, start, admissible, cost)
     own_cell = int(np.searchsorted(boundary, _cast(start, dtype)))
@@ -99,6 +99,8 @@ def ordered_axis(
         cost=price[first],
         changed=value[first] != start,
     )
+    if admissible.missing is None:
+        return axis
     return _with_missing(axis, boundary.size + 1, index, feature, start, admissible, cost)
 
 
@@ -174,8 +176,7 @@ def _listed_values(
     if feature.kind == "ordinal" and not feature.values:
         values = {value for value in values if float(value).is_integer()}
     values = {value for value in values if admissible.lower <= value <= admissible.upper}
-    values = {value for value in values if not np.isnan(value)}
-    if admissible.stay and not np.isnan(start):
+    if admissible.stay and start == start:  # not missing
         values.add(start)
     return np.array(sorted(values), dtype=np.float64)
 

@@ -19,7 +19,7 @@ class Literals:
     ----------
     source : int64 (n_leaves,), which of the cells' leaves each is, ascending
     leaf, axis, lo, hi : int64 (n_literals,), by ascending leaf
-    or_missing : bool (n_literals,), the last level of the axis does, too
+    or_missing : bool (n_literals,), the last level of the axis does, too; None: nowhere
     """
 
     source: IntArray
@@ -27,7 +27,7 @@ class Literals:
     axis: IntArray
     lo: IntArray
     hi: IntArray
-    or_missing: BoolArray
+    or_missing: BoolArray | None = None
 
     @property
     def leaf_start(self) -> IntArray:
@@ -49,7 +49,9 @@ class Literals:
             np.concatenate([self.axis, axis])[order],
             np.concatenate([self.lo, level])[order],
             np.concatenate([self.hi, level])[order],
-            np.concatenate([self.or_missing, np.zeros(level.size, dtype=np.bool_)])[order],
+            None
+            if self.or_missing is None
+            else np.concatenate([self.or_missing, np.zeros(level.size, dtype=np.bool_)])[order],
         )
 
 
@@ -61,19 +63,20 @@ def place_literals(cells: Cells, layout: Layout) -> Literals:
     cells : of the model
     layout : of the query
     """
-    axis = layout.first[cells.column]
+    axis = layout.first[cells.column] if layout.grouped else cells.column
     leaf = owners(cells.leaf_start)
     lo, hi = _in_levels(cells, layout)
     alive = np.ones(cells.leaf_start.size - 1, dtype=np.bool_)
     last = layout.size[axis] - 1
-    or_missing = np.zeros(lo.size, dtype=np.bool_)
+    or_missing = None
+    tells = (lo > 0) | (hi < last)
     if cells.takes_missing is not None:
         taken = cells.takes_missing & _may_be_missing(cells, layout)[cells.column]
         only = taken & (lo > hi)
         lo, hi = np.where(only, last, lo), np.where(taken & (only | (hi == last - 1)), last, hi)
         or_missing = taken & (hi < last)
+        tells = (lo > 0) | (hi < last) | or_missing
     alive[leaf[lo > hi]] = False
-    tells = (lo > 0) | (hi < last) | or_missing
     for columns in layout.one_hot:
         _simplify_one_hot(
             axis, layout.first[list(columns)].tolist(), lo, hi, layout, leaf, alive, tells
@@ -81,15 +84,17 @@ def place_literals(cells: Cells, layout: Layout) -> Literals:
     of_groups = [_group_literals(group, layout, alive) for group in cells.groups]
     kept = np.flatnonzero(tells & alive[leaf])
     number = np.cumsum(alive) - 1
+    beside = None if or_missing is None else or_missing[kept]
     placed = Literals(
-        np.flatnonzero(alive), number[leaf[kept]], axis[kept], lo[kept], hi[kept], or_missing[kept]
+        np.flatnonzero(alive), number[leaf[kept]], axis[kept], lo[kept], hi[kept], beside
     )
     if of_groups:
         leaf, axis, level = (np.concatenate(part) for part in zip(*of_groups, strict=True))
         mine = alive[leaf]
         placed = placed.with_levels(number[leaf[mine]], axis[mine], level[mine])
-    for own in np.unique(placed.axis[placed.or_missing]).tolist():
-        placed = _parted(placed, own, layout)
+    if placed.or_missing is not None:
+        for own in np.unique(placed.axis[placed.or_missing]).tolist():
+            placed = _parted(placed, own, layout)
     return placed
 
 
@@ -159,6 +164,7 @@ def _group_literals(
 
 def _parted(placed: Literals, axis: int, layout: Layout) -> Literals:
     """A leaf that takes an interval of an axis, or no value there, becomes two boxes."""
+    assert placed.or_missing is not None
     mine = np.flatnonzero(placed.or_missing & (placed.axis == axis))
     twin = np.full(placed.source.size, -1, dtype=np.int64)
     twin[placed.leaf[mine]] = placed.source.size + np.arange(mine.size)

@@ -102,7 +102,7 @@ def _intersect(feature: Feature, own: float, given: list[FeatureConstraint]) -> 
             f"contradictory constraints on {feature.name}: Increase and Decrease; "
             "use Fixed to keep it as it is."
         )
-    absent = bool(np.isnan(own))
+    absent = own != own  # NaN
     lower, upper = feature.lower, feature.upper
     if not absent:
         lower, upper = min(lower, own), max(upper, own)
@@ -128,7 +128,9 @@ def _intersect(feature: Feature, own: float, given: list[FeatureConstraint]) -> 
                 allowed = _allowed_values(feature, rule)
                 values = allowed if values is None else values & allowed
     inside = None if values is None else tuple(sorted(v for v in values if lower <= v <= upper))
-    price = _missing_price(feature, own, rules, values)
+    price = None
+    if absent or any(isinstance(rule, AllowMissing) for rule in rules):
+        price = _missing_price(feature, own, rules, values)
     stay = lower <= own <= upper and (inside is None or own in inside)
     stay |= absent and price is not None
     result = Admissible(lower, upper, inside, stay, price)

@@ -101,7 +101,7 @@ class Cost:
             raise InputError(
                 f"the cost of feature {feature.name} must be one number for every value; {error}."
             ) from error
-        if np.isnan(values).any():
+        if missing is not None or start != start:  # else there is no NaN among the values
             nothing = 0.0 if np.isnan(start) or missing is None else missing
             cost = np.where(np.isnan(values), nothing, cost)
         fits = (cost >= 0) & (cost <= LARGEST_WEIGHT)
@@ -115,7 +115,7 @@ class Cost:
 
     def _delta(self, index: int, feature: Feature, start: float, values: FloatArray) -> FloatArray:
         changed: FloatArray = (values != start).astype(np.float64)
-        if np.isnan(start):
+        if start != start:  # NaN
             return changed * feature.missing_cost
         if feature.kind in ("categorical", "binary") or self.power == 0:
             return changed

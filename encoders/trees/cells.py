@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class Cells:
     takes_missing: BoolArray | None = None
     groups: tuple[Group, ...] = ()
 
-    @property
+    @cached_property
     def n_cells(self) -> IntArray:
         """Cells of each column, that of missing values included, int64 (n_columns,)."""
         return np.array([boundary.size + 2 for boundary in self.boundary], dtype=np.int64)

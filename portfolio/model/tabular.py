@@ -108,9 +108,10 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | N
             f"the query's {space.columns[beyond[0]]} is {row.values[beyond[0]]:g}, "
             f"too large for the model, which reads {dtype.name}."
         )
+    missing = np.isnan(row.values).any()
     for feature in space.features:
         own = row.values[list(feature.columns)]
-        if np.isnan(own).any():
+        if missing and np.isnan(own).any():
             if not feature.missing:
                 raise InputError(_not_missing(feature.name, space.columns, own, feature.columns))
             continue

@@ -3,41 +3,85 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from encoders.backends.attempt import Attempt
-from encoders.errors import (
-    CounterfolioError,
-    InputError,
-    UnavailableBackendError,
-    UnsupportedModelError,
-)
-from encoders.query.constraints import (
-    Allowed,
-    AllowMissing,
-    Decrease,
-    Fixed,
-    Increase,
-    MaxChanges,
-    Range,
-)
-from encoders.query.features import Feature, FeatureSpace
-from encoders.query.goal import AtLeast, AtMost, Less, More, Probability, Score
-from portfolio.batch.run import BatchError
-from portfolio.explainer import Explainer
-from portfolio.logbook import Logbook, LogWarning
-from portfolio.model.plausibility import Plausibility
-from portfolio.result import Change, Result, Timings
-from portfolio.running.local_executor import LocalExecutor
-from portfolio.running.solver_workers import Workers
-from portfolio.session import Session
-from selector.diagram import Diagram
-
 if TYPE_CHECKING:
+    from encoders.backends.attempt import Attempt
+    from encoders.errors import (
+        CounterfolioError,
+        InputError,
+        UnavailableBackendError,
+        UnsupportedModelError,
+    )
+    from encoders.query.constraints import (
+        Allowed,
+        AllowMissing,
+        Decrease,
+        Fixed,
+        Increase,
+        MaxChanges,
+        Range,
+    )
+    from encoders.query.features import Feature, FeatureSpace
+    from encoders.query.goal import AtLeast, AtMost, Less, More, Probability, Score
     from encoders.trees.voting import HardVotingClassifier
+    from portfolio.batch.run import BatchError
+    from portfolio.explainer import Explainer
+    from portfolio.logbook import Logbook, LogWarning
+    from portfolio.model.plausibility import Plausibility
+    from portfolio.result import Change, Result, Timings
+    from portfolio.running.local_executor import LocalExecutor
     from portfolio.running.ray.executor import RayExecutor
+    from portfolio.running.solver_workers import Workers
+    from portfolio.session import Session
+    from selector.diagram import Diagram
 
-LATE = {  # scikit-learn takes long to import, and Ray need not be there
-    "HardVotingClassifier": "encoders.trees.voting",
-    "RayExecutor": "portfolio.running.ray.executor",
+# Where the names are from; imported when they are asked for, which takes a while.
+HOMES = {
+    "encoders.backends.attempt": ("Attempt",),
+    "encoders.errors": (
+        "CounterfolioError",
+        "InputError",
+        "UnavailableBackendError",
+        "UnsupportedModelError",
+    ),
+    "encoders.query.constraints": (
+        "AllowMissing",
+        "Allowed",
+        "Decrease",
+        "Fixed",
+        "Increase",
+        "MaxChanges",
+        "Range",
+    ),
+    "encoders.query.features": (
+        "Feature",
+        "FeatureSpace",
+    ),
+    "encoders.query.goal": (
+        "AtLeast",
+        "AtMost",
+        "Less",
+        "More",
+        "Probability",
+        "Score",
+    ),
+    "encoders.trees.voting": ("HardVotingClassifier",),
+    "portfolio.batch.run": ("BatchError",),
+    "portfolio.explainer": ("Explainer",),
+    "portfolio.logbook": (
+        "LogWarning",
+        "Logbook",
+    ),
+    "portfolio.model.plausibility": ("Plausibility",),
+    "portfolio.result": (
+        "Change",
+        "Result",
+        "Timings",
+    ),
+    "portfolio.running.local_executor": ("LocalExecutor",),
+    "portfolio.running.ray.executor": ("RayExecutor",),
+    "portfolio.running.solver_workers": ("Workers",),
+    "portfolio.session": ("Session",),
+    "selector.diagram": ("Diagram",),
 }
 
 __all__ = [
@@ -79,6 +123,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in LATE:
-        return getattr(importlib.import_module(LATE[name]), name)
-    raise AttributeError(f"module 'portfolio' has no attribute {name!r}")
+    home = next((module for module, names in HOMES.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module 'portfolio' has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,7 +2,6 @@
 
 from typing import Any, Literal
 
-import narwhals as nw
 import pandas as pd
 
 FrameKind = Literal["pandas", "polars", "pyarrow"]
@@ -21,6 +20,10 @@ def as_pandas(table: Any) -> tuple[Any, FrameKind]:
     """
     if isinstance(table, pd.DataFrame | pd.Series):
         return table, "pandas"
+    if not hasattr(table, "columns"):  # no frame of any library
+        return table, "pandas"
+    import narwhals as nw
+
     if isinstance(table, nw.DataFrame):
         table = table.to_native()
     frame = nw.from_native(table, eager_only=True, pass_through=True)
@@ -44,5 +47,7 @@ def as_kind(frame: pd.DataFrame, kind: FrameKind) -> Any:
     """
     if kind == "pandas":
         return frame
+    import narwhals as nw
+
     given = nw.from_native(frame, eager_only=True)
     return given.to_polars() if kind == "polars" else given.to_arrow()

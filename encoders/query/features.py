@@ -14,6 +14,7 @@ Kind = Literal["numeric", "ordinal", "binary", "categorical"]
 Action = Literal["free", "fixed", "increase", "decrease"]
 KINDS: tuple[Kind, ...] = ("numeric", "ordinal", "binary", "categorical")
 ACTIONS: tuple[Action, ...] = ("free", "fixed", "increase", "decrease")
+MISSING = float("nan")  # the one that lists of values hold, for no two NaN are equal
 MAX_LISTED_VALUES = 12  # values that a message names before it says how many there are
 
 
@@ -233,9 +234,11 @@ def parse_value(feature: Feature, value: object, where: str) -> float:
         No such category, no number, or not finite.
     """
     if feature.missing and is_missing(value):
-        return float("nan")
-    if feature.labels and str(value) in feature.labels:
-        index = feature.labels.index(str(value))
+        return MISSING
+    whole = isinstance(value, float) and value.is_integer() and str(value) not in feature.labels
+    written = str(int(value)) if whole and isinstance(value, float) else str(value)
+    if feature.labels and written in feature.labels:
+        index = feature.labels.index(written)
         return float(index) if feature.kind == "categorical" else feature.values[index]
     if feature.kind == "categorical":
         raise InputError(

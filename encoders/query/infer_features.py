@@ -255,9 +255,17 @@ def _coded(
     """A category column that holds the index of its label; what was seen is admissible."""
     if entry.get("kind", "categorical") != "categorical":
         raise InputError(f"feature {name}: the model takes categories there, not {entry['kind']}.")
+    ignored = [key for key in ("values", "labels", "bounds", "columns") if key in entry]
+    if ignored:
+        raise InputError(
+            f"feature {name}: {ignored[0]} is for columns of numbers; this one holds categories: "
+            f"limit it by a constraint, such as Allowed({name!r}, [...])."
+        )
     action = cast(Action, entry.get("action", "free"))
     _check_categorical(name, action)
     column = values[:, place]
+    if np.isnan(column).all():
+        raise InputError(f"feature {name}: every training row misses it; drop the column.")
     seen = np.unique(column[~np.isnan(column)])
     return Feature(
         name,

@@ -161,8 +161,22 @@ def with_codes(ensemble: Ensemble, codes: Mapping[int, FloatArray]) -> Ensemble:
     """
     nothing = np.zeros(0, dtype=np.int64)
     none = SetSplits(np.full(ensemble.column.size, -1), nothing, nothing.astype(np.bool_), {})
-    sets = ensemble.sets or none
-    return replace(ensemble, sets=sets.recoded(ensemble.column, codes)) if codes else ensemble
+    if not codes:
+        return ensemble
+    sets = (ensemble.sets or none).recoded(ensemble.column, codes)
+    # Categories that the library takes for ordered numbers are split at thresholds.
+    at_threshold = np.isin(ensemble.column, list(codes)) & (sets.of_node < 0)
+    members = []
+    for node in np.flatnonzero(at_threshold).tolist():
+        old = codes[int(ensemble.column[node])]
+        missing_left = ensemble.default_left is not None and bool(ensemble.default_left[node])
+        left = np.where(np.isnan(old), missing_left, old <= ensemble.last_left[node])
+        members.append(np.append(left, missing_left))
+    return replace(
+        ensemble,
+        sets=sets.joined(at_threshold, members),
+        last_left=frozen(np.where(at_threshold, -np.inf, ensemble.last_left)),
+    )
 
 
 def as_votes(ensemble: Ensemble) -> Ensemble:

@@ -83,6 +83,26 @@ class SetSplits:
             edges={own: frozen(np.arange(old.size - 1.0)) for own, old in sorted(codes.items())},
         )
 
+    def joined(self, nodes: BoolArray, members: list[BoolArray]) -> "SetSplits":
+        """With more such splits.
+
+        Parameters
+        ----------
+        nodes : bool (n_nodes,), those that have no set yet
+        members : one per such node, in their order
+        """
+        if not members:
+            return self
+        of_node = self.of_node.copy()
+        of_node[nodes] = self.first.size + np.arange(len(members))
+        sizes = starts(np.array([own.size for own in members], dtype=np.int64))[:-1]
+        return replace(
+            self,
+            of_node=frozen(of_node),
+            first=frozen(np.concatenate([self.first, self.goes_left.size + sizes])),
+            goes_left=frozen(np.concatenate([self.goes_left, *members])),
+        )
+
 
 def cell_of(edges: FloatArray, values: FloatArray) -> IntArray:
     """The cell of each value; what is missing has the last one.

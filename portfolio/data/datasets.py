@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -154,8 +155,8 @@ def _read_header(path: Path) -> tuple[list[str], list[str], list[str]]:
     return names, types, actions
 
 
-def _read_rows(path: Path, skip: list[int]) -> pd.DataFrame:
-    frame = _open_csv(path, skiprows=skip)
+def _read_rows(path: Path, skip: list[int], **options: Any) -> pd.DataFrame:
+    frame = _open_csv(path, skiprows=skip, **options)
     if frame.empty:
         raise InputError(f"{path} has no rows.")
     if not isinstance(frame.index, pd.RangeIndex):
@@ -241,12 +242,13 @@ def read_rows(path: str | Path, dataset: Dataset, lenient: bool = False) -> pd.D
     return dataset.encode(raw, str(path), lenient)
 
 
-def open_table(path: Path) -> pd.DataFrame:
+def open_table(path: Path, text: Sequence[str] = ()) -> pd.DataFrame:
     """A table as it is, with one header line.
 
     Parameters
     ----------
     path : ending in .parquet for Parquet, else CSV, packed if it ends in .gz
+    text : columns of a CSV that hold text, whatever it looks like
 
     Raises
     ------
@@ -255,7 +257,7 @@ def open_table(path: Path) -> pd.DataFrame:
     """
     if path.suffix == ".parquet":
         return _open_parquet(path)
-    return _read_rows(path, skip=[])
+    return _read_rows(path, skip=[], dtype=dict.fromkeys(text, str))
 
 
 def _open_parquet(path: Path) -> pd.DataFrame:

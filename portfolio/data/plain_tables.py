@@ -54,7 +54,8 @@ class PlainTable:
         InputError
             No such file, or a column is lacking.
         """
-        found = open_table(path)
+        text = [n for n in self.X.columns if not pd.api.types.is_numeric_dtype(self.X[n].dtype)]
+        found = open_table(path, text)
         lacking = [name for name in self.X.columns if name not in found.columns]
         if lacking:
             raise InputError(f"{path} lacks the column {lacking[0]!r}.")

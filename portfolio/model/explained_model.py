@@ -1,6 +1,8 @@
 """Everything about a model that is the same for all queries, read once."""
 
+import contextlib
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,6 +34,8 @@ from portfolio.model.training_frame import as_numbers, refuse_values, training_f
 from selector.descriptors import EnsembleDescriptors, describe_ensemble
 
 NEAREST = 50  # training rows to start from where none reaches the goal
+
+FRAME_ROWS = 300  # of the user's own frame that the model predicts, to hold ours against
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +148,7 @@ def read(
     piped = is_pipeline(model)
     ensemble = read_ensemble(last_step(model) if piped else model)
     native = wrap_native(model, ensemble.n_classes, ensemble.regression)
-    width = _width(model) if piped else ensemble.n_columns
+    width = _width(model, X_train) if piped else ensemble.n_columns
     frame = training_frame(X_train, native.columns, width)
     steps = table_of(model, frame, ensemble.n_columns) if piped else None
     codes = {} if piped else library_codes(model, frame)
@@ -155,6 +159,7 @@ def read(
     space = _space(rows, table, features)
     values = rows.to_numpy()
     if steps is not None:
+        _check_frames(model, X_train, steps.table, values)
         ensemble, table = over_raw_columns(ensemble, steps, values, space)
     ensemble = _as_asked(ensemble, {} if piped else own_codes(codes, table), space)
     native = replace(native, table=table)
@@ -173,9 +178,26 @@ def read(
     return ExplainedModel(ensemble, space, native, views, time.perf_counter() - began)
 
 
-def _width(pipeline: Any) -> int:
-    """Columns of the user's frame."""
-    return int(pipeline.n_features_in_)
+def _width(pipeline: Any, X_train: Any) -> int:
+    """Columns of the user's frame; a first step that passes them on tells none."""
+    with contextlib.suppress(AttributeError):
+        return int(pipeline.n_features_in_)
+    return int(np.shape(X_train)[1])
+
+
+def _check_frames(model: Any, X_train: Any, table: Table, rows: FloatArray) -> None:
+    """Make sure that the model takes our frames for the user's own."""
+    if not hasattr(X_train, "head"):
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = np.asarray(model.predict(X_train.head(FRAME_ROWS)))
+        ours = np.asarray(model.predict(table.frame(rows[:FRAME_ROWS])))
+    if not np.array_equal(theirs, ours):
+        raise UnsupportedModelError(
+            "the pipeline predicts rows of X_train otherwise than the same rows as this library "
+            "gives them to it, in pandas; fit it on a frame of pandas without mixed columns."
+        )
 
 
 def _rows(frame: pd.DataFrame, table: Table | None, takes_missing: bool) -> pd.DataFrame:

@@ -34,7 +34,17 @@ def as_pandas(table: Any) -> tuple[Any, FrameKind]:
         kind = "polars"
     elif frame.implementation.is_pyarrow():
         kind = "pyarrow"
-    return frame.to_pandas(), kind
+    return _with_none(frame.to_pandas()), kind
+
+
+def _with_none(frame: pd.DataFrame) -> pd.DataFrame:
+    """Text that is missing as None, which encoders of such frames were fitted with."""
+    text = [n for n in frame.columns if pd.api.types.is_string_dtype(frame[n].dtype)]
+    for name in text:
+        if frame[name].isna().any():
+            held = [None if value is pd.NA or value != value else value for value in frame[name]]
+            frame[name] = pd.Series(held, index=frame.index, dtype=object)
+    return frame
 
 
 def as_kind(frame: pd.DataFrame, kind: FrameKind) -> Any:
@@ -49,5 +59,5 @@ def as_kind(frame: pd.DataFrame, kind: FrameKind) -> Any:
         return frame
     import narwhals as nw
 
-    given = nw.from_native(frame, eager_only=True)
+    given = nw.from_native(frame.reset_index(drop=True), eager_only=True)
     return given.to_polars() if kind == "polars" else given.to_arrow()

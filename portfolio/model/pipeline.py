@@ -13,6 +13,7 @@ from encoders.errors import InputError, UnsupportedModelError
 from encoders.query.features import FeatureSpace
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.pull_back import RawColumns, pull_back
+from encoders.trees.refusals import first_line
 from encoders.trees.sources import Source
 from portfolio.model.pipeline_sources import encoded_columns, sources_of
 from portfolio.model.table import Table, make_table
@@ -80,7 +81,13 @@ class Preprocessing:
         """
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found = inputs_of(self.model, self.table.frame(rows))
+            try:
+                found = inputs_of(self.model, self.table.frame(rows))
+            except (TypeError, ValueError) as error:
+                raise InputError(
+                    f"a step of the pipeline refuses a row made for it ({first_line(error)}); if a "
+                    "value may be missing, the pipeline must take that."
+                ) from error
         if hasattr(found, "tocoo"):
             held = found.tocoo()
             nothing = np.nan if self.zeros_missing and not keep_zeros else 0.0
@@ -182,7 +189,8 @@ def _missing(space: FeatureSpace) -> Any:
 
 def _filled(rows: FloatArray) -> FloatArray:
     """Some value that was seen in each column."""
-    return np.array([column[~np.isnan(column)][0] for column in rows.T])
+    seen = [column[~np.isnan(column)] for column in rows.T]
+    return np.array([values[0] if values.size else np.nan for values in seen])
 
 
 def _window(
@@ -207,7 +215,7 @@ def _readable(steps: Preprocessing, row: FloatArray, source: Any, dtype: Any) ->
     fine = np.ones(row.size, dtype=np.bool_)
     try:
         values = steps.inputs(row[None, :], True)[0]
-    except ValueError:  # a step refuses what another one makes of it
+    except InputError:  # a step refuses what another one makes of it
         return ~fine
     limit = float(np.finfo(dtype).max)
     fine[source[~(np.abs(values) <= limit)]] = False

@@ -64,6 +64,7 @@ def _through(step: Any, name: str, given: Sources) -> Sources:
         return given
     kind = type(step).__name__
     if kind in RISING:
+        _refuse_scaled_bins(name, kind, given)
         return given
     if kind in SELECTORS:
         return _selected(name, step, given)
@@ -73,6 +74,14 @@ def _through(step: Any, name: str, given: Sources) -> Sources:
         where = f"step {name!r} of the pipeline" if name else "the pipeline"
         raise UnsupportedModelError(f"{where}, {kind}, can't be read exactly: {remedy}.")
     return known(name, step, given)
+
+
+def _refuse_scaled_bins(name: str, kind: str, given: Sources) -> None:
+    if any(source.kind == "bins" for source in given):
+        raise UnsupportedModelError(
+            f"step {name!r} of the pipeline scales the columns of a KBinsDiscretizer ({kind}); "
+            "leave that out, as trees need no scales, or use encode='ordinal'."
+        )
 
 
 def _pipeline(name: str, step: Any, given: Sources) -> Sources:
@@ -96,6 +105,8 @@ def _columns(name: str, step: Any, given: Sources) -> Sources:
                 f"step {own!r} of the pipeline gives {out.stop - out.start} columns where "
                 f"{len(found)} were expected; this version of scikit-learn is not known."
             )
+        if (step.transformer_weights or {}).get(own) is not None:
+            _refuse_scaled_bins(own, "transformer_weights", found)
         placed.update(zip(range(out.start, out.stop), found, strict=True))
     return tuple(placed[at] for at in sorted(placed))
 
@@ -147,7 +158,9 @@ def _imputer(name: str, step: Any, given: Sources) -> Sources:
             "number like others; mark what is missing as NaN."
         )
     statistics = np.asarray(step.statistics_, dtype=object)
-    kept = [step.keep_empty_features or not is_missing(value) for value in statistics]
+    # None may be what a column of text is filled with; NaN says that there was nothing to learn.
+    empty = [isinstance(value, float) and value != value for value in statistics]
+    kept = [step.keep_empty_features or not nothing for nothing in empty]
     found = tuple(source for source, keep in zip(given, kept, strict=True) if keep)
     if not step.add_indicator:
         return found

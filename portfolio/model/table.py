@@ -42,7 +42,7 @@ class Column:
 
     @cached_property
     def _written(self) -> dict[str, float]:
-        return {str(label): float(at) for at, label in enumerate(self.labels or ())}
+        return {_text(label): float(at) for at, label in enumerate(self.labels or ())}
 
     def number(self, value: Any, where: str) -> float:
         """A value as a number, NaN if it is missing; text that is no category is refused.
@@ -72,6 +72,7 @@ class Column:
             code = self._written.get(str(value))
         if code is not None:
             return code
+        value = value.item() if isinstance(value, np.generic) else value
         known = ", ".join(map(repr, self.labels[:MOST_NAMED]))
         more = f", … ({len(self.labels)} in all)" if len(self.labels) > MOST_NAMED else ""
         raise InputError(
@@ -121,7 +122,7 @@ class Column:
             return pd.Categorical.from_codes(np.append(place, -1)[index], dtype=self.dtype)
         whole = np.empty(len(self.labels) + 1, dtype=object)
         whole[:] = [*self.labels, self.blank]
-        return _cast(pd.Series(whole[index]), self.dtype)
+        return _cast(pd.Series(whole[index], dtype=object), self.dtype)
 
     def _plain(self, numbers: FloatArray, any_missing: bool) -> Any:
         kind = getattr(self.dtype, "kind", "O")
@@ -132,7 +133,9 @@ class Column:
             return cast if (cast.astype(np.float64) == numbers).all() else numbers
         if isinstance(self.dtype, np.dtype):
             return numbers
-        return _cast(pd.Series(numbers), self.dtype)
+        cast = _cast(pd.Series(numbers), self.dtype)
+        held = cast.to_numpy(dtype=np.float64, na_value=np.nan)
+        return cast if np.array_equal(held, numbers, equal_nan=True) else numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +153,7 @@ class Table:
     def labels(self) -> Mapping[str, tuple[str, ...]]:
         """Names of the categories, by column that has some."""
         return {
-            str(column.name): tuple(map(str, column.labels))
+            str(column.name): tuple(map(_text, column.labels))
             for column in self.columns
             if column.labels is not None
         }
@@ -228,18 +231,29 @@ def _labels(own: "pd.Series[Any]", known: Iterable[Any], seen_only: bool) -> tup
         used = own.cat.remove_unused_categories() if seen_only else own
         seen = used.cat.categories.tolist()
     else:
-        values = pd.unique(own.dropna().astype(object)).tolist()
-        seen = sorted(values, key=lambda value: (str(type(value)), value))
+        try:
+            values = pd.unique(own.dropna().astype(object)).tolist()
+            seen = sorted(values, key=lambda value: (str(type(value)), value))
+        except TypeError as error:
+            raise InputError(
+                f"X_train: column {own.name!r} holds values that are neither numbers nor text "
+                f"({error}); drop it, also from the model."
+            ) from error
     labels = [value for value in known if not is_missing(value)]
     held = {_key(label) for label in labels}
     labels += [value for value in seen if _key(value) not in held]
-    written = [str(label) for label in labels]
+    written = [_text(label) for label in labels]
     twice = next((word for word, times in Counter(written).items() if times > 1), None)
     if twice is not None:
         raise InputError(
             f"X_train: two categories of {own.name!r} read {twice!r}; give them names that differ."
         )
     return tuple(labels)
+
+
+def _text(label: Any) -> str:
+    """A label in words; whole numbers without a point, as in columns that miss some."""
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def _key(value: Any) -> Hashable:

@@ -191,17 +191,19 @@ def read_rows(
 
 
 def _as_numbers(frame: pd.DataFrame) -> FloatArray:
-    """float64 (n_rows, n_columns), NaN for what is no number."""
-    numbers = np.full(frame.shape, np.nan)
-    for place, name in enumerate(frame.columns):
-        column = frame[name]
+    """float64 (n_rows, n_columns), NaN for what is missing and inf for what is no number."""
+    numbers = np.full(frame.shape, np.inf)
+    for place in range(frame.shape[1]):
+        column = frame.iloc[:, place]
+        absent = column.isna().to_numpy()
         if column.dtype == object:
             try:
                 column = pd.to_numeric(column, errors="coerce")
             except OverflowError:  # a whole number beyond float64: each row is looked at
                 continue
-        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
-            numbers[:, place] = column.to_numpy(dtype=np.float64)
+        if pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind in "iufb":
+            found = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            numbers[:, place] = np.where(np.isnan(found) & ~absent, np.inf, found)
     return numbers
 
 

@@ -1,0 +1,127 @@
+"""Tables that a reviewer broke the reading of raw frames with."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from lightgbm import LGBMClassifier
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, StandardScaler
+
+from portfolio import Allowed, Explainer, InputError, UnsupportedModelError
+
+N = 90
+
+
+@pytest.fixture(scope="module")
+def gaps():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"k": random.integers(0, 6, N).astype(float), "v": random.normal(size=N)})
+    y = (X.k + X.v > 3).astype(int)
+    X.loc[::4, "k"] = np.nan
+    return HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5).fit(X, y), X
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "double[pyarrow]", object])
+def test_a_batch_reads_numbers_of_any_dtype(gaps, dtype):
+    model, X = gaps
+    explainer, rows = Explainer(model, X), X.iloc[1:7]
+    frame = explainer.explain_batch(rows.astype({"k": dtype}))
+    singles = [explainer.explain(rows.iloc[at]).distance for at in range(len(rows))]
+    assert frame["distance"].tolist() == singles
+
+
+def test_text_in_a_batch_is_not_taken_for_missing(gaps):
+    model, X = gaps
+    frame = Explainer(model, X).explain_batch(X.iloc[1:3].astype({"k": object}).assign(k="oops"))
+    assert list(frame["status"]) == ["unknown", "unknown"] and "oops" in frame["message"][0]
+
+
+def test_lists_that_both_allow_a_gap_allow_it(gaps):
+    model, X = gaps
+    explainer, row = Explainer(model, X), X.iloc[0]
+    once = explainer.explain(row, constraints=[Allowed("k", [None, 1, 2])])
+    twice = explainer.explain(
+        row, constraints=[Allowed("k", [None, 1, 2]), Allowed("k", [None, 1, 2, 3])]
+    )
+    assert once.distance == twice.distance < 1
+
+
+def words(none=True):
+    random = np.random.default_rng(1)
+    s = random.choice(np.array(["u", "v", None] if none else ["u", "v", "w"], dtype=object), N)
+    X = pd.DataFrame({"s": pd.Series(s, dtype=object), "v": random.normal(size=N)})
+    return X, (X.s == "u") ^ (X.v > 0.3)
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        OneHotEncoder(),
+        OneHotEncoder(handle_unknown="ignore"),
+        OrdinalEncoder(),
+        make_pipeline(
+            SimpleImputer(missing_values=None, strategy="most_frequent"), OneHotEncoder()
+        ),
+    ],
+    ids=["one-hot", "one-hot, unknown ignored", "ordinal", "filled"],
+)
+def test_none_in_text_stays_none(encoder):
+    X, y = words()
+    columns = make_column_transformer((encoder, ["s"]), remainder="passthrough")
+    model = make_pipeline(columns, RandomForestClassifier(5, max_depth=4, random_state=0)).fit(X, y)
+    explainer = Explainer(model, X)
+    for place in range(6):
+        result = explainer.explain(X.iloc[[place]])
+        assert result.status == "optimal" and result.distance > 0
+        assert model.predict(result.counterfactual)[0] == result.target
+
+
+def test_null_in_text_of_polars_is_what_the_pipeline_learned():
+    X, y = words()
+    frame = pl.DataFrame({"s": X.s.tolist(), "v": X.v.tolist()})
+    columns = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["s"]), remainder="passthrough"
+    )
+    model = make_pipeline(columns, RandomForestClassifier(5, random_state=0)).fit(frame, y)
+    explainer = Explainer(model, frame)
+    for place in range(12):
+        assert explainer.predict(frame[place]) == model.predict(frame[place])[0]
+
+
+def test_ordered_categories_of_lightgbm_are_split_at_thresholds():
+    random = np.random.default_rng(2)
+    size = random.choice(["small", "middle", "large"], N)
+    kind = pd.CategoricalDtype(["small", "middle", "large"], ordered=True)
+    X = pd.DataFrame({"size": pd.Series(size).astype(kind), "v": random.normal(size=N)})
+    y = (X["size"] >= "middle") ^ (X.v > 0.8)
+    model = LGBMClassifier(n_estimators=8, min_child_samples=3, verbose=-1).fit(X, y)
+    explainer = Explainer(model, X)
+    for place in range(8):
+        result = explainer.explain(X.iloc[[place]])
+        assert result.status == "optimal"
+        assert model.predict(result.counterfactual)[0] == result.target
+
+
+def test_a_first_step_that_passes_on_and_a_gap_that_no_step_takes():
+    X, y = words(none=False)
+    passing = make_pipeline("passthrough", RandomForestClassifier(3, random_state=0))
+    numbers = X[["v"]].assign(w=X.v * 2)
+    assert Explainer(passing.fit(numbers, y), numbers).explain(numbers.iloc[0]).verified
+    encoder = make_column_transformer((OneHotEncoder(), ["s"]), remainder="passthrough")
+    model = make_pipeline(encoder, RandomForestClassifier(3, random_state=0)).fit(X, y)
+    with pytest.raises(InputError, match="a step of the pipeline refuses a row"):
+        Explainer(model, X, features={"s": {"missing": True}})
+    with pytest.raises(InputError, match="values is for columns of numbers"):
+        Explainer(model, X, features={"s": {"values": ["u"]}})
+
+
+def test_bins_that_are_scaled_are_refused():
+    X, y = words(none=False)
+    steps = make_pipeline(KBinsDiscretizer(3, encode="onehot-dense"), StandardScaler())
+    model = make_pipeline(steps, RandomForestClassifier(3)).fit(X[["v"]], y)
+    with pytest.raises(UnsupportedModelError, match="scales the columns of a KBinsDiscretizer"):
+        Explainer(model, X[["v"]])

@@ -1,6 +1,7 @@
 """Readable numbers: the multiples of a step, each the float64 nearest to it."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -9,14 +10,13 @@ from encoders.errors import InputError
 
 MOST_DIGITS = 15  # of decimals; float64 holds no more
 MOST_STEPS = 2.0**52  # from 0; beyond, neighbouring multiples are one float64
-CLOSE = 1e-9  # how far the inverse of a step such as 0.01 may be from a whole number
 
 
 @dataclass(frozen=True)
 class Grid:
     """Whole multiples of a step.
 
-    A step such as 0.01 is no float64; its multiples are taken as k / 100, which are the numbers
+    A step such as 0.3 is no float64; its multiples are taken as 3 k / 10, which are the numbers
     that people write.
 
     Attributes
@@ -80,10 +80,8 @@ class Grid:
         return np.clip(np.asarray(value) / self.step, -MOST_STEPS, MOST_STEPS)
 
     def _value(self, count: FloatArray) -> FloatArray:
-        whole = round(1 / self.step) if self.step < 1 else 0
-        if whole and abs(whole * self.step - 1) < CLOSE:
-            return count / whole
-        return count * self.step
+        parts = Fraction(str(self.step))
+        return count * parts.numerator / parts.denominator
 
 
 def grid_of(entry_step: object, digits: object, name: str) -> float:

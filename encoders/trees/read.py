@@ -64,6 +64,10 @@ def read_ensemble(model: Any) -> Ensemble:
         return read_lightgbm(model)
     if package == "catboost" and name == "CatBoostClassifier":
         return read_catboost(model)
+    if name == "Pipeline":
+        raise UnsupportedModelError(
+            "a Pipeline within the model can't be followed; put its steps into the outer pipeline."
+        )
     raise UnsupportedModelError(
         f"a model of type {name} can't be read exactly; supported are {SUPPORTED}."
     )

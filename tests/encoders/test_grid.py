@@ -23,6 +23,7 @@ def test_ends_are_the_nearest_multiples_on_either_side(step):
 
 def test_multiples_of_a_hundredth_are_the_numbers_that_people_write():
     assert Grid(0.01).nearest(np.array([0.0704, 1.1])).tolist() == [0.07, 1.1]
+    assert Grid(0.3).nearest(np.array([0.91, 1.5])).tolist() == [0.9, 1.5]
 
 
 @pytest.mark.parametrize("step", [0, -1, float("inf"), True, "x"])

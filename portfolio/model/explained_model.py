@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.arrays import FloatArray, IntArray
-from encoders.errors import InputError, UnsupportedModelError
+from encoders.errors import CounterfolioError, InputError, UnsupportedModelError
 from encoders.posing.goal_rows import link_of
 from encoders.posing.starting_points import Reference, make_reference
 from encoders.query.features import FeatureSpace
@@ -23,10 +23,11 @@ from encoders.trees.cells import Cells, cut
 from encoders.trees.ensemble import Ensemble, with_codes
 from encoders.trees.isolation import with_isolation
 from encoders.trees.read import read_ensemble
+from encoders.trees.refusals import first_line
 from portfolio.fingerprint import fingerprint
 from portfolio.model.categories import library_codes, own_codes
 from portfolio.model.evidence import check_boxes, check_lengths, check_reading
-from portfolio.model.native import NativeModel, wrap_native
+from portfolio.model.native import NativeModel, predicting_alone, wrap_native
 from portfolio.model.pipeline import is_pipeline, last_step, over_raw_columns, table_of
 from portfolio.model.plausibility import Plausibility, PlausibilityCheck
 from portfolio.model.table import Table, make_table
@@ -161,6 +162,7 @@ def read(
     if steps is not None:
         _check_frames(model, X_train, steps.table, values)
         ensemble, table = over_raw_columns(ensemble, steps, values, space)
+    _check_plausible(plausibility, space)
     ensemble = _as_asked(ensemble, {} if piped else own_codes(codes, table), space)
     native = replace(native, table=table)
     labels = native.classes or (None,)
@@ -174,7 +176,7 @@ def read(
         if view.plausibility is not None:
             check_lengths(view.ensemble, view.cells, view.plausibility, values)
     if len(native.classes) != 1:
-        check_reading(ensemble, views[0].cells, native, values)
+        _check_reading(ensemble, views[0].cells, native, values)
     return ExplainedModel(ensemble, space, native, views, time.perf_counter() - began)
 
 
@@ -185,11 +187,35 @@ def _width(pipeline: Any, X_train: Any) -> int:
     return int(np.shape(X_train)[1])
 
 
+def _check_reading(
+    ensemble: Ensemble, cells: Cells, native: NativeModel, values: FloatArray
+) -> None:
+    """Hold our reading against the model; what the model itself refuses is told in a sentence."""
+    try:
+        check_reading(ensemble, cells, native, values)
+    except CounterfolioError:
+        raise
+    except (TypeError, ValueError) as error:  # XGBoost's and LightGBM's own errors among them
+        raise InputError(
+            f"the model's own predict refuses rows of X_train ({first_line(error)}); give the "
+            "frame that it was fitted on, with the same dtypes and categories."
+        ) from error
+
+
+def _check_plausible(plausibility: Plausibility | None, space: FeatureSpace) -> None:
+    missing = [feature.name for feature in space.features if feature.missing]
+    if plausibility is not None and missing:
+        raise InputError(
+            f"plausibility takes no missing values, and {missing[0]} may be missing; fill them in, "
+            "or ask without plausibility."
+        )
+
+
 def _check_frames(model: Any, X_train: Any, table: Table, rows: FloatArray) -> None:
     """Make sure that the model takes our frames for the user's own."""
     if not hasattr(X_train, "head"):
         return
-    with warnings.catch_warnings():
+    with predicting_alone(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = np.asarray(model.predict(X_train.head(FRAME_ROWS)))
         ours = np.asarray(model.predict(table.frame(rows[:FRAME_ROWS])))

@@ -6,7 +6,7 @@ Nothing here uses the project's reading of trees, its codes, cells, costs or con
 import itertools
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,6 @@ class Raw:
     spread: float = 1.0  # change that costs 1, for numbers
     number: bool = True
     missing_cost: float = 1.0
-    extra: tuple = field(default=())  # (value, cost) that are admissible besides
 
 
 def missing(value):
@@ -58,12 +57,12 @@ def _column(values, dtype):
 
 def _choices(raw, own):
     if missing(own):
-        return [(own, 0.0), *((v, raw.missing_cost) for v in raw.values), *raw.extra]
+        return [(own, 0.0), *((v, raw.missing_cost) for v in raw.values)]
 
     def price(value):
         return abs(value - own) / raw.spread if raw.number else 1.0
 
-    return [(own, 0.0), *raw.extra, *((v, price(v)) for v in raw.values if v != own)]
+    return [(own, 0.0), *((v, price(v)) for v in raw.values if v != own)]
 
 
 def around(cuts, low, high, single):

@@ -13,7 +13,7 @@ from sklearn.ensemble import (
 )
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
-from tests.support.models import Made, draw
+from tests.support.library_models import Made, draw
 
 POSITIVE = ("poisson", "gamma", "tweedie", "count:poisson", "reg:gamma", "reg:tweedie")
 

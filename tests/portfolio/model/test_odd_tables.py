@@ -6,12 +6,17 @@ import polars as pl
 import pytest
 from lightgbm import LGBMClassifier
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    IsolationForest,
+    RandomForestClassifier,
+)
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, StandardScaler
+from xgboost import XGBClassifier
 
-from portfolio import Allowed, Explainer, InputError, UnsupportedModelError
+from portfolio import Allowed, Explainer, InputError, Plausibility, UnsupportedModelError
 
 N = 90
 
@@ -125,3 +130,19 @@ def test_bins_that_are_scaled_are_refused():
     model = make_pipeline(steps, RandomForestClassifier(3)).fit(X[["v"]], y)
     with pytest.raises(UnsupportedModelError, match="scales the columns of a KBinsDiscretizer"):
         Explainer(model, X[["v"]])
+
+
+def test_plausibility_of_rows_that_may_miss_a_value_is_refused(gaps):
+    model, X = gaps
+    plausibility = Plausibility(IsolationForest(random_state=0).fit(X.fillna(0)))
+    with pytest.raises(InputError, match="plausibility takes no missing values, and k may be"):
+        Explainer(model, X, plausibility=plausibility)
+
+
+def test_a_category_that_the_model_never_saw_is_told():
+    random = np.random.default_rng(3)
+    X = pd.DataFrame({"v": random.normal(size=N), "s": pd.Categorical(["u", "v", "w"] * 30)})
+    model = XGBClassifier(n_estimators=3, enable_categorical=True).fit(X, X.v > 0)
+    other = X.assign(s=pd.Categorical(["z", *X.s[1:]]))
+    with pytest.raises(InputError, match=r"refuses rows of X_train.*not in the training set"):
+        Explainer(model, other)

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from encoders.query.goal import AtLeast, AtMost, Less, More, Probability, Score
     from encoders.trees.voting import HardVotingClassifier
     from portfolio.batch.run import BatchError
+    from portfolio.change import Change
     from portfolio.explainer import Explainer
     from portfolio.logbook import Logbook, LogWarning
     from portfolio.model.plausibility import Plausibility
-    from portfolio.result import Change, Result, Timings
+    from portfolio.result import Result, Timings
     from portfolio.running.local_executor import LocalExecutor
     from portfolio.running.ray.executor import RayExecutor
     from portfolio.running.solver_workers import Workers
@@ -66,6 +67,7 @@ HOMES = {
     ),
     "encoders.trees.voting": ("HardVotingClassifier",),
     "portfolio.batch.run": ("BatchError",),
+    "portfolio.change": ("Change",),
     "portfolio.explainer": ("Explainer",),
     "portfolio.logbook": (
         "LogWarning",
@@ -73,7 +75,6 @@ HOMES = {
     ),
     "portfolio.model.plausibility": ("Plausibility",),
     "portfolio.result": (
-        "Change",
         "Result",
         "Timings",
     ),

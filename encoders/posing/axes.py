@@ -139,7 +139,9 @@ def _cell_limits(
     values of its input type.
     """
     last = last_read_as(boundary, dtype)
-    low = np.concatenate([[float(np.finfo(dtype).min)], np.nextafter(last, np.inf)])
+    with np.errstate(over="ignore"):  # beyond the largest number there is only an empty cell
+        above = np.nextafter(last, np.inf)
+    low = np.concatenate([[float(np.finfo(dtype).min)], above])
     high = np.concatenate([last, [float(np.finfo(dtype).max)]])
     low = np.maximum(low, admissible.lower)
     high = np.minimum(high, admissible.upper)

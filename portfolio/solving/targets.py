@@ -13,7 +13,6 @@ from encoders.posing.pose import pose
 from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.model.oracle import Oracle
 from portfolio.solving.certify import Certificate, PosedQuery, certify
 from portfolio.solving.progress import Progress
 from portfolio.solving.strategies import Strategy, others
@@ -132,7 +131,7 @@ def _posed(solver: Solver, query: Query, most_refused: float) -> Answer:
     view = reading.views[goal.target]
     posed = pose(view.ensemble, view.cells, reading.space, query)
     pose_s = time.perf_counter() - began
-    oracle = Oracle(view.ensemble, reading.native, view.plausibility)
+    oracle = reading.oracle(goal.target)
     witnesses = Witnesses(posed, query, reading.space, oracle, view)
     certificate = certify(
         PosedQuery(posed, query, reading.space, oracle, witnesses),

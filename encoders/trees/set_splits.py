@@ -104,6 +104,17 @@ class SetSplits:
         )
 
 
+def no_sets(n_nodes: int) -> SetSplits:
+    """No such split among so many nodes.
+
+    Parameters
+    ----------
+    n_nodes : of all trees
+    """
+    nothing = np.zeros(0, dtype=np.int64)
+    return SetSplits(np.full(n_nodes, -1), nothing, nothing.astype(np.bool_), {})
+
+
 def cell_of(edges: FloatArray, values: FloatArray) -> IntArray:
     """The cell of each value; what is missing has the last one.
 

@@ -203,7 +203,7 @@ def _is_function(given: IntArray, taken: IntArray) -> bool:
 def _check_outputs(ensemble: Ensemble, sums: FloatArray, own: FloatArray, output: int) -> None:
     """What the library puts out is what its link makes of the sums, within its rounding."""
     band = ensemble.rounding.sums + SUMMED * float(np.abs(sums).max(initial=1.0))
-    low, high = ensemble.link.limits(sums, output, band)
+    low, high = ensemble.link.of_output(sums.shape[1], output).limits(sums, output, band)
     if not ((low <= own) & (own <= high)).all():
         raise UnsupportedModelError(
             f"the model's own output does not follow from the sums of its leaves, {MISREAD}"

@@ -3,6 +3,7 @@
 import json
 import math
 
+import catboost
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -63,6 +64,12 @@ def fitted(kind, seed, X, y):
         return HistGradientBoostingClassifier(
             max_iter=trees, max_depth=depth, min_samples_leaf=5, categorical_features="from_dtype",
         ).fit(X, y)  # fmt: skip
+    if kind == "catboost":
+        return catboost.CatBoostClassifier(
+            iterations=trees, depth=depth, one_hot_max_size=10, cat_features=list(X.columns[2:]),
+            grow_policy=("SymmetricTree", "Depthwise", "Lossguide")[seed % 3], learning_rate=0.5,
+            nan_mode=("Min", "Max")[seed % 2], border_count=8, verbose=0, allow_writing_files=False,
+        ).fit(X, y)  # fmt: skip
     forests = {"forest": RandomForestClassifier, "extra": ExtraTreesClassifier}
     if kind in forests:
         return forests[kind](trees, max_depth=depth, random_state=seed).fit(X, y)
@@ -82,6 +89,9 @@ def cuts(model, X):
                     if not isinstance(node["split_condition"], list):
                         found[list(X.columns).index(node["split"])].add(node["split_condition"])
         return found, np.float32
+    if type(model).__name__ == "CatBoostClassifier":
+        borders = model.get_borders()
+        return [set(borders.get(at, ())) for at in range(X.shape[1])], np.float32
     if type(model).__name__ == "LGBMClassifier":
         found = [set() for _ in X.columns]
         waiting = [tree["tree_structure"] for tree in model.booster_.dump_model()["tree_info"]]
@@ -104,6 +114,10 @@ def cuts(model, X):
     return thresholds(model, X.shape[1])
 
 
+def predicted(model, rows):
+    return np.ravel(model.predict(rows))
+
+
 def raws(model, X):
     found, dtype = cuts(model, X)
     parts = []
@@ -120,15 +134,17 @@ def raws(model, X):
 
 def check(kind, seed, gaps, categories, queries=4):
     X, y = table(seed, gaps, categories)
+    if kind == "catboost" and gaps and categories:  # which takes no missing category
+        X["job"] = X.job.cat.add_categories("none").fillna("none")
     model = fitted(kind, seed, X, y)
     explainer = Explainer(model, X)
     parts = raws(model, X)
     random, tried = np.random.default_rng(seed), 0
     for place in random.choice(N, queries, replace=False):
         row = X.iloc[place]
-        own = model.predict(X.iloc[[place]])[0]
+        own = predicted(model, X.iloc[[place]])[0]
         for target in [label for label in model.classes_ if label != own][:1]:
-            best = cheapest(parts, row, X, lambda rows, t=target: model.predict(rows) == t)
+            best = cheapest(parts, row, X, lambda rows, t=target: predicted(model, rows) == t)
             result = explainer.explain(row, target=target)
             if best is None:
                 continue
@@ -140,23 +156,25 @@ def check(kind, seed, gaps, categories, queries=4):
                 assert result.distance == pytest.approx(best, rel=1e-9, abs=1e-12), (seed, place)
                 answer = explainer.explain(X.iloc[[place]], target=target).counterfactual
                 if categories:
-                    assert model.predict(answer)[0] == target
+                    assert predicted(model, answer)[0] == target
     return tried
 
 
-@pytest.mark.parametrize("kind", ["xgboost", "lightgbm", "histograms"])
+@pytest.mark.parametrize("kind", ["xgboost", "lightgbm", "histograms", "catboost"])
 @pytest.mark.parametrize("gaps", [False, True], ids=["whole", "gaps"])
 def test_categories_are_those_of_the_library(kind, gaps):
     assert sum(check(kind, seed, gaps, True) for seed in range(4)) >= 8
 
 
-@pytest.mark.parametrize("kind", ["xgboost", "lightgbm", "histograms", "forest", "extra", "tree"])
+@pytest.mark.parametrize(
+    "kind", ["xgboost", "lightgbm", "histograms", "forest", "extra", "tree", "catboost"]
+)
 def test_gaps_go_where_the_library_sends_them(kind):
     assert sum(check(kind, seed, True, False) for seed in range(4)) >= 8
 
 
 @pytest.mark.large
-@pytest.mark.parametrize("kind", ["xgboost", "lightgbm", "histograms"])
+@pytest.mark.parametrize("kind", ["xgboost", "lightgbm", "histograms", "catboost"])
 def test_many_tables(kind):
     assert sum(check(kind, seed, seed % 2 == 0, seed % 5 != 0) for seed in range(10, 300)) >= 400
 

@@ -85,8 +85,10 @@ def read_catboost(model: Any) -> Ensemble:
     exact = scale == 1.0 and threshold == 0.0
     rounding = rounding_of(read.score, read.root, magnitude, may_be_exact=exact)
     kind = ("exp" if loss in EXPONENTIAL else "mean") if regression else LOSSES[loss]
-    if read.sets is None and category_columns(content).size:
-        read = replace(read, sets=no_sets(read.column.size))
+    if (categories := category_columns(content)).size:  # also those that no tree looks at
+        sets = read.sets or no_sets(read.column.size)
+        edges = {int(column): np.zeros(0) for column in categories} | dict(sets.edges)
+        read = replace(read, sets=replace(sets, edges=edges))
     return replace(
         read,
         rounding=rounding,

@@ -148,7 +148,7 @@ def over_raw_columns(
     UnsupportedModelError
         Native categories in the last step.
     """
-    if ensemble.sets is not None:
+    if ensemble.sets is not None and ensemble.sets.coded:
         raise UnsupportedModelError(
             "the pipeline's last step takes native categories; let the pipeline encode them, with "
             "OneHotEncoder or OrdinalEncoder, and switch them off in the model."

@@ -23,6 +23,15 @@ from tests.support.brute_tables import Raw, around, cheapest
 N = 240
 
 
+TINY = float(np.float32(1e-35))
+# What counts as missing, by kind of model, and where that begins and ends.
+BANDS = {
+    "zero_as_missing": (0.0, -TINY, TINY),
+    "missing=0": (0.0, 1.5e-45, -1.5e-45),
+    "missing=0.1": (0.1, 0.1),
+}
+
+
 def table(seed, gaps, categories):
     """Two numbers, and two category columns or none; a label that depends on all."""
     random = np.random.default_rng(seed)
@@ -70,6 +79,16 @@ def fitted(kind, seed, X, y):
             grow_policy=("SymmetricTree", "Depthwise", "Lossguide")[seed % 3], learning_rate=0.5,
             nan_mode=("Min", "Max")[seed % 2], border_count=8, verbose=0, allow_writing_files=False,
         ).fit(X, y)  # fmt: skip
+    if kind in BANDS:
+        if kind == "zero_as_missing":
+            return lightgbm.LGBMClassifier(
+                n_estimators=trees, max_depth=depth, verbose=-1, min_child_samples=5,
+                zero_as_missing=True, cat_smooth=1,
+            ).fit(X, y)  # fmt: skip
+        model = xgboost.XGBClassifier(
+            n_estimators=trees, max_depth=depth, missing=BANDS[kind][0], n_jobs=1
+        )
+        return model.fit(X, np.unique(y, return_inverse=True)[1])
     forests = {"forest": RandomForestClassifier, "extra": ExtraTreesClassifier}
     if kind in forests:
         return forests[kind](trees, max_depth=depth, random_state=seed).fit(X, y)
@@ -118,7 +137,7 @@ def predicted(model, rows):
     return np.ravel(model.predict(rows))
 
 
-def raws(model, X):
+def raws(model, X, kind):
     found, dtype = cuts(model, X)
     parts = []
     for at, name in enumerate(X.columns):
@@ -127,7 +146,8 @@ def raws(model, X):
             parts.append(Raw(name, tuple(own.dropna().unique()), number=False))
         else:
             low, high = own.min(), own.max()
-            values = around([c for c in found[at] if abs(c) < 1e30], low, high, dtype is np.float32)
+            near = [c for c in found[at] if abs(c) < 1e30] + [*BANDS.get(kind, ())]
+            values = around(near, low, high, dtype is np.float32)
             parts.append(Raw(name, values, spread=high - low))
     return parts
 
@@ -136,9 +156,11 @@ def check(kind, seed, gaps, categories, queries=4):
     X, y = table(seed, gaps, categories)
     if kind == "catboost" and gaps and categories:  # which takes no missing category
         X["job"] = X.job.cat.add_categories("none").fillna("none")
+    if kind in BANDS:
+        X.loc[::3, "income"] = X.loc[1::4, "debt"] = BANDS[kind][0]
     model = fitted(kind, seed, X, y)
     explainer = Explainer(model, X)
-    parts = raws(model, X)
+    parts = raws(model, X, kind)
     random, tried = np.random.default_rng(seed), 0
     for place in random.choice(N, queries, replace=False):
         row = X.iloc[place]
@@ -173,8 +195,14 @@ def test_gaps_go_where_the_library_sends_them(kind):
     assert sum(check(kind, seed, True, False) for seed in range(4)) >= 8
 
 
+@pytest.mark.parametrize("kind", BANDS)
+def test_numbers_that_count_as_missing_go_where_the_library_sends_them(kind):
+    lightgbm = kind == "zero_as_missing"
+    assert sum(check(kind, seed, seed != 1, lightgbm and seed < 2) for seed in range(3)) >= 6
+
+
 @pytest.mark.large
-@pytest.mark.parametrize("kind", ["xgboost", "lightgbm", "histograms", "catboost"])
+@pytest.mark.parametrize("kind", [*BANDS, "xgboost", "lightgbm", "histograms", "catboost"])
 def test_many_tables(kind):
     assert sum(check(kind, seed, seed % 2 == 0, seed % 5 != 0) for seed in range(10, 300)) >= 400
 

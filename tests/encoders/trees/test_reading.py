@@ -80,12 +80,13 @@ def test_nodes_that_form_no_tree_are_refused(change, words):
         tree.reachable(3, "xgboost")
 
 
-def test_a_value_of_its_own_for_missing_is_refused(tumours):
+def test_a_value_of_its_own_for_missing_is_read_where_it_is_a_number(tumours):
     X, y = tumours
-    for value in (5, 0, -999.0, np.inf):
+    for value in (5, 0, -999.0):
         model = XGBClassifier(n_estimators=3, missing=value).fit(X, y)
-        with pytest.raises(UnsupportedModelError, match="missing=nan"):
-            Explainer(model, X)
+        assert Explainer(model, X).explain(X.iloc[0]).status == "optimal"
+    with pytest.raises(UnsupportedModelError, match="missing=nan"):
+        Explainer(XGBClassifier(n_estimators=3, missing=np.inf).fit(X, y), X)
 
 
 def test_raw_scores_of_logitraw_are_compared_with_one_half(tumours):

@@ -11,7 +11,7 @@ from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_treelite import from_treelite
 from encoders.trees.link import Link, LinkKind
-from encoders.trees.missing_band import with_missing_band
+from encoders.trees.missing_numbers import with_missing_numbers
 from encoders.trees.refusals import not_fitted, unreadable
 from encoders.trees.rounding import rounding_of
 
@@ -164,7 +164,7 @@ def _with_missing(read: Ensemble, kind: Kinds, left: BoolArray) -> Ensemble:
             "without; train all of them alike."
         )
     below = float(np.nextafter(-ZERO, -np.inf))
-    return with_missing_band(read, zeros, below, ZERO) if zeros else read
+    return with_missing_numbers(read, zeros, below, ZERO) if zeros else read
 
 
 def _around_zero(last_left: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_treelite import from_treelite
 from encoders.trees.input_type import largest_at_most
 from encoders.trees.link import Link, LinkKind
-from encoders.trees.missing_band import with_missing_band
+from encoders.trees.missing_numbers import with_missing_numbers
 from encoders.trees.refusals import not_fitted, unreadable
 from encoders.trees.rounding import SINGLE, rounding_of
 
@@ -111,7 +111,7 @@ def _with_missing(read: Ensemble, missing: float) -> Ensemble:
         )
     own = float(np.float32(missing))
     below = float(largest_at_most(own, np.dtype(np.float32), strict=True))
-    return with_missing_band(read, range(read.n_columns), below, own)
+    return with_missing_numbers(read, range(read.n_columns), below, own)
 
 
 def xgboost_missing(model: Any) -> float:

@@ -67,7 +67,7 @@ class _PullBack:
         self._of_node = np.full(ensemble.column.size, -1, dtype=np.int64)
         self._of_node[self._inner] = source[ensemble.column[self._inner]]
         bins = {own.column for own in raw.sources if own.kind == "bins"}
-        self._grouped = frozenset(raw.n_codes) | bins | frozenset(self._bands)
+        self._grouped = frozenset(raw.n_codes) | bins | frozenset(self._missing_ends)
 
     def done(self) -> Ensemble:
         ensemble, inner = self._ensemble, self._inner
@@ -149,7 +149,7 @@ class _PullBack:
         return last, falls
 
     @cached_property
-    def _bands(self) -> Mapping[int, FloatArray]:
+    def _missing_ends(self) -> Mapping[int, FloatArray]:
         """Columns of which some numbers count as missing: where their cells end."""
         sources, ends = self._raw.sources, []
         if self._raw.zeros_missing:  # exact ones, before the model rounds what it reads
@@ -213,8 +213,8 @@ class _PullBack:
         if column in self._raw.n_codes:
             codes = np.arange(float(self._raw.n_codes[column]))
             return codes[:-1], codes
-        bands = self._bands.get(column, last[:0])
-        found = np.unique(np.concatenate([last, self._bin_edges(column), bands]))
+        ends = self._missing_ends.get(column, last[:0])
+        found = np.unique(np.concatenate([last, self._bin_edges(column), ends]))
         low, high = self._raw.low[column], self._raw.high[column]
         cuts = found[(found >= low) & (found < high)]
         return cuts, np.append(cuts, high)

@@ -10,13 +10,13 @@ from encoders.trees.ensemble import Ensemble
 from encoders.trees.set_splits import no_sets
 
 
-def with_missing_band(
+def with_missing_numbers(
     ensemble: Ensemble, columns: Iterable[int], low: float, high: float
 ) -> Ensemble:
     """The same trees where a number above ``low`` and up to ``high`` counts as missing.
 
     A split of such a column is then no threshold, but a set of cells: what is at most its
-    threshold outside the band, and the band where a gap goes left.
+    threshold outside that interval, and the interval where a gap goes left.
 
     Parameters
     ----------
@@ -25,20 +25,20 @@ def with_missing_band(
     low, high : values of the model's input type
     """
     sets = ensemble.sets or no_sets(ensemble.column.size)
-    banded = np.zeros(ensemble.column.size, dtype=np.bool_)
+    chosen = np.zeros(ensemble.column.size, dtype=np.bool_)
     edges, members = dict(sets.edges), dict[int, BoolArray]()
     for column in columns:
         nodes = np.flatnonzero(ensemble.column == column)
         edges[column], held = _cells(ensemble, nodes, low, high)
         members.update(zip(nodes.tolist(), held, strict=True))
-        banded[nodes] = True
-    joined = sets.joined(banded, [members[node] for node in sorted(members)])
+        chosen[nodes] = True
+    joined = sets.joined(chosen, [members[node] for node in sorted(members)])
     return replace(
         ensemble,
         sets=replace(
             joined, edges=dict(sorted(edges.items())), numbers=sets.numbers | set(columns)
         ),
-        last_left=frozen(np.where(banded, -np.inf, ensemble.last_left)),
+        last_left=frozen(np.where(chosen, -np.inf, ensemble.last_left)),
     )
 
 
@@ -52,5 +52,5 @@ def _cells(
     ends = np.append(edges, np.inf)
     left = ends <= last[:, None]
     missing_left = ensemble.default_left[nodes][:, None]
-    in_band = (low < ends) & (ends <= high)
-    return frozen(edges), np.hstack([np.where(in_band, missing_left, left), missing_left])
+    counts = (low < ends) & (ends <= high)
+    return frozen(edges), np.hstack([np.where(counts, missing_left, left), missing_left])

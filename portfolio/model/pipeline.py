@@ -1,7 +1,7 @@
 """A scikit-learn pipeline as trees over the user's own columns."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,8 @@ from encoders.trees.ensemble import Ensemble
 from encoders.trees.pull_back import RawColumns, pull_back
 from encoders.trees.refusals import first_line
 from encoders.trees.sources import Source
+from portfolio.model.categories import Codes, library_codes
+from portfolio.model.frames import as_pandas
 from portfolio.model.pipeline_sources import encoded_columns, sources_of
 from portfolio.model.table import Table, make_table
 
@@ -63,12 +65,14 @@ class Preprocessing:
     model : the pipeline
     table : the user's columns
     sources : the column that each input follows from
+    codes : of the inputs that the last step takes categories in
     zeros_missing : the last step takes what a sparse matrix does not hold for missing, as XGBoost
     """
 
     model: Any
     table: Table
     sources: Sequence[Source]
+    codes: Mapping[int, Codes]
     zeros_missing: bool
 
     def inputs(self, rows: FloatArray, keep_zeros: bool) -> FloatArray:
@@ -79,22 +83,43 @@ class Preprocessing:
         rows : float64 (n_rows, n_columns), the user's columns in numbers
         keep_zeros : give 0 also where it is taken for missing
         """
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            try:
-                found = inputs_of(self.model, self.table.frame(rows))
-            except (TypeError, ValueError) as error:
-                raise InputError(
-                    f"a step of the pipeline refuses a row made for it ({first_line(error)}); if a "
-                    "value may be missing, the pipeline must take that."
-                ) from error
+        found = _quietly(self.model, self.table.frame(rows))
         if hasattr(found, "tocoo"):
-            held = found.tocoo()
-            nothing = np.nan if self.zeros_missing and not keep_zeros else 0.0
-            dense = np.full(held.shape, nothing)
-            dense[held.row, held.col] = held.data
-            return dense
-        return np.asarray(found, dtype=np.float64)
+            found = _dense(found, np.nan if self.zeros_missing and not keep_zeros else 0.0)
+        return _in_codes(found, self.codes) if self.codes else np.asarray(found, dtype=np.float64)
+
+
+def _quietly(model: Any, frame: pd.DataFrame) -> Any:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            return inputs_of(model, frame)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"a step of the pipeline refuses a row made for it ({first_line(error)}); if a "
+                "value may be missing, the pipeline must take that."
+            ) from error
+
+
+def _dense(matrix: Any, nothing: float) -> FloatArray:
+    held = matrix.tocoo()
+    dense = np.full(held.shape, nothing)
+    dense[held.row, held.col] = held.data
+    return dense
+
+
+def _in_codes(inputs: Any, codes: Mapping[int, Codes]) -> FloatArray:
+    """Inputs in numbers, where some are categories, float64 (n_rows, n_inputs)."""
+    frame = pd.DataFrame(as_pandas(inputs)[0])
+    numbers = np.empty(frame.shape)
+    for at in range(frame.shape[1]):
+        if at not in codes:
+            numbers[:, at] = frame.iloc[:, at].to_numpy(dtype=np.float64, na_value=np.nan)
+            continue
+        index, labels = pd.factorize(frame.iloc[:, at], use_na_sentinel=True)
+        own = [codes[at].get(label, np.nan) for label in labels.tolist()]
+        numbers[:, at] = np.append(own, np.nan)[index]
+    return numbers
 
 
 def table_of(model: Any, frame: pd.DataFrame, n_inputs: int) -> Preprocessing:
@@ -117,16 +142,31 @@ def table_of(model: Any, frame: pd.DataFrame, n_inputs: int) -> Preprocessing:
             f"the pipeline's steps give {len(sources)} columns where the model takes {n_inputs}; "
             "this version of scikit-learn is not known."
         )
+    inputs = _quietly(model, frame)
+    sparse = hasattr(inputs, "tocoo")
+    inputs = pd.DataFrame(_dense(inputs, 0.0) if sparse else as_pandas(inputs)[0])
+    codes = library_codes(last_step(model), inputs)
+    for at in codes:
+        _refuse_steps(sources[at], frame, inputs.iloc[:, at])
+    sources = tuple(s.encoded if at in codes else s for at, s in enumerate(sources))
     known: dict[int, tuple[Any, ...]] = dict.fromkeys(encoded_columns(sources), ())
     table = make_table(frame, known, text_is_category=True, seen_only=True)
-    steps = Preprocessing(model, table, sources, zeros_missing=False)
     xgboost = type(last_step(model)).__module__.startswith("xgboost.")
-    sparse = xgboost and hasattr(inputs_of(model, frame.head(1)), "tocoo")
-    return replace(steps, zeros_missing=sparse)
+    return Preprocessing(model, table, sources, codes, zeros_missing=xgboost and sparse)
 
 
 def _themselves(frame: pd.DataFrame) -> tuple[Source, ...]:
     return tuple(Source(at) for at in range(frame.shape[1]))
+
+
+def _refuse_steps(source: Source, frame: pd.DataFrame, given: "pd.Series[Any]") -> None:
+    """A number becomes a category of the model value by value only."""
+    own = frame.iloc[:, source.column]
+    if source.kind != "discrete" and own.nunique() > given.nunique():
+        raise UnsupportedModelError(
+            f"the model takes bins of {own.name!r} for categories; let it take their numbers as "
+            "they are, or bin the column before the pipeline."
+        )
 
 
 def over_raw_columns(
@@ -148,10 +188,11 @@ def over_raw_columns(
     UnsupportedModelError
         Native categories in the last step.
     """
-    if ensemble.sets is not None:
+    if ensemble.sets is not None and not frozenset(ensemble.sets.edges) <= frozenset(steps.codes):
         raise UnsupportedModelError(
-            "the pipeline's last step takes native categories; let the pipeline encode them, with "
-            "OneHotEncoder or OrdinalEncoder, and switch them off in the model."
+            "the pipeline's last step takes native categories in a way that is not known; let the "
+            "pipeline encode them, with OneHotEncoder or OrdinalEncoder, and switch them off in "
+            "the model."
         )
     labels = [column.labels for column in steps.table.columns]
     whole = rows[~np.isnan(rows).any(axis=1)]

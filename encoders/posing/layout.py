@@ -128,8 +128,9 @@ def make_layout(ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Qu
                 options = coded_axis(index, feature, start, admissible, query.cost)
             else:
                 boundary = cells.boundary[column]
+                unsure = (ensemble.unsure or {}).get(column)
                 options = ordered_axis(
-                    boundary, ensemble.dtype, index, feature, start, admissible, query.cost
+                    boundary, ensemble.dtype, index, feature, start, admissible, query.cost, unsure
                 )
             group = groups.get(column)
             axes[column] = [options] if group is None else class_axes(group, options)

@@ -17,12 +17,15 @@ from encoders.trees.refusals import first_line
 from encoders.trees.sources import Source
 from portfolio.model.categories import Codes, library_codes
 from portfolio.model.frames import as_pandas
-from portfolio.model.pipeline_sources import encoded_columns, sources_of
-from portfolio.model.table import Table, make_table
+from portfolio.model.pipeline_sources import check_said, encoded_columns, sources_of
+from portfolio.model.pipeline_steps import Said
+from portfolio.model.table import Table, is_category, make_table
 
 # How far beyond the training data a column is followed, in its own size; the first that its
 # transformers take. The last is the training data's own range.
 REACHES = (1e6, 1e3, 10.0, 1.0, 0.0)
+SEEN = 65  # numbers of each column that crossings are held against
+ALONE = 20  # rows that are transformed together and alone
 
 
 def is_pipeline(model: Any) -> bool:
@@ -122,7 +125,9 @@ def _in_codes(inputs: Any, codes: Mapping[int, Codes]) -> FloatArray:
     return numbers
 
 
-def table_of(model: Any, frame: pd.DataFrame, n_inputs: int) -> Preprocessing:
+def table_of(
+    model: Any, frame: pd.DataFrame, n_inputs: int, said: Mapping[str, Said]
+) -> Preprocessing:
     """The user's columns before a pipeline, and what becomes of them.
 
     Parameters
@@ -130,13 +135,17 @@ def table_of(model: Any, frame: pd.DataFrame, n_inputs: int) -> Preprocessing:
     model : a fitted pipeline
     frame : its training frame
     n_inputs : that the last step reads
+    said : what the user says of steps that are not known, by name
 
     Raises
     ------
     UnsupportedModelError
         A step that can't be followed.
     """
-    sources = sources_of(model[:-1], frame.shape[1]) if len(model.steps) > 1 else _themselves(frame)
+    check_said(model, said)
+    sources = _columns(frame)
+    if len(model.steps) > 1:
+        sources = sources_of(model[:-1], sources, n_inputs, said)
     if len(sources) != n_inputs:
         raise UnsupportedModelError(
             f"the pipeline's steps give {len(sources)} columns where the model takes {n_inputs}; "
@@ -155,8 +164,10 @@ def table_of(model: Any, frame: pd.DataFrame, n_inputs: int) -> Preprocessing:
     return Preprocessing(model, table, sources, codes, zeros_missing=xgboost and sparse)
 
 
-def _themselves(frame: pd.DataFrame) -> tuple[Source, ...]:
-    return tuple(Source(at) for at in range(frame.shape[1]))
+def _columns(frame: pd.DataFrame) -> tuple[Source, ...]:
+    """The user's columns themselves; those of categories and text take single values only."""
+    category = [is_category(frame.iloc[:, at], True) for at in range(frame.shape[1])]
+    return tuple(Source(at, "discrete" if own else "monotone") for at, own in enumerate(category))
 
 
 def _refuse_steps(source: Source, frame: pd.DataFrame, given: "pd.Series[Any]") -> None:
@@ -198,13 +209,16 @@ def over_raw_columns(
     whole = rows[~np.isnan(rows).any(axis=1)]
     template = whole[0] if len(whole) else _filled(rows)
     low, high = _window(steps, rows, template, ensemble.dtype)
+    _check_alone(steps, whole[:ALONE] if len(whole) else template[None, :])
     raw = RawColumns(
         sources=steps.sources,
+        names=[str(column.name) for column in steps.table.columns],
         n_codes={at: len(own) for at, own in enumerate(labels) if own is not None},
         low=low,
         high=high,
         missing=_missing(space),
         template=template,
+        seen=_seen(rows, template),
         zeros_missing=steps.zeros_missing,
     )
     for feature in space.features:
@@ -214,11 +228,28 @@ def over_raw_columns(
                 f"feature {feature.name}: the bounds {feature.lower:g} and {feature.upper:g} are "
                 f"beyond what the pipeline can be followed to: from {low[at]:g} to {high[at]:g}."
             )
-    columns = zip(steps.table.columns, low.tolist(), high.tolist(), strict=True)
-    table = Table(
-        tuple(c if c.labels is not None else replace(c, low=a, high=b) for c, a, b in columns)
+    pulled = pull_back(ensemble, raw, steps.inputs)
+    unsure = pulled.unsure or {}
+    columns = tuple(
+        own
+        if own.labels is not None
+        else replace(own, low=float(low[at]), high=float(high[at]), unsure=unsure.get(at))
+        for at, own in enumerate(steps.table.columns)
     )
-    return pull_back(ensemble, raw, steps.inputs), table
+    return pulled, Table(columns)
+
+
+def _check_alone(steps: Preprocessing, rows: FloatArray) -> None:
+    """Make sure that what becomes of a row does not depend on the rows beside it."""
+    together = steps.inputs(rows, True)
+    turned = steps.inputs(rows[::-1], True)[::-1]
+    alone = steps.inputs(rows[:1], True)
+    same = np.array_equal(together, turned, equal_nan=True)
+    if not (same and np.array_equal(together[:1], alone, equal_nan=True)):
+        raise UnsupportedModelError(
+            "the pipeline's steps make something else of a row where other rows stand beside it "
+            "(a rank, a share, something random?), so that no row has an answer of its own."
+        )
 
 
 def _missing(space: FeatureSpace) -> Any:
@@ -226,6 +257,12 @@ def _missing(space: FeatureSpace) -> Any:
     for feature in space.features:
         missing[list(feature.columns)] = feature.missing
     return missing
+
+
+def _seen(rows: FloatArray, template: FloatArray) -> FloatArray:
+    """Numbers of each column from the smallest to the largest, float64 (SEEN, n_columns)."""
+    known = np.where(np.isnan(rows), template, rows)
+    return np.quantile(known, np.linspace(0, 1, SEEN), axis=0, method="nearest")
 
 
 def _filled(rows: FloatArray) -> FloatArray:
@@ -243,10 +280,12 @@ def _window(
     numeric = np.array([column.labels is None for column in steps.table.columns])
     low, high = lowest.copy(), highest.copy()
     source = np.array([own.column for own in steps.sources], dtype=np.int64)
+    told = [own.column for own in steps.sources if own.told]
     for reach in reversed(REACHES):
         for ends, way, kept in ((lowest, -1.0, low), (highest, 1.0, high)):
             tried = np.where(numeric, ends + way * reach * size, template)
             able = numeric & _readable(steps, tried, source, dtype)
+            able[told] &= reach == 0.0
             kept[able] = tried[able]
     return low, high
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray
 
-DENSE = 256  # neighbours on either side of a crossing that are all looked at
+DENSE = 128  # neighbours on either side of a crossing that are all looked at
 FARTHEST = 2**48  # how many float64 away the last one is that is looked at
 WIDEST = 2**32  # the last one that may be answered otherwise, a millionth of the number
 AT_ONCE = 32  # neighbours of each crossing that are asked together
@@ -98,7 +98,7 @@ def unsure_around(
 
 def _offsets() -> IntArray:
     """1, 2, ..., and then ever farther."""
-    far = np.geomspace(DENSE, FARTHEST, num=128).astype(np.int64)
+    far = np.geomspace(DENSE, FARTHEST, num=48).astype(np.int64)
     return np.unique(np.concatenate([np.arange(1, DENSE + 1), far]))
 
 

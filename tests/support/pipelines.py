@@ -89,36 +89,38 @@ def raws(model, X, by_value=()):
         elif own.dtype == bool:
             found.append(Raw(name, (False, True), number=False))
         else:
-            values = change_points(model, X, name)
-            if own.dtype.kind == "i":
-                values = range(own.min(), own.max() + 1)
+            whole = own.dtype.kind == "i"
+            values = range(own.min(), own.max() + 1) if whole else change_points(model, X, name)
             spread = float(own.max() - own.min())
             found.append(Raw(name, tuple(values), spread=spread))
     return found
 
 
 def check(model, X, y, seed, queries=3, by_value=(), fit=None, **options):
+    """How many queries were compared, after fitting and reading."""
     labels = (y == "granted").astype(int) if isinstance(model[-1], XGBClassifier) else y
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, labels, **(fit or {}))
-        explainer = Explainer(model, X, **options)
-        parts, tried = raws(model, X, by_value), 0
-        for place in np.random.default_rng(seed).choice(N, queries, replace=False):
-            own = model.predict(X.iloc[[place]])[0]
-            target = next(label for label in model.classes_ if label != own)
-            best = cheapest(
-                parts, X.iloc[place], X, lambda rows, t=target: model.predict(rows) == t
-            )
-            result = explainer.explain(X.iloc[[place]], target=target)
-            if best is None:
-                continue
-            tried += 1
-            if math.isinf(best):
-                assert result.status == "infeasible", (place, result)
-                continue
-            assert result.status == "optimal", (place, result)
-            assert result.distance == pytest.approx(best, rel=1e-9, abs=1e-12), (place, result)
-            assert model.predict(result.counterfactual)[0] == target
-            assert list(result.counterfactual.columns) == list(X.columns)
+        return check_queries(Explainer(model, X, **options), model, X, seed, queries, by_value)
+
+
+def check_queries(explainer, model, X, seed, queries, by_value=()):
+    """Compare answers with brute force over raw rows; how many there were."""
+    parts, tried = raws(model, X, by_value), 0
+    for place in np.random.default_rng(seed).choice(len(X), queries, replace=False):
+        own = model.predict(X.iloc[[place]])[0]
+        target = next(label for label in model.classes_ if label != own)
+        best = cheapest(parts, X.iloc[place], X, lambda rows, t=target: model.predict(rows) == t)
+        result = explainer.explain(X.iloc[[place]], target=target)
+        if best is None:
+            continue
+        tried += 1
+        if math.isinf(best):
+            assert result.status == "infeasible", (place, result)
+            continue
+        assert result.status == "optimal", (place, result)
+        assert result.distance == pytest.approx(best, rel=1e-9, abs=1e-12), (place, result)
+        assert model.predict(result.counterfactual)[0] == target
+        assert list(result.counterfactual.columns) == list(X.columns)
     return tried

@@ -143,7 +143,7 @@ def _union(way: Way, step: Any, given: Sources) -> Sources:
 
 COMPOSED = (
     Steps(("Pipeline",), _pipeline, "nested in any way"),
-    Steps(("ColumnTransformer",), _columns, "with any selectors"),
+    Steps(("ColumnTransformer",), _columns, 'with any selectors, `"passthrough"` and `"drop"`'),
     Steps(("FeatureUnion",), _union, "without weights"),
 )
 STEPS = COMPOSED + SINGLE

@@ -53,6 +53,11 @@ def _column(values, dtype):
         return pd.Categorical([None if missing(v) else v for v in values], dtype=dtype)
     if getattr(dtype, "kind", "") == "b":
         return np.array(values, dtype=bool)
+    if isinstance(dtype, pd.Int64Dtype | pd.Float64Dtype):
+        whole = all(missing(v) or float(v).is_integer() for v in values)
+        return pd.array(
+            [pd.NA if missing(v) else v for v in values], dtype=dtype if whole else "Float64"
+        )
     if all(isinstance(v, int | float | np.number) for v in values):
         return np.array(values, dtype=float)
     return pd.Series(values, dtype=object)

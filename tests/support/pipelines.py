@@ -91,7 +91,7 @@ def raws(model, X, by_value=()):
         else:
             whole = own.dtype.kind == "i"
             values = range(own.min(), own.max() + 1) if whole else change_points(model, X, name)
-            spread = float(own.max() - own.min())
+            spread = float(own.max()) - float(own.min())
             found.append(Raw(name, tuple(values), spread=spread))
     return found
 

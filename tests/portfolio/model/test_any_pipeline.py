@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import HealthCheck, Phase, assume, event, given, settings
 from hypothesis import strategies as st
 from lightgbm import LGBMClassifier
 from sklearn.compose import ColumnTransformer
@@ -141,10 +141,16 @@ def hold(table, model, seed, queries):
     event(f"queries: {tried}")
 
 
-QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck), "database": None}
+# What fails is found again by its seed; smaller tables tell no more, and take minutes to find.
+QUIET = {
+    "deadline": None,
+    "suppress_health_check": list(HealthCheck),
+    "database": None,
+    "phases": [Phase.generate],
+}
 
 
-@settings(max_examples=8, derandomize=True, **QUIET)
+@settings(max_examples=6, derandomize=True, **QUIET)
 @given(tables(), st.sampled_from(list(MODELS)), st.integers(0, 99))
 def test_any_steps_are_followed(table, model, seed):
     hold(table, model, seed, 2)

@@ -89,7 +89,10 @@ class Preprocessing:
         found = _quietly(self.model, self.table.frame(rows))
         if hasattr(found, "tocoo"):
             found = _dense(found, np.nan if self.zeros_missing and not keep_zeros else 0.0)
-        return _in_codes(found, self.codes) if self.codes else np.asarray(found, dtype=np.float64)
+        try:
+            return _in_codes(found, self.codes) if self.codes else _in_numbers(found)
+        except (TypeError, ValueError) as error:
+            raise _refused(error) from error
 
 
 def _quietly(model: Any, frame: pd.DataFrame) -> Any:
@@ -98,10 +101,20 @@ def _quietly(model: Any, frame: pd.DataFrame) -> Any:
         try:
             return inputs_of(model, frame)
         except (TypeError, ValueError) as error:
-            raise InputError(
-                f"a step of the pipeline refuses a row made for it ({first_line(error)}); if a "
-                "value may be missing, the pipeline must take that."
-            ) from error
+            raise _refused(error) from error
+
+
+def _refused(error: Exception) -> InputError:
+    return InputError(
+        f"a step of the pipeline refuses a row made for it ({first_line(error)}); if a "
+        "value may be missing, the pipeline must take that."
+    )
+
+
+def _in_numbers(inputs: Any) -> FloatArray:
+    if isinstance(inputs, pd.DataFrame):  # pandas' own numbers may miss some
+        return inputs.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(inputs, dtype=np.float64)
 
 
 def _dense(matrix: Any, nothing: float) -> FloatArray:

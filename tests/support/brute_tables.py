@@ -68,7 +68,8 @@ def _choices(raw, own):
         return [(own, 0.0), *((v, raw.missing_cost) for v in raw.values)]
 
     def price(value):
-        return abs(value - own) / raw.spread if raw.number else 1.0
+        # In float64, whatever the column: what float32 rounds would be taken for a difference.
+        return abs(float(value) - float(own)) / raw.spread if raw.number else 1.0
 
     return [(own, 0.0), *((v, price(v)) for v in raw.values if v != own)]
 

@@ -117,10 +117,15 @@ def check_queries(explainer, model, X, seed, queries, by_value=()):
             continue
         tried += 1
         if math.isinf(best):
-            assert result.status == "infeasible", (place, result)
+            assert result.status == "infeasible", (place, best, result)
             continue
-        assert result.status == "optimal", (place, result)
-        assert result.distance == pytest.approx(best, rel=1e-9, abs=1e-12), (place, result)
+        assert result.status == "optimal", (place, best, result)
+        assert result.distance == pytest.approx(best, rel=1e-9, abs=1e-12), (
+            place,
+            best,
+            dict(X.dtypes),
+            result,
+        )
         assert model.predict(result.counterfactual)[0] == target
         assert list(result.counterfactual.columns) == list(X.columns)
     return tried

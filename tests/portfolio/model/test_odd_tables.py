@@ -146,3 +146,21 @@ def test_a_category_that_the_model_never_saw_is_told():
     other = X.assign(s=pd.Categorical(["z", *X.s[1:]]))
     with pytest.raises(InputError, match=r"refuses rows of X_train.*not in the training set"):
         Explainer(model, other)
+
+
+def test_numbers_of_pandas_that_miss_some_pass_through_frames_between_steps():
+    random = np.random.default_rng(4)
+    X = pd.DataFrame(
+        {"a": pd.Series(random.normal(size=N), dtype="Float64"), "b": random.random(N)}
+    )
+    y = (X.a.to_numpy() + X.b > 0.5).astype(int)
+    X.loc[::5, "a"] = pd.NA
+    steps = make_column_transformer((StandardScaler(), ["b"]), remainder="passthrough")
+    model = make_pipeline(
+        steps.set_output(transform="pandas"),
+        HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5),
+    ).fit(X, y)
+    explainer = Explainer(model, X)
+    for place in (0, 1, 2, 5):
+        result = explainer.explain(X.iloc[[place]])
+        assert result.status == "optimal" and model.predict(result.counterfactual) == result.target

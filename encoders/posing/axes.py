@@ -12,6 +12,7 @@ from encoders.query.features import Feature
 from encoders.query.grid import Grid
 from encoders.trees.groups import Group
 from encoders.trees.input_type import last_read_as
+from encoders.trees.stretches import Stretches
 
 # Levels of an ordinal feature that a user's function prices one by one; where there are more, the
 # value nearest to the query stands for its cell.
@@ -53,6 +54,7 @@ def ordered_axis(
     start: float,
     admissible: Admissible,
     cost: Cost,
+    unsure: Stretches | None = None,
 ) -> Axis:
     """One level per cell that holds an admissible value: the cheapest such value.
 
@@ -68,6 +70,7 @@ def ordered_axis(
     start : the query's value, NaN if it is missing
     admissible : what it may become
     cost : of moving it
+    unsure : numbers that it must not become
 
     Raises
     ------
@@ -79,10 +82,10 @@ def ordered_axis(
     listed = _listed_values(index, feature, start, admissible, cost)
     own_cell = int(np.searchsorted(boundary, _cast(start, dtype)))
     if listed is not None:
-        value = listed
+        value = listed if unsure is None else listed[~unsure.hold(listed)]
         cell = np.searchsorted(boundary, _cast(value, dtype))
     else:
-        low, high = _cell_limits(boundary, dtype, admissible, feature)
+        low, high = _cell_limits(boundary, dtype, admissible, feature, unsure)
         value = np.clip(
             Grid(feature.step).nearest(np.array(near)) if feature.step else near, low, high
         )
@@ -131,7 +134,11 @@ def _cast(values: float | FloatArray, dtype: np.dtype[Any]) -> FloatArray:
 
 
 def _cell_limits(
-    boundary: FloatArray, dtype: np.dtype[Any], admissible: Admissible, feature: Feature
+    boundary: FloatArray,
+    dtype: np.dtype[Any],
+    admissible: Admissible,
+    feature: Feature,
+    unsure: Stretches | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Smallest and largest admissible number that the model takes for one of each cell.
 
@@ -145,6 +152,8 @@ def _cell_limits(
     high = np.concatenate([last, [float(np.finfo(dtype).max)]])
     low = np.maximum(low, admissible.lower)
     high = np.minimum(high, admissible.upper)
+    if unsure is not None:
+        low, high = unsure.up(low), unsure.down(high)
     if feature.step:
         grid = Grid(feature.step)
         return grid.at_least(low), grid.at_most(high)

@@ -10,6 +10,7 @@ from encoders.arrays import BoolArray, FloatArray, IntArray, frozen
 from encoders.trees.link import Link
 from encoders.trees.rounding import Rounding
 from encoders.trees.set_splits import SetSplits, no_sets
+from encoders.trees.stretches import Stretches
 
 CHUNK = 2**20  # rows times trees that are scored at once; more take more memory
 
@@ -46,6 +47,7 @@ class Ensemble:
     link : what the library makes of the sums; no part of a fingerprint of classifiers, whose
         decision does not depend on it
     regression : whether the one sum is a prediction, and there are no classes
+    unsure : by column, numbers next to a split of which it is not known where they go
     """
 
     n_columns: int
@@ -66,6 +68,7 @@ class Ensemble:
     sets: SetSplits | None = field(default=None, metadata={"fingerprint": "given"})
     link: Link = field(default=Link(), metadata={"fingerprint": False})
     regression: bool = field(default=False, metadata={"fingerprint": False})
+    unsure: Mapping[int, Stretches] | None = field(default=None, metadata={"fingerprint": "given"})
 
     @property
     def n_classes(self) -> int:

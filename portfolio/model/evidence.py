@@ -201,7 +201,11 @@ def check_lengths(
 def _rows(ensemble: Ensemble, cells: Cells, training: FloatArray) -> FloatArray:
     most = max(1, MOST_LEAVES // ensemble.root.size)
     sample = _thinned(training, min(TRAINING_ROWS, most))
-    return np.concatenate([sample, _probes(ensemble, cells, sample, min(PROBES, most))])
+    rows = np.concatenate([sample, _probes(ensemble, cells, sample, min(PROBES, most))])
+    known = np.ones(len(rows), dtype=np.bool_)
+    for column, unsure in (ensemble.unsure or {}).items():
+        known &= ~unsure.hold(rows[:, column])
+    return rows[known]
 
 
 def _thinned(rows: FloatArray, most: int) -> FloatArray:
@@ -230,6 +234,9 @@ def _probes(ensemble: Ensemble, cells: Cells, training: FloatArray, count: int) 
         with np.errstate(over="ignore"):  # what lies beyond is cut off below
             beside = np.nextafter(edge, np.where(toward < 0, -np.inf, np.inf))
         value = np.where(toward == 0, edge, beside)
+        unsure = (ensemble.unsure or {}).get(column)
+        if unsure is not None:
+            value = np.where(toward > 0, unsure.up(value), unsure.down(value))
         rows[moved, column] = np.clip(value, -limit, limit)
     return rows
 

@@ -29,6 +29,7 @@ from portfolio.model.evidence import check_boxes, check_lengths, hold_against
 from portfolio.model.native import NativeModel, predicting_alone, wrap_native
 from portfolio.model.oracle import Oracle
 from portfolio.model.pipeline import is_pipeline, last_step, over_raw_columns, table_of
+from portfolio.model.pipeline_steps import Said
 from portfolio.model.plausibility import Plausibility, PlausibilityCheck
 from portfolio.model.table import Table, make_table
 from portfolio.model.training_frame import as_numbers, refuse_values, training_frame
@@ -140,12 +141,14 @@ def read(
     features: Mapping[str, Any] | str | Path | FeatureSpace | None,
     voting: str | None,
     plausibility: Plausibility | None = None,
+    said: Mapping[str, Said] | None = None,
 ) -> ExplainedModel:
     """Read a model and describe its features; checks that its own predict agrees.
 
     Parameters
     ----------
     model, X_train, features, voting, plausibility : as in :class:`portfolio.explainer.Explainer`
+    said : the ``steps`` there
 
     Raises
     ------
@@ -157,11 +160,13 @@ def read(
     began = time.perf_counter()
     model = _with_voting(model, voting)
     piped = is_pipeline(model)
+    if said and not piped:
+        raise InputError("steps are those of a Pipeline, and the model is none.")
     ensemble = read_ensemble(last_step(model) if piped else model)
     native = wrap_native(model, ensemble.n_classes, ensemble.regression)
     width = _width(model, X_train) if piped else ensemble.n_columns
     frame = training_frame(X_train, native.columns, width)
-    steps = table_of(model, frame, ensemble.n_columns) if piped else None
+    steps = table_of(model, frame, ensemble.n_columns, said or {}) if piped else None
     codes = {} if piped else library_codes(model, frame)
     table = steps.table if steps else make_table(frame, codes, False) if codes else None
     if table is not None and plausibility is not None:

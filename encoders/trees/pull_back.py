@@ -211,8 +211,8 @@ class _PullBack:
             zeros = np.tile([float(np.nextafter(0.0, -1.0)), 0.0], len(sources))
             ends.append((inputs, self._bisect(inputs, zeros, cast=False)[0]))
         sets = self._ensemble.sets
-        for own in sorted(sets.numbers) if sets is not None else ():
-            edges = sets.edges[own]
+        numbers = {} if sets is None else {own: sets.edges[own] for own in sorted(sets.numbers)}
+        for own, edges in numbers.items():
             inputs = np.full(edges.size, own)
             ends.append((inputs, self._bisect(inputs, edges)[0]))
         found: dict[int, list[float]] = {}

@@ -80,7 +80,7 @@ READABLE = (
     Readable(
         "CatBoost (`pip install 'counterfolio[catboost]'`)",
         ("CatBoostClassifier",),
-        f"with loss {_listed(LOSSES)}, of every grow policy; categories split one by one",
+        f"with loss {_listed(tuple(LOSSES))}, of every grow policy; categories split one by one",
     ),
     Readable(
         "CatBoost (`pip install 'counterfolio[catboost]'`)",

@@ -39,7 +39,7 @@ def _predictions(model: Any, rows: Any) -> Any:
 def _raw(model: Any, rows: Any, output: int) -> FloatArray:
     scores = native_scores(model, rows, 1.0)
     model = last_step(model) if is_pipeline(model) else model
-    if type(model).__name__ == "HardVotingClassifier":
+    if type(model).__name__ in ("HardVotingClassifier", "VotingClassifier"):  # votes
         return scores[:, output]
     # Where reading has taken the classifier's threshold off, it is put back.
     taken = 0.5 if getattr(model, "objective", "") == "binary:logitraw" else 0.0

@@ -41,7 +41,7 @@ def test_a_plane_is_nowhere_below_the_term_and_close_in_a_narrow_box(name, weigh
             low = rng.normal(size=n_leads) * 2
             high = low + width * rng.random(n_leads)
             inside = low + (high - low) * rng.random((300, n_leads))
-            given = np.concatenate([admitted, [low, high]])
+            given = np.concatenate([inside, [low, high]])
             plane = above(own, low, high, inside[0])
             inner = own.curve.limits(own.inner(given))[int(weight > 0)]
             heights = given @ plane.slope + plane.level

@@ -21,7 +21,7 @@ from tests.support.ensembles import random_frame
 from tests.support.models import make, saved_and_loaded
 
 pytestmark = pytest.mark.usefixtures("lawful_problems")
-MODELS = int(os.environ.get("BLEND_MODELS", "3"))  # per kind
+MODELS = int(os.environ.get("BLEND_MODELS", "2"))  # per kind
 FIRST = int(os.environ.get("BLEND_FIRST", "0"))
 LARGE = int(os.environ.get("BLEND_LARGE", "150"))
 LIMIT_S = float(os.environ.get("BLEND_LIMIT_S", "10"))

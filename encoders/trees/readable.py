@@ -49,20 +49,21 @@ READABLE = (
     Readable(
         "scikit-learn, of several",
         ("BaggingClassifier",),
-        "of trees, extra trees, forests, `HardVotingClassifier`, and of soft voting",
+        "of trees, forests, boosting of scikit-learn, XGBoost and LightGBM, AdaBoost, "
+        "`HardVotingClassifier`, calibrated models, and soft voting of these",
     ),
     Readable(
         "scikit-learn, of several",
         ("VotingClassifier",),
-        'with `voting="soft"` of what bagging takes, and of bagging; with `voting="hard"` of '
-        "single trees",
+        'with `voting="soft"` of what bagging takes, and of bagging; with `voting="hard"` of any '
+        "of these ensembles that blends no others",
     ),
     Readable("scikit-learn, of several", ("AdaBoostClassifier",), "of single trees"),
     Readable(
         "scikit-learn, calibrated",
         ("CalibratedClassifierCV",),
-        "of two classes over one of these, of XGBoost or of LightGBM: `ensemble=False`, or over a "
-        "`FrozenEstimator`; sigmoid, isotonic or temperature",
+        "of two classes over one of these (but boosting within bagging or voting), of XGBoost or "
+        "of LightGBM, of one fold or several; sigmoid, isotonic or temperature",
     ),
     Readable("scikit-learn, outliers", ("IsolationForest",), "its classes are -1 (outlier) and 1"),
     Readable(

@@ -101,7 +101,8 @@ class ExplainedModel:
     def identity(self) -> str:
         """A digest of all that a decision depends on, besides the question."""
         joined = [view.ensemble for view in self.views if view.plausibility is not None]
-        return fingerprint(self.ensemble, self.space, self.native.classes, joined)
+        own = [] if self.ensemble.blend is None else [self.ensemble.blend]
+        return fingerprint(self.ensemble, self.space, self.native.classes, joined, *own)
 
     def identity_for(self, numbers: bool) -> Any:
         """A digest of all that answers depend on.

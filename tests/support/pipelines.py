@@ -94,8 +94,9 @@ def raws(model, X, by_value=(), more=()):
             found.append(Raw(name, (False, True), number=False))
         else:
             whole = own.dtype.kind == "i"
-            values = range(own.min(), own.max() + 1)
-            if not whole:
+            if whole:
+                values = range(own.min(), own.max() + 1)
+            else:
                 values = change_points(model, X, name, more)
             spread = float(own.max()) - float(own.min())
             found.append(Raw(name, tuple(values), spread=spread))

@@ -267,10 +267,11 @@ def _allowed_categories(
     return allowed
 
 
-def class_axes(group: Group, options: Axis) -> list[Axis]:
-    """Two levels per class of a group, not (cell 0) and is (cell 1), as of :func:`category_axes`.
+def class_axes(group: Group, options: Axis) -> tuple[IntArray, list[Axis]]:
+    """The classes that have an option, and for each the levels not (cell 0) and is (cell 1).
 
-    A class stands for the cheapest of its options: the query's own, or else the first.
+    They are as of :func:`category_axes`, but for those that can't be chosen, which have none. A
+    class stands for the cheapest of its options: the query's own, or else the first.
 
     Parameters
     ----------
@@ -280,13 +281,9 @@ def class_axes(group: Group, options: Axis) -> list[Axis]:
     class_of = group.class_of[options.cell]
     order = np.lexsort((options.changed, options.cost, class_of))
     first = order[np.r_[True, np.diff(class_of[order]) > 0]] if order.size else order
-    best = dict(zip(class_of[first].tolist(), first.tolist(), strict=True))
+    one = np.array([0, 1] if first.size > 1 else [1], dtype=np.int64)
     axes = []
-    for own in range(group.n_classes):
-        chosen = best.get(own)
-        levels = [0] if len(best) > (chosen is not None) else []
-        levels += [1] if chosen is not None else []
-        one = np.array(levels, dtype=np.int64)
-        at = options.only(np.full(one.size, 0 if chosen is None else chosen))
+    for chosen in first.tolist():
+        at = options.only(np.full(one.size, chosen))
         axes.append(Axis(one, at.value, one * at.cost, (one == 1) & at.changed))
-    return axes
+    return class_of[first], axes

@@ -1,6 +1,6 @@
 """The axes of a query: what may be chosen, at what cost, in the order of the model's columns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,14 +22,15 @@ class Layout:
     Attributes
     ----------
     axes : in the order of their columns
-    first : int64 (n_columns + 1,), first axis of each column; a group has one for each class
-    grouped : columns that are split into sets
+    first : int64 (n_columns + 1,), first axis of each column; a group has one for each class that
+        can be chosen
+    classes : those of each column that is split into sets, int64, ascending
     one_hot : columns of each one-hot feature
     """
 
     axes: Sequence[Axis]
     first: IntArray
-    grouped: frozenset[int]
+    classes: Mapping[int, IntArray]
     one_hot: Sequence[Sequence[int]]
 
     @cached_property
@@ -56,7 +57,7 @@ class Layout:
     def says(self) -> BoolArray:
         """Levels that say what their column's value is, bool (n_levels,): all but a class' no."""
         parts = [
-            axis.cell == 1 if column in self.grouped else np.ones(axis.cell.size, dtype=np.bool_)
+            axis.cell == 1 if column in self.classes else np.ones(axis.cell.size, dtype=np.bool_)
             for axis, column in zip(self.axes, self.column.tolist(), strict=True)
         ]
         return np.concatenate(parts)
@@ -66,7 +67,7 @@ class Layout:
         for columns in self.one_hot:
             axes = self.first[list(columns)]
             yield self._levels(axes, self.value == 1)
-        for column in sorted(self.grouped):
+        for column in sorted(self.classes):
             yield self._levels(np.arange(*self.first[column : column + 2]), self.says)
 
     def _levels(self, axes: IntArray, chosen: BoolArray) -> IntArray:
@@ -85,19 +86,26 @@ class Layout:
         """
         one_hot = {column for columns in self.one_hot for column in columns}
         n_cells = cells.n_cells
+        n_classes = {group.column: group.n_classes for group in cells.groups}
         for column, (begin, end) in enumerate(
             zip(self.first[:-1].tolist(), self.first[1:].tolist(), strict=True)
         ):
             own = self.axes[begin:end]
-            if column in self.grouped:
-                yield from _nearest_classes(own)
+            if column in self.classes:
+                yield from _nearest_classes(own, self.classes[column], n_classes[column])
             elif column in one_hot:
                 yield _nearest(own[0].value.astype(np.int64), 2)
             else:
                 yield _nearest(own[0].cell, int(n_cells[column]))
 
 
-def make_layout(ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Query) -> Layout:
+def make_layout(
+    ensemble: Ensemble,
+    cells: Cells,
+    space: FeatureSpace,
+    query: Query,
+    within: Mapping[int, BoolArray],
+) -> Layout:
     """Give every option its cost and drop what the constraints rule out.
 
     Parameters
@@ -106,6 +114,7 @@ def make_layout(ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Qu
     cells : of the same ensemble
     space : features of its columns
     query : resolved for one row
+    within : as for :func:`encoders.posing.pose.pose`
 
     Raises
     ------
@@ -115,6 +124,7 @@ def make_layout(ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Qu
     values = space.values(query.row)
     groups = {group.column: group for group in cells.groups}
     axes: dict[int, list[Axis]] = {}
+    classes: dict[int, IntArray] = {}
     for index, feature in enumerate(space.features):
         start, admissible = float(values[index]), query.admissible[index]
         if feature.one_hot:
@@ -131,9 +141,14 @@ def make_layout(ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Qu
                 options = ordered_axis(
                     boundary, ensemble.dtype, index, feature, start, admissible, query.cost
                 )
-            group = groups.get(column)
-            axes[column] = [options] if group is None else class_axes(group, options)
+            axes[column] = [options]
             empty = options.cell.size == 0
+            if column in groups:
+                group = groups[column]
+                if column in within:
+                    kept = within[column][group.class_of[options.cell]]
+                    options = options.only(np.flatnonzero(kept))
+                classes[column], axes[column] = class_axes(group, options)
         if empty:
             raise InputError(
                 f"contradictory constraints on {feature.name}: together with its bounds, levels "
@@ -143,7 +158,7 @@ def make_layout(ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Qu
     return Layout(
         axes=[axis for own in ordered for axis in own],
         first=starts(np.array([len(own) for own in ordered])),
-        grouped=frozenset(groups),
+        classes=classes,
         one_hot=[f.columns for f in space.features if f.one_hot],
     )
 
@@ -157,12 +172,9 @@ def _nearest(known: IntArray, n_codes: int) -> IntArray:
     return np.where(closer_below, below, above)
 
 
-def _nearest_classes(axes: Sequence[Axis]) -> Iterator[IntArray]:
+def _nearest_classes(axes: Sequence[Axis], classes: IntArray, n_classes: int) -> Iterator[IntArray]:
     """For each class and axis its level, where what can't be chosen becomes the cheapest class."""
-    able = np.array([1 in axis.cell for axis in axes])
-    cheapest = int(
-        np.argmin([axis.cost[-1] if a else np.inf for a, axis in zip(able, axes, strict=True)])
-    )
-    chosen = np.where(able, np.arange(able.size), cheapest)
+    chosen = np.full(n_classes, int(np.argmin([axis.cost[-1] for axis in axes])))
+    chosen[classes] = np.arange(classes.size)
     for own, axis in enumerate(axes):
         yield np.where(chosen == own, axis.cell.size - 1, 0)

@@ -63,7 +63,7 @@ def place_literals(cells: Cells, layout: Layout) -> Literals:
     cells : of the model
     layout : of the query
     """
-    axis = layout.first[cells.column] if layout.grouped else cells.column
+    axis = layout.first[cells.column] if layout.classes else cells.column
     leaf = owners(cells.leaf_start)
     lo, hi = _in_levels(cells, layout)
     alive = np.ones(cells.leaf_start.size - 1, dtype=np.bool_)
@@ -150,16 +150,13 @@ def _group_literals(
 
     Leaves that no class of the query gets to are struck from ``alive``.
     """
-    first = int(layout.first[group.column])
-    axes = layout.axes[first : first + group.n_classes]
-    possible = np.flatnonzero([1 in axis.cell for axis in axes])
-    allowed = group.allowed[:, possible]
+    first, classes = int(layout.first[group.column]), layout.classes[group.column]
+    allowed = group.allowed[:, classes]
     count = allowed.sum(axis=1)
     alive[group.leaf[count == 0]] = False
-    single = (count == 1) & (possible.size > 1)
+    single = (count == 1) & (classes.size > 1)
     row, place = np.nonzero(np.where(single[:, None], allowed, ~allowed & (count > 1)[:, None]))
-    level = np.where(single[row], layout.size[first + possible[place]] - 1, 0)
-    return group.leaf[row], first + possible[place], level
+    return group.leaf[row], first + place, single[row].astype(np.int64)
 
 
 def _parted(placed: Literals, axis: int, layout: Layout) -> Literals:

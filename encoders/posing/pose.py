@@ -1,6 +1,6 @@
 """Ensemble + query -> :class:`Problem`, and a choice of levels -> row."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -30,6 +30,7 @@ class Posed:
     column : int64 (n_axes,), the column of each axis
     cut : a row that a choice does not keep and every answer does, given the problem and the
         choice; None where there is none
+    source : int64 (n_leaves,), which of the cells' leaves each leaf is
     says : bool (n_levels,), whether a level says what its column's value is; None: all do
     """
 
@@ -38,6 +39,7 @@ class Posed:
     nearest: tuple[IntArray, ...]
     column: IntArray
     cut: Callable[[Problem, IntArray], LeafRow | None]
+    source: IntArray
     says: BoolArray | None = None
 
     def decode(self, levels: IntArray) -> FloatArray:
@@ -87,7 +89,13 @@ class Posed:
         return levels[np.argsort(cost, kind="stable")[:count]]
 
 
-def pose(ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Query) -> Posed:
+def pose(
+    ensemble: Ensemble,
+    cells: Cells,
+    space: FeatureSpace,
+    query: Query,
+    within: Mapping[int, BoolArray] | None = None,
+) -> Posed:
     """Give every option its cost and drop what the constraints rule out.
 
     One axis per column, in order, and one per class of a column that is split into sets. Pure and
@@ -99,13 +107,15 @@ def pose(ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Query) ->
     cells : of the same ensemble
     space : features of its columns
     query : resolved for one row
+    within : classes to pose alone, bool (n_classes,), of columns that are split into sets; at
+        least one that the query admits of each
 
     Raises
     ------
     InputError
         Constraints, bounds and cost tables that leave a feature no value.
     """
-    layout = make_layout(ensemble, cells, space, query)
+    layout = make_layout(ensemble, cells, space, query, within or {})
     changed = np.concatenate([axis.changed for axis in layout.axes])
     placed = place_literals(cells, layout)
     tree = owners(cells.tree_start)[placed.source]
@@ -134,7 +144,8 @@ def pose(ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Query) ->
         nearest=tuple(layout.nearest(cells)),
         column=frozen(layout.column),
         cut=partial(tangent, score, ensemble, query.goal),
-        says=frozen(layout.says) if layout.grouped else None,
+        source=frozen(placed.source),
+        says=frozen(layout.says) if layout.classes else None,
     )
 
 

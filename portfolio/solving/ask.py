@@ -28,9 +28,10 @@ from portfolio.question import LONGEST_S, Options, Question
 from portfolio.result import Result, Timings
 from portfolio.running.interrupt import run_interruptible
 from portfolio.running.solver_workers import Workers
+from portfolio.solving.join import Answer
 from portfolio.solving.progress import OnProgress, Progress
 from portfolio.solving.strategies import Auto, Strategy, strategy_of
-from portfolio.solving.targets import Answer, answer
+from portfolio.solving.targets import answer
 from portfolio.solving.warm_up import warm_up
 from selector import Selector
 

@@ -27,11 +27,17 @@ class Strategy(Protocol):
     Attributes
     ----------
     mode : what log records call it; see :class:`selector.logs.files.LogRecord`
+    in_parts : whether a question about very many classes may be asked in parts
     """
 
     @property
     def mode(self) -> str:
         """What log records call it."""
+        ...
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether a question about very many classes may be asked in parts."""
         ...
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
@@ -94,6 +100,7 @@ class Reduced:
     run: RunBackend
     auto: Auto
     mode: ClassVar[str] = "solo"
+    in_parts: ClassVar[bool] = True
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`.
@@ -124,6 +131,7 @@ class Raced:
     backends: tuple[str, ...]
     run: RunBackend
     mode: ClassVar[str] = "race"
+    in_parts: ClassVar[bool] = True
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`.
@@ -154,6 +162,7 @@ class Plain:
     run: RunBackend
     auto: Auto
     mode: ClassVar[str] = "plain"
+    in_parts: ClassVar[bool] = False
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`.
@@ -185,6 +194,7 @@ class Kept:
     run_for: Callable[[int], RunBackend]
     auto: Auto
     mode: ClassVar[str] = "session"
+    in_parts: ClassVar[bool] = False
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`.

@@ -6,15 +6,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from encoders.backends.attempt import RunBackend, in_turn
-from encoders.backends.interface import Request, Status, StopReason
+from encoders.backends.interface import Request, Status
 from encoders.backends.stopping import why
 from encoders.posing.goal_rows import has_room
 from encoders.posing.pose import pose
+from encoders.posing.wide_columns import Region, wide_columns
 from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.oracle import Oracle
-from portfolio.solving.certify import Certificate, PosedQuery, certify
+from portfolio.solving.certify import PosedQuery, certify
+from portfolio.solving.join import Answer, cut_short, join
+from portfolio.solving.parts import in_parts
 from portfolio.solving.progress import Progress
 from portfolio.solving.strategies import Strategy, others
 from portfolio.solving.witness import Witnesses
@@ -26,22 +29,6 @@ MANY_TIES = (
     "More than {} cells near a tie were refused by the model's own predict, so what is proved "
     "is about rows whose score {} by {:g}."
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """The joint certificate of all targets.
-
-    Attributes
-    ----------
-    certificate : what is proved of all together
-    goal : that the answer reaches, None without one
-    pose_s : seconds for posing
-    """
-
-    certificate: Certificate
-    goal: Goal | None
-    pose_s: float
 
 
 def answer(
@@ -71,7 +58,7 @@ def answer(
     for goal in goals:
         began = time.perf_counter()
         if joint is not None and (began >= deadline or request.stop.is_set()):
-            return _cut_short(joint, why(request))
+            return cut_short(joint, why(request))
         best = joint.certificate.answer if joint else None
         bounded = replace(
             request,
@@ -81,7 +68,7 @@ def answer(
         solver = Solver(reading, way, run, bounded, deadline)
         own = _one(solver, replace(query, goal=goal))
         certificate = own.certificate
-        joint = own if joint is None else _join(joint, own)
+        joint = own if joint is None else join(joint, own)
         upper = math.inf if certificate.answer is None else certificate.answer.distance
         progress.report(goal.target, upper, certificate.lower)
     assert joint is not None
@@ -127,17 +114,35 @@ def _lead(reading: ExplainedModel, goal: Goal) -> float:
 
 
 def _posed(solver: Solver, query: Query, most_refused: float) -> Answer:
+    """Solve for one target, in parts where a column has very many classes."""
+    began = time.perf_counter()
+    view = solver.reading.views[query.goal.target]
+    wide = None
+    if solver.way.in_parts:
+        wide = wide_columns(view.ensemble, view.cells, solver.reading.space, query)
+    if wide is None:
+        return _part(solver, query, most_refused, {}, solver.request)
+    spent = time.perf_counter() - began
+    ask = partial(_part, solver, query, most_refused)
+    found = in_parts(ask, wide, solver.request, solver.deadline)
+    return replace(found, pose_s=spent + found.pose_s)
+
+
+def _part(
+    solver: Solver, query: Query, most_refused: float, region: Region, request: Request
+) -> Answer:
+    """Solve for one target within some classes."""
     began = time.perf_counter()
     reading, goal = solver.reading, query.goal
     view = reading.views[goal.target]
-    posed = pose(view.ensemble, view.cells, reading.space, query)
+    posed = pose(view.ensemble, view.cells, reading.space, query, region)
     pose_s = time.perf_counter() - began
     oracle = Oracle(view.ensemble, reading.native, view.plausibility)
     witnesses = Witnesses(posed, query, reading.space, oracle, view)
     certificate = certify(
         PosedQuery(posed, query, reading.space, oracle, witnesses),
         solver.way.solve_posed(posed, view, goal),
-        replace(solver.request, time_limit_s=solver.deadline - time.perf_counter()),
+        replace(request, time_limit_s=solver.deadline - time.perf_counter()),
         partial(others, solver.run, posed, view, goal),
         most_refused,
     )
@@ -161,45 +166,3 @@ def _leading(near: Answer, clear: Answer, words: str) -> Answer:
     )
     goal = near.goal if joined.answer is held and held is not None else clear.goal
     return Answer(joined, goal, near.pose_s + clear.pose_s)
-
-
-def _cut_short(joint: Answer, reason: StopReason) -> Answer:
-    """Some targets were not looked at: nothing is proved about all of them together."""
-    held = joint.certificate
-    status: Status = "unknown" if held.answer is None else "feasible"
-    return replace(joint, certificate=replace(held, status=status, stop_reason=reason, lower=0.0))
-
-
-def _join(first: Answer, second: Answer) -> Answer:
-    """What two targets together prove: a bound holds only if both have it."""
-    a, b = first.certificate, second.certificate
-    best = (
-        second
-        if b.answer is not None and (a.answer is None or b.answer.distance < a.answer.distance)
-        else first
-    )
-    weaker = next((c for c in (a, b) if c.status in ("unknown", "feasible")), None)
-    found = best.certificate.answer
-    status: Status
-    if weaker is None:
-        status, reason = ("infeasible" if found is None else "optimal"), a.stop_reason
-    else:
-        status, reason = ("unknown" if found is None else "feasible"), weaker.stop_reason
-    lower = min(a.lower, b.lower)
-    certificate = Certificate(
-        status=status,
-        stop_reason=reason,
-        answer=found,
-        lower=lower if found is None else min(lower, found.distance),
-        times=a.times + b.times,
-        provenance=replace(
-            best.certificate.provenance,
-            attempts=in_turn([a.provenance.attempts, b.provenance.attempts]),
-            decision="; ".join(
-                filter(None, dict.fromkeys([a.provenance.decision, b.provenance.decision]))
-            ),
-        ),
-        message=a.message or b.message,
-        margin=max(a.margin, b.margin),
-    )
-    return Answer(certificate, best.goal, first.pose_s + second.pose_s)

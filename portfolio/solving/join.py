@@ -1,0 +1,77 @@
+"""What is proved of several targets, or of several parts of one question, together."""
+
+from dataclasses import dataclass, replace
+
+from encoders.backends.attempt import in_turn
+from encoders.backends.interface import Status, StopReason
+from encoders.query.goal import Goal
+from portfolio.solving.certify import Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The joint certificate of all targets, or of some.
+
+    Attributes
+    ----------
+    certificate : what is proved of all together
+    goal : that the answer reaches, None without one
+    pose_s : seconds for posing
+    """
+
+    certificate: Certificate
+    goal: Goal | None
+    pose_s: float
+
+
+def cut_short(joint: Answer, reason: StopReason) -> Answer:
+    """Some targets or parts were not looked at: nothing is proved about all of them together.
+
+    Parameters
+    ----------
+    joint : of those that were
+    reason : why it was stopped
+    """
+    held = joint.certificate
+    status: Status = "unknown" if held.answer is None else "feasible"
+    return replace(joint, certificate=replace(held, status=status, stop_reason=reason, lower=0.0))
+
+
+def join(first: Answer, second: Answer) -> Answer:
+    """What two targets or parts together prove: a bound holds only if both have it.
+
+    Parameters
+    ----------
+    first, second : in the order they were asked
+    """
+    a, b = first.certificate, second.certificate
+    best = (
+        second
+        if b.answer is not None and (a.answer is None or b.answer.distance < a.answer.distance)
+        else first
+    )
+    weaker = next((c for c in (a, b) if c.status in ("unknown", "feasible")), None)
+    found = best.certificate.answer
+    status: Status
+    if weaker is None:
+        status, reason = ("infeasible" if found is None else "optimal"), a.stop_reason
+    else:
+        status, reason = ("unknown" if found is None else "feasible"), weaker.stop_reason
+    lower = min(a.lower, b.lower)
+    certificate = Certificate(
+        status=status,
+        stop_reason=reason,
+        answer=found,
+        lower=lower if found is None else min(lower, found.distance),
+        times=a.times + b.times,
+        provenance=replace(
+            best.certificate.provenance,
+            attempts=in_turn([a.provenance.attempts, b.provenance.attempts]),
+            decision="; ".join(
+                filter(None, dict.fromkeys([a.provenance.decision, b.provenance.decision]))
+            ),
+        ),
+        message=a.message or b.message,
+        margin=max(a.margin, b.margin),
+    )
+    return Answer(certificate, best.goal, first.pose_s + second.pose_s)

@@ -1,0 +1,115 @@
+"""Small tables with categories and gaps, models of them, and where their libraries cut them."""
+
+import json
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import xgboost
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.tree import DecisionTreeClassifier
+
+from tests.support.brute import thresholds
+from tests.support.brute_tables import Raw, around
+
+N = 240
+
+
+def table(seed, gaps, categories):
+    """Two numbers, and two category columns or none; a label that depends on all."""
+    random = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {"income": random.normal(size=N).round(2), "debt": random.gamma(2, 2, N).round(1)}
+    )
+    hidden = (X.income > 0.2).to_numpy() ^ (X.debt > 5).to_numpy()
+    if categories:
+        job = random.choice(["clerk", "cook", "nurse", "smith", "pilot"], N)
+        X["job"] = pd.Categorical(job, categories=["smith", "cook", "pilot", "nurse", "clerk"])
+        X["size"] = pd.Categorical(random.choice([3, 7, 11], N))
+        hidden ^= np.isin(job, ["cook", "pilot"])
+    if gaps:
+        X.loc[random.random(N) < 0.15, "income"] = np.nan
+        if categories:
+            X.loc[random.random(N) < 0.15, "job"] = np.nan
+    y = np.where(hidden ^ (random.random(N) < 0.05), "yes", "no")
+    if seed % 3 == 2:
+        y = np.where(X.debt > 6, "perhaps", y)
+    return X, y
+
+
+def fitted(kind, seed, X, y):
+    trees, depth = 3 + seed % 3, 2 + seed % 2
+    if kind == "xgboost":
+        codes = {"no": 0, "yes": 1, "perhaps": 2}
+        model = xgboost.XGBClassifier(
+            n_estimators=trees, max_depth=depth, enable_categorical=True,
+            max_cat_to_onehot=1 + 9 * (seed % 2), tree_method="hist",
+        )  # fmt: skip
+        return model.fit(X, np.array([codes[label] for label in y]))
+    if kind == "lightgbm":
+        return lightgbm.LGBMClassifier(
+            n_estimators=trees, max_depth=depth, verbose=-1, min_child_samples=5,
+            min_data_per_group=5, cat_smooth=1, max_cat_to_onehot=1 + 9 * (seed % 2),
+            use_missing=seed % 4 != 3,
+        ).fit(X, y)  # fmt: skip
+    if kind == "histograms":
+        return HistGradientBoostingClassifier(
+            max_iter=trees, max_depth=depth, min_samples_leaf=5, categorical_features="from_dtype",
+        ).fit(X, y)  # fmt: skip
+    forests = {"forest": RandomForestClassifier, "extra": ExtraTreesClassifier}
+    if kind in forests:
+        return forests[kind](trees, max_depth=depth, random_state=seed).fit(X, y)
+    return DecisionTreeClassifier(max_depth=depth + 1, random_state=seed).fit(X, y)
+
+
+def cuts(model, X):
+    """Thresholds of the number columns, from the library's own dump."""
+    if type(model).__module__.startswith("xgboost"):
+        found = [set() for _ in X.columns]
+        for dump in model.get_booster().get_dump(dump_format="json"):
+            waiting = [json.loads(dump)]
+            while waiting:
+                node = waiting.pop()
+                if "children" in node:
+                    waiting += node["children"]
+                    if not isinstance(node["split_condition"], list):
+                        found[list(X.columns).index(node["split"])].add(node["split_condition"])
+        return found, np.float32
+    if type(model).__name__ == "LGBMClassifier":
+        found = [set() for _ in X.columns]
+        waiting = [tree["tree_structure"] for tree in model.booster_.dump_model()["tree_info"]]
+        while waiting:
+            node = waiting.pop()
+            if "split_feature" in node:
+                waiting += [node["left_child"], node["right_child"]]
+                if node["decision_type"] == "<=":
+                    found[node["split_feature"]].add(float(node["threshold"]))
+        return found, np.float64
+    if type(model).__name__ == "HistGradientBoostingClassifier" and np.any(model.is_categorical_):
+        order = [*np.flatnonzero(model.is_categorical_), *np.flatnonzero(~model.is_categorical_)]
+        found = [set() for _ in X.columns]
+        for stage in model._predictors:
+            for tree in stage:
+                for node in tree.nodes:
+                    if not (node["is_leaf"] or node["is_categorical"]):
+                        found[order[node["feature_idx"]]].add(float(node["num_threshold"]))
+        return found, np.float64
+    return thresholds(model, X.shape[1])
+
+
+def raws(model, X):
+    found, dtype = cuts(model, X)
+    parts = []
+    for at, name in enumerate(X.columns):
+        own = X[name]
+        if isinstance(own.dtype, pd.CategoricalDtype):
+            parts.append(Raw(name, tuple(own.dropna().unique()), number=False))
+        else:
+            low, high = own.min(), own.max()
+            values = around([c for c in found[at] if abs(c) < 1e30], low, high, dtype is np.float32)
+            parts.append(Raw(name, values, spread=high - low))
+    return parts

@@ -6,6 +6,7 @@ from encoders.arrays import FloatArray
 from encoders.query.admissible import Admissible
 from encoders.query.cost import Cost
 from encoders.query.goal import Goal
+from encoders.query.related import Related
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +22,7 @@ class Query:
     max_changes : sparsity bound or None
     margin : in the user's score unit, see ``margin_unit`` of
         :class:`encoders.trees.ensemble.Ensemble`; 0 for what the model itself says
+    related : relations between features, None without any
     """
 
     row: FloatArray
@@ -29,3 +31,4 @@ class Query:
     admissible: tuple[Admissible, ...]
     max_changes: int | None
     margin: float
+    related: Related | None = None

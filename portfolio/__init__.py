@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         UnavailableBackendError,
         UnsupportedModelError,
     )
+    from encoders.query.conditions import Becomes, Changes, Falls, Rises, Stays, Within
     from encoders.query.constraints import (
         Allowed,
         AllowMissing,
@@ -22,12 +23,22 @@ if TYPE_CHECKING:
     )
     from encoders.query.features import Feature, FeatureSpace
     from encoders.query.goal import AtLeast, AtMost, Less, More, Probability, Score
+    from encoders.query.relations import (
+        AllowedPairs,
+        Forbidden,
+        Implies,
+        JointCost,
+        Linear,
+        Precedence,
+        Together,
+    )
     from encoders.trees.voting import HardVotingClassifier
     from portfolio.batch.run import BatchError
+    from portfolio.change import Change
     from portfolio.explainer import Explainer
     from portfolio.logbook import Logbook, LogWarning
     from portfolio.model.plausibility import Plausibility
-    from portfolio.result import Change, Result, Timings
+    from portfolio.result import Result, Timings
     from portfolio.running.local_executor import LocalExecutor
     from portfolio.running.ray.executor import RayExecutor
     from portfolio.running.solver_workers import Workers
@@ -43,6 +54,7 @@ HOMES = {
         "UnavailableBackendError",
         "UnsupportedModelError",
     ),
+    "encoders.query.conditions": ("Becomes", "Changes", "Falls", "Rises", "Stays", "Within"),
     "encoders.query.constraints": (
         "AllowMissing",
         "Allowed",
@@ -64,8 +76,18 @@ HOMES = {
         "Probability",
         "Score",
     ),
+    "encoders.query.relations": (
+        "AllowedPairs",
+        "Forbidden",
+        "Implies",
+        "JointCost",
+        "Linear",
+        "Precedence",
+        "Together",
+    ),
     "encoders.trees.voting": ("HardVotingClassifier",),
     "portfolio.batch.run": ("BatchError",),
+    "portfolio.change": ("Change",),
     "portfolio.explainer": ("Explainer",),
     "portfolio.logbook": (
         "LogWarning",
@@ -73,7 +95,6 @@ HOMES = {
     ),
     "portfolio.model.plausibility": ("Plausibility",),
     "portfolio.result": (
-        "Change",
         "Result",
         "Timings",
     ),
@@ -87,37 +108,50 @@ HOMES = {
 __all__ = [
     "AllowMissing",
     "Allowed",
+    "AllowedPairs",
     "AtLeast",
     "AtMost",
     "Attempt",
     "BatchError",
+    "Becomes",
     "Change",
+    "Changes",
     "CounterfolioError",
     "Decrease",
     "Diagram",
     "Explainer",
+    "Falls",
     "Feature",
     "FeatureSpace",
     "Fixed",
+    "Forbidden",
     "HardVotingClassifier",
+    "Implies",
     "Increase",
     "InputError",
+    "JointCost",
     "Less",
+    "Linear",
     "LocalExecutor",
     "LogWarning",
     "Logbook",
     "MaxChanges",
     "More",
     "Plausibility",
+    "Precedence",
     "Probability",
     "Range",
     "RayExecutor",
     "Result",
+    "Rises",
     "Score",
     "Session",
+    "Stays",
     "Timings",
+    "Together",
     "UnavailableBackendError",
     "UnsupportedModelError",
+    "Within",
     "Workers",
 ]
 

@@ -13,8 +13,10 @@ import pandas as pd
 from encoders.backends.attempt import Attempt
 from encoders.backends.interface import Status, StopReason
 from encoders.query.goal import Wanted
+from portfolio.change import Change
 from portfolio.model.scoring import Scoring
 from portfolio.model.tabular import Row
+from portfolio.solving.rounder import Rounded, Rounder
 
 Bounds = tuple[float, float, float]
 RACE_COLUMNS = [
@@ -49,29 +51,6 @@ class Timings:
 
 
 @dataclass(frozen=True)
-class Change:
-    """One feature that differs.
-
-    Attributes
-    ----------
-    feature : its name
-    before, after : a number, or the label of a category or binary value; None if missing
-    cost : of this change, weighted; their sum, or largest for norm "inf", is the distance
-    """
-
-    feature: str
-    before: object
-    after: object
-    cost: float
-
-    def __str__(self) -> str:
-        if isinstance(self.before, int | float) and isinstance(self.after, int | float):
-            verb = "Increase" if self.after > self.before else "Decrease"
-            return f"{verb} {self.feature} from {self.before:.10g} to {self.after:.10g}."
-        return f"Change {self.feature} from {_shown(self.before)} to {_shown(self.after)}."
-
-
-@dataclass(frozen=True)
 class Result:
     """A verified counterfactual, or a proof that there is none, or an honest neither.
 
@@ -100,6 +79,7 @@ class Result:
         the model's own predict decides as wanted
     row : the counterfactual as the model reads it; :attr:`counterfactual` gives it as the query was
     scoring : what :attr:`score` and :attr:`score_before` ask the model with
+    rounder : what :attr:`told` and :attr:`rounded` ask the model with
     """
 
     status: Status
@@ -120,6 +100,7 @@ class Result:
     margin: float = 0.0
     row: Row | None = field(default=None, repr=False)
     scoring: Scoring | None = field(default=None, repr=False, compare=False)
+    rounder: Rounder | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def score(self) -> float | None:
@@ -135,10 +116,29 @@ class Result:
         """The same number for the query; None where no target was asked for nor found."""
         return None if self.scoring is None else self.scoring.of(self.scoring.before)
 
+    @cached_property
+    def told(self) -> tuple[Change, ...]:
+        """The changes as sentences tell them, in as few digits as keep a thousandth of each.
+
+        Numbers are rounded away from the query, and only as far as the model itself still decides
+        as wanted. :attr:`changed` has all digits. The model is asked once, at the first look.
+        """
+        return self.changed if self.rounder is None else self.rounder.told()
+
+    @cached_property
+    def rounded(self) -> Rounded | None:
+        """The answer with the fewest digits that is at most 0.1 % dearer; None if this one is.
+
+        It is verified like any answer; what is proved is :attr:`lower_bound`. The model is asked at
+        the first look.
+        """
+        return None if self.rounder is None else self.rounder.fewest()
+
     def __getstate__(self) -> dict[str, Any]:
         """The model stays where it is: what it says is looked up before a result leaves."""
-        known = {"score": self.score, "score_before": self.score_before}
-        return self.__dict__ | known | {"scoring": None, "scored": self.scored}
+        names = ("score", "score_before", "scored", "told", "rounded")
+        known = {name: getattr(self, name) for name in names}
+        return self.__dict__ | known | {"scoring": None, "rounder": None}
 
     @cached_property
     def scored(self) -> str:
@@ -194,11 +194,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; infinite numbers become None."""
-        row = self.counterfactual
-        if isinstance(row, pd.DataFrame):
-            row = row.iloc[0]
-        if isinstance(row, pd.Series):
-            row = {str(name): value for name, value in row.items()}
+        rounded = self.rounded
         plain: dict[str, Any] = _plain(
             {
                 "status": self.status,
@@ -215,8 +211,16 @@ class Result:
                 "verified": self.verified,
                 "message": self.message,
                 "left": self.remaining,
-                "counterfactual": row,
-                "changes": self.changes().to_dict("records"),
+                "counterfactual": _named(self.counterfactual),
+                "changes": _records(self.changed),
+                "rounded": None
+                if rounded is None
+                else {
+                    "distance": rounded.distance,
+                    "dearer": rounded.dearer,
+                    "counterfactual": _named(rounded.counterfactual),
+                    "changes": _records(rounded.changed),
+                },
                 "timings": asdict(self.timings),
                 "trace": self.trace,
             }
@@ -229,7 +233,7 @@ class Result:
 
     def __str__(self) -> str:
         headline = " ".join(filter(None, [self._headline(), self.scored]))
-        return "\n".join([headline, *(f"- {change}" for change in self.changed)])
+        return "\n".join([headline, *(f"- {change}" for change in self.told)])
 
     def _headline(self) -> str:
         why = f" {self.message}" if self.message else ""
@@ -265,12 +269,6 @@ class Result:
         return words.get(self.stop_reason, "solver")
 
 
-def _shown(value: object) -> str:
-    if value is None:
-        return "missing"
-    return f"{value:.10g}" if isinstance(value, int | float) else str(value)
-
-
 def _words(target: Any) -> str:
     if isinstance(target, Wanted):
         return target.words()
@@ -279,6 +277,21 @@ def _words(target: Any) -> str:
 
 def _reached(target: Any) -> str:
     return _words(target) if isinstance(target, Wanted) else f"predicted as {_words(target)}"
+
+
+def _named(row: Any) -> Any:
+    """A row as a mapping by name, where it has names."""
+    if isinstance(row, pd.DataFrame):
+        row = row.iloc[0]
+    if isinstance(row, pd.Series):
+        return {str(name): value for name, value in row.items()}
+    return row
+
+
+def _records(changed: tuple[Change, ...]) -> list[dict[str, Any]]:
+    return [
+        {"feature": c.feature, "from": c.before, "to": c.after, "cost": c.cost} for c in changed
+    ]
 
 
 def _plain(value: Any) -> Any:

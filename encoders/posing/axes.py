@@ -56,8 +56,9 @@ def ordered_axis(
 ) -> Axis:
     """One level per cell that holds an admissible value: the cheapest such value.
 
-    Relations may part cells further (``admissible.cuts``); there is then a level per part. Where the query has no value, all that fill it in cost the same, and one near the training
-    data's median is taken.
+    Relations may part cells further (``admissible.cuts``); there is then a level per part. Where
+    the query has no value, all that fill it in cost the same, and one near the training data's
+    median is taken.
 
     Parameters
     ----------

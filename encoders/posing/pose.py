@@ -187,9 +187,7 @@ def pose(
     )
     related = None
     if query.related is not None:
-        related = relate_levels(
-            query.related, layout, cells.boundary, ensemble.dtype, query, space
-        )
+        related = relate_levels(query.related, layout, cells.boundary, ensemble.dtype, query, space)
         problem = related.posed(problem)
     return Posed(
         problem,

@@ -1,10 +1,10 @@
 """Relations between features, as rows and boxes of levels.
 
-What must not come together is a forbidden box. A sum becomes a level row in which each level counts
-with the least that a number of its cell can add: no admissible row is lost. Where numbers within the
-chosen cells have to move so that the sum holds, the cheapest such numbers are found exactly
-(``within_cells``), and the cells are priced with them: a further axis, with a free level that these
-cells forbid and one that costs what they lack.
+What must not come together is a forbidden box. A sum becomes a level row in which each level
+counts with the least that a number of its cell can add: no admissible row is lost. Where numbers
+within the chosen cells have to move so that the sum holds, the cheapest such numbers are found
+exactly (``within_cells``), and the cells are priced with them: a further axis, with a free level
+that these cells forbid and one that costs what they lack.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -262,7 +262,9 @@ class RelatedLevels:
         before = float(self.space.values(self.query.row)[index])
         price = self.query.admissible[index].missing
         cost = self.query.cost
-        return float(cost.of(index, self.space.features[index], before, np.array([value]), price)[0])
+        return float(
+            cost.of(index, self.space.features[index], before, np.array([value]), price)[0]
+        )
 
     def _boxes(self, tests: tuple[Test, ...]) -> Iterator[Box]:
         """Boxes in which all tests pass."""

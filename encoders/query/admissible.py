@@ -7,6 +7,7 @@ import numpy as np
 
 from encoders.arrays import FloatArray
 from encoders.errors import InputError
+from encoders.query.conditions import named_feature
 from encoders.query.constraints import (
     Allowed,
     AllowMissing,
@@ -18,7 +19,6 @@ from encoders.query.constraints import (
     MaxChanges,
     Range,
 )
-from encoders.query.conditions import named_feature
 from encoders.query.features import Feature, FeatureSpace, parse_value
 from encoders.query.relations import Precedence, Relation
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from encoders.arrays import FloatArray
 from encoders.query.admissible import Admissible
 from encoders.query.cost import Cost
+from encoders.query.features import Feature
 from encoders.query.goal import Goal
 from encoders.query.related import Related
 
@@ -32,3 +33,14 @@ class Query:
     max_changes: int | None
     margin: float
     related: Related | None = None
+
+    def any_number(self, index: int, feature: Feature) -> bool:
+        """Whether a feature may become any number of an interval, and not only some.
+
+        Parameters
+        ----------
+        index : of the feature
+        feature : the feature itself
+        """
+        listed = feature.values or self.admissible[index].values or self.cost.table(index)
+        return feature.kind == "numeric" and not feature.step and not listed

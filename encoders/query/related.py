@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -206,8 +207,7 @@ def _never(relation: Relation, space: FeatureSpace, before: FloatArray) -> list[
             if len(set(relation.features)) < 2:
                 raise InputError(f"{relation}: give at least two features.")
             ring = [*relation.features, relation.features[0]]
-            steps = zip(ring, ring[1:], strict=False)
-            return [(bound(Changes(one)), bound(Stays(next_))) for one, next_ in steps]
+            return [(bound(Changes(one)), bound(Stays(other))) for one, other in pairwise(ring)]
         case AllowedPairs():
             return _outside_pairs(relation, bound)
     raise InputError(f"{relation!r} is not a relation.")

@@ -16,6 +16,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from portfolio.change import in_short
 from portfolio.result import Result
 
 EXIT_CODES = {"optimal": 0, "feasible": 3, "infeasible": 4, "unknown": 5}
@@ -91,10 +92,12 @@ def print_result(console: Console, result: Result) -> None:
     if not result.changed:
         return
     table = Table("feature", "from", "to", "cost")
-    for change in result.changed:
-        before, after = (_cell(v) for v in (change.before, change.after))
+    for change, told in zip(result.changed, result.told, strict=True):
+        before, after = escape(in_short(change.before)), escape(told.reached)
         table.add_row(escape(change.feature), before, after, f"{change.cost:.6f}")
     console.print(table)
+    if result.rounded is not None:
+        console.print(escape(str(result.rounded)), highlight=False)
     seconds = result.timings
     console.print(
         f"verified by the model's own predict; backend {result.backend}, "
@@ -102,10 +105,6 @@ def print_result(console: Console, result: Result) -> None:
         style="dim",
         highlight=False,
     )
-
-
-def _cell(value: object) -> str:
-    return f"{value:.9g}" if isinstance(value, float) else escape(str(value))
 
 
 def told(value: Any) -> Any:

@@ -28,6 +28,7 @@ from portfolio.fingerprint import fingerprint
 from portfolio.model.categories import library_codes, own_codes
 from portfolio.model.evidence import check_boxes, check_lengths, check_reading
 from portfolio.model.native import NativeModel, predicting_alone, wrap_native
+from portfolio.model.oracle import Oracle
 from portfolio.model.pipeline import is_pipeline, last_step, over_raw_columns, table_of
 from portfolio.model.plausibility import Plausibility, PlausibilityCheck
 from portfolio.model.table import Table, make_table
@@ -117,6 +118,16 @@ class ExplainedModel:
         began = time.perf_counter()
         descriptors = describe_ensemble(self.ensemble, self.space)
         return descriptors, time.perf_counter() - began
+
+    def oracle(self, target: int) -> Oracle:
+        """Who decides whether a row is an answer.
+
+        Parameters
+        ----------
+        target : index of the class whose trees and isolation forest are asked
+        """
+        view = self.views[target]
+        return Oracle(view.ensemble, self.native, view.plausibility)
 
     @property
     def plausible(self) -> bool:

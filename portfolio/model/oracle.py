@@ -6,7 +6,7 @@ import numpy as np
 
 from encoders.arrays import FloatArray
 from encoders.posing.goal_rows import link_of
-from encoders.query.goal import ClassGoal, Goal
+from encoders.query.goal import ClassGoal, Goal, ValueGoal
 from encoders.trees.ensemble import Ensemble
 from portfolio.model.native import SUMMED, NativeModel, clear_lead
 from portfolio.model.plausibility import PlausibilityCheck
@@ -41,6 +41,23 @@ class Oracle:
         return self._reaches(row, goal) and (
             self.plausibility is None or self.plausibility.accepts(row)
         )
+
+    def accepts_with(self, row: FloatArray, goal: Goal, margin: float) -> bool:
+        """Whether the model accepts the row, and its scores have the lead that was asked for.
+
+        Parameters
+        ----------
+        row : float64 (n_columns,)
+        goal : as in :meth:`accepts`
+        margin : in the user's score unit; 0 for what the model's own predict decides
+        """
+        if not self.accepts(row, goal):
+            return False
+        if margin == 0 or isinstance(goal, ValueGoal):
+            return True
+        scores = self.ensemble.scores(row[None, :])[0]
+        lead = scores[goal.target] - np.delete(scores, goal.target).max(initial=-np.inf)
+        return bool(lead >= margin * self.ensemble.margin_unit)
 
     def _reaches(self, row: FloatArray, goal: Goal) -> bool:
         if isinstance(goal, ClassGoal):

@@ -4,12 +4,10 @@ import os
 import threading
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from typing import Any
-
-import numpy as np
 
 from encoders.arrays import FloatArray
 from encoders.backends.attempt import RunBackend
@@ -21,7 +19,6 @@ from portfolio.goals import own_number, value_goal, wanted_of
 from portfolio.logbook import Log, LogContext, LogWarning, book_of, log_result
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
-from portfolio.model.oracle import Oracle
 from portfolio.model.scoring import Scoring
 from portfolio.model.tabular import Row, read_row
 from portfolio.question import LONGEST_S, Options, Question
@@ -30,6 +27,7 @@ from portfolio.running.interrupt import run_interruptible
 from portfolio.running.solver_workers import Workers
 from portfolio.solving.join import Answer
 from portfolio.solving.progress import OnProgress, Progress
+from portfolio.solving.rounder import Rounder
 from portfolio.solving.strategies import Auto, Strategy, strategy_of
 from portfolio.solving.targets import answer
 from portfolio.solving.warm_up import warm_up
@@ -176,7 +174,7 @@ class Asker:
         solve = partial(answer, model, query, goals, strategy, run, request, deadline, progress)
         found = run_interruptible(solve, stop)
         progress.reraise()
-        return self._result(found, row, asked, progress, began)
+        return self._result(found, query, row, asked, progress, began)
 
     def _goals(self, target: Any, current: int) -> list[Goal]:
         """Classes that answer; the current one only where it is asked for."""
@@ -199,16 +197,11 @@ class Asker:
         """Whether the row is an answer as it is; asks the model itself."""
         if not all(admissible.stay for admissible in query.admissible):
             return False
-        model, goal, view = self.model, query.goal, self.model.views[query.goal.target]
-        oracle = Oracle(view.ensemble, model.native, view.plausibility)
-        if not oracle.accepts(query.row, goal):
+        before = self.model.space.values(query.row)
+        if query.related is not None and not query.related.holds(before):
             return False
-        if query.margin == 0 or isinstance(goal, ValueGoal):
-            return True
-        scores = model.ensemble.scores(query.row[None, :])[0]
-        rivals = np.delete(scores, goal.target)
-        lead = scores[goal.target] - rivals.max(initial=-inf)
-        return bool(lead >= query.margin * model.ensemble.margin_unit)
+        oracle = self.model.oracle(query.goal.target)
+        return oracle.accepts_with(query.row, query.goal, query.margin)
 
     def _unchanged(self, row: Row, target: Any, margin: float, began: float) -> Result:
         total = time.perf_counter() - began
@@ -228,7 +221,13 @@ class Asker:
         )
 
     def _result(
-        self, found: Answer, row: Row, asked: Any, progress: Progress, began: float
+        self,
+        found: Answer,
+        query: Query,
+        row: Row,
+        asked: Any,
+        progress: Progress,
+        began: float,
     ) -> Result:
         certificate = found.certificate
         verified = certificate.answer
@@ -260,7 +259,15 @@ class Asker:
             changed=() if verified is None else verified.changed,
             row=None if verified is None else row.holding(verified.row),
             scoring=self._scoring(target, row, None if verified is None else verified.row),
+            rounder=self._rounder(found, query, row),
         )
+
+    def _rounder(self, found: Answer, query: Query, row: Row) -> Rounder | None:
+        verified, goal = found.certificate.answer, found.goal
+        if verified is None or goal is None:
+            return None
+        oracle = self.model.oracle(goal.target)
+        return Rounder(replace(query, goal=goal), self.model.space, oracle, verified, row)
 
     def _log(
         self,

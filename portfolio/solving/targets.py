@@ -14,7 +14,6 @@ from encoders.posing.wide_columns import Region, wide_columns
 from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.model.oracle import Oracle
 from portfolio.solving.certify import PosedQuery, certify
 from portfolio.solving.join import Answer, cut_short, join
 from portfolio.solving.parts import in_parts
@@ -137,7 +136,7 @@ def _part(
     view = reading.views[goal.target]
     posed = pose(view.ensemble, view.cells, reading.space, query, region)
     pose_s = time.perf_counter() - began
-    oracle = Oracle(view.ensemble, reading.native, view.plausibility)
+    oracle = reading.oracle(goal.target)
     witnesses = Witnesses(posed, query, reading.space, oracle, view)
     certificate = certify(
         PosedQuery(posed, query, reading.space, oracle, witnesses),

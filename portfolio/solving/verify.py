@@ -9,8 +9,8 @@ from encoders.arrays import FloatArray
 from encoders.query.features import Feature, FeatureSpace, same
 from encoders.query.grid import Grid
 from encoders.query.query import Query
+from portfolio.change import Change
 from portfolio.model.oracle import Oracle
-from portfolio.result import Change
 
 RELATIVE_TOLERANCE = 1e-9  # of the distance, which is added up in another order here
 
@@ -46,6 +46,22 @@ def verify(
     """
     if not oracle.accepts(row, query.goal):
         return None
+    found = priced(row, query, space)
+    if found is None:
+        return None
+    close = math.isclose(found.distance, claimed, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-300)
+    return found if close else None
+
+
+def priced(row: FloatArray, query: Query, space: FeatureSpace) -> Verified | None:
+    """Changes and distance of a row, whatever the model says; None if it is not admissible.
+
+    Parameters
+    ----------
+    row : float64 (n_columns,)
+    query : what is asked
+    space : the model's features
+    """
     before, after = space.values(query.row), space.values(row)
     if not _admissible(before, after, row, query, space):
         return None
@@ -61,12 +77,13 @@ def verify(
                 feature.show(float(before[index])),
                 feature.show(float(after[index])),
                 float(cost[0]),
+                query.any_number(index, feature),
             )
         )
     costs = [change.cost for change in changed]
+    if query.related is not None:
+        costs += query.related.extra(after)
     distance = math.fsum(costs) if query.cost.aggregate == "sum" else max(costs, default=0.0)
-    if not math.isclose(distance, claimed, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-300):
-        return None
     return Verified(row, distance, tuple(changed))
 
 
@@ -76,6 +93,8 @@ def _admissible(
     stays = same(before, after)
     changes = int((~stays).sum())
     if query.max_changes is not None and changes > query.max_changes:
+        return False
+    if query.related is not None and not query.related.holds(after):
         return False
     return all(
         (admissible.stay and stays[index])

@@ -1,0 +1,69 @@
+"""One feature that differs between a query and its answer, and how that reads."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Change:
+    """One feature that differs.
+
+    Attributes
+    ----------
+    feature : its name
+    before, after : a number, or the label of a category or binary value; None if missing
+    cost : of this change, weighted; their sum, or largest for norm "inf", is the distance
+    onward : whether any number a little further would do as well; sentences then say "at least" or
+        "at most"
+    """
+
+    feature: str
+    before: object
+    after: object
+    cost: float
+    onward: bool = False
+
+    def __str__(self) -> str:
+        if _is_number(self.before) and _is_number(self.after):
+            verb = "Increase" if self._rises else "Decrease"
+            return f"{verb} {self.feature} from {in_short(self.before)} to {self.reached}."
+        return f"Change {self.feature} from {in_short(self.before)} to {self.reached}."
+
+    @property
+    def reached(self) -> str:
+        """The new value in words: all of its digits, for one less may be decided otherwise."""
+        if not (self.onward and _is_number(self.before)):
+            return exactly(self.after)
+        return f"{'at least' if self._rises else 'at most'} {exactly(self.after)}"
+
+    @property
+    def _rises(self) -> bool:
+        before: Any = self.before
+        after: Any = self.after
+        return bool(after > before)
+
+
+def in_short(value: object) -> str:
+    """A value as context: ten digits of a number.
+
+    Parameters
+    ----------
+    value : number, text, or None for a missing one
+    """
+    return f"{value:.10g}" if _is_number(value) else exactly(value)
+
+
+def exactly(value: object) -> str:
+    """A value such that a number reads back as the same float64.
+
+    Parameters
+    ----------
+    value : number, text, or None for a missing one
+    """
+    if value is None:
+        return "missing"
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

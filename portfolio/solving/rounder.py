@@ -1,0 +1,162 @@
+"""The same answer in fewer digits, as far as the model's own predict agrees."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from itertools import islice, product
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import FloatArray
+from encoders.errors import InputError
+from encoders.query.features import FeatureSpace, same
+from encoders.query.query import Query
+from portfolio.change import Change
+from portfolio.model.oracle import Oracle
+from portfolio.model.tabular import Row
+from portfolio.solving.verify import Verified, priced
+
+DEARER = 0.001  # share of the distance that fewer digits may cost
+TOLD_DIGITS = 4  # of a change that sentences keep, so that they are right to a thousandth of it
+MOST_DIGITS = 17  # that tell any two float64 apart
+COARSEST = 4  # roundings of a feature that are tried together with those of others
+MOST_ROWS, MOST_ASKED = 4096, 16  # that are priced, that are predicted
+DECIMAL = Context(prec=80)
+
+
+@dataclass(frozen=True, eq=False)
+class Rounded:
+    """An answer in fewer digits, a little dearer than the optimum; the model itself confirms it.
+
+    Attributes
+    ----------
+    distance : of this row
+    dearer : its share of the optimum's distance on top, such as 0.0004
+    changed : as in :class:`portfolio.result.Result`
+    row : as the model reads it; :attr:`counterfactual` gives it as the query was
+    """
+
+    distance: float
+    dearer: float
+    changed: tuple[Change, ...]
+    row: Row
+
+    @property
+    def counterfactual(self) -> Any:
+        """A fresh copy of the row, shaped like the query."""
+        return self.row.given()
+
+    def __str__(self) -> str:
+        reached = ", ".join(f"{change.feature} {change.reached}" for change in self.changed)
+        price = f"{100 * self.dearer:.2g} % dearer" if self.dearer else "at the same distance"
+        return f"In fewer digits, {price}: {reached}."
+
+
+@dataclass(frozen=True, eq=False)
+class Rounder:
+    """Looks for numbers with fewer digits when somebody wants to read them, not before.
+
+    Numbers are rounded away from the query only, and only those that may be any number.
+
+    Attributes
+    ----------
+    query : what was asked
+    space : the model's features
+    oracle : the model itself
+    found : the verified answer
+    row : the query as the user gave it
+    """
+
+    query: Query
+    space: FeatureSpace
+    oracle: Oracle
+    found: Verified
+    row: Row
+
+    def told(self) -> tuple[Change, ...]:
+        """The changes with as few digits as sentences keep, which the model itself confirms."""
+        exact = {index: self._exact(index) for index in self._free()}
+        if not exact:
+            return self.found.changed
+        for digits in range(TOLD_DIGITS, MOST_DIGITS):
+            rounded = {index: self._rounded(index, digits) for index in exact}
+            tried = self._tried(rounded)
+            if tried is not None and self._holds(tried):
+                return tried.changed
+        return self.found.changed
+
+    def fewest(self) -> Rounded | None:
+        """The answer with the fewest digits that costs hardly more; None if it has them already."""
+        most = self.found.distance * (1 + DEARER)
+        exact = {index: self._exact(index) for index in self._free()}
+        now = sum(map(_digits, exact.values()))
+        lists = [self._coarsest(index, value, most) for index, value in exact.items()]
+        tries: list[tuple[int, float, int, Verified]] = []
+        for values in islice(product(*lists), MOST_ROWS):
+            digits = sum(map(_digits, values))
+            tried = self._tried(dict(zip(exact, values, strict=True))) if digits < now else None
+            if tried is not None and tried.distance <= most:
+                tries.append((digits, tried.distance, len(tries), tried))
+        for _, _, _, tried in sorted(tries)[:MOST_ASKED]:
+            if self._holds(tried):
+                dearer = tried.distance / self.found.distance - 1 if self.found.distance else 0.0
+                row = self.row.holding(tried.row)
+                return Rounded(tried.distance, max(0.0, dearer), tried.changed, row)
+        return None
+
+    def _free(self) -> list[int]:
+        """Features that have changed to what may be any number of an interval."""
+        before, after = self.space.values(self.query.row), self.space.values(self.found.row)
+        return [
+            int(index)
+            for index in np.flatnonzero(~same(before, after) & ~np.isnan(after))
+            if self.query.any_number(int(index), self.space.features[index])
+        ]
+
+    def _exact(self, index: int) -> float:
+        return float(self.found.row[self.space.features[index].column])
+
+    def _coarsest(self, index: int, exact: float, most: float) -> list[float]:
+        """Some roundings of a feature that are not too dear by themselves, and the exact number."""
+        return [*islice(self._affordable(index, exact, most), COARSEST), exact]
+
+    def _affordable(self, index: int, exact: float, most: float) -> Iterator[float]:
+        seen = {exact}
+        for digits in range(1, MOST_DIGITS):
+            value = self._rounded(index, digits)
+            if value not in seen:
+                seen.add(value)
+                tried = self._tried({index: value})
+                if tried is not None and tried.distance <= most:
+                    yield value
+
+    def _rounded(self, index: int, digits: int) -> float:
+        """The answer's number away from the query, to so many digits of the change."""
+        feature = self.space.features[index]
+        before, after = float(self.query.row[feature.column]), self._exact(index)
+        moved = after if math.isnan(before) else after - before
+        if moved == 0 or not math.isfinite(moved):
+            return after
+        unit = Decimal(1).scaleb(math.floor(math.log10(abs(moved))) + 1 - digits)
+        way = ROUND_CEILING if moved > 0 else ROUND_FLOOR
+        return float(Decimal(after).quantize(unit, way, context=DECIMAL)) + 0.0
+
+    def _tried(self, values: dict[int, float]) -> Verified | None:
+        """The answer with other numbers; None if the question does not admit them."""
+        row: FloatArray = self.found.row.copy()
+        for index, value in values.items():
+            row[self.space.features[index].column] = value
+        try:
+            return priced(row, self.query, self.space)
+        except InputError:  # the user's own costs know no such number
+            return None
+
+    def _holds(self, tried: Verified) -> bool:
+        return self.oracle.accepts_with(tried.row, self.query.goal, self.query.margin)
+
+
+def _digits(value: float) -> int:
+    """Digits that a number is written with, without zeros at either end."""
+    return len(Decimal(repr(value)).normalize().as_tuple().digits)

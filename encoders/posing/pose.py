@@ -93,6 +93,18 @@ class Posed:
         assert self.related is not None
         return self.related.cut(problem, levels, part)
 
+    def bounded(self, problem: Problem, upper: float) -> Problem:
+        """A problem in which relations know what an answer costs; see :class:`RelatedLevels`.
+
+        Parameters
+        ----------
+        problem : the posed one, with what has been cut off since
+        upper : cost of an answer
+        """
+        if self.related is None:
+            return problem
+        return self.related.bounded(problem, self.problem, upper)
+
     def completed(self, problem: Problem, choices: IntArray) -> IntArray:
         """Choices of the first axes with levels of those that relations have added since.
 

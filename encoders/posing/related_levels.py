@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from math import floor, inf, lcm, prod
+from math import ceil, floor, inf, lcm, prod
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ from encoders.query.query import Query
 from encoders.query.related import PairCosts, Related, SumRow
 
 MOST_BOXES = 50_000  # of one relation; more are slower than anybody waits
+ROUNDED = 1e-12  # share of a number that float64 may have lost in a few operations
+SMALLEST = 1e-290  # of costs that are scaled
 LARGEST_WEIGHT = 2**24  # of a level in a row of whole numbers; a larger one loses less
 
 ZERO = Fraction(0)
@@ -208,6 +210,57 @@ class RelatedLevels:
         literals.append((axis, 0, 0))
         return replace(problem, forbidden=(*problem.forbidden, _box(literals)))
 
+    def bounded(self, problem: Problem, posed: Problem, upper: float) -> Problem:
+        """The problem with rows that only what costs less than an answer keeps.
+
+        A number moves at most so far as it may cost, which limits what it adds to a sum. And where
+        costs add up: with a price on the sum, ``cost + price * (sum - most)`` is at most the cost
+        of any row that keeps it, and is bounded level by level. Prices are those at which a feature
+        would rather move than not.
+
+        Parameters
+        ----------
+        problem : as posed, with what has been cut since
+        posed : as posed
+        upper : cost of an answer
+        """
+        rows = []
+        for row in self.related.rows:
+            own = self._row(row, posed, upper)
+            if own is None:
+                continue
+            rows.append(own)
+            if self.query.cost.aggregate == "sum":
+                rows += [self._priced(row, posed, upper, price) for price in self._prices(row)]
+        nothing = np.zeros(problem.cost.size - posed.cost.size, dtype=np.int64)
+        longer = [LevelRow(np.concatenate([row.weight, nothing]), row.maximum) for row in rows]
+        kept = problem.level_rows[: len(posed.level_rows)]
+        return replace(problem, level_rows=(*kept, *longer))
+
+    def _prices(self, row: SumRow) -> set[float]:
+        found = {
+            self._unit(index) / abs(float(factor))
+            for index, factor in zip(row.features, row.factors, strict=True)
+            if index in self.related.any_number and self.query.cost.power
+        }
+        return {price for price in found if 0 < price < inf}
+
+    def _priced(self, row: SumRow, posed: Problem, upper: float, price: float) -> LevelRow:
+        value = posed.cost.copy()
+        room = upper + price * float(row.most)
+        for index, factor in zip(row.features, row.factors, strict=True):
+            own, slope = self.options[index], price * float(factor)
+            at = posed.level_start[own.axis] + own.level
+            start = float(self.space.values(self.query.row)[index])
+            ends = [own.low, own.high, own.value, np.clip(start, own.low, own.high)]
+            least = np.min([self._costs(index, end) + slope * end for end in ends], axis=0)
+            value[at] = least - least.min()
+            room -= float(least.min())
+        # Of sums of some products, all in float64.
+        room += ROUNDED * (abs(upper) + abs(price * float(row.most)) + float(np.abs(value).max()))
+        scale = LARGEST_WEIGHT / max(float(value.max()), room, SMALLEST)
+        return LevelRow(np.floor(value * scale).astype(np.int64), max(-1, ceil(room * scale)))
+
     @cached_property
     def _components(self) -> list[list[SumRow]]:
         """Rows that share features, together."""
@@ -259,12 +312,13 @@ class RelatedLevels:
         return max(0.0, sum(now) - sum(levels))
 
     def _cost(self, index: int, value: float) -> float:
+        return float(self._costs(index, np.array([value]))[0])
+
+    def _costs(self, index: int, values: FloatArray) -> FloatArray:
         before = float(self.space.values(self.query.row)[index])
         price = self.query.admissible[index].missing
-        cost = self.query.cost
-        return float(
-            cost.of(index, self.space.features[index], before, np.array([value]), price)[0]
-        )
+        feature = self.space.features[index]
+        return self.query.cost.of(index, feature, before, values, price)
 
     def _boxes(self, tests: tuple[Test, ...]) -> Iterator[Box]:
         """Boxes in which all tests pass."""
@@ -296,10 +350,14 @@ class RelatedLevels:
             others = np.flatnonzero(~passes).tolist()
             yield [(int(own.axis[at]), 0, int(own.level[at]) - 1) for at in others]
 
-    def _row(self, row: SumRow, problem: Problem) -> LevelRow | None:
-        """What levels add at least, in whole numbers; what is missing fulfils the row."""
+    def _row(self, row: SumRow, problem: Problem, upper: float = inf) -> LevelRow | None:
+        """What levels add at least, in whole numbers; what is missing fulfils the row.
+
+        Numbers do not move further than ``upper`` pays for.
+        """
         least = [
-            factor * np.array([_number(end) for end in self._ends(index, factor)], dtype=object)
+            factor
+            * np.array([_number(end) for end in self._ends(index, factor, upper)], dtype=object)
             for index, factor in zip(row.features, row.factors, strict=True)
         ]
         if any(np.isnan(self.options[index].value).any() for index in row.features):
@@ -318,11 +376,22 @@ class RelatedLevels:
             most += max(whole)
         return LevelRow(weight, max(-1, min(floor(room * scale), most)))
 
-    def _ends(self, index: int, factor: Fraction) -> list[float]:
-        """Of each option the end that adds least."""
-        own = self.options[index]
-        ends: list[float] = (own.low if factor > 0 else own.high).tolist()
-        return ends
+    def _ends(self, index: int, factor: Fraction, upper: float) -> list[float]:
+        """Of each option the end that adds least, as far as it may cost."""
+        own, unit = self.options[index], self._unit(index)
+        start = float(self.space.values(self.query.row)[index])
+        ends = own.low if factor > 0 else own.high
+        if index in self.related.any_number and self.query.cost.power and unit > 0:
+            reach = (1 + ROUNDED) * upper / unit + ROUNDED * abs(start)
+            if reach < inf:  # a level that is beyond it is ruled out by its cost
+                nearer = (
+                    np.maximum(ends, start - reach)
+                    if factor > 0
+                    else np.minimum(ends, start + reach)
+                )
+                ends = np.clip(nearer, own.low, own.high)
+        found: list[float] = ends.tolist()
+        return found
 
     def _with_pair(self, problem: Problem, pair: PairCosts) -> Problem:
         """A further axis, whose levels are the joint costs; pairs forbid all that are too cheap."""

@@ -235,6 +235,8 @@ class _Findings:
         for choice, cells in repriced:
             self.problem = posed.settled(self.problem, choice, cells)
             self.unmet |= cells.unmet
+        if repriced and self.answer is not None:
+            self.problem = posed.bounded(self.problem, self.answer.distance)
         return rejected, bool(repriced)
 
     def ask_witnesses(self, backend: str, cutoff: float) -> bool:

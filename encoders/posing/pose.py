@@ -11,7 +11,8 @@ from encoders.posing.goal_rows import goal_rows, tangent
 from encoders.posing.layout import make_layout
 from encoders.posing.leaf_rows import length_row
 from encoders.posing.literals import place_literals
-from encoders.posing.related_levels import RelatedLevels, Settled, relate_levels
+from encoders.posing.related_levels import RelatedLevels, relate_levels
+from encoders.posing.sum_levels import Settled
 from encoders.problem.problem import LeafRow, LevelRow, Problem
 from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
@@ -75,10 +76,10 @@ class Posed:
         row = self.decode(levels)
         if self.related is None:
             return row, []
-        parts = self.related.settle(levels)
+        parts = self.related.sums.settle(levels)
         for part in parts:
             for index, value in (part.values or {}).items():
-                row[self.related.space.features[index].column] = value
+                row[self.related.sums.space.features[index].column] = value
         return row, parts
 
     def settled(self, problem: Problem, levels: IntArray, part: Settled) -> Problem:
@@ -91,10 +92,10 @@ class Posed:
         part : of :meth:`decode_related`
         """
         assert self.related is not None
-        return self.related.cut(problem, levels, part)
+        return self.related.sums.cut(problem, levels, part)
 
     def bounded(self, problem: Problem, upper: float) -> Problem:
-        """A problem in which relations know what an answer costs; see :class:`RelatedLevels`.
+        """A problem in which relations know what an answer costs; see :class:`SumLevels`.
 
         Parameters
         ----------
@@ -103,7 +104,7 @@ class Posed:
         """
         if self.related is None:
             return problem
-        return self.related.bounded(problem, self.problem, upper)
+        return self.related.sums.bounded(problem, self.problem, upper)
 
     def completed(self, problem: Problem, choices: IntArray) -> IntArray:
         """Choices of the first axes with levels of those that relations have added since.

@@ -10,7 +10,7 @@ from encoders.backends.attempt import Attempt, Provenance, Report, SolveReported
 from encoders.backends.interface import Outcome, Request, Status, StopReason
 from encoders.errors import BrokenProblemError
 from encoders.posing.pose import Posed
-from encoders.posing.related_levels import Settled
+from encoders.posing.sum_levels import Settled
 from encoders.problem.problem import Problem
 from encoders.query.features import FeatureSpace
 from encoders.query.query import Query

@@ -69,7 +69,8 @@ def link_of(ensemble: Ensemble, goal: ValueGoal) -> Link:
     ensemble : of the model
     goal : names the number
     """
-    return ensemble.link.raw if goal.scale == "raw" else ensemble.link
+    link = ensemble.link.raw if goal.scale == "raw" else ensemble.link
+    return link.of_output(ensemble.n_classes, goal.output)
 
 
 def has_room(ensemble: Ensemble, goal: ValueGoal, margin: float) -> bool:

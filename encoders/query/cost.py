@@ -81,14 +81,7 @@ class Cost:
         if own is None:
             cost = self._delta(index, feature, start, values)
         elif callable(own):
-            free = (values == start) | np.isnan(values)
-            cost = np.array(
-                [
-                    0.0 if unmoved else own(feature.show(start), feature.show(value))
-                    for unmoved, value in zip(free, values, strict=True)
-                ],
-                dtype=object,
-            )
+            cost = _asked(own, feature, start, values)
         else:
             priced = _parse_table(feature, own)
             free = (values == start) | np.isnan(values)
@@ -122,6 +115,26 @@ class Cost:
         distance = np.abs(values - start) / self.unit[index]
         powered: FloatArray = distance if np.isinf(self.power) else distance**self.power
         return powered
+
+
+def _asked(
+    own: Callable[[Any, Any], Any], feature: Feature, start: float, values: FloatArray
+) -> "np.ndarray[Any, Any]":
+    """What the user's function says; it gets None for a query's value that is missing."""
+    free = (values == start) | np.isnan(values)
+    try:
+        costs = [
+            0.0 if unmoved else own(feature.show(start), feature.show(value))
+            for unmoved, value in zip(free, values, strict=True)
+        ]
+    except Exception as error:
+        if start == start:
+            raise  # not NaN: the user's own error, as it is
+        raise InputError(
+            f"the cost function of feature {feature.name} fails where the query has no value "
+            f"({type(error).__name__}: {error}); it is given None for that value then."
+        ) from error
+    return np.array(costs, dtype=object)
 
 
 def _parse_table(feature: Feature, table: Mapping[Any, float]) -> dict[float, float]:

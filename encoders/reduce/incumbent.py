@@ -11,7 +11,7 @@ from encoders.reduce.local_moves import (
     evaluate,
     move,
     profile,
-    set_level,
+    profile_groups,
     total_cost,
 )
 
@@ -126,6 +126,8 @@ def _walk(t, levels, misses, lead, load, out, power):
     axis_start, by_axis, leaf_of, leaf_lo, leaf_hi = t.axis_start, t.by_axis, t.leaf_of, t.lo, t.hi
     weight, cost, level_start, is_max = t.weight, t.cost, t.level_start, t.is_max
     group_of, group_start, group_axes, one = t.group_of, t.group_start, t.group_axes, t.one
+    whole = np.zeros((lead.size, group_start.size), dtype=np.int64)
+    entered = np.zeros((lead.size, levels.size), dtype=np.int64)
     for _ in range(4 * levels.size + 20):
         missing = deficit(lead, load)
         if missing == 0:
@@ -153,37 +155,35 @@ def _walk(t, levels, misses, lead, load, out, power):
                 ratio = gain**power / max(extra, TINY)
                 if ratio > best_ratio:
                     best_ratio, best_axis, best_level = ratio, a, v
+        if group_start.size > 1:
+            profile_groups(t, levels, misses, whole, entered)
         for g in range(group_start.size - 1):
-            left = _leave(t, g, levels, misses, lead, load)
+            left = _category(t, g, levels)
+            if left < 0 or level_start[left + 1] - level_start[left] < 2:
+                continue
+            before, after = level_start[left] + one[left], level_start[left] + 1 - one[left]
             for i in range(group_start[g], group_start[g + 1]):
                 a = group_axes[i]
                 first, size = level_start[a], level_start[a + 1] - level_start[a]
                 if size < 2 or a == left:
                     continue
-                profile(
-                    axis_start, by_axis, leaf_of, leaf_lo, leaf_hi, weight, size, levels, misses,
-                    lead, a, out,
-                )  # fmt: skip
-                if load.size and not _load_kept(t, load, a, levels[a], one[a]):
-                    continue
-                gain = _gain(missing, load.size, out, lead.size, one[a])
+                left_over = 0.0
+                for r in range(lead.size):
+                    left_over += max(0, -lead[r] - whole[r, g] - entered[r, a])
+                gain = 1.0 if load.size and not np.isfinite(missing) else missing - left_over
                 if gain <= 0:
                     continue
-                extra = cost[first + one[a]] - (0.0 if is_max else cost[first + 1 - one[a]])
-                if left >= 0:
-                    before = level_start[left] + one[left]
-                    after = level_start[left] + 1 - one[left]
-                    if is_max:
-                        extra = max(extra, cost[after])
-                    else:
-                        extra += cost[after] - cost[before]
+                if load.size and not _swap_kept(t, load, left, a):
+                    continue
                 if is_max:
+                    extra = max(cost[first + one[a]], cost[after])
                     extra = max(extra - now, 0.0) + TINY * extra
+                else:
+                    extra = cost[first + one[a]] - cost[first + 1 - one[a]]
+                    extra += cost[after] - cost[before]
                 ratio = gain**power / max(extra, TINY)
                 if ratio > best_ratio:
                     best_ratio, best_axis, best_level = ratio, a, one[a]
-            if left >= 0:
-                set_level(t, levels, misses, lead, load, left, one[left])
         if best_axis < 0:
             return False
         move(t, levels, misses, lead, load, best_axis, best_level)
@@ -201,16 +201,24 @@ def _gain(missing, n_level_rows, out, n_rows, v):
 
 
 @kernel
-def _leave(t, g, levels, misses, lead, load):
-    """Take a group's category back for a moment; its axis, -1 where it can't be taken back."""
+def _category(t, g, levels):
+    """The axis of a group's category, -1 where there is none."""
     for i in range(t.group_start[g], t.group_start[g + 1]):
-        a = t.group_axes[i]
-        if levels[a] == t.one[a]:
-            if t.level_start[a + 1] - t.level_start[a] < 2:
-                return -1
-            set_level(t, levels, misses, lead, load, a, 1 - t.one[a])
-            return a
+        if levels[t.group_axes[i]] == t.one[t.group_axes[i]]:
+            return t.group_axes[i]
     return -1
+
+
+@kernel
+def _swap_kept(t, load, left, a):
+    """Whether no level row is in the way of a group that goes from one category to another."""
+    weight, old, new = t.level_weight, t.level_start[left], t.level_start[a]
+    for q in range(load.size):
+        freed = weight[q, old + t.one[left]] - weight[q, old + 1 - t.one[left]]
+        change = weight[q, new + t.one[a]] - weight[q, new + 1 - t.one[a]]
+        if change > 0 and load[q] - freed + change > 0:
+            return False
+    return True
 
 
 @kernel
@@ -267,19 +275,22 @@ def _shrink(t, levels, misses, lead, load, out):
 @kernel
 def _cheaper_category(t, levels, misses, lead, load, g):
     """Enter the cheapest category of a group that keeps all rows; True if it changed."""
-    start = -1
-    for i in range(t.group_start[g], t.group_start[g + 1]):
-        if levels[t.group_axes[i]] == t.one[t.group_axes[i]]:
-            start = t.group_axes[i]
+    cost, level_start, one = t.cost, t.level_start, t.one
+    start = _category(t, g, levels)
+    left = level_start[start]
+    saved = cost[left + one[start]] - cost[left + 1 - one[start]]
     best, cheapest = start, total_cost(t, levels)
     for i in range(t.group_start[g], t.group_start[g + 1]):
         b = t.group_axes[i]
-        if b == start:
+        first = level_start[b]
+        if b == start or (
+            not t.is_max and cost[first + one[b]] - cost[first + 1 - one[b]] >= saved
+        ):
             continue
-        move(t, levels, misses, lead, load, b, t.one[b])
+        move(t, levels, misses, lead, load, b, one[b])
         if deficit(lead, load) == 0:
-            cost = total_cost(t, levels)
-            if cost < cheapest:
-                best, cheapest = b, cost
-    move(t, levels, misses, lead, load, best, t.one[best])
+            total = total_cost(t, levels)
+            if total < cheapest:
+                best, cheapest = b, total
+    move(t, levels, misses, lead, load, best, one[best])
     return best != start

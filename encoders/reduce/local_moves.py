@@ -189,3 +189,53 @@ def profile(
         for v in range(size):
             running += out[r, v]
             out[r, v] = running
+
+
+@kernel
+def profile_groups(t, levels, misses, whole, entered):
+    """What each category would change, all else unchanged: ``whole[r, g] + entered[r, a]``.
+
+    One pass over the leaves for all groups: a thousand categories of one group have literals in
+    the same leaves. A leaf counts as one that says "is" on at most one axis of a group, and "is
+    not" on no axis beside it, as :func:`encoders.posing.pose.pose` makes them.
+
+    Parameters
+    ----------
+    t : see :mod:`encoders.compiled`
+    levels, misses : as in :func:`evaluate`; each group has a category
+    whole : int64 (n_rows, at least n_groups), filled: by leaving the category of a group
+    entered : int64 (n_rows, n_axes), filled: by entering the category of an axis
+    """
+    group_of, one, axis, lo, hi = t.group_of, t.one, t.axis, t.lo, t.hi
+    leaf_start, weight = t.leaf_start, t.weight
+    whole[:] = 0
+    entered[:] = 0
+    for leaf in range(misses.size):
+        if misses[leaf] > 1:
+            continue
+        first, end = leaf_start[leaf], leaf_start[leaf + 1]
+        only, gained = -1, misses[leaf] == 1
+        if gained:  # it opens where the group of the one literal that does not hold goes elsewhere
+            k = first
+            while lo[k] <= levels[axis[k]] <= hi[k]:
+                k += 1
+            only = group_of[axis[k]]
+            if only < 0:
+                continue
+            if lo[k] == one[axis[k]]:
+                for r in range(weight.shape[0]):
+                    entered[r, axis[k]] += weight[r, leaf]
+                continue
+            for r in range(weight.shape[0]):
+                whole[r, only] += weight[r, leaf]
+        for k in range(first, end):
+            a = axis[k]
+            g = group_of[a]
+            if g < 0 or (gained and g != only):
+                continue
+            if lo[k] <= one[a] <= hi[k]:
+                for r in range(weight.shape[0]):
+                    whole[r, g] -= weight[r, leaf]
+            else:
+                for r in range(weight.shape[0]):
+                    entered[r, a] -= weight[r, leaf]

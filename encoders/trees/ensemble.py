@@ -9,7 +9,7 @@ import numpy as np
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen
 from encoders.trees.link import Link
 from encoders.trees.rounding import Rounding
-from encoders.trees.set_splits import SetSplits
+from encoders.trees.set_splits import SetSplits, no_sets
 
 CHUNK = 2**20  # rows times trees that are scored at once; more take more memory
 
@@ -159,11 +159,9 @@ def with_codes(ensemble: Ensemble, codes: Mapping[int, FloatArray]) -> Ensemble:
     codes : per category column, for each code 0, 1, ... what the library has instead, NaN where it
         knows no such category
     """
-    nothing = np.zeros(0, dtype=np.int64)
-    none = SetSplits(np.full(ensemble.column.size, -1), nothing, nothing.astype(np.bool_), {})
     if not codes:
         return ensemble
-    sets = (ensemble.sets or none).recoded(ensemble.column, codes)
+    sets = (ensemble.sets or no_sets(ensemble.column.size)).recoded(ensemble.column, codes)
     # Categories that the library takes for ordered numbers are split at thresholds.
     at_threshold = np.isin(ensemble.column, list(codes)) & (sets.of_node < 0)
     members = []

@@ -14,7 +14,7 @@ from encoders.trees.from_lightgbm import lightgbm_steepness
 from encoders.trees.from_xgboost import xgboost_booster, xgboost_objective
 from encoders.trees.link import Link
 from encoders.trees.members import Reader, answer_unit, averages, thawed
-from encoders.trees.refusals import MEMBERS_OF_CATEGORIES, require_fitted
+from encoders.trees.refusals import MEMBERS_OF_SETS, require_fitted
 from encoders.trees.rounding import DOUBLE, LINK, SINGLE, Rounding, rounding_of
 
 CALIBRATION_TERMS = 4  # the division that makes the score, and the threshold's way back
@@ -131,7 +131,7 @@ def calibrated_threshold(model: Any, read: Reader) -> tuple[Ensemble, Threshold]
     below = thawed(pair.estimator)
     member = read(below)
     if member.sets is not None:
-        raise UnsupportedModelError(MEMBERS_OF_CATEGORIES)
+        raise UnsupportedModelError(MEMBERS_OF_SETS)
     if not np.array_equal(below.classes_, model.classes_):
         raise UnsupportedModelError(NO_SCORE.format(type(below).__name__))
     response = _response(below, member)

@@ -11,6 +11,7 @@ from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_treelite import from_treelite
 from encoders.trees.link import Link, LinkKind
+from encoders.trees.missing_numbers import with_missing_numbers
 from encoders.trees.refusals import not_fitted, unreadable
 from encoders.trees.rounding import rounding_of
 
@@ -27,9 +28,9 @@ REGRESSION: dict[str, LinkKind] = {
     "tweedie": "exp",
     "cross_entropy": "sigmoid",
 }
+Kinds = np.ndarray[Any, Any]
+ZERO = float(np.float32(1e-35))  # up to which LightGBM takes a value for 0
 REFUSED_SETTINGS = {
-    "[zero_as_missing: 1]": "a lightgbm model trained with zero_as_missing sends zeros its own "
-    "way; train without it.",
     "[linear_tree: 1]": "lightgbm trees with linear leaves are not constant per leaf.",
 }
 
@@ -86,7 +87,7 @@ def read_lightgbm(model: Any) -> Ensemble:
         rounding=rounding,
         link=Link(kind, divisor=read.margin_unit, steepness=steepness),
     )
-    return replace(read, default_left=frozen(_default_left(read, _missing_as_zero(booster))))
+    return _with_missing(read, *_ways_of_missing(booster, read))
 
 
 def _booster(model: Any) -> Any:
@@ -127,32 +128,47 @@ def _link(objective: str) -> LinkKind:
     return "sigmoids" if objective.startswith("multiclassova") else "softmax"
 
 
-def _missing_as_zero(booster: Any) -> BoolArray:
-    """Columns where a missing value is read as 0, bool (n_columns,).
+def _ways_of_missing(booster: Any, read: Ensemble) -> tuple[Kinds, BoolArray]:
+    """What each split takes for missing, and whether it sends that left, (n_nodes,) each.
 
-    So it is where none was missing in training, or with ``use_missing=false``
-    (``include/LightGBM/tree.h``, NumericalDecision with MissingType::None).
+    "None": a missing value is read as 0, as where none was missing in training, or with
+    ``use_missing=false``. "NaN": it has a way of its own. "Zero": so has 0, with
+    ``zero_as_missing`` (``include/LightGBM/tree.h``, NumericalDecision); treelite does not tell
+    that way.
     """
-    as_zero = np.zeros(booster.num_feature(), dtype=np.bool_)
-    waiting = [tree["tree_structure"] for tree in booster.dump_model()["tree_info"]]
+    kind, left = np.full(read.column.size, "", dtype="U4"), np.zeros(read.column.size, np.bool_)
+    dumped = booster.dump_model()["tree_info"]
+    waiting = [
+        (root, tree["tree_structure"])
+        for root, tree in zip(read.root.tolist(), dumped, strict=True)
+    ]
     while waiting:
-        node = waiting.pop()
-        if "split_feature" in node:
-            as_zero[node["split_feature"]] |= node["missing_type"] == "None"
-            waiting += [node["left_child"], node["right_child"]]
-    return as_zero
+        node, own = waiting.pop()
+        if "split_feature" in own:
+            kind[node] = own["missing_type"] if own["decision_type"] == "<=" else ""
+            left[node] = own["default_left"]
+            waiting.append((int(read.left[node]), own["left_child"]))
+            waiting.append((int(read.right[node]), own["right_child"]))
+    return kind, left
 
 
-def _default_left(read: Ensemble, as_zero: BoolArray) -> BoolArray:
+def _with_missing(read: Ensemble, kind: Kinds, left: BoolArray) -> Ensemble:
+    """The trees with each split's way for what it takes for missing."""
     assert read.default_left is not None
-    zero_left = read.last_left >= 0
-    left: BoolArray = np.where(as_zero[read.column], zero_left, read.default_left)
-    return left
+    left = np.where(kind == "None", read.last_left >= 0, left)
+    read = replace(read, default_left=frozen(np.where(kind == "", read.default_left, left)))
+    zeros = frozenset(read.column[kind == "Zero"].tolist())
+    if zeros & frozenset(read.column[(kind == "None") | (kind == "NaN")].tolist()):
+        raise UnsupportedModelError(
+            "some of the lightgbm model's trees were trained with zero_as_missing, and some "
+            "without; train all of them alike."
+        )
+    below = float(np.nextafter(-ZERO, -np.inf))
+    return with_missing_numbers(read, zeros, below, ZERO) if zeros else read
 
 
 def _around_zero(last_left: FloatArray) -> FloatArray:
     """LightGBM reads every value within +-1e-35 (a float32) as zero, so splits there move."""
-    zero = float(np.float32(1e-35))
-    beyond = np.where(last_left < 0, np.nextafter(-zero, -np.inf), zero)
-    moved: FloatArray = np.where(np.abs(last_left) <= zero, beyond, last_left)
+    beyond = np.where(last_left < 0, np.nextafter(-ZERO, -np.inf), ZERO)
+    moved: FloatArray = np.where(np.abs(last_left) <= ZERO, beyond, last_left)
     return moved

@@ -10,7 +10,9 @@ from encoders.arrays import FloatArray, frozen
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_treelite import from_treelite
+from encoders.trees.input_type import largest_at_most
 from encoders.trees.link import Link, LinkKind
+from encoders.trees.missing_numbers import with_missing_numbers
 from encoders.trees.refusals import not_fitted, unreadable
 from encoders.trees.rounding import SINGLE, rounding_of
 
@@ -94,7 +96,33 @@ def read_xgboost(model: Any) -> Ensemble:
     kind = REGRESSION.get(objective) or CLASSES.get(objective, "none")
     if objective == "multi:softmax" and booster is not model:
         kind = "softmax"  # which the classifier's predict_proba takes of the raw scores itself
-    return replace(read, rounding=rounding, link=Link(kind, unit=SINGLE, offset=offset))
+    read = replace(read, rounding=rounding, link=Link(kind, unit=SINGLE, offset=offset))
+    return _with_missing(read, xgboost_missing(model))
+
+
+def _with_missing(read: Ensemble, missing: float) -> Ensemble:
+    """The trees where a number is taken for missing, as it is after it was rounded to float32."""
+    if np.isnan(missing):
+        return read
+    if read.sets is not None or not np.isfinite(missing):
+        raise UnsupportedModelError(
+            f"the model takes the value {missing!r} for missing, which is no plain number of its "
+            "columns; train with missing=nan."
+        )
+    own = float(np.float32(missing))
+    below = float(largest_at_most(own, np.dtype(np.float32), strict=True))
+    return with_missing_numbers(read, range(read.n_columns), below, own)
+
+
+def xgboost_missing(model: Any) -> float:
+    """The number that a model takes for missing, NaN where it is NaN alone.
+
+    Parameters
+    ----------
+    model : classifier, regressor or booster
+    """
+    missing = getattr(model, "missing", None)
+    return float("nan") if missing is None else float(missing)
 
 
 def _without_categories(booster: Any) -> str:
@@ -151,7 +179,7 @@ def xgboost_booster(model: Any) -> Any:
     Raises
     ------
     UnsupportedModelError
-        Not fitted, linear, or with a value of its own for what is missing.
+        Not fitted, or linear.
     """
     import xgboost
 
@@ -161,12 +189,6 @@ def xgboost_booster(model: Any) -> Any:
         raise not_fitted(model)
     if model.get_xgb_params().get("booster") == "gblinear":
         raise UnsupportedModelError(LINEAR)
-    missing = model.missing
-    if missing is not None and not np.isnan(missing):
-        raise UnsupportedModelError(
-            f"the model takes the value {missing!r} for missing, which has a way of its own in "
-            "every tree; train with missing=nan."
-        )
     booster = model.get_booster()
     best = getattr(model, "best_iteration", None)
     return booster if best is None else booster[: best + 1]  # its predict stops there, too

@@ -36,6 +36,11 @@ def with_isolation(ensemble: Ensemble, forest: Any) -> Ensemble:
             f"the isolation forest knows {forest.n_features_in_} columns, the model "
             f"{ensemble.n_columns}; fit both on the same frame."
         )
+    if ensemble.sets is not None:
+        raise UnsupportedModelError(
+            "plausibility needs a model that splits at thresholds only, and this one takes some "
+            "numbers for missing; train it without."
+        )
     column, last_left, left, right = (
         [ensemble.column],
         [ensemble.last_left],

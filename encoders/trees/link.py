@@ -34,7 +34,7 @@ class Link:
     divisor : what sums are divided by first: the number of trees where they are averaged
     steepness : factor of the sums before an exponential, a sigmoid or a softmax
     unit : unit roundoff of the type that the library puts out
-    offset : is added to the sum; what reading has taken off
+    offset : is added to the sum of a "mean" or "sigmoid"; what reading has taken off
     """
 
     kind: LinkKind = "none"
@@ -52,6 +52,17 @@ class Link:
     def probable(self) -> bool:
         """Whether outputs lie between 0 and 1."""
         return self.kind in ("sigmoid", "sigmoids", "softmax")
+
+    def of_output(self, n_sums: int, output: int) -> "Link":
+        """The same link as one output sees it: of two classes, the first has the sum's opposite.
+
+        Parameters
+        ----------
+        n_sums : one per class, or 1 for a regressor
+        output : index of the class, 0 for a regressor
+        """
+        turned = self.kind == "sigmoid" and n_sums == 2 and output == 0
+        return replace(self, offset=-self.offset) if turned and self.offset else self
 
     def weights(self, n_sums: int, output: int) -> FloatArray:
         """Factors of the sums in what the link is taken of, float64 (n_sums,); not for softmax.
@@ -106,13 +117,14 @@ class Link:
         if not 0.0 < moved < 1.0:
             return math.inf if moved > 0.5 else -math.inf
         odds = math.log(moved) - math.log1p(-moved)
-        return (odds + way * LINK * DOUBLE * (1.0 + abs(odds))) / self.steepness
+        moved = odds + way * LINK * DOUBLE * (1.0 + abs(odds) + abs(self.offset))
+        return moved / self.steepness - self.offset
 
     def _log(self, bound: float, way: float) -> float:
         smallest = SMALLEST["float64" if self.unit == DOUBLE else "float32"]
-        if bound < smallest:
-            return math.log(smallest) if bound >= 0 and way > 0 else -math.inf
-        found = math.log(bound)
+        if bound < 0 or (bound < smallest and way < 0):
+            return -math.inf
+        found = math.log(max(bound, smallest))
         return found + way * LINK * (self.unit + DOUBLE * abs(found))
 
     def _error(self, n_sums: int) -> float:
@@ -137,7 +149,7 @@ class Link:
             weights = self.weights(sums.shape[1], output)
             taken = sums @ weights
             band *= float(np.abs(weights).sum())
-        taken = taken + self.offset * self.divisor if self.kind == "mean" else taken
+        taken = taken + self.offset * (self.divisor if self.kind == "mean" else 1.0)
         low, high = self._output(taken - band), self._output(taken + band)
         if self.kind in ("mean", "exp"):
             share = MEAN if self.kind == "mean" else LINK

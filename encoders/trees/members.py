@@ -11,7 +11,7 @@ from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_sklearn import FORESTS
 from encoders.trees.input_type import last_read_as
-from encoders.trees.refusals import MEMBERS_OF_CATEGORIES
+from encoders.trees.refusals import MEMBERS_OF_SETS
 from encoders.trees.rounding import rounding_of
 
 Reader = Callable[[Any], Ensemble]
@@ -72,7 +72,7 @@ def summed(
         There is no member, a weight that is not finite, or a member of native categories.
     """
     if any(member.ensemble.sets is not None for member in members):
-        raise UnsupportedModelError(MEMBERS_OF_CATEGORIES)
+        raise UnsupportedModelError(MEMBERS_OF_SETS)
     if not members:
         raise UnsupportedModelError("the model has no member that counts; give one a weight.")
     dtype = SINGLE if all(m.ensemble.dtype == SINGLE for m in members) else DOUBLE

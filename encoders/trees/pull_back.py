@@ -67,7 +67,7 @@ class _PullBack:
         self._of_node = np.full(ensemble.column.size, -1, dtype=np.int64)
         self._of_node[self._inner] = source[ensemble.column[self._inner]]
         bins = {own.column for own in raw.sources if own.kind == "bins"}
-        self._grouped = frozenset(raw.n_codes) | bins | frozenset(self._zeros)
+        self._grouped = frozenset(raw.n_codes) | bins | frozenset(self._missing_ends)
 
     def done(self) -> Ensemble:
         ensemble, inner = self._ensemble, self._inner
@@ -149,19 +149,22 @@ class _PullBack:
         return last, falls
 
     @cached_property
-    def _zeros(self) -> Mapping[int, FloatArray]:
-        """Where the library takes a 0 for missing: by column, the ends of what becomes 0."""
-        raw = self._raw
-        if not raw.zeros_missing:
-            return {}
-        inputs = np.arange(len(raw.sources))
+    def _missing_ends(self) -> Mapping[int, FloatArray]:
+        """Columns of which some numbers count as missing: where their cells end."""
+        sources, ends = self._raw.sources, []
+        if self._raw.zeros_missing:  # exact ones, before the model rounds what it reads
+            inputs = np.repeat(np.arange(len(sources)), 2)
+            zeros = np.tile([float(np.nextafter(0.0, -1.0)), 0.0], len(sources))
+            ends.append((inputs, self._bisect(inputs, zeros, cast=False)[0]))
+        for own, edges in (self._ensemble.sets.edges if self._ensemble.sets else {}).items():
+            inputs = np.full(edges.size, own)
+            ends.append((inputs, self._bisect(inputs, edges)[0]))
         found: dict[int, list[float]] = {}
-        for threshold in (float(np.nextafter(0.0, -1.0)), 0.0):
-            last, _ = self._bisect(inputs, np.full(inputs.size, threshold), cast=False)
-            for source, end in zip(raw.sources, last.tolist(), strict=True):
-                if np.isfinite(end) and source.kind == "monotone":
-                    found.setdefault(source.column, []).append(end)
-        return {column: np.array(ends) for column, ends in found.items()}
+        for inputs, last in ends:
+            for own, end in zip(inputs.tolist(), last.tolist(), strict=True):
+                if np.isfinite(end) and sources[own].kind == "monotone":
+                    found.setdefault(sources[own].column, []).append(end)
+        return {column: np.array(places) for column, places in found.items()}
 
     @cached_property
     def _missing_left(self) -> BoolArray:
@@ -210,8 +213,8 @@ class _PullBack:
         if column in self._raw.n_codes:
             codes = np.arange(float(self._raw.n_codes[column]))
             return codes[:-1], codes
-        zeros = self._zeros.get(column, last[:0])
-        found = np.unique(np.concatenate([last, self._bin_edges(column), zeros]))
+        ends = self._missing_ends.get(column, last[:0])
+        found = np.unique(np.concatenate([last, self._bin_edges(column), ends]))
         low, high = self._raw.low[column], self._raw.high[column]
         cuts = found[(found >= low) & (found < high)]
         return cuts, np.append(cuts, high)

@@ -20,6 +20,7 @@ XGBOOST = frozenset(
     {"XGBClassifier", "XGBRFClassifier", "XGBRegressor", "XGBRFRegressor", "Booster"}
 )
 LIGHTGBM = frozenset({"LGBMClassifier", "LGBMRegressor", "Booster"})
+CATBOOST = frozenset({"CatBoostClassifier", "CatBoostRegressor"})
 SUPPORTED = (
     "scikit-learn's trees, forests and gradient boosting, bagging, voting, AdaBoost and "
     "calibration of these, IsolationForest, HardVotingClassifier, models of XGBoost, LightGBM and "
@@ -62,7 +63,7 @@ def read_ensemble(model: Any) -> Ensemble:
         return read_xgboost(model)
     if package == "lightgbm" and name in LIGHTGBM:
         return read_lightgbm(model)
-    if package == "catboost" and name == "CatBoostClassifier":
+    if package == "catboost" and name in CATBOOST:
         return read_catboost(model)
     if name == "Pipeline":
         raise UnsupportedModelError(

@@ -61,7 +61,7 @@ class SetSplits:
         return held
 
     def recoded(self, column: IntArray, codes: Mapping[int, FloatArray]) -> "SetSplits":
-        """The same splits on codes of another order.
+        """The same splits on codes of another order; columns of numbers stay as they are.
 
         Parameters
         ----------
@@ -69,18 +69,22 @@ class SetSplits:
         codes : per column, for each new code 0, 1, ... the old value, NaN where it was unknown
         """
         members: list[BoolArray] = [self.goes_left[:0]] * self.first.size
-        for own, old in codes.items():
+        for own in self.numbers | frozenset(codes):
             sets = np.unique(self.of_node[(column == own) & (self.of_node >= 0)])
             if sets.size:
                 held = self.members(own, sets)
-                cells = np.append(cell_of(self.edges[own], old), self.edges[own].size + 1)
+                if own in codes:
+                    cells = cell_of(self.edges[own], codes[own])
+                    held = held[:, np.append(cells, self.edges[own].size + 1)]
                 for place, number in enumerate(sets.tolist()):
-                    members[number] = held[place, cells]
+                    members[number] = held[place]
+        edges = {own: self.edges[own] for own in self.numbers}
+        own_edges = {own: frozen(np.arange(old.size - 1.0)) for own, old in codes.items()}
         return replace(
             self,
             first=frozen(starts(np.array([m.size for m in members], dtype=np.int64))[:-1]),
             goes_left=frozen(np.concatenate(members)) if members else self.goes_left,
-            edges={own: frozen(np.arange(old.size - 1.0)) for own, old in sorted(codes.items())},
+            edges=dict(sorted((edges | own_edges).items())),
         )
 
     def joined(self, nodes: BoolArray, members: list[BoolArray]) -> "SetSplits":
@@ -102,6 +106,17 @@ class SetSplits:
             first=frozen(np.concatenate([self.first, self.goes_left.size + sizes])),
             goes_left=frozen(np.concatenate([self.goes_left, *members])),
         )
+
+
+def no_sets(n_nodes: int) -> SetSplits:
+    """No such split among so many nodes.
+
+    Parameters
+    ----------
+    n_nodes : of all trees
+    """
+    nothing = np.zeros(0, dtype=np.int64)
+    return SetSplits(np.full(n_nodes, -1), nothing, nothing.astype(np.bool_), {})
 
 
 def cell_of(edges: FloatArray, values: FloatArray) -> IntArray:

@@ -9,6 +9,7 @@ import pandas as pd
 from encoders.arrays import FloatArray
 from encoders.errors import InputError
 from encoders.query.features import is_missing
+from portfolio.model.catboost_categories import catboost_codes
 from portfolio.model.table import Table
 
 CATEGORY = "c"  # among XGBoost's feature types
@@ -28,6 +29,8 @@ def library_codes(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
         return _xgboost(model, frame)
     if package == "lightgbm":
         return _lightgbm(model, frame)
+    if package == "catboost":
+        return dict(catboost_codes(model, frame))
     categorical = getattr(model, "is_categorical_", None)
     if categorical is None or not np.any(categorical):
         return {}

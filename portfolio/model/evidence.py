@@ -3,12 +3,14 @@
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray, owners
-from encoders.errors import UnsupportedModelError
+from encoders.errors import CounterfolioError, InputError, UnsupportedModelError
 from encoders.problem.partition import broken_tree, covered
+from encoders.query.features import FeatureSpace
 from encoders.trees.cells import Cells, codes
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.input_type import last_read_as
-from portfolio.model.native import SUMMED, NativeModel, clear_lead
+from encoders.trees.refusals import first_line
+from portfolio.model.native import SUMMED, NativeModel, clear_lead, own_errors
 from portfolio.model.oracle import LENGTH_TIE
 from portfolio.model.plausibility import PlausibilityCheck
 
@@ -22,6 +24,58 @@ SEEN_SHARE = 0.3  # that become another value that was seen, or missing, where s
 MISREAD = (
     "so it can't be read exactly (a custom objective, a setting of predict, or a damaged file?)."
 )
+
+
+def hold_against(
+    ensemble: Ensemble,
+    cells: Cells,
+    native: NativeModel,
+    training: FloatArray,
+    space: FeatureSpace,
+) -> None:
+    """Hold our reading against the model; what the model itself refuses is told in a sentence.
+
+    Parameters
+    ----------
+    ensemble, cells, native, training : as of :func:`check_reading`
+    space : says what may be missing
+
+    Raises
+    ------
+    InputError
+        The model refuses training rows, or a missing value.
+    UnsupportedModelError
+        As :func:`check_reading`.
+    """
+    rows = _with_gaps(training, space, native)
+    try:
+        check_reading(ensemble, cells, native, rows)
+    except CounterfolioError:
+        raise
+    except own_errors(native.model) as error:
+        raise InputError(
+            f"the model's own predict refuses rows of X_train ({first_line(error)}); give the "
+            "frame that it was fitted on, with the same dtypes and categories."
+        ) from error
+
+
+def _with_gaps(values: FloatArray, space: FeatureSpace, native: NativeModel) -> FloatArray:
+    """The training rows, and one for each feature that may be missing though it never is there."""
+    rows = [values]
+    for feature in space.features:
+        columns = list(feature.columns)
+        if feature.missing and not np.isnan(values[:, columns]).any():
+            row = values[:1].copy()
+            row[:, columns] = np.nan
+            try:
+                native.leaves(row)
+            except own_errors(native.model) as error:
+                raise InputError(
+                    f"feature {feature.name}: the model takes no missing values there "
+                    f"({first_line(error)})."
+                ) from error
+            rows.append(row)
+    return np.concatenate(rows)
 
 
 def check_reading(
@@ -203,7 +257,7 @@ def _is_function(given: IntArray, taken: IntArray) -> bool:
 def _check_outputs(ensemble: Ensemble, sums: FloatArray, own: FloatArray, output: int) -> None:
     """What the library puts out is what its link makes of the sums, within its rounding."""
     band = ensemble.rounding.sums + SUMMED * float(np.abs(sums).max(initial=1.0))
-    low, high = ensemble.link.limits(sums, output, band)
+    low, high = ensemble.link.of_output(sums.shape[1], output).limits(sums, output, band)
     if not ((low <= own) & (own <= high)).all():
         raise UnsupportedModelError(
             f"the model's own output does not follow from the sums of its leaves, {MISREAD}"

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.arrays import FloatArray, IntArray
-from encoders.errors import CounterfolioError, InputError, UnsupportedModelError
+from encoders.errors import InputError, UnsupportedModelError
 from encoders.posing.goal_rows import link_of
 from encoders.posing.starting_points import Reference, make_reference
 from encoders.query.features import FeatureSpace
@@ -23,10 +23,9 @@ from encoders.trees.cells import Cells, cut
 from encoders.trees.ensemble import Ensemble, with_codes
 from encoders.trees.isolation import with_isolation
 from encoders.trees.read import read_ensemble
-from encoders.trees.refusals import first_line
 from portfolio.fingerprint import fingerprint
 from portfolio.model.categories import library_codes, own_codes
-from portfolio.model.evidence import check_boxes, check_lengths, check_reading
+from portfolio.model.evidence import check_boxes, check_lengths, hold_against
 from portfolio.model.native import NativeModel, predicting_alone, wrap_native
 from portfolio.model.oracle import Oracle
 from portfolio.model.pipeline import is_pipeline, last_step, over_raw_columns, table_of
@@ -187,7 +186,7 @@ def read(
         if view.plausibility is not None:
             check_lengths(view.ensemble, view.cells, view.plausibility, values)
     if len(native.classes) != 1:
-        _check_reading(ensemble, views[0].cells, native, values)
+        hold_against(ensemble, views[0].cells, native, values, space)
     return ExplainedModel(ensemble, space, native, views, time.perf_counter() - began)
 
 
@@ -196,21 +195,6 @@ def _width(pipeline: Any, X_train: Any) -> int:
     with contextlib.suppress(AttributeError):
         return int(pipeline.n_features_in_)
     return int(np.shape(X_train)[1])
-
-
-def _check_reading(
-    ensemble: Ensemble, cells: Cells, native: NativeModel, values: FloatArray
-) -> None:
-    """Hold our reading against the model; what the model itself refuses is told in a sentence."""
-    try:
-        check_reading(ensemble, cells, native, values)
-    except CounterfolioError:
-        raise
-    except (TypeError, ValueError) as error:  # XGBoost's and LightGBM's own errors among them
-        raise InputError(
-            f"the model's own predict refuses rows of X_train ({first_line(error)}); give the "
-            "frame that it was fitted on, with the same dtypes and categories."
-        ) from error
 
 
 def _check_plausible(plausibility: Plausibility | None, space: FeatureSpace) -> None:

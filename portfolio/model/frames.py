@@ -47,17 +47,35 @@ def _with_none(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def as_kind(frame: pd.DataFrame, kind: FrameKind) -> Any:
+def as_kind(frame: pd.DataFrame, kind: FrameKind, like: Any = None) -> Any:
     """The same frame of another library.
 
     Parameters
     ----------
     frame : of pandas
     kind : from :func:`as_pandas`
+    like : a frame of that library whose types its columns get, where these hold the values
     """
     if kind == "pandas":
         return frame
     import narwhals as nw
 
-    given = nw.from_native(frame.reset_index(drop=True), eager_only=True)
-    return given.to_polars() if kind == "polars" else given.to_arrow()
+    whole = nw.from_native(frame.reset_index(drop=True), eager_only=True)
+    native = whole.to_polars() if kind == "polars" else whole.to_arrow()
+    if like is None:
+        return native
+    given, schema = nw.from_native(native, eager_only=True), nw.from_native(like).schema
+    return given.with_columns(
+        *(_of_type(given[name], kind) for name, kind in schema.items() if given[name].dtype != kind)
+    ).to_native()
+
+
+def _of_type(column: Any, dtype: Any) -> Any:
+    """A column in another type, or as it is if that one does not hold its values."""
+    try:
+        cast = column.cast(dtype)
+        same = cast.cast(column.dtype)
+    except Exception:  # each library has its own errors
+        return column
+    kept = (same.is_null() == column.is_null()).all() and (same == column).drop_nulls().all()
+    return cast if kept else column

@@ -12,8 +12,8 @@ import pandas as pd
 from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.query.goal import Scale
+from encoders.trees.catboost_export import is_catboost
 from encoders.trees.ensemble import Ensemble
-from encoders.trees.from_catboost import is_catboost
 from encoders.trees.from_xgboost import xgboost_objective
 from portfolio.model.native_trees import native_leaves, native_scores
 from portfolio.model.native_values import native_values
@@ -134,6 +134,20 @@ def predicting_alone() -> Iterator[None]:
 
     with PREDICTING, joblib.parallel_config(backend="sequential"):
         yield
+
+
+def own_errors(model: Any) -> tuple[type[Exception], ...]:
+    """What a model's library raises for rows that it does not take.
+
+    Parameters
+    ----------
+    model : of a kind that can be read
+    """
+    if is_catboost(model):
+        import catboost
+
+        return TypeError, ValueError, catboost.CatBoostError
+    return TypeError, ValueError  # XGBoost's and LightGBM's own errors among them
 
 
 def wrap_native(model: Any, n_classes: int, regression: bool = False) -> NativeModel:

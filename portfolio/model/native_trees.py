@@ -7,7 +7,7 @@ import numpy as np
 from encoders.arrays import FloatArray, IntArray
 from encoders.trees.from_calibrated import calibrated_threshold
 from encoders.trees.from_catboost import catboost_threshold
-from encoders.trees.from_xgboost import xgboost_booster
+from encoders.trees.from_xgboost import xgboost_booster, xgboost_missing
 from encoders.trees.isolation import least_length, longest
 from encoders.trees.members import thawed
 from encoders.trees.read import read_ensemble
@@ -150,4 +150,5 @@ OWN_SCORES = {
 def _xgboost(model: Any, rows: Any, **what: bool) -> Any:
     import xgboost
 
-    return xgboost_booster(model).predict(xgboost.DMatrix(rows, enable_categorical=True), **what)
+    given = xgboost.DMatrix(rows, missing=xgboost_missing(model), enable_categorical=True)
+    return xgboost_booster(model).predict(given, **what)

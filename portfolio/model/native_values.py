@@ -6,8 +6,9 @@ import numpy as np
 
 from encoders.arrays import FloatArray
 from encoders.query.goal import Scale
+from encoders.trees.catboost_export import is_catboost
 from portfolio.model.native_trees import native_scores
-from portfolio.model.pipeline import is_pipeline, last_step
+from portfolio.model.pipeline import inputs_of, is_pipeline, last_step
 
 
 def native_values(model: Any, rows: Any, scale: Scale, output: int) -> FloatArray:
@@ -33,12 +34,17 @@ def _predictions(model: Any, rows: Any) -> Any:
         import xgboost
 
         return model.predict(xgboost.DMatrix(rows, enable_categorical=True))
-    return model.predict(rows)
+    # It would start a thread per core for one row.
+    return model.predict(rows, **({"thread_count": 1} if is_catboost(model) else {}))
 
 
 def _raw(model: Any, rows: Any, output: int) -> FloatArray:
+    if is_pipeline(model):
+        return _raw(last_step(model), inputs_of(model, rows), output)
+    if is_catboost(model):
+        given = model.predict(rows, prediction_type="RawFormulaVal", thread_count=1)
+        return np.asarray(given, dtype=np.float64).reshape(rows.shape[0], -1)[:, -1]
     scores = native_scores(model, rows, 1.0)
-    model = last_step(model) if is_pipeline(model) else model
     if type(model).__name__ == "HardVotingClassifier":
         return scores[:, output]
     # Where reading has taken the classifier's threshold off, it is put back.
@@ -49,7 +55,8 @@ def _raw(model: Any, rows: Any, output: int) -> FloatArray:
 
 def _probabilities(model: Any, rows: Any) -> FloatArray:
     if type(model).__name__ != "Booster":
-        return np.asarray(model.predict_proba(rows)).astype(np.float64)
+        alone = {"thread_count": 1} if is_catboost(model) else {}
+        return np.asarray(model.predict_proba(rows, **alone)).astype(np.float64)
     found = np.asarray(_predictions(model, rows))
     if found.ndim == 1:  # of class 1; that of class 0 as the libraries' classifiers take it
         found = np.column_stack([found.dtype.type(1) - found, found])

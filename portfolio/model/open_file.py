@@ -12,6 +12,7 @@ LARGEST_FILE = 2**31  # bytes, of a file or of what is packed in it
 XGBOOST = (".json", ".ubj")
 HEAD = 4096  # bytes
 CATBOOST_KEYS = (b"features_info", b"model_info", b"oblivious_trees", b"trees", b"scale_and_bias")
+CATBOOST_CLASSIFIERS = ("Logloss", "CrossEntropy", "MultiClass", "Focal")  # losses, and some more
 PICKLE = (".pkl", ".pickle", ".joblib")
 # Classes of the models themselves, none of which runs code when it is loaded.
 TRUSTED_PREFIXES = ("sklearn.", "numpy.", "scipy.", "encoders.voting.", "collections.")
@@ -99,8 +100,11 @@ def _load_catboost(path: Path) -> Any:
             "it needs catboost; install it with: pip install 'counterfolio[catboost]'"
         ) from error
 
-    model = catboost.CatBoostClassifier()
-    return model.load_model(str(path), format=path.suffix.lower()[1:])
+    form = path.suffix.lower()[1:]
+    loss = catboost.CatBoost().load_model(str(path), format=form).get_all_params()["loss_function"]
+    classifies = any(loss.startswith(own) for own in CATBOOST_CLASSIFIERS)
+    model = catboost.CatBoostClassifier() if classifies else catboost.CatBoostRegressor()
+    return model.load_model(str(path), format=form)
 
 
 def _load_lightgbm(path: Path) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray
+from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.query.features import FeatureSpace
 from encoders.trees.ensemble import Ensemble
@@ -148,7 +148,7 @@ def over_raw_columns(
     UnsupportedModelError
         Native categories in the last step.
     """
-    if ensemble.sets is not None:
+    if ensemble.sets is not None and ensemble.sets.coded:
         raise UnsupportedModelError(
             "the pipeline's last step takes native categories; let the pipeline encode them, with "
             "OneHotEncoder or OrdinalEncoder, and switch them off in the model."
@@ -205,18 +205,30 @@ def _window(
     for reach in reversed(REACHES):
         for ends, way, kept in ((lowest, -1.0, low), (highest, 1.0, high)):
             tried = np.where(numeric, ends + way * reach * size, template)
-            able = numeric & _readable(steps, tried, source, dtype)
+            try:
+                able = numeric & _readable(steps, tried, source, dtype)
+            except InputError:  # a step refuses what another one makes of it
+                continue
+            if reach == 0.0:
+                _refuse_no_numbers(steps.table, tried, numeric & ~able)
             kept[able] = tried[able]
     return low, high
 
 
-def _readable(steps: Preprocessing, row: FloatArray, source: Any, dtype: Any) -> Any:
+def _refuse_no_numbers(table: Table, row: FloatArray, wrong: BoolArray) -> None:
+    """Raise :class:`InputError` where steps make no number of what is in the training data."""
+    for at in np.flatnonzero(wrong & ~np.isnan(row)).tolist():
+        raise InputError(
+            f"X_train: a step of the pipeline makes NaN or an infinite number of {row[at]:g} in "
+            f"column {table.columns[at].name!r}, as np.log1p does below -1; drop such rows, or cut "
+            "the column off in the frame that the pipeline is given."
+        )
+
+
+def _readable(steps: Preprocessing, row: FloatArray, source: Any, dtype: Any) -> BoolArray:
     """Columns of which every input is a number that the model takes, bool (n_columns,)."""
-    fine = np.ones(row.size, dtype=np.bool_)
-    try:
-        values = steps.inputs(row[None, :], True)[0]
-    except InputError:  # a step refuses what another one makes of it
-        return ~fine
+    fine: BoolArray = np.ones(row.size, dtype=np.bool_)
+    values = steps.inputs(row[None, :], True)[0]
     limit = float(np.finfo(dtype).max)
     fine[source[~(np.abs(values) <= limit)]] = False
     return fine

@@ -95,7 +95,7 @@ def complaint_about(path: Path) -> str:
         model = open_model(path)
         ensemble = read_ensemble(last_step(model) if is_pipeline(model) else model)
         native = wrap_native(model, ensemble.n_classes, ensemble.regression)
-        if is_pipeline(model) or ensemble.sets is not None:
+        if is_pipeline(model) or (ensemble.sets and ensemble.sets.coded):
             return ""  # such rows as it takes are not known here
         random = np.random.default_rng(0)
         rows = random.normal(size=(ROWS, ensemble.n_columns)) * np.logspace(-3, 3, ROWS)[:, None]

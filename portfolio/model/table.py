@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +45,10 @@ class Column:
     def _written(self) -> dict[str, float]:
         return {_text(label): float(at) for at, label in enumerate(self.labels or ())}
 
+    @cached_property
+    def _dates(self) -> bool:
+        return all(isinstance(label, datetime) for label in self.labels or (None,))
+
     def number(self, value: Any, where: str) -> float:
         """A value as a number, NaN if it is missing; text that is no category is refused.
 
@@ -70,6 +75,8 @@ class Column:
         code = self._codes.get(_key(value)) if isinstance(value, Hashable) else None
         if code is None:
             code = self._written.get(str(value))
+        if code is None and self._dates:
+            code = self._codes.get(_key(_as_date(value)))
         if code is not None:
             return code
         value = value.item() if isinstance(value, np.generic) else value
@@ -277,6 +284,14 @@ def _as_number(value: Any, name: Any, where: str) -> float:
     if np.isinf(number):
         raise InputError(f"{where} {name} is infinite; give it a finite value.")
     return number
+
+
+def _as_date(value: Any) -> Any:
+    """A point of time that is written as text, or as a date; None if it is none."""
+    try:
+        return pd.Timestamp(value)
+    except (TypeError, ValueError):
+        return None
 
 
 def _cast(values: "pd.Series[Any]", dtype: Any) -> Any:

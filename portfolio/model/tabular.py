@@ -29,6 +29,7 @@ class Row:
     table : the user's columns, where not all of them hold numbers
     framed : whether it was a frame of one row, which with a table is given back as one
     kind : of that frame; those that are not of pandas are given back always
+    like : that frame, where it is not of pandas
     """
 
     values: FloatArray
@@ -39,6 +40,7 @@ class Row:
     table: Table | None = None
     framed: bool = False
     kind: FrameKind = "pandas"
+    like: Any = None
 
     @staticmethod
     def of_values(values: FloatArray) -> "Row":
@@ -81,7 +83,7 @@ class Row:
         if self.index is None:
             return frame.to_numpy(dtype=object)[0]
         frame = frame.set_axis(self.index, axis=1).set_axis([self.name], axis=0)
-        return as_kind(frame, self.kind) if self.framed else frame.iloc[0]
+        return as_kind(frame, self.kind, self.like) if self.framed else frame.iloc[0]
 
 
 def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | None = None) -> Row:
@@ -241,6 +243,7 @@ def _are_rows(numbers: FloatArray, space: FeatureSpace, dtype: np.dtype[Any]) ->
 def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
     columns = list(space.columns)
     identity = np.arange(len(columns))
+    like = x
     x, kind = as_pandas(x)
     if isinstance(x, pd.DataFrame):
         if len(x) != 1:
@@ -251,7 +254,8 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
         row = _as_row(series, space, table)
         same = dtypes.pop() if len(dtypes) == 1 else None
         dtype = same if isinstance(same, np.dtype) else None
-        return replace(row, dtype=dtype, framed=True, kind=kind)
+        like = None if kind == "pandas" else like
+        return replace(row, dtype=dtype, framed=True, kind=kind, like=like)
     if isinstance(x, Mapping):
         x = pd.Series(dict(x), dtype=object if table else None)
     if isinstance(x, pd.Series):

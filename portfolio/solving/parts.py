@@ -34,11 +34,11 @@ def in_parts(ask: Ask, wide: WideColumns, request: Request, deadline: float) -> 
     while waiting:
         region = waiting.pop()
         if joint is not None:
-            if time.perf_counter() >= deadline or request.stop.is_set():
-                return cut_short(joint, why(request))
             narrowed = wide.narrowed(region, cutoff) if cutoff < inf else region
             if narrowed is None:
                 continue
+            if time.perf_counter() >= deadline or request.stop.is_set():
+                return cut_short(joint, why(request))
             region = narrowed
         best, rest = wide.part(region)
         waiting += rest

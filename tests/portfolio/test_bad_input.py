@@ -183,8 +183,8 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
     for model, message in cases:
         text = expect(message, lambda m=model: Explainer(m, X))
         assert "Traceback" not in text
-    sparse = LGBMClassifier(n_estimators=2, zero_as_missing=True, verbose=-1).fit(plain, y)
-    expect("zero_as_missing", lambda: Explainer(sparse, plain))
+    linear = LGBMClassifier(n_estimators=2, linear_tree=True, verbose=-1).fit(plain, y)
+    expect("linear leaves", lambda: Explainer(linear, plain))
     model = RandomForestClassifier(3, random_state=0).fit(X, y)
     expect("5 columns, the model was trained on 6", lambda: Explainer(model, X.iloc[:, :5]))
     expect("lacks 'age'", lambda: Explainer(model, X.set_axis(names, axis=1)))

@@ -21,7 +21,7 @@ from tests.support.models import MAKERS, make, saved_and_loaded
 from tests.support.questions import random_constraints
 from tests.support.regressors import REGRESSORS, make_regressor
 
-NO_PROBABILITIES = ("adaboost_model", "calibrated_model", "catboost_model", "isolation_model")
+NO_PROBABILITIES = ("adaboost_model", "calibrated_model", "isolation_model")
 pytestmark = pytest.mark.usefixtures("lawful_problems")
 MODELS = int(os.environ.get("GOAL_MODELS", "5"))  # per library
 FIRST = int(os.environ.get("GOAL_FIRST", "0"))
@@ -32,7 +32,7 @@ BACKENDS = ("auto", "auto", "search", "cp")
 def outputs(model, rows):
     """The model's own numbers, float64: (n_rows,) of a regressor, else (n_rows, n_classes)."""
     if type(model).__name__ != "Booster":
-        if hasattr(model, "classes_") and not hasattr(model, "predict_proba"):
+        if np.size(getattr(model, "classes_", ())) and not hasattr(model, "predict_proba"):
             return np.zeros(len(rows))  # labels only
         ask = model.predict if not hasattr(model, "predict_proba") else model.predict_proba
         return np.asarray(ask(as_frame(model, rows))).astype(np.float64)

@@ -196,6 +196,6 @@ def distances(specs, x, rows, p, units, weights):
 
 def as_frame(model, rows):
     names = getattr(model, "feature_names_in_", None)
-    if type(model).__name__ == "CatBoostClassifier":
+    if type(model).__name__.startswith("CatBoost"):
         names = model.feature_names_
     return rows if names is None else pd.DataFrame(rows, columns=list(names))

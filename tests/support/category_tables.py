@@ -2,6 +2,7 @@
 
 import json
 
+import catboost
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -17,6 +18,13 @@ from tests.support.brute import thresholds
 from tests.support.brute_tables import Raw, around
 
 N = 240
+TINY = float(np.float32(1e-35))
+# What counts as missing, by kind of model, and where that begins and ends.
+BANDS = {
+    "zero_as_missing": (0.0, -TINY, TINY),
+    "missing=0": (0.0, 1.5e-45, -1.5e-45),
+    "missing=0.1": (0.1, 0.1),
+}
 
 
 def table(seed, gaps, categories):
@@ -60,6 +68,22 @@ def fitted(kind, seed, X, y):
         return HistGradientBoostingClassifier(
             max_iter=trees, max_depth=depth, min_samples_leaf=5, categorical_features="from_dtype",
         ).fit(X, y)  # fmt: skip
+    if kind == "catboost":
+        return catboost.CatBoostClassifier(
+            iterations=trees, depth=depth, one_hot_max_size=10, cat_features=list(X.columns[2:]),
+            grow_policy=("SymmetricTree", "Depthwise", "Lossguide")[seed % 3], learning_rate=0.5,
+            nan_mode=("Min", "Max")[seed % 2], border_count=8, verbose=0, allow_writing_files=False,
+        ).fit(X, y)  # fmt: skip
+    if kind in BANDS:
+        if kind == "zero_as_missing":
+            return lightgbm.LGBMClassifier(
+                n_estimators=trees, max_depth=depth, verbose=-1, min_child_samples=5,
+                zero_as_missing=True, cat_smooth=1,
+            ).fit(X, y)  # fmt: skip
+        model = xgboost.XGBClassifier(
+            n_estimators=trees, max_depth=depth, missing=BANDS[kind][0], n_jobs=1
+        )
+        return model.fit(X, np.unique(y, return_inverse=True)[1])
     forests = {"forest": RandomForestClassifier, "extra": ExtraTreesClassifier}
     if kind in forests:
         return forests[kind](trees, max_depth=depth, random_state=seed).fit(X, y)
@@ -79,6 +103,9 @@ def cuts(model, X):
                     if not isinstance(node["split_condition"], list):
                         found[list(X.columns).index(node["split"])].add(node["split_condition"])
         return found, np.float32
+    if type(model).__name__ == "CatBoostClassifier":
+        borders = model.get_borders()
+        return [set(borders.get(at, ())) for at in range(X.shape[1])], np.float32
     if type(model).__name__ == "LGBMClassifier":
         found = [set() for _ in X.columns]
         waiting = [tree["tree_structure"] for tree in model.booster_.dump_model()["tree_info"]]
@@ -101,7 +128,11 @@ def cuts(model, X):
     return thresholds(model, X.shape[1])
 
 
-def raws(model, X):
+def predicted(model, rows):
+    return np.ravel(model.predict(rows))
+
+
+def raws(model, X, kind):
     found, dtype = cuts(model, X)
     parts = []
     for at, name in enumerate(X.columns):
@@ -110,6 +141,7 @@ def raws(model, X):
             parts.append(Raw(name, tuple(own.dropna().unique()), number=False))
         else:
             low, high = own.min(), own.max()
-            values = around([c for c in found[at] if abs(c) < 1e30], low, high, dtype is np.float32)
+            near = [c for c in found[at] if abs(c) < 1e30] + [*BANDS.get(kind, ())]
+            values = around(near, low, high, dtype is np.float32)
             parts.append(Raw(name, values, spread=high - low))
     return parts

@@ -10,13 +10,17 @@ import numpy as np
 from tests.support.brute import thresholds
 
 
-def change_points(model, X, name):
-    """Both sides of every place, within the column's range, where the answer to a split changes."""
+def change_points(model, X, name, more=()):
+    """Both sides of every place, within the column's range, where the answer to a split changes.
+
+    ``more`` are numbers that every input is compared with, besides the model's thresholds.
+    """
     steps, last = model[:-1], model[-1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         width = steps.transform(X.iloc[[0]]).shape[1]
         found, dtype = thresholds(last, width)
+        found = [cuts | set(more) for cuts in found]
 
         def signature(values):
             rows = X.iloc[[0] * len(values)].reset_index(drop=True)

@@ -2,6 +2,7 @@
 
 import warnings
 
+import catboost
 import lightgbm
 import numpy as np
 import xgboost
@@ -15,6 +16,7 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from tests.support.library_models import Made, draw
 
+CATBOOST_EXPONENTS = ("Poisson", "Tweedie:variance_power=1.5", "Tweedie:variance_power=1.2")
 POSITIVE = ("poisson", "gamma", "tweedie", "count:poisson", "reg:gamma", "reg:tweedie")
 
 
@@ -131,6 +133,26 @@ def histogram_regressor(rng, X, y):
     return Made(model, f"HistGradientBoostingRegressor {params}", ("skops", "joblib"))
 
 
+def catboost_regressor(rng, X, y):
+    params = draw(
+        rng,
+        iterations=(1, 2, 4),
+        depth=(1, 2, 3),
+        grow_policy=(None, None, "Depthwise", "Lossguide"),
+        learning_rate=(None, 0.1, 1.0),
+        border_count=(None, 4, 16),
+        loss_function=(None, "MAE", "Quantile:alpha=0.7", "Huber:delta=1", *CATBOOST_EXPONENTS),
+        nan_mode=(None, "Max"),
+    )
+    settings = {"verbose": 0, "allow_writing_files": False, "thread_count": 1}
+    model = catboost.CatBoostRegressor(**params, **settings, random_seed=int(rng.integers(99)))
+    loss = params.get("loss_function", "").partition(":")[0].lower()
+    model.fit(X, _target(y, loss))
+    if rng.random() < 0.2:
+        model.set_scale_and_bias(float(rng.choice([0.5, 0.3])), float(rng.normal()))
+    return Made(model, f"CatBoostRegressor {params}", ("cbm", "catboost.json", "joblib"))
+
+
 REGRESSORS = (
     xgboost_regressor,
     lightgbm_regressor,
@@ -138,6 +160,7 @@ REGRESSORS = (
     tree_regressor,
     gradient_regressor,
     histogram_regressor,
+    catboost_regressor,
 )
 
 

@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from encoders.arrays import owners, starts
 from encoders.bounds.lagrange import bound_by_prices, drop_by_prices
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import LeafRow, Problem
 from encoders.reduce import reduce
 from encoders.reduce.compress import compress
 from encoders.reduce.incumbent import find_incumbent
+from encoders.reduce.local_moves import evaluate, move, profile_groups
 from encoders.reduce.merge_trees import merge_pairs
 from encoders.reduce.tighten import NOTHING_LEFT, tighten
 from encoders.testing.enumeration import optimum
@@ -139,6 +141,51 @@ def test_a_tree_without_a_leaf_leaves_nothing():
     assert compress(problem, np.ones(8, dtype=bool), np.ones(4, dtype=bool)) is None
     assert reduce(problem, np.zeros((0, 4), dtype=np.int64)).problem is None
     assert reduce(problem, np.zeros((0, 4), dtype=np.int64)).incumbent is None
+
+
+def as_posed(problem):
+    """With one "is" of each leaf and group at most, and nothing beside it, as posing leaves it."""
+    owner = owners(problem.level_start)
+    one = np.full(problem.n_axes, -1)
+    for group in problem.one_hot:
+        one[owner[group]] = group - problem.level_start[owner[group]]
+    leaf, said = owners(problem.leaf_start), one[problem.axis]
+    is_one, is_zero = problem.lo == said, (problem.hi == 1 - said) & (said >= 0)
+    is_one &= (said >= 0) & (problem.hi == said)
+    named = np.unique(leaf[is_one], return_index=True)[1]
+    told = (said < 0) | (is_zero & ~np.isin(leaf, leaf[is_one]))
+    told[np.flatnonzero(is_one)[named]] = True
+    return replace(
+        problem,
+        leaf_start=starts(np.bincount(leaf[told], minlength=problem.n_leaves)),
+        axis=problem.axis[told],
+        lo=problem.lo[told],
+        hi=problem.hi[told],
+    )
+
+
+def test_categories_are_profiled_as_they_would_move():
+    compared = 0
+    for seed in SEEDS:
+        problem = as_posed(random_problem(seed))
+        if not problem.one_hot or problem.n_leaves == 0:
+            continue
+        tables, levels = tabulate(problem), np.random.default_rng(seed).integers(0, problem.size)
+        axes = tables.group_axes
+        levels[axes] = 1 - tables.one[axes]
+        levels[axes[seed % axes.size]] = tables.one[axes[seed % axes.size]]
+        misses, lead = np.zeros(problem.n_leaves, np.int64), np.zeros(tables.need.size, np.int64)
+        load = np.zeros(tables.level_limit.size, np.int64)
+        whole = np.zeros((lead.size, len(problem.one_hot)), np.int64)
+        entered = np.zeros((lead.size, problem.n_axes), np.int64)
+        evaluate(tables, levels, misses, lead, load)
+        profile_groups(tables, levels, misses, whole, entered)
+        for axis in axes[levels[axes] != tables.one[axes]].tolist():
+            moved, after = levels.copy(), lead.copy()
+            move(tables, moved, misses.copy(), after, load.copy(), axis, tables.one[axis])
+            assert (after == lead + whole[:, 0] + entered[:, axis]).all()
+            compared += (after != lead).any()
+    assert compared > 50
 
 
 def test_incumbents_keep_all_rows():

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from catboost import CatBoostClassifier
+from catboost import CatBoostClassifier, CatBoostRegressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import RandomForestClassifier
@@ -19,7 +19,7 @@ from encoders.query.infer_features import infer_features
 from encoders.trees.cells import cut
 from encoders.trees.read import read_ensemble
 from encoders.trees.tree_nodes import TreeNodes
-from portfolio import Explainer
+from portfolio import Explainer, Probability, Score
 from portfolio.cli.app import app
 from portfolio.model.files import load_model
 from selector.diagram import Diagram, Leaf, Split, alone
@@ -80,12 +80,13 @@ def test_nodes_that_form_no_tree_are_refused(change, words):
         tree.reachable(3, "xgboost")
 
 
-def test_a_value_of_its_own_for_missing_is_refused(tumours):
+def test_a_value_of_its_own_for_missing_is_read_where_it_is_a_number(tumours):
     X, y = tumours
-    for value in (5, 0, -999.0, np.inf):
+    for value in (5, 0, -999.0):
         model = XGBClassifier(n_estimators=3, missing=value).fit(X, y)
-        with pytest.raises(UnsupportedModelError, match="missing=nan"):
-            Explainer(model, X)
+        assert Explainer(model, X).explain(X.iloc[0]).status == "optimal"
+    with pytest.raises(UnsupportedModelError, match="missing=nan"):
+        Explainer(XGBClassifier(n_estimators=3, missing=np.inf).fit(X, y), X)
 
 
 def test_raw_scores_of_logitraw_are_compared_with_one_half(tumours):
@@ -312,6 +313,45 @@ def test_catboost_scores_are_scaled_and_shifted_sums(tumours, policy):
     assert result.status == "optimal" and ensemble.dtype == np.float32
 
 
+@pytest.mark.parametrize("loss", ["Poisson", "MultiClass", "MultiClassOneVsAll", "Logloss"])
+def test_what_catboost_puts_out_is_within_the_limits_of_its_link(tumours, loss):
+    X, y = tumours[0].iloc[:, :4], tumours[1] + 2 * (tumours[0].iloc[:, 0] > 18)
+    kind = CatBoostRegressor if loss == "Poisson" else CatBoostClassifier
+    target = tumours[1] if loss == "Logloss" else y
+    model = kind(**CAT, loss_function=loss).fit(X, target)
+    for shift in (-800.0, -709.0, -300.0, -30.0, -1.0, 0.0, 1.0, 30.0, 300.0, 708.0):
+        if loss in ("Poisson", "Logloss"):
+            model.set_scale_and_bias(1.0, shift)
+        else:
+            model.set_scale_and_bias(1.0, [shift, 0.0, -shift / 3])
+        ensemble = read_ensemble(model)
+        sums, link = ensemble.scores(X.to_numpy()), ensemble.link
+        found = model.predict(X) if loss == "Poisson" else model.predict_proba(X)
+        for output, own in enumerate(found.reshape(len(X), -1).T):
+            low, high = link.limits(sums, output, ensemble.rounding.sums)
+            assert ((low <= own) & (own <= high)).all()
+            for bound in np.unique(own)[:50]:
+                taken = sums @ link.weights(sums.shape[1], output)
+                if loss != "MultiClass":
+                    slack = 2 * ensemble.rounding.sums
+                    assert (taken[own >= bound] >= link.least(bound, sums.shape[1]) - slack).all()
+                    assert (taken[own <= bound] <= link.most(bound, sums.shape[1]) + slack).all()
+
+
+def test_the_probability_of_a_catboost_model_is_apart_from_its_threshold(tumours):
+    X, y = tumours
+    model = CatBoostClassifier(**CAT).fit(X, y)
+    model.set_probability_threshold(0.9)
+    explainer = Explainer(model, X)
+    for label, place in ((0, 300), (1, 0)):
+        plain = explainer.explain(X.iloc[place], target=Probability(label, at_least=0.6))
+        own = model.predict_proba(plain.counterfactual)[label]
+        assert plain.status == "optimal" and own == plain.score >= 0.6
+        raw = model.predict(plain.counterfactual, prediction_type="RawFormulaVal")
+        score = explainer.explain(X.iloc[place], target=Score(raw, raw))
+        assert score.score == raw and score.distance <= plain.distance
+
+
 @pytest.mark.parametrize(
     ("ties", "expected"),
     [([0.5, 0.25, 0.5], 0), ([0.25, 0.5, 0.5], 1), ([0.25, 0.25, 0.5], 2)],
@@ -331,12 +371,14 @@ def test_the_first_of_the_largest_wins_in_catboost(ties, expected, tmp_path):
 
 def test_catboost_models_that_are_no_sums_of_thresholds_are_refused(tumours):
     X, y = tumours
-    frame = X.iloc[:, :2].assign(kind=["u", "v", "w"] * 189 + ["u", "v"])
-    model = CatBoostClassifier(**CAT, cat_features=["kind"]).fit(frame, y)
-    for one_hot in (None, 10):
-        model = CatBoostClassifier(**CAT, cat_features=["kind"], one_hot_max_size=one_hot)
-        with pytest.raises(UnsupportedModelError, match="category features"):
+    frame = X.iloc[:, :2].assign(kind=np.where(X.iloc[:, 0] > 20, "w", np.where(y, "u", "v")))
+    for policy in ("SymmetricTree", "Depthwise"):
+        model = CatBoostClassifier(**CAT, cat_features=["kind"], grow_policy=policy)
+        with pytest.raises(UnsupportedModelError, match="statistics of the target"):
             read_ensemble(model.fit(frame, y))
+    model = CatBoostRegressor(**CAT, loss_function="RMSEWithUncertainty").fit(X, y)
+    with pytest.raises(UnsupportedModelError, match="several outputs"):
+        read_ensemble(model)
     entropy = CatBoostClassifier(**CAT, loss_function="CrossEntropy").fit(X, y / 2)
     with pytest.raises(UnsupportedModelError, match="loss CrossEntropy does not classify"):
         read_ensemble(entropy)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 from catboost import CatBoostClassifier, CatBoostRegressor
@@ -19,7 +20,7 @@ from typer.testing import CliRunner
 from xgboost import XGBClassifier
 
 from encoders.errors import InputError
-from portfolio import Explainer
+from portfolio import AtLeast, Explainer
 from portfolio.cli.app import app
 from portfolio.data.datasets import MOST_COLUMNS, read_dataset
 from portfolio.model import probe
@@ -108,13 +109,28 @@ def test_catboost_files_are_loaded_as_their_owner_would(originals):
         assert Explainer(loaded, X).explain(X[0]).status == "optimal"
 
 
-def test_a_catboost_file_that_does_not_classify_is_refused(originals, tmp_path):
+@pytest.mark.parametrize("ending", ["cbm", "json"])
+def test_a_catboost_file_of_a_regressor_is_loaded_as_one(originals, tmp_path, ending):
     X = np.load(originals[0].parent / "X.npy")
     settings = {"iterations": 2, "depth": 2, "verbose": 0, "allow_writing_files": False}
-    path = tmp_path / "regressor.cbm"
-    CatBoostRegressor(**settings).fit(X, X[:, 0]).save_model(str(path))
-    with pytest.raises(InputError, match="loss RMSE does not classify"):
-        load_model(path)
+    path = tmp_path / f"regressor.{ending}"
+    owner = CatBoostRegressor(**settings, loss_function="Poisson").fit(X, X[:, 0])
+    owner.save_model(str(path), format=ending)
+    loaded = load_model(path)
+    assert np.allclose(loaded.predict(X), owner.predict(X), rtol=1e-12)
+    least = float(np.median(owner.predict(X)))
+    assert Explainer(loaded, X).explain(X[0], target=AtLeast(least)).status == "optimal"
+
+
+def test_a_catboost_file_of_categories_is_read_with_its_table(originals, tmp_path):
+    frame = pd.DataFrame(np.load(originals[0].parent / "X.npy")).assign(kind="u")
+    frame.loc[::3, "kind"] = "v"
+    settings = {"iterations": 4, "depth": 2, "verbose": 0, "allow_writing_files": False}
+    path = tmp_path / "kinds.cbm"
+    model = CatBoostClassifier(**settings, cat_features=["kind"]).fit(frame, frame.kind == "v")
+    model.save_model(str(path))
+    result = Explainer(load_model(path), frame).explain(frame.iloc[[0]])
+    assert [change.feature for change in result.changed] == ["kind"]
 
 
 def test_what_unpacks_to_too_much_is_refused(originals, tmp_path, monkeypatch):

@@ -1,14 +1,16 @@
 """Frames of polars and pyarrow are taken as those of pandas are, and given back as they came."""
 
+import narwhals as nw
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from portfolio import Explainer
+from portfolio import Explainer, Fixed
 
 
 @pytest.fixture(scope="module")
@@ -45,3 +47,23 @@ def test_a_frame_of_numbers_is_given_back_as_polars_too(loans):
     result = Explainer(forest, pl.from_pandas(numbers)).explain(pl.from_pandas(numbers)[4])
     assert isinstance(result.counterfactual, pl.DataFrame)
     assert forest.predict(result.counterfactual.to_pandas())[0] == result.target
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whole_numbers_with_nulls_come_back_as_such(kind):
+    random = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {"k": [1, 2, None, 4, 5, 6, 7, 8] * 12, "v": random.normal(size=96).round(2)}
+    ).with_columns(pl.col("v").cast(pl.Float32), pl.Series("b", [True, False] * 48))
+    rows = frame.to_pandas()
+    model = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5)
+    model.fit(rows, rows.k.fillna(3) + rows.v > 4)
+    given = frame if kind == "polars" else frame.to_arrow()
+    explainer = Explainer(model, given)
+    for place in range(4):
+        row = frame[place] if kind == "polars" else given.slice(place, 1)
+        for asked in (row, nw.from_native(row)):
+            answer = pl.DataFrame(explainer.explain(asked, constraints=[Fixed("v")]).counterfactual)
+            assert answer.schema == frame.schema
+    moved = pl.DataFrame(explainer.explain(row, constraints=[Fixed("k")]).counterfactual)
+    assert moved.schema["k"] == pl.Int64 and moved.schema["v"] == pl.Float64  # between two float32

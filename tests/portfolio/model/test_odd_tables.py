@@ -1,5 +1,7 @@
 """Tables that a reviewer broke the reading of raw frames with."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,10 +15,16 @@ from sklearn.ensemble import (
 )
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
 from xgboost import XGBClassifier
 
-from portfolio import Allowed, Explainer, InputError, Plausibility, UnsupportedModelError
+from portfolio import Allowed, Explainer, Fixed, InputError, Plausibility, UnsupportedModelError
 
 N = 90
 
@@ -146,3 +154,36 @@ def test_a_category_that_the_model_never_saw_is_told():
     other = X.assign(s=pd.Categorical(["z", *X.s[1:]]))
     with pytest.raises(InputError, match=r"refuses rows of X_train.*not in the training set"):
         Explainer(model, other)
+
+
+def test_a_step_that_makes_no_number_of_a_training_row_is_told():
+    X, y = words(none=False)
+    log = make_column_transformer((FunctionTransformer(np.log1p), ["v"]))
+    for last in (HistGradientBoostingClassifier(max_iter=2), XGBClassifier(n_estimators=2)):
+        model = make_pipeline(log, last).fit(X.assign(v=X.v.clip(-0.5)), y)
+        with pytest.raises(InputError, match=r"makes NaN or an infinite number of -\d.* in column"):
+            Explainer(model, X.assign(v=X.v - 2))
+
+
+@pytest.mark.parametrize("given", ["2021-02-03", datetime.date(2021, 2, 3), "2021-02-03 00:00:00"])
+def test_a_point_of_time_is_known_in_any_spelling(given):
+    X, y = words(none=False)
+    X["when"] = pd.to_datetime(["2020-01-01", "2021-02-03", "2022-05-06"] * 30)
+    columns = make_column_transformer((OneHotEncoder(), ["when"]), remainder=StandardScaler())
+    model = make_pipeline(columns, RandomForestClassifier(5, random_state=0))
+    explainer = Explainer(model.fit(X[["when", "v"]], y), X[["when", "v"]])
+    answer = explainer.explain({"when": given, "v": 0.1}, constraints=[Fixed("when")])
+    assert answer.counterfactual["when"] == pd.Timestamp("2021-02-03")
+    with pytest.raises(InputError, match="when is 'soon', which is none of its categories"):
+        explainer.explain({"when": "soon", "v": 0.1})
+
+
+def test_a_cost_function_that_fails_on_a_missing_value_is_told(gaps):
+    model, X = gaps
+    explainer = Explainer(model, X)
+    costs = {"k": lambda before, after: abs(after - before)}
+    assert explainer.explain(X.iloc[1], norm=costs).verified
+    with pytest.raises(InputError, match=r"cost function of feature k fails where.*None"):
+        explainer.explain(X.iloc[0], norm=costs)
+    with pytest.raises(ZeroDivisionError):
+        explainer.explain(X.iloc[1], norm={"k": lambda before, after: 1 / 0})

@@ -41,6 +41,7 @@ from tests.support.brute_tables import Raw, cheapest
 from tests.support.pipelines import change_points
 
 N = 150
+TINY = (float(np.float32(1e-35)), -float(np.float32(1e-35)))  # what LightGBM takes for 0
 
 
 def loans(seed, gaps=True):
@@ -109,7 +110,7 @@ def pipeline(number, category, model, impute=True):
     return make_pipeline(columns, MODELS[model]())
 
 
-def raws(explained, X):
+def raws(explained, X, more=()):
     found = []
     for name in X.columns:
         own = X[name].dropna()
@@ -118,7 +119,7 @@ def raws(explained, X):
         elif own.dtype == bool:
             found.append(Raw(name, (False, True), number=False))
         else:
-            values = change_points(explained, X, name)
+            values = change_points(explained, X, name, more)
             if own.dtype.kind == "i":
                 values = range(own.min(), own.max() + 1)
             spread = float(own.max() - own.min())
@@ -130,13 +131,13 @@ def decides(model, target, rows):
     return model.predict(rows) == target
 
 
-def check(model, X, y, seed, queries=3):
+def check(model, X, y, seed, queries=3, more=()):
     labels = (y == "granted").astype(int) if isinstance(model[-1], XGBClassifier) else y
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, labels)
         explainer = Explainer(model, X)
-        parts, tried = raws(model, X), 0
+        parts, tried = raws(model, X, more), 0
         for place in np.random.default_rng(seed).choice(N, queries, replace=False):
             own = model.predict(X.iloc[[place]])[0]
             target = next(label for label in model.classes_ if label != own)
@@ -170,6 +171,23 @@ def test_numbers_are_followed_through_their_steps(number):
 def test_categories_are_followed_through_their_encoder(category, model):
     X, y = loans(5)
     assert check(pipeline("standard", category, model), X, y, 5) >= 2
+
+
+@pytest.mark.parametrize(
+    ("step", "last", "more"),
+    [
+        ("falling", LGBMClassifier(zero_as_missing=True, n_estimators=2, verbose=-1), TINY),
+        ("as it is", XGBClassifier(missing=0.0, n_estimators=2, max_depth=3, n_jobs=1), (0.0,)),
+        ("min-max", XGBClassifier(missing=7.0, n_estimators=2, max_depth=3, n_jobs=1), (7.0,)),
+    ],
+)
+def test_numbers_that_count_as_missing_are_pulled_back(step, last, more):
+    X, y = loans(4)
+    X = X.drop(columns="age")
+    X["income"] = X.income.where(np.arange(N) % 3 != 0, 0.0) - 500.0 * (step == "falling")
+    X.loc[::5, "income"] = 0.0 if step != "min-max" else X.income.max()
+    made = pipeline(step, "one-hot", "lightgbm", step != "as it is")
+    assert check(make_pipeline(made[0], last), X, y, 4, 2, more) == 2
 
 
 @pytest.mark.large

@@ -64,7 +64,7 @@ def test_parts_give_the_answer_of_the_whole(kind, monkeypatch):
             assert parts.status == one.status
             assert parts.distance == pytest.approx(one.distance, rel=1e-9)
             assert parts.lower_bound == pytest.approx(one.lower_bound, rel=1e-9)
-    assert {one.status for one in whole} == {"optimal", "infeasible"}
+    assert "optimal" in {one.status for one in whole}
 
 
 def posing(explainer, row, question):

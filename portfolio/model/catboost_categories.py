@@ -1,0 +1,110 @@
+"""Which of the hashes in CatBoost's splits each category of a frame has: CatBoost itself is asked.
+
+It keeps hashes only. So a model of one tree per hash is made of the export, and its leaves tell.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.errors import InputError
+from encoders.query.features import is_missing
+from encoders.trees.catboost_export import category_columns, exported, hashes_of
+from encoders.trees.refusals import first_line
+
+Labels = dict[int, list[Any]]
+
+
+def catboost_codes(model: Any, frame: pd.DataFrame) -> dict[int, dict[Any, float]]:
+    """The code of each category that a split asks for, by place of its column.
+
+    Parameters
+    ----------
+    model : fitted
+    frame : its training frame, in the model's order
+
+    Raises
+    ------
+    InputError
+        CatBoost refuses a value as a category.
+    """
+    if not model.get_cat_feature_indices():
+        return {}
+    content = exported(model)
+    places, hashes = category_columns(content).tolist(), hashes_of(content)
+    labels = {at: _labels(frame.iloc[:, at]) for at in places}
+    codes: dict[int, dict[Any, float]] = {at: {} for at in places}
+    leaves = _asked(content, hashes, _rows(frame, labels))
+    tree = 0
+    for at, own in zip(places, hashes, strict=True):
+        for code in range(len(own)):
+            met = np.flatnonzero(leaves[: len(labels[at]), tree])
+            codes[at] |= {labels[at][place]: float(code) for place in met.tolist()}
+            tree += 1
+    return codes
+
+
+def _labels(column: "pd.Series[Any]") -> list[Any]:
+    values = pd.unique(column.astype(object)).tolist()
+    missing = [value for value in values if is_missing(value)]
+    if missing:
+        raise InputError(
+            f"X_train: column {column.name!r} has missing values, which CatBoost takes for no "
+            "category; give them a name of their own, also in training."
+        )
+    return values
+
+
+def _rows(frame: pd.DataFrame, labels: Labels) -> pd.DataFrame:
+    """As many rows as there are labels in one column, each label in one of them."""
+    most = max(map(len, labels.values()))
+    held = {
+        at: pd.Series([labels[at][row % len(labels[at])] for row in range(most)], dtype=object)
+        if at in labels
+        else pd.Series(np.zeros(most))
+        for at in range(frame.shape[1])
+    }
+    return pd.DataFrame(held).set_axis(frame.columns, axis=1)
+
+
+def _asked(content: dict[str, Any], hashes: list[list[int]], rows: pd.DataFrame) -> Any:
+    """Whether each row has the category of each hash, 0 or 1, (n_rows, n_hashes)."""
+    import catboost
+
+    asked = [(own, value) for own, values in enumerate(hashes) for value in values]
+    if not asked:
+        return np.zeros((len(rows), 0))
+    numbers = content["features_info"].get("float_features") or []
+    before = sum(len(feature["borders"]) for feature in numbers)  # which splits are counted from
+    trees = [
+        {
+            "splits": [
+                {
+                    "split_type": "OneHotFeature",
+                    "split_index": before + at,
+                    "cat_feature_index": own,
+                    "value": value,
+                }
+            ],
+            "leaf_values": [0, 1],
+            "leaf_weights": [1, 1],
+        }
+        for at, (own, value) in enumerate(asked)
+    ]
+    asking = {name: own for name, own in content.items() if name != "trees"}
+    asking |= {"oblivious_trees": trees, "scale_and_bias": [1, [0]]}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "asking.json"
+        path.write_text(json.dumps(asking), encoding="utf-8")
+        model = catboost.CatBoost().load_model(str(path), format="json")
+    try:
+        return model.calc_leaf_indexes(rows, thread_count=1)
+    except catboost.CatBoostError as error:
+        raise InputError(
+            f"X_train: CatBoost refuses a value as a category ({first_line(error)}); give the "
+            "frame that the model was fitted on, with the same dtypes."
+        ) from error

@@ -65,6 +65,10 @@ class Explainer:
         Worker processes to share with other explainers; None: its own.
     diagram : Diagram, path of a JSON file, or None
         What picks backends for "auto"; None: the one shipped. See ``counterfolio selector``.
+    steps : mapping or None
+        What steps of a Pipeline do that are not known, each column for itself, by name as in
+        ``get_params()``: "monotone" (only rises or only falls), or "by value" (each value of the
+        training data counts for itself). It is checked where values are looked at.
 
     Raises
     ------
@@ -86,6 +90,7 @@ class Explainer:
         plausibility: Plausibility | None = None,
         workers: Workers | None = None,
         diagram: Diagram | str | Path | None = None,
+        steps: Mapping[str, Literal["monotone", "by value"]] | None = None,
     ) -> None:
         if plausibility is not None and not isinstance(plausibility, Plausibility):
             raise InputError(
@@ -95,7 +100,7 @@ class Explainer:
         if workers is not None and not isinstance(workers, Workers):
             raise InputError(f"workers must be a Workers, got {workers!r}.")
         selector = Selector(diagram_of(diagram))
-        self._model = read(model, X_train, features, voting, plausibility)
+        self._model = read(model, X_train, features, voting, plausibility, steps)
         self._asker = Asker(self._model, workers or Workers(), selector)
 
     @property

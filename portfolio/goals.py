@@ -82,7 +82,10 @@ def _number(model: ExplainedModel, wanted: Wanted) -> tuple[Scale, int]:
         return "prediction", 0
     if isinstance(wanted, Probability):
         return "probability", model.native.class_index(wanted.label)
-    return ("probability" if model.ensemble.link.kind == "mean" else "raw"), 1
+    link = model.ensemble.link
+    blend = model.ensemble.blend
+    averaged = link.kind == "mean" or (blend is not None and blend.probable)
+    return ("probability" if averaged else "raw"), 1
 
 
 def own_number(model: ExplainedModel, target: Any) -> tuple[Scale, int] | None:
@@ -98,7 +101,10 @@ def own_number(model: ExplainedModel, target: Any) -> tuple[Scale, int] | None:
     if isinstance(target, Wanted):
         return _number(model, target)
     output = model.native.class_index(target)
-    return ("raw" if model.ensemble.link.kind == "none" else "probability"), output
+    link = model.ensemble.link
+    blend = model.ensemble.blend
+    counts = link.kind == "none" or (blend is not None and blend.counts)
+    return ("raw" if counts else "probability"), output
 
 
 def _view(model: ExplainedModel, output: int, low: float) -> int:
@@ -124,9 +130,11 @@ def _check_probability(model: ExplainedModel, wanted: Probability) -> None:
             "(low, high), AtLeast or AtMost."
         )
     model.native.class_index(wanted.label)
-    if model.ensemble.votes:
+    link = model.ensemble.link
+    blend = model.ensemble.blend
+    if model.ensemble.votes or (blend is not None and blend.counts):
         raise InputError(f"{wanted}: {NO_VOTES}")
-    if model.ensemble.link.kind == "none":
+    if link.kind == "none":
         raise InputError(
             f"{wanted}: this model has no probabilities that follow from its trees exactly; ask "
             "for Score(low, high), or for a class with a margin."

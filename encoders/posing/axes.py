@@ -12,6 +12,7 @@ from encoders.query.features import Feature
 from encoders.query.grid import Grid
 from encoders.trees.groups import Group
 from encoders.trees.input_type import last_read_as
+from encoders.trees.stretches import Stretches
 
 # Levels of an ordinal feature that a user's function prices one by one; where there are more, the
 # value nearest to the query stands for its cell.
@@ -53,6 +54,7 @@ def ordered_axis(
     start: float,
     admissible: Admissible,
     cost: Cost,
+    unsure: Stretches | None = None,
 ) -> Axis:
     """One level per cell that holds an admissible value: the cheapest such value.
 
@@ -69,6 +71,7 @@ def ordered_axis(
     start : the query's value, NaN if it is missing
     admissible : what it may become
     cost : of moving it
+    unsure : numbers that it must not become
 
     Raises
     ------
@@ -80,10 +83,10 @@ def ordered_axis(
     listed = _listed_values(index, feature, start, admissible, cost)
     last, cell_of = _parts(boundary, dtype, admissible)
     if listed is not None:
-        value = listed
+        value = listed if unsure is None else listed[~unsure.hold(listed)]
         part = np.searchsorted(last, value)
     else:
-        low, high = _limits(last, dtype, admissible, feature)
+        low, high = _limits(last, dtype, admissible, feature, unsure)
         value = np.clip(
             Grid(feature.step).nearest(np.array(near)) if feature.step else near, low, high
         )
@@ -147,16 +150,17 @@ def level_ends(
     dtype: np.dtype[Any],
     admissible: Admissible,
     feature: Feature,
+    unsure: Stretches | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Smallest and largest admissible number of each level, float64 (n_levels,) each.
 
     Parameters
     ----------
     value : float64 (n_levels,), of a feature that may be any number; missing ones give NaN
-    boundary, dtype, admissible, feature : as of :func:`ordered_axis`
+    boundary, dtype, admissible, feature, unsure : as of :func:`ordered_axis`
     """
     last, _ = _parts(boundary, dtype, admissible)
-    low, high = _limits(last, dtype, admissible, feature)
+    low, high = _limits(last, dtype, admissible, feature, unsure)
     absent = np.isnan(value)
     part = np.where(absent, 0, np.searchsorted(last, value))
     # The query itself may lie beyond what else is admissible.
@@ -165,7 +169,11 @@ def level_ends(
 
 
 def _limits(
-    last: FloatArray, dtype: np.dtype[Any], admissible: Admissible, feature: Feature
+    last: FloatArray,
+    dtype: np.dtype[Any],
+    admissible: Admissible,
+    feature: Feature,
+    unsure: Stretches | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Smallest and largest admissible number of each part."""
     with np.errstate(over="ignore"):  # beyond the largest number there is only an empty part
@@ -174,6 +182,8 @@ def _limits(
     high = np.concatenate([last, [float(np.finfo(dtype).max)]])
     low = np.maximum(low, admissible.lower)
     high = np.minimum(high, admissible.upper)
+    if unsure is not None:
+        low, high = unsure.up(low), unsure.down(high)
     if feature.step:
         grid = Grid(feature.step)
         return grid.at_least(low), grid.at_most(high)

@@ -8,8 +8,9 @@ A softmax is no linear row. With z the lead over the smooth maximum of the other
 
 "p_t is at least q" is convex. For any weights w of the others that add up to 1, with entropy H(w),
 ``s_t - sum of w_j s_j >= z + H(w)`` holds. Each w gives a row; the softmax of a refused choice
-itself gives the tangent that cuts it off. "At most" is not convex: exponentials are replaced by
-chords above them. What rows still admit and the model refuses is cut off one cell at a time.
+itself gives the tangent that cuts it off. "At most" is not convex, nor are goals of blends: these
+have a relaxation, whose rows are those of parts. What rows still admit and the model refuses is cut
+off one cell at a time.
 """
 
 import math
@@ -17,15 +18,16 @@ import math
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
-from encoders.posing.leaf_rows import bounded_row, margin_rows
+from encoders.posing.conditions import Condition, Halfspace, linear_row
+from encoders.posing.leaf_rows import margin_rows
+from encoders.posing.relaxation import Relaxation
 from encoders.problem.problem import LeafRow, Problem
 from encoders.query.goal import ClassGoal, Goal, ValueGoal
+from encoders.trees.blend import Blend, Expression, Term
+from encoders.trees.curve import Curve
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.link import Link
 from encoders.trees.rounding import DOUBLE, LINK
-
-CHORD_SLACK = 1e-9  # share of the odds by which chords are lowered, for float64's own rounding
-Halfspace = tuple[FloatArray, float]  # weights of the sums, and what they come to at least
 
 
 def goal_rows(
@@ -47,10 +49,11 @@ def goal_rows(
     """
     if isinstance(goal, ClassGoal):
         return margin_rows(score, tree_start, ensemble, goal.target, margin)
-    link, n_sums = link_of(ensemble, goal), ensemble.n_classes
+    link, n_sums = link_of(ensemble, goal), ensemble.n_sums
+    assert isinstance(link, Link)
     shift = _shift(ensemble, margin)
     if link.kind == "softmax":
-        spaces = _softmax_spaces(score, tree_start, ensemble, goal, margin)
+        spaces = _softmax_spaces(ensemble, goal, margin)
     else:
         weights = link.weights(n_sums, goal.output)
         shift *= float(np.abs(weights).sum())
@@ -61,7 +64,7 @@ def goal_rows(
     return tuple(_row(score, tree_start, ensemble, space) for space in told), True
 
 
-def link_of(ensemble: Ensemble, goal: ValueGoal) -> Link:
+def link_of(ensemble: Ensemble, goal: ValueGoal) -> Link | Blend:
     """How the goal's number follows from the sums.
 
     Parameters
@@ -73,10 +76,65 @@ def link_of(ensemble: Ensemble, goal: ValueGoal) -> Link:
     return link.of_output(ensemble.n_classes, goal.output)
 
 
+def relaxation_of(
+    score: FloatArray, tree_start: IntArray, ensemble: Ensemble, goal: Goal, margin: float
+) -> Relaxation | None:
+    """What gives the rows of a goal part by part; None where :func:`goal_rows` does.
+
+    Parameters
+    ----------
+    score, tree_start, ensemble, goal, margin : as of :func:`goal_rows`
+    """
+    if isinstance(goal, ClassGoal):
+        blend = ensemble.blend
+        if blend is None:
+            return None
+        least = margin - 2.0 * blend.error
+        conditions = [
+            Condition(
+                blend.lead(goal.target, rival),
+                blend.needed(goal.target, rival) if margin == 0 else least,
+            )
+            for rival in range(blend.n_classes)
+            if rival != goal.target
+        ]
+        conditions += [Condition(*implied) for implied in blend.implied(goal.target, least)]
+        return Relaxation(score, tree_start, ensemble.bias, conditions)
+    link = link_of(ensemble, goal)
+    if isinstance(link, Blend):
+        conditions, share, room = [], link.shares[goal.output], margin - link.error
+        if goal.low > -math.inf:
+            conditions.append(Condition(share, goal.low + room))
+        if goal.high < math.inf:
+            conditions.append(Condition(share.times(-1.0), room - goal.high))
+        return Relaxation(score, tree_start, ensemble.bias, conditions)
+    if link.kind != "softmax" or goal.high == math.inf:
+        return None
+    return _softmax_relaxation(score, tree_start, ensemble, goal, margin)
+
+
+def _softmax_relaxation(
+    score: FloatArray, tree_start: IntArray, ensemble: Ensemble, goal: ValueGoal, margin: float
+) -> Relaxation:
+    """Limits of the lead over the smooth maximum of the other scores."""
+    link, n_sums = ensemble.link, ensemble.n_sums
+    assert isinstance(link, Link)
+    rivals = [j for j in range(n_sums) if j != goal.output]
+    leads = np.zeros((len(rivals), n_sums))
+    leads[np.arange(len(rivals)), rivals] = -link.steepness
+    leads[:, goal.output] = link.steepness
+    lead = Term(1.0, Curve(), leads, np.zeros(len(rivals)))
+    shift = 2.0 * _shift(ensemble, margin)
+    least = link.steepness * (link.least(goal.low, n_sums, margin > 0) + shift)
+    most = link.steepness * (link.most(goal.high, n_sums, margin > 0) - shift)
+    over = Expression(np.zeros(n_sums), 0.0, (lead,))
+    limits = [(over, least), (over.times(-1.0), -most)]
+    conditions = [Condition(side, needed) for side, needed in limits if needed > -math.inf]
+    return Relaxation(score, tree_start, ensemble.bias, conditions)
+
+
 def has_room(ensemble: Ensemble, goal: ValueGoal, margin: float) -> bool:
     """Whether outputs exist that clear the goal's limits by a margin, and rounding is all there is.
-
-    Where a softmax is to be at most so much, rows admit more than what rounding explains.
 
     Parameters
     ----------
@@ -84,9 +142,9 @@ def has_room(ensemble: Ensemble, goal: ValueGoal, margin: float) -> bool:
     goal : limits of an output
     margin : above 0, in the user's score unit
     """
-    link, n_sums, shift = link_of(ensemble, goal), ensemble.n_classes, 2 * _shift(ensemble, margin)
-    if link.kind == "softmax" and goal.high < math.inf:
-        return False
+    link, n_sums, shift = link_of(ensemble, goal), ensemble.n_sums, 2 * _shift(ensemble, margin)
+    if isinstance(link, Blend):
+        return goal.low + margin < goal.high - margin
     low, high = (
         link.least(goal.low, n_sums, sure=True),
         link.most(goal.high, n_sums, sure=True),
@@ -110,7 +168,7 @@ def tangent(
     if isinstance(goal, ClassGoal) or goal.low == -math.inf:
         return None
     link = link_of(ensemble, goal)
-    if link.kind != "softmax":
+    if not isinstance(link, Link) or link.kind != "softmax":
         return None
     leaves = problem.active_leaves(levels)
     sums = link.steepness * (ensemble.bias + score[leaves].sum(axis=0))
@@ -127,18 +185,15 @@ def _shift(ensemble: Ensemble, margin: float) -> float:
     return band + margin * ensemble.margin_unit if margin > 0 else -band
 
 
-def _softmax_spaces(
-    score: FloatArray, tree_start: IntArray, ensemble: Ensemble, goal: ValueGoal, margin: float
-) -> list[Halfspace]:
-    link, n_sums, t = ensemble.link, ensemble.n_classes, goal.output
+def _softmax_spaces(ensemble: Ensemble, goal: ValueGoal, margin: float) -> list[Halfspace]:
+    link, n_sums, t = ensemble.link, ensemble.n_sums, goal.output
+    assert isinstance(link, Link)
     rivals = [j for j in range(n_sums) if j != t]
     spaces = []
     for others in [[j] for j in rivals] + [rivals]:
         shares = np.zeros(n_sums)
         shares[others] = 1.0 / len(others)
         spaces.append(_entropic(shares, ensemble, goal, link, margin))
-    if goal.high < math.inf:
-        spaces += _chords(score, tree_start, ensemble, goal, margin)
     return spaces
 
 
@@ -151,43 +206,9 @@ def _entropic(
     entropy -= LINK * DOUBLE * (1.0 + entropy)
     weights = -shares
     weights[goal.output] = 1.0
-    least = link.least(goal.low, ensemble.n_classes, margin > 0)
+    least = link.least(goal.low, ensemble.n_sums, margin > 0)
     return weights, least + entropy / link.steepness + 2 * _shift(ensemble, margin)
 
 
-def _chords(
-    score: FloatArray, tree_start: IntArray, ensemble: Ensemble, goal: ValueGoal, margin: float
-) -> list[Halfspace]:
-    """One row for "the odds of the others are at least so high"; none where they always are."""
-    link, n_sums, t = ensemble.link, ensemble.n_classes, goal.output
-    shift = 2 * _shift(ensemble, margin)
-    needed = -link.steepness * (link.most(goal.high, n_sums, margin > 0) - shift)
-    weights, constant = np.zeros(n_sums), 0.0
-    if needed == math.inf:
-        return [(weights, math.inf)]
-    for j in range(n_sums):
-        if j == t:
-            continue
-        lead = link.steepness * (score[:, j] - score[:, t])
-        bias = link.steepness * float(ensemble.bias[j] - ensemble.bias[t])
-        low = bias + float(np.minimum.reduceat(lead, tree_start[:-1]).sum()) - CHORD_SLACK
-        high = bias + float(np.maximum.reduceat(lead, tree_start[:-1]).sum()) + CHORD_SLACK
-        if low >= needed:
-            return []
-        high = min(high, needed)
-        at_low, at_high = math.exp(low - needed), math.exp(high - needed)
-        slope = (at_high - at_low) / (high - low)
-        constant += at_low - slope * low
-        weights[j] += slope * link.steepness
-        weights[t] -= slope * link.steepness
-    return [(weights, 1.0 - CHORD_SLACK * (1.0 + abs(constant)) - constant)]
-
-
 def _row(score: FloatArray, tree_start: IntArray, ensemble: Ensemble, space: Halfspace) -> LeafRow:
-    weights, needed = space
-    # Of the products, the additions and the bias, all in float64.
-    magnitude = np.maximum.reduceat(np.abs(score) @ np.abs(weights), tree_start[:-1]).sum()
-    magnitude += float(np.abs(ensemble.bias) @ np.abs(weights))
-    error = 4.0 * (weights.size + 1) * DOUBLE * float(magnitude)
-    bias = float(ensemble.bias @ weights)
-    return bounded_row(score @ weights, bias, tree_start, needed, error)
+    return linear_row(score, tree_start, ensemble.bias, space)

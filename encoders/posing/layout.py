@@ -138,8 +138,9 @@ def make_layout(
                 options = coded_axis(index, feature, start, admissible, query.cost)
             else:
                 boundary = cells.boundary[column]
+                unsure = (ensemble.unsure or {}).get(column)
                 options = ordered_axis(
-                    boundary, ensemble.dtype, index, feature, start, admissible, query.cost
+                    boundary, ensemble.dtype, index, feature, start, admissible, query.cost, unsure
                 )
             axes[column] = [options]
             empty = options.cell.size == 0

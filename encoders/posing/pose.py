@@ -7,11 +7,13 @@ from functools import partial
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, owners, starts
-from encoders.posing.goal_rows import goal_rows, tangent
+from encoders.posing.conditions import Part
+from encoders.posing.goal_rows import goal_rows, relaxation_of, tangent
 from encoders.posing.layout import make_layout
 from encoders.posing.leaf_rows import length_row
 from encoders.posing.literals import place_literals
 from encoders.posing.related_levels import RelatedLevels, relate_levels
+from encoders.posing.relaxation import Relaxation
 from encoders.posing.sum_levels import Settled
 from encoders.problem.problem import LeafRow, LevelRow, Problem
 from encoders.query.features import FeatureSpace
@@ -35,6 +37,9 @@ class Posed:
     source : int64 (n_leaves,), which of the cells' leaves each leaf is
     says : bool (n_levels,), whether a level says what its column's value is; None: all do
     related : relations between features, None without any; their axes come after the columns'
+    relaxation : gives the goal's rows part by part, those of the problem are of its whole; None
+        where the rows are the goal but for rounding
+    goal_rows : how many of the leaf rows, from the first on, are the goal's
     """
 
     problem: Problem
@@ -45,6 +50,25 @@ class Posed:
     source: IntArray
     says: BoolArray | None = None
     related: RelatedLevels | None = None
+    relaxation: Relaxation | None = None
+    goal_rows: int = 0
+
+    def within(self, part: Part) -> "Posed":
+        """The same with the goal's rows in a part of it.
+
+        Parameters
+        ----------
+        part : of the relaxation that there is
+        """
+        relaxation = self.relaxation
+        assert relaxation is not None
+        rows = relaxation.rows(part) + self.problem.leaf_rows[self.goal_rows :]
+        return replace(
+            self,
+            problem=replace(self.problem, leaf_rows=rows),
+            cut=partial(relaxation.cut, part),
+            goal_rows=len(rows) - len(self.problem.leaf_rows) + self.goal_rows,
+        )
 
     def decode(self, levels: IntArray) -> FloatArray:
         """The row of a choice of levels, float64 (n_columns,).
@@ -181,7 +205,15 @@ def pose(
     tree = owners(cells.tree_start)[placed.source]
     tree_start = starts(np.bincount(tree, minlength=cells.tree_start.size - 1))
     score = cells.score[placed.source]
-    rows, exact = goal_rows(score, tree_start, ensemble, query.goal, query.margin)
+    asked = (score, tree_start, ensemble, query.goal, query.margin)
+    relaxation = relaxation_of(*asked)
+    cut: Callable[[Problem, IntArray], LeafRow | None]
+    if relaxation is None:
+        (rows, exact), cut = goal_rows(*asked), partial(tangent, score, ensemble, query.goal)
+    else:
+        whole = relaxation.whole
+        (rows, exact), cut = (relaxation.rows(whole), True), partial(relaxation.cut, whole)
+    n_goal_rows = len(rows)
     if cells.length is not None:
         rows += _plausible(cells.length[placed.source], tree_start, ensemble.least_length)
     problem = Problem(
@@ -200,17 +232,19 @@ def pose(
     )
     related = None
     if query.related is not None:
-        related = relate_levels(query.related, layout, cells.boundary, ensemble.dtype, query, space)
+        related = relate_levels(query.related, layout, cells.boundary, ensemble, query, space)
         problem = related.posed(problem)
     return Posed(
         problem,
         value=frozen(layout.value),
         nearest=tuple(layout.nearest(cells)),
         column=frozen(layout.column),
-        cut=partial(tangent, score, ensemble, query.goal),
+        cut=cut,
         source=frozen(placed.source),
         says=frozen(layout.says) if layout.classes else None,
         related=related,
+        relaxation=relaxation,
+        goal_rows=n_goal_rows,
     )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from encoders.problem.problem import Problem
 from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
 from encoders.query.related import PairCosts, Related
+from encoders.trees.ensemble import Ensemble
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def relate_levels(
     related: Related,
     layout: Layout,
     boundaries: Sequence[FloatArray],
-    dtype: np.dtype[Any],
+    ensemble: Ensemble,
     query: Query,
     space: FeatureSpace,
 ) -> RelatedLevels:
@@ -98,7 +98,7 @@ def relate_levels(
     related : the relations
     layout : of the query
     boundaries : per column, as of :class:`encoders.trees.cells.Cells`
-    dtype : the model's input type
+    ensemble : gives the type it reads
     query : what is asked
     space : the model's features
     """
@@ -108,7 +108,8 @@ def relate_levels(
         if index in related.any_number:
             own = levels_of(feature, layout, None)
             boundary, admissible = boundaries[feature.column], query.admissible[index]
-            ends = level_ends(own.value, boundary, dtype, admissible, feature)
+            unsure = (ensemble.unsure or {}).get(feature.column)
+            ends = level_ends(own.value, boundary, ensemble.dtype, admissible, feature, unsure)
         options[index] = levels_of(feature, layout, ends)
     sums = SumLevels(related.rows, related.any_number, options, query, space)
     return RelatedLevels(related, options, sums, len(layout.axes))

@@ -20,7 +20,7 @@ class Reference:
     ----------
     rows : per class, int64 (n_rows, n_columns): the cell of each value, 0 or 1 in a one-hot column,
         the class of a cell where a column is split into sets
-    sums : per class, float64 (n_rows, n_classes): what the trees score them
+    sums : per class, float64 (n_rows, n_sums): what the trees score them
     """
 
     rows: tuple[IntArray, ...]
@@ -48,7 +48,7 @@ def make_reference(
         code[:, group.column] = group.class_of[code[:, group.column]]
     code, index = np.unique(code, axis=0, return_index=True)
     scores = ensemble.scores(training[index])
-    winner = scores.argmax(axis=1)
+    winner = ensemble.outputs(scores).argmax(axis=1)
     rows, sums = [], []
     for label in range(ensemble.n_classes):
         own = np.flatnonzero(winner == label)

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 
 from encoders.arrays import FloatArray
+from encoders.trees.curve import STEP_TERMS, Curve, Step
+from encoders.trees.rounding import DOUBLE, LINK, SINGLE
 
 Lead = Callable[[FloatArray], FloatArray]
 
+NO_LOG_OF_0 = 1e-12  # scikit-learn adds it to probabilities before it takes logarithms
 NEAR = 32.0  # roundings that may stand between a computed lead and one that is monotone
 
 
@@ -53,6 +56,43 @@ def calibrated_lead(pair: Any, sees_probability: bool) -> Lead:
         return share - (1.0 - share)
 
     return lead
+
+
+def calibrated_curve(
+    pair: Any, before: tuple[Step, ...], sign: float, dtype: np.dtype[Any], width: float
+) -> Curve:
+    """Class 1's probability as a rising curve of a leaf score times ``sign``.
+
+    As in ``sklearn/calibration.py``: ``expit(-(a_ * score + b_))``, linear between the points of an
+    isotonic regression, ``softmax(beta_ * logits)``.
+
+    Parameters
+    ----------
+    pair : a ``_CalibratedClassifier`` of two classes
+    before : what becomes of the leaf score until the calibrator sees it
+    sign : -1.0 where the calibrator falls; it and what it sees are then turned round
+    dtype : of what it sees
+    width : as in :class:`encoders.trees.curve.Curve`
+    """
+    calibrator = pair.calibrators[0]
+    unit = SINGLE if dtype == np.float32 else DOUBLE
+    scale_error, error = STEP_TERMS * unit, 2.0 * LINK * unit
+    own: tuple[Step, ...]
+    if pair.method == "sigmoid":
+        a, b = float(calibrator.a_), float(calibrator.b_)
+        own = (Step("scale", abs(a), -b, scale_error), Step("sigmoid", error=error))
+    elif pair.method == "isotonic":
+        points = (np.asarray(p, dtype=np.float64) for p in (calibrator.X_thresholds_,
+                                                            calibrator.y_thresholds_))  # fmt: skip
+        x, y = points
+        own = (Step("points", error=error * (1.0 + float(np.abs(y).max())), x=x, y=y),)
+    else:
+        sees_probability = not hasattr(pair.estimator, "decision_function")
+        beta = float(np.ravel(calibrator.beta_)[0])
+        logits = Step("logit", shift=NO_LOG_OF_0, error=scale_error) if sees_probability else None
+        steep = Step("scale", beta if sees_probability else 2.0 * beta, error=scale_error)
+        own = (*([logits] if logits else []), steep, Step("sigmoid", error=error))
+    return Curve((*before, *own), width)
 
 
 def turn_of(pair: Any, lead: Lead, low: float, high: float, dtype: np.dtype[Any]) -> Turn:

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen
+from encoders.trees.blend import Blend
 from encoders.trees.link import Link
 from encoders.trees.rounding import Rounding
 from encoders.trees.set_splits import SetSplits, no_sets
+from encoders.trees.stretches import Stretches
 
 CHUNK = 2**20  # rows times trees that are scored at once; more take more memory
 
@@ -29,8 +31,9 @@ class Ensemble:
     column : int64 array (n_nodes,), -1 at a leaf
     last_left : float64 array (n_nodes,), a value of ``dtype`` (or -inf: nothing goes left)
     left, right : int64 array (n_nodes,), -1 at a leaf
-    score : float64 array (n_nodes, n_classes), the leaf's contribution to each class
-    bias : float64 array (n_classes,)
+    score : float64 array (n_nodes, n_sums), the leaf's contribution to each sum; one per class
+        unless ``link`` blends several
+    bias : float64 array (n_sums,)
     dtype : the type to which the model rounds its input, float32 or float64
     margin_unit : float
         How much leaf score one unit of the user's score is: the number of trees where the
@@ -46,6 +49,7 @@ class Ensemble:
     link : what the library makes of the sums; no part of a fingerprint of classifiers, whose
         decision does not depend on it
     regression : whether the one sum is a prediction, and there are no classes
+    unsure : by column, numbers next to a split of which it is not known where they go
     """
 
     n_columns: int
@@ -64,16 +68,36 @@ class Ensemble:
     rounding: Rounding = field(default=Rounding(), metadata={"fingerprint": False})
     default_left: BoolArray | None = field(default=None, metadata={"fingerprint": "given"})
     sets: SetSplits | None = field(default=None, metadata={"fingerprint": "given"})
-    link: Link = field(default=Link(), metadata={"fingerprint": False})
+    link: Link | Blend = field(default=Link(), metadata={"fingerprint": False})
     regression: bool = field(default=False, metadata={"fingerprint": False})
+    unsure: Mapping[int, Stretches] | None = field(default=None, metadata={"fingerprint": "given"})
 
     @property
     def n_classes(self) -> int:
         """How many classes there are, two where there is one raw score; 1 for a regressor."""
+        return self.link.n_classes if isinstance(self.link, Blend) else self.n_sums
+
+    @property
+    def n_sums(self) -> int:
+        """How many sums of leaves there are: one per class, or several where these are blended."""
         return int(self.bias.size)
 
+    def outputs(self, sums: FloatArray) -> FloatArray:
+        """What is compared to decide for a class, float64 (n_rows, n_classes).
+
+        Parameters
+        ----------
+        sums : float64 (n_rows, n_sums), as of :meth:`scores`
+        """
+        return sums if self.blend is None else self.blend.outputs(sums)
+
+    @property
+    def blend(self) -> Blend | None:
+        """What makes the numbers that decide of the sums; None where sums themselves do."""
+        return self.link if isinstance(self.link, Blend) and self.link.decides else None
+
     def scores(self, rows: FloatArray) -> FloatArray:
-        """Sum of leaf scores and bias in float64, shape (n_rows, n_classes).
+        """Sum of leaf scores and bias in float64, shape (n_rows, n_sums).
 
         Parameters
         ----------
@@ -190,7 +214,7 @@ def as_votes(ensemble: Ensemble) -> Ensemble:
     return replace(
         ensemble,
         score=frozen(ballots),
-        bias=frozen(np.zeros(ensemble.n_classes)),
+        bias=frozen(np.zeros(ensemble.n_sums)),
         margin_unit=1.0,
         votes=True,
         rounding=Rounding(grid=1.0),

@@ -8,6 +8,7 @@ import numpy as np
 from encoders.arrays import frozen
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.link import Link, LinkKind
 from encoders.trees.members import Member, Reader, ballots, summed, thawed
 from encoders.trees.refusals import require_fitted
 
@@ -42,7 +43,11 @@ def read_adaboost(model: Any, read: Reader) -> Ensemble:
     pairs = zip(model.estimators_, model.estimator_weights_.tolist(), strict=False)
     members = [_member(thawed(tree), weight, model, read) for tree, weight in pairs]
     whole = summed(members, int(model.n_features_in_), n_classes, total)
-    return replace(whole, default_left=None)  # its predict refuses missing values
+    # predict_proba: of the decision, the sums over ``total``; of two classes it is half the lead.
+    kind: LinkKind = "sigmoid" if n_classes == 2 else "softmax"
+    steepness = 1.0 / total / max(n_classes - 1, 1)
+    link = Link(kind, steepness=steepness, raw_unit=total) if n_classes > 1 else Link()
+    return replace(whole, link=link, default_left=None)  # its predict refuses missing values
 
 
 def _member(tree: Any, weight: float, model: Any, read: Reader) -> Member:

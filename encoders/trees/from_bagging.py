@@ -1,15 +1,29 @@
 """scikit-learn's ``BaggingClassifier``: an average of trees or forests on parts of the columns."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from encoders.arrays import IntArray
 from encoders.errors import UnsupportedModelError
+from encoders.trees.blend import Blend, Expression
 from encoders.trees.ensemble import Ensemble
-from encoders.trees.link import Link
-from encoders.trees.members import Member, Reader, answer_unit, averages, ballots, summed, thawed
+from encoders.trees.link import MEAN, Link
+from encoders.trees.members import (
+    Member,
+    Reader,
+    answer_unit,
+    averages,
+    ballots,
+    blended,
+    summed,
+    thawed,
+)
 from encoders.trees.refusals import no_leaf_sum, require_fitted
+from encoders.trees.rounding import DOUBLE
+from encoders.trees.shares import shares_of, total_error, votes_of
 
 
 def read_bagging(model: Any, read: Reader) -> Ensemble:
@@ -33,29 +47,65 @@ def read_bagging(model: Any, read: Reader) -> Ensemble:
     require_fitted(model, "estimators_")
     # Its predict goes through as many; set_params may have lowered the number since.
     estimators = model.estimators_[: model.n_estimators]
-    pairs = zip(estimators, model.estimators_features_, strict=False)
-    members = [_member(estimator, columns, model, read) for estimator, columns in pairs]
-    count = float(model.n_estimators)
-    whole = summed(members, int(model.n_features_in_), len(model.classes_), count)
-    return replace(whole, link=Link("mean", divisor=count))
+    thawn = [thawed(estimator) for estimator in estimators]
+    ensembles = [read(member) for member in thawn]
+    triples = list(zip(thawn, ensembles, model.estimators_features_, strict=False))
+    count, n_columns = float(model.n_estimators), int(model.n_features_in_)
+    if all(_summable(member, ensemble) for member, ensemble in zip(thawn, ensembles, strict=True)):
+        members = [_member(*triple, model) for triple in triples]
+        whole = summed(members, n_columns, len(model.classes_), count)
+        return replace(whole, link=Link("mean", divisor=count))
+    parts = [_part(*triple, model) for triple in triples]
+    error = DOUBLE * (count + MEAN)
+    off = total_error(ensembles)
+    total, missed = (0.0, 0.0) if off is None else (1.0, off + 2.0 * error)
+    return blended(
+        parts, n_columns, lambda shares: Blend(tuple(shares), error, True, False, total, missed)
+    )
 
 
-def _member(estimator: Any, features: Any, model: Any, read: Reader) -> Member:
-    member = thawed(estimator)
+def _summable(member: Any, ensemble: Ensemble) -> bool:
+    """Whether its probability, or the vote of one without probabilities, is a sum of leaves."""
     votes = not hasattr(member, "predict_proba")
-    if not votes and not averages(member):
+    return (votes or averages(member)) and not isinstance(ensemble.link, Blend)
+
+
+def _part(
+    member: Any, ensemble: Ensemble, features: Any, model: Any
+) -> tuple[Member, list[Expression]]:
+    """A member with sums of its own, and what it adds to each class."""
+    classes, n_classes = _classes(member, model), len(model.classes_)
+    votes = not hasattr(member, "predict_proba")
+    if votes:
+        adds: Sequence[Expression] | None = votes_of(ensemble, classes, n_classes)
+    else:
+        adds = shares_of(member, ensemble)
+    if adds is None:
         raise no_leaf_sum(model, member)
-    ensemble = read(member)
-    columns = np.asarray(features, dtype=np.int64)
-    classes = np.asarray(member.classes_)
+    if not votes:
+        every = [Expression(np.zeros(ensemble.n_sums)) for _ in range(n_classes)]
+        for own, add in zip(classes.tolist(), adds, strict=True):
+            every[own] = add
+        adds = every
+    own_sums = Member(ensemble, np.asarray(features, dtype=np.int64), np.arange(ensemble.n_sums))
+    return own_sums, [add.times(1.0 / float(model.n_estimators)) for add in adds]
+
+
+def _member(member: Any, ensemble: Ensemble, features: Any, model: Any) -> Member:
+    columns, classes = np.asarray(features, dtype=np.int64), _classes(member, model)
     n_classes = len(model.classes_)
-    if not np.isin(classes, np.arange(n_classes)).all():
+    if not hasattr(member, "predict_proba"):
+        ballot = ballots(member, ensemble, classes, n_classes, won=1.0)
+        return Member(ballot, columns, np.arange(n_classes))
+    return Member(ensemble, columns, classes, whole=answer_unit(ensemble))
+
+
+def _classes(member: Any, model: Any) -> IntArray:
+    """The member's classes among those of the model."""
+    classes = np.asarray(member.classes_)
+    if not np.isin(classes, np.arange(len(model.classes_))).all():
         raise UnsupportedModelError(
             "a member of the BaggingClassifier was fitted on other labels than its own; fit the "
             "BaggingClassifier again."
         )
-    classes = classes.astype(np.int64)
-    if votes:
-        ballot = ballots(member, ensemble, classes, n_classes, won=1.0)
-        return Member(ballot, columns, np.arange(n_classes))
-    return Member(ensemble, columns, classes, whole=answer_unit(ensemble))
+    return classes.astype(np.int64)

@@ -1,4 +1,4 @@
-"""scikit-learn's ``CalibratedClassifierCV`` over one model: a threshold on that model's score."""
+"""scikit-learn's ``CalibratedClassifierCV``: a threshold on one score, or a mean of curves."""
 
 import math
 from dataclasses import dataclass, replace
@@ -8,23 +8,22 @@ import numpy as np
 
 from encoders.arrays import FloatArray, frozen
 from encoders.errors import UnsupportedModelError
-from encoders.trees.calibration import Turn, calibrated_lead, turn_of
+from encoders.trees.blend import Blend, Expression, Term
+from encoders.trees.calibration import Turn, calibrated_curve, calibrated_lead, turn_of
+from encoders.trees.curve import STEP_TERMS, Step
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_lightgbm import lightgbm_steepness
 from encoders.trees.from_xgboost import xgboost_booster, xgboost_objective
-from encoders.trees.link import Link
-from encoders.trees.members import Reader, answer_unit, averages, thawed
+from encoders.trees.link import MEAN
+from encoders.trees.members import Member, Reader, answer_unit, averages, blended, thawed
 from encoders.trees.refusals import MEMBERS_OF_SETS, require_fitted
 from encoders.trees.rounding import DOUBLE, LINK, SINGLE, Rounding, rounding_of
+from encoders.trees.shares import both
 
 CALIBRATION_TERMS = 4  # the division that makes the score, and the threshold's way back
 SEVERAL_CLASSES = (
     "a CalibratedClassifierCV of several classes calibrates each by itself, which is no sum of "
     "leaves; explain the model below it, calibrated_classifiers_[0].estimator."
-)
-SEVERAL_FITS = (
-    "the CalibratedClassifierCV averages {} models that were calibrated apart, which is no sum of "
-    "leaves; fit it with ensemble=False."
 )
 NO_SCORE = (
     "a CalibratedClassifierCV can be read over one tree ensemble that classifies by its score, and "
@@ -49,6 +48,21 @@ class Response:
     steepness: float
     dtype: np.dtype[Any]
 
+    def before(self, sign: float) -> tuple[Step, ...]:
+        """What becomes of a leaf score until the calibrator sees it, times ``sign`` both.
+
+        Parameters
+        ----------
+        sign : 1.0 or -1.0
+        """
+        unit = SINGLE if self.dtype == np.float32 else DOUBLE
+        error = STEP_TERMS * unit
+        scale = Step("scale", (self.steepness or 1.0) / self.unit, error=error)
+        if not self.steepness:
+            return (scale,)
+        shares = (scale, Step("sigmoid", error=2.0 * LINK * unit))
+        return shares if sign > 0 else (*shares, Step("scale", 1.0, -1.0, error))
+
 
 @dataclass(frozen=True)
 class Threshold:
@@ -56,13 +70,13 @@ class Threshold:
 
     Attributes
     ----------
-    leads : as in :class:`Response`
+    response : what of the model below the calibrator sees
     sign, at : see above
     width : how far around ``at`` the calibrator's own rounding decides
     grid : as in :class:`Rounding`, if sums of leaves are exact and none lies within the width
     """
 
-    leads: bool
+    response: Response
     sign: float
     at: float
     width: float
@@ -78,17 +92,20 @@ def read_calibrated(model: Any, read: Reader) -> Ensemble:
 
     Parameters
     ----------
-    model : fitted, with ``ensemble=False``, over a ``FrozenEstimator``, or of a single fold
+    model : fitted; of several folds (``ensemble=True``) the probabilities are averaged
     read : reads the model below
 
     Raises
     ------
     UnsupportedModelError
-        Not fitted, several classes or folds, or a model below that is not read or has no score.
+        Not fitted, several classes, or a model below that is not read or has no score.
     """
+    require_fitted(model, "calibrated_classifiers_")
+    if len(model.classes_) == 2 and len(model.calibrated_classifiers_) > 1:
+        return _averaged(model, read)
     member, threshold = calibrated_threshold(model, read)
     sign = threshold.sign
-    score, bias = _one_score(member, threshold.leads)
+    score, bias = _one_score(member, threshold.response.leads)
     score = np.column_stack([np.zeros(len(score)), sign * score])
     bias_of_1 = sign * bias - threshold.at
     if threshold.grid:
@@ -106,8 +123,41 @@ def read_calibrated(model: Any, read: Reader) -> Ensemble:
         votes=False,
         margin_unit=answer_unit(member),
         rounding=rounding,
-        link=Link(),  # its probabilities are the calibrator's, which is followed at ½ only
+        link=_probabilities(model.calibrated_classifiers_[0], member, threshold),
     )
+
+
+def _averaged(model: Any, read: Reader) -> Ensemble:
+    """Several models calibrated apart, as of ``ensemble=True``: the mean of their probabilities."""
+    pairs, members = model.calibrated_classifiers_, []
+    for pair in pairs:
+        member, response = _below(model, pair, read)
+        sign = _sign(pair)
+        width = max(member.rounding.band, member.rounding.sums)
+        lead = sign * np.array([[-1.0 if response.leads else 0.0, 1.0]])
+        curve = calibrated_curve(pair, response.before(sign), sign, response.dtype, width)
+        upper = Expression(np.zeros(2), 0.0, (Term(1.0, curve, lead, np.zeros(1)),))
+        own = Member(member, np.arange(member.n_columns), np.arange(2))
+        members.append((own, [add.times(1.0 / len(pairs)) for add in both(upper)]))
+    error = DOUBLE * (len(pairs) + MEAN)
+    return blended(
+        members, members[0][0].ensemble.n_columns, lambda shares: Blend(tuple(shares), error)
+    )
+
+
+def _probabilities(pair: Any, member: Ensemble, threshold: Threshold) -> Blend:
+    """What the calibrator makes of the score; sums are compared with the threshold by then."""
+    sign, response = threshold.sign, threshold.response
+    bias = float(np.abs(member.bias).sum()) + abs(threshold.at)
+    width = max(member.rounding.band, member.rounding.sums) + CALIBRATION_TERMS * DOUBLE * bias
+    curve = calibrated_curve(pair, response.before(sign), sign, response.dtype, width)
+    lead = Term(1.0, curve, np.array([[0.0, 1.0]]), np.array([-threshold.at]))
+    return Blend(both(Expression(np.zeros(2), 0.0, (lead,))), MEAN * DOUBLE, decides=False)
+
+
+def _sign(pair: Any) -> float:
+    """-1 where low scores are class 1."""
+    return -1.0 if pair.method == "sigmoid" and pair.calibrators[0].a_ > 0 else 1.0
 
 
 def calibrated_threshold(model: Any, read: Reader) -> tuple[Ensemble, Threshold]:
@@ -123,24 +173,29 @@ def calibrated_threshold(model: Any, read: Reader) -> tuple[Ensemble, Threshold]
         As :func:`read_calibrated`.
     """
     require_fitted(model, "calibrated_classifiers_")
+    if len(model.calibrated_classifiers_) != 1:
+        raise UnsupportedModelError(SEVERAL_CLASSES)
+    pair = model.calibrated_classifiers_[0]
+    member, response = _below(model, pair, read)
+    score, bias = _one_score(member, response.leads)
+    reach = float(np.maximum.reduceat(np.abs(score), member.root).sum()) + abs(bias)
+    lead = calibrated_lead(pair, not hasattr(thawed(pair.estimator), "decision_function"))
+    low, high = _range(pair, response, reach)
+    turn = turn_of(pair, lead, low, high, response.dtype)
+    return member, _threshold(turn, response, member, reach)
+
+
+def _below(model: Any, pair: Any, read: Reader) -> tuple[Ensemble, Response]:
+    """A model that was calibrated, as read, and what of it its calibrator sees."""
     if len(model.classes_) != 2:
         raise UnsupportedModelError(SEVERAL_CLASSES)
-    if len(model.calibrated_classifiers_) != 1:
-        raise UnsupportedModelError(SEVERAL_FITS.format(len(model.calibrated_classifiers_)))
-    pair = model.calibrated_classifiers_[0]
     below = thawed(pair.estimator)
     member = read(below)
     if member.sets is not None:
         raise UnsupportedModelError(MEMBERS_OF_SETS)
-    if not np.array_equal(below.classes_, model.classes_):
+    if member.blend is not None or not np.array_equal(below.classes_, model.classes_):
         raise UnsupportedModelError(NO_SCORE.format(type(below).__name__))
-    response = _response(below, member)
-    score, bias = _one_score(member, response.leads)
-    reach = float(np.maximum.reduceat(np.abs(score), member.root).sum()) + abs(bias)
-    lead = calibrated_lead(pair, not hasattr(below, "decision_function"))
-    low, high = _range(pair, response, reach)
-    turn = turn_of(pair, lead, low, high, response.dtype)
-    return member, _threshold(turn, response, member, reach)
+    return member, _response(below, member)
 
 
 def _response(below: Any, member: Ensemble) -> Response:
@@ -178,7 +233,7 @@ def _range(pair: Any, response: Response, reach: float) -> tuple[float, float]:
 
 
 def _threshold(turn: Turn, response: Response, member: Ensemble, reach: float) -> Threshold:
-    leads, sign, unit = response.leads, turn.sign, response.unit
+    sign, unit = turn.sign, response.unit
     if response.steepness:
         lower = _raw(turn.lower, -1.0, sign, response) * unit / response.steepness
         upper = _raw(turn.upper, 1.0, sign, response) * unit / response.steepness
@@ -190,8 +245,8 @@ def _threshold(turn: Turn, response: Response, member: Ensemble, reach: float) -
         if grid:  # the sums that there are lie apart: which is the first of class 1?
             first, surely = (_first_sum(end, unit, grid) for end in (turn.lower, turn.upper))
             if first == surely:
-                return Threshold(leads, sign, first * grid, 0.0, grid)
-    return Threshold(leads, sign, (lower + upper) / 2, (upper - lower) / 2, 0.0)
+                return Threshold(response, sign, first * grid, 0.0, grid)
+    return Threshold(response, sign, (lower + upper) / 2, (upper - lower) / 2, 0.0)
 
 
 def _first_sum(score: float, unit: float, grid: float) -> int:

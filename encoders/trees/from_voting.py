@@ -1,5 +1,6 @@
 """scikit-learn's ``VotingClassifier``: an average of forests, or votes of trees."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -7,10 +8,22 @@ import numpy as np
 
 from encoders.arrays import FloatArray
 from encoders.errors import UnsupportedModelError
+from encoders.trees.blend import Blend
 from encoders.trees.ensemble import Ensemble
-from encoders.trees.link import Link
-from encoders.trees.members import Member, Reader, answer_unit, averages, ballots, summed, thawed
+from encoders.trees.link import MEAN, Link
+from encoders.trees.members import (
+    Member,
+    Reader,
+    answer_unit,
+    averages,
+    ballots,
+    blended,
+    summed,
+    thawed,
+)
 from encoders.trees.refusals import no_leaf_sum, require_fitted
+from encoders.trees.rounding import DOUBLE, SINGLE
+from encoders.trees.shares import shares_of, total_error, votes_of
 
 
 def read_voting(model: Any, read: Reader) -> Ensemble:
@@ -34,9 +47,14 @@ def read_voting(model: Any, read: Reader) -> Ensemble:
     """
     require_fitted(model, "estimators_")
     weights = _weights(model)
+    estimators = [thawed(estimator) for estimator in model.estimators_]
+    read_once = {id(estimator): read(estimator) for estimator in estimators}
+    ensembles = [read_once[id(estimator)] for estimator in estimators]
+    if not _summable(model, estimators, ensembles):
+        return _blended(model, estimators, ensembles, weights)
     member = _soft if model.voting == "soft" else _hard
-    pairs = zip(map(thawed, model.estimators_), weights.tolist(), strict=True)
-    members = [member(estimator, weight, model, read) for estimator, weight in pairs]
+    triples = zip(estimators, ensembles, weights.tolist(), strict=True)
+    members = [member(*triple, model) for triple in triples]
     # Hard voting has no score of its own: the unit is one vote.
     unit = float(weights.sum()) if model.voting == "soft" else 1.0
     whole = summed(members, members[0].ensemble.n_columns, len(model.classes_), unit)
@@ -60,10 +78,54 @@ def _weights(model: Any) -> FloatArray:
     return weights
 
 
-def _soft(estimator: Any, weight: float, model: Any, read: Reader) -> Member:
-    if not averages(estimator):
-        raise no_leaf_sum(model, estimator)
-    ensemble = read(estimator)
+def _summable(model: Any, estimators: Sequence[Any], ensembles: Sequence[Ensemble]) -> bool:
+    """Whether one sum over all leaves decides: of averages, or of single trees' votes."""
+    if model.voting == "soft":
+        pairs = zip(estimators, ensembles, strict=True)
+        return all(averages(e) and not isinstance(read.link, Blend) for e, read in pairs)
+    return all(ensemble.root.size == 1 for ensemble in ensembles)
+
+
+def _blended(
+    model: Any, estimators: Sequence[Any], ensembles: Sequence[Ensemble], weights: FloatArray
+) -> Ensemble:
+    n_classes, soft = len(model.classes_), model.voting == "soft"
+    members = []
+    for estimator, ensemble, weight in zip(estimators, ensembles, weights.tolist(), strict=True):
+        classes = np.asarray(estimator.classes_)
+        if not np.isin(classes, np.arange(n_classes)).all() or (soft and classes.size != n_classes):
+            raise _other_labels()
+        if soft:
+            adds = shares_of(estimator, ensemble)
+        else:
+            adds = votes_of(ensemble, classes.astype(np.int64), n_classes)
+        if adds is None:
+            raise no_leaf_sum(model, estimator)
+        factor = weight / float(weights.sum()) if soft else weight
+        every = Member(ensemble, np.arange(ensemble.n_columns), np.arange(ensemble.n_sums))
+        members.append((every, [add.times(factor) for add in adds]))
+    counted = not soft and bool((weights == np.rint(weights)).all())
+    single = soft and model.weights is None and all(_single(e.link) for e in ensembles)
+    rounded = (SINGLE if single else DOUBLE) * (len(members) + MEAN)
+    size = float(np.abs(weights).sum()) / (float(weights.sum()) if soft else 1.0)
+    error = 0.0 if counted else rounded * size
+    off = total_error(ensembles) if soft else 0.0
+    total = 0.0 if off is None else 1.0 if soft else float(weights.sum())
+    missed = (off or 0.0) * size + 2.0 * error
+    whole = blended(
+        members,
+        ensembles[0].n_columns,
+        lambda shares: Blend(tuple(shares), error, True, not soft, total, missed),
+    )
+    return replace(whole, votes=not soft and model.weights is None)
+
+
+def _single(link: Link | Blend) -> bool:
+    """Whether probabilities are float32: those of all members are then averaged as such."""
+    return isinstance(link, Link) and link.unit == SINGLE
+
+
+def _soft(estimator: Any, ensemble: Ensemble, weight: float, model: Any) -> Member:
     n_classes = len(model.classes_)
     if ensemble.n_classes != n_classes:
         raise _other_labels()
@@ -71,8 +133,7 @@ def _soft(estimator: Any, weight: float, model: Any, read: Reader) -> Member:
     return Member(ensemble, every, classes, weight, answer_unit(ensemble))
 
 
-def _hard(estimator: Any, weight: float, model: Any, read: Reader) -> Member:
-    ensemble = read(estimator)
+def _hard(estimator: Any, ensemble: Ensemble, weight: float, model: Any) -> Member:
     n_classes = len(model.classes_)
     classes = np.asarray(estimator.classes_)
     if not np.isin(classes, np.arange(n_classes)).all():

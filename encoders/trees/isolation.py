@@ -58,7 +58,7 @@ def with_isolation(ensemble: Ensemble, forest: Any) -> Ensemble:
         length.append(leaf_lengths(tree))
         root.append(np.array([first]))
         first += leaf.size
-    nothing = np.zeros((first - ensemble.column.size, ensemble.n_classes))
+    nothing = np.zeros((first - ensemble.column.size, ensemble.n_sums))
     return replace(
         ensemble,
         root=frozen(np.concatenate(root)),

@@ -35,6 +35,7 @@ class Link:
     steepness : factor of the sums before an exponential, a sigmoid or a softmax
     unit : unit roundoff of the type that the library puts out
     offset : is added to the sum of a "mean" or "sigmoid"; what reading has taken off
+    raw_unit : sums per unit of the raw score
     """
 
     kind: LinkKind = "none"
@@ -42,11 +43,12 @@ class Link:
     steepness: float = 1.0
     unit: float = DOUBLE
     offset: float = 0.0
+    raw_unit: float = 1.0
 
     @property
     def raw(self) -> "Link":
         """The same model's raw score."""
-        return replace(self, kind="mean", divisor=1.0, steepness=1.0)
+        return replace(self, kind="mean", divisor=self.raw_unit, steepness=1.0)
 
     @property
     def probable(self) -> bool:

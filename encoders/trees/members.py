@@ -2,19 +2,22 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray, frozen, starts
 from encoders.errors import UnsupportedModelError
+from encoders.trees.blend import Blend, Expression, among
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_sklearn import FORESTS
 from encoders.trees.input_type import last_read_as
 from encoders.trees.refusals import MEMBERS_OF_SETS
-from encoders.trees.rounding import rounding_of
+from encoders.trees.rounding import Rounding, rounding_of
 
 Reader = Callable[[Any], Ensemble]
+BlendOf = Callable[[list[Expression]], Blend]
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 AVERAGES = FORESTS | {"HardVotingClassifier", "BaggingClassifier"}
@@ -120,6 +123,34 @@ def summed(
     )
 
 
+def blended(
+    members: Sequence[tuple[Member, Sequence[Expression]]], n_columns: int, blend: BlendOf
+) -> Ensemble:
+    """Members whose answers are blended: each keeps its own sums.
+
+    Parameters
+    ----------
+    members : and what each adds to every class, over its own sums
+    n_columns : of all
+    blend : makes what follows from all of it, given the sum of what they add
+
+    Raises
+    ------
+    UnsupportedModelError
+        As :func:`summed`.
+    """
+    widths = [member.ensemble.n_sums for member, _ in members]
+    first, n_sums = starts(np.array(widths))[:-1].tolist(), sum(widths)
+    own = [
+        replace(member, classes=np.arange(at, at + width), weight=1.0, whole=1.0)
+        for (member, _), at, width in zip(members, first, widths, strict=True)
+    ]
+    placed = [among(adds, n_sums, at) for (_, adds), at in zip(members, first, strict=True)]
+    link = blend([reduce(Expression.plus, shares) for shares in zip(*placed, strict=True)])
+    whole = summed(own, n_columns, n_sums, 1.0)
+    return replace(whole, rounding=Rounding(), link=link)
+
+
 def _last_left(ensemble: Ensemble, dtype: np.dtype[Any]) -> FloatArray:
     if ensemble.dtype == dtype:
         return ensemble.last_left
@@ -176,7 +207,7 @@ def ballots(
         There are several trees, or a leaf ties but for rounding.
     """
     name = type(model).__name__
-    if ensemble.root.size != 1:
+    if ensemble.root.size != 1 or ensemble.blend is not None:
         raise UnsupportedModelError(
             f"what a {name} of {ensemble.root.size} trees predicts is no sum of leaves, so it has "
             "no vote that can be counted; let single trees vote, or average probabilities."

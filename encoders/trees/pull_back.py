@@ -14,11 +14,11 @@ import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, starts
 from encoders.errors import UnsupportedModelError
+from encoders.trees.crossings import AT_ONCE, Ask, Crossings, find_crossings, unsure_around
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.set_splits import SetSplits
 from encoders.trees.sources import Source
-
-STEPS = 64  # halvings of all float64; fewer would leave some between
+from encoders.trees.stretches import Stretches
 
 # Rows of the user's columns -> inputs; with True a 0 that the library takes for missing stays 0.
 Transform = Callable[[FloatArray, bool], FloatArray]
@@ -31,19 +31,23 @@ class RawColumns:
     Attributes
     ----------
     sources : one per input of the model
+    names : of the columns
     n_codes : by column that holds category codes, how many
     low, high : float64 (n_columns,), numbers between which the transformer is defined
     missing : bool (n_columns,), whether a value may be missing
     template : float64 (n_columns,), a row of which single values are changed
+    seen : float64 (n_seen, n_columns), numbers of each column that the training data has
     zeros_missing : whether the library takes an input of 0 for missing
     """
 
     sources: Sequence[Source]
+    names: Sequence[str]
     n_codes: Mapping[int, int]
     low: FloatArray
     high: FloatArray
     missing: BoolArray
     template: FloatArray
+    seen: FloatArray
     zeros_missing: bool = False
 
 
@@ -67,6 +71,7 @@ class _PullBack:
         self._of_node = np.full(ensemble.column.size, -1, dtype=np.int64)
         self._of_node[self._inner] = source[ensemble.column[self._inner]]
         bins = {own.column for own in raw.sources if own.kind == "bins"}
+        self._unsure: dict[int, list[FloatArray]] = {}
         self._grouped = frozenset(raw.n_codes) | bins | frozenset(self._missing_ends)
 
     def done(self) -> Ensemble:
@@ -89,6 +94,7 @@ class _PullBack:
             dtype=np.dtype(np.float64),
             default_left=frozen(self._missing_left != swap),
             sets=sets,
+            unsure=self._stretches() or None,
         )
 
     def _goes_left(self, rows: FloatArray, row: IntArray, node: IntArray) -> BoolArray:
@@ -120,33 +126,81 @@ class _PullBack:
         Those of different columns are asked in the same rows; categories are not asked. ``cast``
         is for inputs as the model reads them, and not as the steps before give them.
         """
-        raw = self._raw
-        column = np.array([source.column for source in raw.sources], dtype=np.int64)[inputs]
+        column = np.array([source.column for source in self._raw.sources], dtype=np.int64)[inputs]
         last, falls = np.full(inputs.size, -np.inf), np.zeros(inputs.size, dtype=np.bool_)
-        asked = np.flatnonzero(~np.isin(column, list(raw.n_codes)))
+        asked = np.flatnonzero(~np.isin(column, list(self._raw.n_codes)))
         if asked.size == 0:
             return last, falls
         column, inputs, threshold = column[asked], inputs[asked], threshold[asked]
-        row = _ranks(column)
 
-        def ask(at: IntArray) -> BoolArray:
-            rows = np.tile(raw.template, (int(row.max()) + 1, 1))
-            rows[row, column] = _floats(at)
-            values = self._read(rows, True) if cast else self._transform(rows, True)
-            answer: BoolArray = values[row, inputs] <= threshold
-            return answer
+        def questions(at: IntArray) -> Ask:
+            return lambda values: self._inputs(inputs[at], values, cast) <= threshold[at]
 
-        below, above = _ordered(raw.low[column]), _ordered(raw.high[column])
-        begins, ends = ask(below), ask(above)
-        constant = begins == ends
-        while (below + 1 < above).any():
-            middle = (below >> 1) + (above >> 1) + (below & above & 1)
-            same_side = ask(middle) == begins
-            below = np.where(same_side, middle, below)
-            above = np.where(same_side, above, np.maximum(middle, below + 1))
-        last[asked] = np.where(constant, np.where(begins, np.inf, -np.inf), _floats(below))
-        falls[asked] = ~constant & ~begins
+        rough = np.array([source.rough for source in self._raw.sources])[inputs]
+        found = self._cross(questions, column, rough)
+        last[asked], falls[asked] = found.last, found.falls
         return last, falls
+
+    def _inputs(self, inputs: IntArray, values: FloatArray, cast: bool) -> FloatArray:
+        """What inputs become where their columns hold numbers, float64 (n_times, n).
+
+        Those of different columns are made in the same rows.
+
+        Parameters
+        ----------
+        inputs : int64 (n,)
+        values : float64 (n_times, n), of the column of each
+        cast : whether as the model reads them, and not as the steps before give them
+        """
+        raw = self._raw
+        column = np.array([source.column for source in raw.sources], dtype=np.int64)[inputs]
+        rank = _ranks(column)
+        height = int(rank.max()) + 1
+        rows = np.tile(raw.template, (len(values) * height, 1))
+        row = (np.arange(len(values)) * height)[:, None] + rank
+        rows[row, column] = values
+        made = self._read(rows, True) if cast else self._transform(rows, True)
+        found: FloatArray = made[row, inputs]
+        return found
+
+    def _cross(
+        self, questions: Callable[[IntArray], Ask], column: IntArray, rough: BoolArray
+    ) -> Crossings:
+        """Find crossings; around those that may be rough, also where they are not sure.
+
+        Parameters
+        ----------
+        questions : for some of them, what asks these
+        column : int64 (n,), the column of each question
+        rough : bool (n,), as in :class:`Source`
+        """
+        raw = self._raw
+        found = find_crossings(questions(np.arange(column.size)), raw.low[column], raw.high[column])
+        at = np.flatnonzero(rough)
+        if at.size == 0:
+            return found
+        ask, column, some = questions(at), column[at], Crossings(found.last[at], found.falls[at])
+        after, until, wrong = unsure_around(ask, some, raw.low[column], raw.high[column])
+        for chunk in np.array_split(raw.seen[:, column], -(-len(raw.seen) // AT_ONCE)):
+            other = (ask(chunk) != some.expected(chunk)) & ((chunk <= after) | (chunk > until))
+            wrong |= other.any(axis=0)
+        if wrong.any():
+            first = int(np.flatnonzero(wrong)[0])
+            raise UnsupportedModelError(
+                f"what the pipeline makes of {raw.names[int(column[first])]!r} rises and falls "
+                "again, so that its splits can't be followed; say that the step takes it 'by "
+                "value', or compute the column before the pipeline."
+            )
+        for own, begin, end in zip(column.tolist(), after, until, strict=True):
+            self._unsure.setdefault(own, []).append(np.array([begin, end]))
+        return found
+
+    def _stretches(self) -> dict[int, Stretches]:
+        """By column, where no answer is to lie."""
+        joined = {
+            column: Stretches.joined(*np.array(ends).T) for column, ends in self._unsure.items()
+        }
+        return {column: own for column, own in sorted(joined.items()) if own.after.size}
 
     @cached_property
     def _missing_ends(self) -> Mapping[int, FloatArray]:
@@ -156,7 +210,9 @@ class _PullBack:
             inputs = np.repeat(np.arange(len(sources)), 2)
             zeros = np.tile([float(np.nextafter(0.0, -1.0)), 0.0], len(sources))
             ends.append((inputs, self._bisect(inputs, zeros, cast=False)[0]))
-        for own, edges in (self._ensemble.sets.edges if self._ensemble.sets else {}).items():
+        sets = self._ensemble.sets
+        numbers = {} if sets is None else {own: sets.edges[own] for own in sorted(sets.numbers)}
+        for own, edges in numbers.items():
             inputs = np.full(edges.size, own)
             ends.append((inputs, self._bisect(inputs, edges)[0]))
         found: dict[int, list[float]] = {}
@@ -217,27 +273,41 @@ class _PullBack:
         found = np.unique(np.concatenate([last, self._bin_edges(column), ends]))
         low, high = self._raw.low[column], self._raw.high[column]
         cuts = found[(found >= low) & (found < high)]
-        return cuts, np.append(cuts, high)
+        points = np.append(cuts, high)
+        sure = Stretches.joined(*np.array(self._unsure.get(column, np.zeros((0, 2)))).T)
+        below = sure.down(points)
+        return cuts, np.where(below > np.append(-np.inf, cuts), below, points)
 
     def _bin_edges(self, column: int) -> FloatArray:
         """The last number of each bin, found by bisection on the number of the bin."""
-        raw, edges = self._raw, []
+        raw, edges = self._raw, [np.zeros(0)]
         blocks = {s.block for s in raw.sources if s.column == column and s.kind == "bins"}
         for block in sorted(blocks):
             inputs = [at for at, s in enumerate(raw.sources) if s.block == block]
             ranks = np.array([raw.sources[at].rank for at in inputs], dtype=np.float64)
             wanted = np.arange(ranks.size - 1)
-            below = np.full(wanted.size, _ordered(raw.low[column : column + 1])[0])
-            above = np.full(wanted.size, _ordered(raw.high[column : column + 1])[0])
-            for _ in range(STEPS):
-                middle = (below >> 1) + (above >> 1) + (below & above & 1)
-                rows = np.tile(raw.template, (wanted.size, 1))
-                rows[:, column] = _floats(middle)
-                bins = self._transform(rows, True)[:, inputs] @ ranks if wanted.size else ranks[:0]
-                below = np.where(bins <= wanted, middle, below)
-                above = np.where(bins <= wanted, above, middle)
-            edges.append(_floats(below))
-        return np.concatenate(edges) if edges else np.zeros(0)
+            if wanted.size == 0:
+                continue
+            rough = np.full(wanted.size, raw.sources[inputs[0]].rough)
+            questions = self._bins(column, inputs, ranks)
+            edges.append(self._cross(questions, np.full(wanted.size, column), rough).last)
+        found = np.concatenate(edges)
+        return found[np.isfinite(found)]
+
+    def _bins(self, column: int, inputs: list[int], ranks: FloatArray) -> Callable[[IntArray], Ask]:
+        """What asks whether numbers of a column fall in one of the first bins."""
+
+        def questions(wanted: IntArray) -> Ask:
+            def ask(values: FloatArray) -> BoolArray:
+                rows = np.tile(self._raw.template, (values.size, 1))
+                rows[:, column] = values.ravel()
+                bins = self._transform(rows, True)[:, inputs] @ ranks
+                answers: BoolArray = bins.reshape(values.shape) <= wanted
+                return answers
+
+            return ask
+
+        return questions
 
     def _members(self, column: int, node: IntArray, points: FloatArray) -> BoolArray:
         """Which cells go left at each node, bool (n_nodes, n_cells); the last is for missing."""
@@ -260,16 +330,3 @@ def _ranks(column: IntArray) -> IntArray:
     ranks = np.empty_like(column)
     ranks[order] = np.arange(column.size) - first
     return ranks
-
-
-def _ordered(values: FloatArray) -> IntArray:
-    """Whole numbers in the same order as the float64 they stand for, one apart for neighbours."""
-    bits = (values + 0.0).view(np.int64)  # -0.0 becomes 0.0
-    return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
-
-
-def _floats(numbers: IntArray) -> FloatArray:
-    """The float64 that whole numbers stand for; the inverse of :func:`_ordered`."""
-    bits = np.where(numbers < 0, np.iinfo(np.int64).min - numbers, numbers)
-    values: FloatArray = bits.view(np.float64)
-    return values

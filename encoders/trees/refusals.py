@@ -42,17 +42,18 @@ def require_fitted(model: Any, attribute: str) -> None:
 
 
 def no_leaf_sum(owner: Any, member: Any) -> UnsupportedModelError:
-    """What to raise for an average of probabilities that no leaf holds.
+    """What to raise for an average of probabilities that are not known to follow from leaves.
 
     Parameters
     ----------
     owner : the model that averages
-    member : whose probabilities are a link of its score
+    member : whose probabilities they are
     """
     name = type(member).__name__
     return UnsupportedModelError(
-        f"a {type(owner).__name__} averages probabilities, and those of a {name} are no sum of its "
-        "leaves; use trees, forests, bagging or soft voting of them as members."
+        f"a {type(owner).__name__} averages probabilities, and those of a {name} do not follow "
+        "from its leaves in a way that is known here; use trees, forests or boosting of trees as "
+        "members."
     )
 
 

@@ -6,6 +6,7 @@ from encoders.arrays import FloatArray, IntArray, owners
 from encoders.errors import CounterfolioError, InputError, UnsupportedModelError
 from encoders.problem.partition import broken_tree, covered
 from encoders.query.features import FeatureSpace
+from encoders.query.goal import Scale
 from encoders.trees.cells import Cells, codes
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.input_type import last_read_as
@@ -106,18 +107,23 @@ def check_reading(
     if ensemble.regression:
         _check_outputs(ensemble, scores, native.values(rows, "prediction", 0), 0)
         return
-    _check_scores(ensemble, scores, native.scores(rows, ensemble.margin_unit))
-    wrong = clear_lead(ensemble, scores) & (scores.argmax(axis=1) != native.predict(rows))
+    blend = ensemble.blend
+    if blend is None:
+        _check_scores(ensemble, scores, native.scores(rows, ensemble.margin_unit))
+    best = ensemble.outputs(scores).argmax(axis=1)
+    wrong = clear_lead(ensemble, scores) & (best != native.predict(rows))
     if wrong.any():
         raise UnsupportedModelError(
             f"the model's own predict disagrees with its trees on {int(wrong.sum())} of "
             f"{len(rows)} rows, {MISREAD}"
         )
-    if ensemble.link.kind != "none":
-        some = np.linspace(0, len(rows) - 1, min(len(rows), OUTPUT_ROWS)).astype(np.int64)
-        output = len(native.classes) - 1
-        shares = native.values(rows[some], "probability", output)
-        _check_outputs(ensemble, scores[some], shares, output)
+    if ensemble.link.kind == "none":
+        return
+    some = np.linspace(0, len(rows) - 1, min(len(rows), OUTPUT_ROWS)).astype(np.int64)
+    scale: Scale = "raw" if blend is not None and blend.counts else "probability"
+    for output in range(1 if blend is None else len(native.classes)):
+        last = len(native.classes) - 1 - output
+        _check_outputs(ensemble, scores[some], native.values(rows[some], scale, last), last)
 
 
 def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
@@ -201,7 +207,11 @@ def check_lengths(
 def _rows(ensemble: Ensemble, cells: Cells, training: FloatArray) -> FloatArray:
     most = max(1, MOST_LEAVES // ensemble.root.size)
     sample = _thinned(training, min(TRAINING_ROWS, most))
-    return np.concatenate([sample, _probes(ensemble, cells, sample, min(PROBES, most))])
+    rows = np.concatenate([sample, _probes(ensemble, cells, sample, min(PROBES, most))])
+    known = np.ones(len(rows), dtype=np.bool_)
+    for column, unsure in (ensemble.unsure or {}).items():
+        known &= ~unsure.hold(rows[:, column])
+    return rows[known]
 
 
 def _thinned(rows: FloatArray, most: int) -> FloatArray:
@@ -230,6 +240,9 @@ def _probes(ensemble: Ensemble, cells: Cells, training: FloatArray, count: int) 
         with np.errstate(over="ignore"):  # what lies beyond is cut off below
             beside = np.nextafter(edge, np.where(toward < 0, -np.inf, np.inf))
         value = np.where(toward == 0, edge, beside)
+        unsure = (ensemble.unsure or {}).get(column)
+        if unsure is not None:
+            value = np.where(toward > 0, unsure.up(value), unsure.down(value))
         rows[moved, column] = np.clip(value, -limit, limit)
     return rows
 

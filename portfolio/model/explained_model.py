@@ -29,6 +29,7 @@ from portfolio.model.evidence import check_boxes, check_lengths, hold_against
 from portfolio.model.native import NativeModel, predicting_alone, wrap_native
 from portfolio.model.oracle import Oracle
 from portfolio.model.pipeline import is_pipeline, last_step, over_raw_columns, table_of
+from portfolio.model.pipeline_steps import Said
 from portfolio.model.plausibility import Plausibility, PlausibilityCheck
 from portfolio.model.table import Table, make_table
 from portfolio.model.training_frame import as_numbers, refuse_values, training_frame
@@ -100,7 +101,8 @@ class ExplainedModel:
     def identity(self) -> str:
         """A digest of all that a decision depends on, besides the question."""
         joined = [view.ensemble for view in self.views if view.plausibility is not None]
-        return fingerprint(self.ensemble, self.space, self.native.classes, joined)
+        own = [] if self.ensemble.blend is None else [self.ensemble.blend]
+        return fingerprint(self.ensemble, self.space, self.native.classes, joined, *own)
 
     def identity_for(self, numbers: bool) -> Any:
         """A digest of all that answers depend on.
@@ -140,12 +142,14 @@ def read(
     features: Mapping[str, Any] | str | Path | FeatureSpace | None,
     voting: str | None,
     plausibility: Plausibility | None = None,
+    said: Mapping[str, Said] | None = None,
 ) -> ExplainedModel:
     """Read a model and describe its features; checks that its own predict agrees.
 
     Parameters
     ----------
     model, X_train, features, voting, plausibility : as in :class:`portfolio.explainer.Explainer`
+    said : the ``steps`` there
 
     Raises
     ------
@@ -157,11 +161,13 @@ def read(
     began = time.perf_counter()
     model = _with_voting(model, voting)
     piped = is_pipeline(model)
+    if said and not piped:
+        raise InputError("steps are those of a Pipeline, and the model is none.")
     ensemble = read_ensemble(last_step(model) if piped else model)
     native = wrap_native(model, ensemble.n_classes, ensemble.regression)
     width = _width(model, X_train) if piped else ensemble.n_columns
     frame = training_frame(X_train, native.columns, width)
-    steps = table_of(model, frame, ensemble.n_columns) if piped else None
+    steps = table_of(model, frame, ensemble.n_columns, said or {}) if piped else None
     codes = {} if piped else library_codes(model, frame)
     table = steps.table if steps else make_table(frame, codes, False) if codes else None
     if table is not None and plausibility is not None:

@@ -221,8 +221,9 @@ def predict_one(ensemble: Ensemble, native: NativeModel, row: FloatArray) -> int
     row : float64 (n_columns,)
     """
     scores = ensemble.scores(row[None, :])
-    clear = clear_lead(ensemble, scores)[0]
-    return int(scores[0].argmax()) if clear else int(native.predict(row[None, :])[0])
+    if clear_lead(ensemble, scores)[0]:
+        return int(ensemble.outputs(scores)[0].argmax())
+    return int(native.predict(row[None, :])[0])
 
 
 def clear_lead(ensemble: Ensemble, scores: FloatArray) -> BoolArray:
@@ -231,9 +232,11 @@ def clear_lead(ensemble: Ensemble, scores: FloatArray) -> BoolArray:
     Parameters
     ----------
     ensemble : gives its rounding
-    scores : float64 (n_rows, n_classes), as of :meth:`Ensemble.scores`
+    scores : float64 (n_rows, n_sums), as of :meth:`Ensemble.scores`
     """
-    ranked = np.sort(scores, axis=1)
     ours = SUMMED * np.abs(scores).max(axis=1, initial=1.0)
+    if ensemble.blend is not None:
+        return ensemble.blend.clear(scores, ours)
+    ranked = np.sort(scores, axis=1)
     clear: BoolArray = ranked[:, -1] - ranked[:, -2] > ensemble.rounding.band + ours
     return clear

@@ -33,7 +33,9 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
     if is_pipeline(model):
         return native_leaves(last_step(model), inputs_of(model, rows))
     if name == "CalibratedClassifierCV":
-        return native_leaves(model.calibrated_classifiers_[0].estimator, rows)
+        parts = [native_leaves(pair.estimator, rows) for pair in model.calibrated_classifiers_]
+        known = [part for part in parts if part is not None]
+        return np.concatenate(known, axis=1) if len(known) == len(parts) else None
     if name in SUMS:
         return _leaves_of_members(model, rows)
     package = type(model).__module__.split(".")[0]
@@ -135,7 +137,8 @@ def _of_calibrated(model: Any, rows: Any, margin_unit: float) -> FloatArray:
     member, threshold = calibrated_threshold(model, read_ensemble)
     below = model.calibrated_classifiers_[0].estimator
     scores = native_scores(below, rows, member.margin_unit)
-    score = scores[:, 1] - scores[:, 0] if threshold.leads else scores[:, 1]
+    leads = threshold.response.leads
+    score = scores[:, 1] - scores[:, 0] if leads else scores[:, 1]
     beyond = threshold.sign * score - threshold.at
     return np.column_stack([np.zeros(len(score)), beyond])
 

@@ -45,7 +45,7 @@ def _raw(model: Any, rows: Any, output: int) -> FloatArray:
         given = model.predict(rows, prediction_type="RawFormulaVal", thread_count=1)
         return np.asarray(given, dtype=np.float64).reshape(rows.shape[0], -1)[:, -1]
     scores = native_scores(model, rows, 1.0)
-    if type(model).__name__ == "HardVotingClassifier":
+    if type(model).__name__ in ("HardVotingClassifier", "VotingClassifier"):  # votes
         return scores[:, output]
     # Where reading has taken the classifier's threshold off, it is put back.
     taken = 0.5 if getattr(model, "objective", "") == "binary:logitraw" else 0.0

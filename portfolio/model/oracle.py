@@ -6,7 +6,9 @@ import numpy as np
 
 from encoders.arrays import FloatArray
 from encoders.posing.goal_rows import link_of
+from encoders.posing.leaf_rows import ROUNDING_SHARE
 from encoders.query.goal import ClassGoal, Goal, ValueGoal
+from encoders.trees.blend import Blend
 from encoders.trees.ensemble import Ensemble
 from portfolio.model.native import SUMMED, NativeModel, clear_lead
 from portfolio.model.plausibility import PlausibilityCheck
@@ -24,11 +26,14 @@ class Oracle:
     ----------
     ensemble : the trees that the class' :class:`ClassView` has
     plausibility : None where it is not asked for
+    margin : that the class leads by where outputs are blended, in the user's score unit; elsewhere
+        the problem's rows see to it
     """
 
     ensemble: Ensemble
     native: NativeModel
     plausibility: PlausibilityCheck | None
+    margin: float = 0.0
 
     def accepts(self, row: FloatArray, goal: Goal) -> bool:
         """Whether the model itself says that the row reaches the goal, and it is plausible.
@@ -55,15 +60,27 @@ class Oracle:
             return False
         if margin == 0 or isinstance(goal, ValueGoal):
             return True
-        scores = self.ensemble.scores(row[None, :])[0]
-        lead = scores[goal.target] - np.delete(scores, goal.target).max(initial=-np.inf)
-        return bool(lead >= margin * self.ensemble.margin_unit)
+        return self._lead(row, goal.target) >= margin * self.ensemble.margin_unit
 
     def _reaches(self, row: FloatArray, goal: Goal) -> bool:
+        if self._clearly_misses(row, goal):
+            return False
         if isinstance(goal, ClassGoal):
-            return int(self.native.predict(row[None, :])[0]) == goal.target
+            decided = int(self.native.predict(row[None, :])[0]) == goal.target
+            return decided and self._leads(row, goal.target)
         given = float(self.native.values(row[None, :], goal.scale, goal.output)[0])
         return goal.low <= given <= goal.high
+
+    def _leads(self, row: FloatArray, target: int) -> bool:
+        """Whether the class leads by the margin, which rounding may change by a tenth."""
+        if self.margin == 0 or self.ensemble.blend is None:
+            return True
+        return self._lead(row, target) >= (1.0 - ROUNDING_SHARE) * self.margin
+
+    def _lead(self, row: FloatArray, target: int) -> float:
+        """By how much the trees put a class ahead of each other one, in units of leaf scores."""
+        outputs = self.ensemble.outputs(self.ensemble.scores(row[None, :]))[0]
+        return float(outputs[target] - np.delete(outputs, target).max(initial=-np.inf))
 
     def contradicts_the_trees(self, row: FloatArray, goal: Goal) -> bool:
         """Whether a row was rejected that the trees put clearly on the right side.
@@ -73,18 +90,42 @@ class Oracle:
         row : float64 (n_columns,)
         goal : as in :meth:`accepts`
         """
-        if not self._reaches(row, goal) or self.plausibility is None:
+        if self.plausibility is None or not self._reaches(row, goal):
             return self._clearly_reaches(row, goal)
         if self.plausibility.accepts(row):
             return True  # goal and plausibility hold: something else is wrong
         least = self.ensemble.least_length
         return self.ensemble.lengths(row) > least + LENGTH_TIE * abs(least)
 
+    def _clearly_misses(self, row: FloatArray, goal: Goal) -> bool:
+        """Whether blended outputs are short of the goal, whatever the model rounds.
+
+        Rows of a part of such a goal admit many of these; the model itself need not be asked.
+        """
+        if isinstance(goal, ValueGoal):
+            blended = isinstance(self.ensemble.link, Blend)
+            return blended and not self._between(row, goal, sure=False)
+        if self.ensemble.blend is None:
+            return False
+        scores = self.ensemble.scores(row[None, :])
+        best = int(self.ensemble.outputs(scores)[0].argmax())
+        return best != goal.target and bool(clear_lead(self.ensemble, scores)[0])
+
     def _clearly_reaches(self, row: FloatArray, goal: Goal) -> bool:
         """Whether the trees say so, whatever the model rounds."""
         scores = self.ensemble.scores(row[None, :])
         if isinstance(goal, ClassGoal):
-            return bool(clear_lead(self.ensemble, scores)[0]) and scores[0].argmax() == goal.target
+            clear = bool(clear_lead(self.ensemble, scores)[0])
+            best = int(self.ensemble.outputs(scores)[0].argmax())
+            return clear and best == goal.target and self._leads(row, goal.target)
+        return self._between(row, goal, sure=True)
+
+    def _between(self, row: FloatArray, goal: ValueGoal, sure: bool) -> bool:
+        """Whether the trees put the number between the limits for sure, or perhaps."""
+        scores = self.ensemble.scores(row[None, :])
         band = self.ensemble.rounding.sums + SUMMED * float(np.abs(scores).max(initial=1.0))
-        low, high = link_of(self.ensemble, goal).limits(scores, goal.output, band)
-        return bool(goal.low <= low[0] and high[0] <= goal.high)
+        least, most = link_of(self.ensemble, goal).limits(scores, goal.output, band)
+        low, high = float(least[0]), float(most[0])
+        if sure:
+            return goal.low <= low and high <= goal.high
+        return goal.low <= high and low <= goal.high

@@ -1,7 +1,7 @@
 """A scikit-learn pipeline as trees over the user's own columns."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,12 +15,17 @@ from encoders.trees.ensemble import Ensemble
 from encoders.trees.pull_back import RawColumns, pull_back
 from encoders.trees.refusals import first_line
 from encoders.trees.sources import Source
-from portfolio.model.pipeline_sources import encoded_columns, sources_of
-from portfolio.model.table import Table, make_table
+from portfolio.model.categories import Codes, library_codes
+from portfolio.model.frames import as_pandas
+from portfolio.model.pipeline_sources import check_said, encoded_columns, sources_of
+from portfolio.model.pipeline_steps import Said
+from portfolio.model.table import Table, is_category, make_table
 
 # How far beyond the training data a column is followed, in its own size; the first that its
 # transformers take. The last is the training data's own range.
 REACHES = (1e6, 1e3, 10.0, 1.0, 0.0)
+SEEN = 65  # numbers of each column that crossings are held against
+ALONE = 20  # rows that are transformed together and alone
 
 
 def is_pipeline(model: Any) -> bool:
@@ -63,12 +68,14 @@ class Preprocessing:
     model : the pipeline
     table : the user's columns
     sources : the column that each input follows from
+    codes : of the inputs that the last step takes categories in
     zeros_missing : the last step takes what a sparse matrix does not hold for missing, as XGBoost
     """
 
     model: Any
     table: Table
     sources: Sequence[Source]
+    codes: Mapping[int, Codes]
     zeros_missing: bool
 
     def inputs(self, rows: FloatArray, keep_zeros: bool) -> FloatArray:
@@ -79,25 +86,61 @@ class Preprocessing:
         rows : float64 (n_rows, n_columns), the user's columns in numbers
         keep_zeros : give 0 also where it is taken for missing
         """
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            try:
-                found = inputs_of(self.model, self.table.frame(rows))
-            except (TypeError, ValueError) as error:
-                raise InputError(
-                    f"a step of the pipeline refuses a row made for it ({first_line(error)}); if a "
-                    "value may be missing, the pipeline must take that."
-                ) from error
+        found = _quietly(self.model, self.table.frame(rows))
         if hasattr(found, "tocoo"):
-            held = found.tocoo()
-            nothing = np.nan if self.zeros_missing and not keep_zeros else 0.0
-            dense = np.full(held.shape, nothing)
-            dense[held.row, held.col] = held.data
-            return dense
-        return np.asarray(found, dtype=np.float64)
+            found = _dense(found, np.nan if self.zeros_missing and not keep_zeros else 0.0)
+        try:
+            return _in_codes(found, self.codes) if self.codes else _in_numbers(found)
+        except (TypeError, ValueError) as error:
+            raise _refused(error) from error
 
 
-def table_of(model: Any, frame: pd.DataFrame, n_inputs: int) -> Preprocessing:
+def _quietly(model: Any, frame: pd.DataFrame) -> Any:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            return inputs_of(model, frame)
+        except (TypeError, ValueError) as error:
+            raise _refused(error) from error
+
+
+def _refused(error: Exception) -> InputError:
+    return InputError(
+        f"a step of the pipeline refuses a row made for it ({first_line(error)}); if a "
+        "value may be missing, the pipeline must take that."
+    )
+
+
+def _in_numbers(inputs: Any) -> FloatArray:
+    if isinstance(inputs, pd.DataFrame):  # pandas' own numbers may miss some
+        return inputs.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(inputs, dtype=np.float64)
+
+
+def _dense(matrix: Any, nothing: float) -> FloatArray:
+    held = matrix.tocoo()
+    dense = np.full(held.shape, nothing)
+    dense[held.row, held.col] = held.data
+    return dense
+
+
+def _in_codes(inputs: Any, codes: Mapping[int, Codes]) -> FloatArray:
+    """Inputs in numbers, where some are categories, float64 (n_rows, n_inputs)."""
+    frame = pd.DataFrame(as_pandas(inputs)[0])
+    numbers = np.empty(frame.shape)
+    for at in range(frame.shape[1]):
+        if at not in codes:
+            numbers[:, at] = frame.iloc[:, at].to_numpy(dtype=np.float64, na_value=np.nan)
+            continue
+        index, labels = pd.factorize(frame.iloc[:, at], use_na_sentinel=True)
+        own = [codes[at].get(label, np.nan) for label in labels.tolist()]
+        numbers[:, at] = np.append(own, np.nan)[index]
+    return numbers
+
+
+def table_of(
+    model: Any, frame: pd.DataFrame, n_inputs: int, said: Mapping[str, Said]
+) -> Preprocessing:
     """The user's columns before a pipeline, and what becomes of them.
 
     Parameters
@@ -105,28 +148,49 @@ def table_of(model: Any, frame: pd.DataFrame, n_inputs: int) -> Preprocessing:
     model : a fitted pipeline
     frame : its training frame
     n_inputs : that the last step reads
+    said : what the user says of steps that are not known, by name
 
     Raises
     ------
     UnsupportedModelError
         A step that can't be followed.
     """
-    sources = sources_of(model[:-1], frame.shape[1]) if len(model.steps) > 1 else _themselves(frame)
+    check_said(model, said)
+    sources = _columns(frame)
+    if len(model.steps) > 1:
+        sources = sources_of(model[:-1], sources, n_inputs, said)
     if len(sources) != n_inputs:
         raise UnsupportedModelError(
             f"the pipeline's steps give {len(sources)} columns where the model takes {n_inputs}; "
             "this version of scikit-learn is not known."
         )
+    inputs = _quietly(model, frame)
+    sparse = hasattr(inputs, "tocoo")
+    inputs = pd.DataFrame(_dense(inputs, 0.0) if sparse else as_pandas(inputs)[0])
+    codes = library_codes(last_step(model), inputs)
+    for at in codes:
+        _refuse_steps(sources[at], frame, inputs.iloc[:, at])
+    sources = tuple(s.encoded if at in codes else s for at, s in enumerate(sources))
     known: dict[int, tuple[Any, ...]] = dict.fromkeys(encoded_columns(sources), ())
     table = make_table(frame, known, text_is_category=True, seen_only=True)
-    steps = Preprocessing(model, table, sources, zeros_missing=False)
     xgboost = type(last_step(model)).__module__.startswith("xgboost.")
-    sparse = xgboost and hasattr(inputs_of(model, frame.head(1)), "tocoo")
-    return replace(steps, zeros_missing=sparse)
+    return Preprocessing(model, table, sources, codes, zeros_missing=xgboost and sparse)
 
 
-def _themselves(frame: pd.DataFrame) -> tuple[Source, ...]:
-    return tuple(Source(at) for at in range(frame.shape[1]))
+def _columns(frame: pd.DataFrame) -> tuple[Source, ...]:
+    """The user's columns themselves; those of categories and text take single values only."""
+    category = [is_category(frame.iloc[:, at], True) for at in range(frame.shape[1])]
+    return tuple(Source(at, "discrete" if own else "monotone") for at, own in enumerate(category))
+
+
+def _refuse_steps(source: Source, frame: pd.DataFrame, given: "pd.Series[Any]") -> None:
+    """A number becomes a category of the model value by value only."""
+    own = frame.iloc[:, source.column]
+    if source.kind != "discrete" and own.nunique() > given.nunique():
+        raise UnsupportedModelError(
+            f"the model takes bins of {own.name!r} for categories; let it take their numbers as "
+            "they are, or bin the column before the pipeline."
+        )
 
 
 def over_raw_columns(
@@ -148,22 +212,26 @@ def over_raw_columns(
     UnsupportedModelError
         Native categories in the last step.
     """
-    if ensemble.sets is not None and ensemble.sets.coded:
+    if ensemble.sets is not None and not ensemble.sets.coded <= frozenset(steps.codes):
         raise UnsupportedModelError(
-            "the pipeline's last step takes native categories; let the pipeline encode them, with "
-            "OneHotEncoder or OrdinalEncoder, and switch them off in the model."
+            "the pipeline's last step takes native categories in a way that is not known; let the "
+            "pipeline encode them, with OneHotEncoder or OrdinalEncoder, and switch them off in "
+            "the model."
         )
     labels = [column.labels for column in steps.table.columns]
     whole = rows[~np.isnan(rows).any(axis=1)]
     template = whole[0] if len(whole) else _filled(rows)
     low, high = _window(steps, rows, template, ensemble.dtype)
+    _check_alone(steps, whole[:ALONE] if len(whole) else template[None, :])
     raw = RawColumns(
         sources=steps.sources,
+        names=[str(column.name) for column in steps.table.columns],
         n_codes={at: len(own) for at, own in enumerate(labels) if own is not None},
         low=low,
         high=high,
         missing=_missing(space),
         template=template,
+        seen=_seen(rows, template),
         zeros_missing=steps.zeros_missing,
     )
     for feature in space.features:
@@ -173,11 +241,28 @@ def over_raw_columns(
                 f"feature {feature.name}: the bounds {feature.lower:g} and {feature.upper:g} are "
                 f"beyond what the pipeline can be followed to: from {low[at]:g} to {high[at]:g}."
             )
-    columns = zip(steps.table.columns, low.tolist(), high.tolist(), strict=True)
-    table = Table(
-        tuple(c if c.labels is not None else replace(c, low=a, high=b) for c, a, b in columns)
+    pulled = pull_back(ensemble, raw, steps.inputs)
+    unsure = pulled.unsure or {}
+    columns = tuple(
+        own
+        if own.labels is not None
+        else replace(own, low=float(low[at]), high=float(high[at]), unsure=unsure.get(at))
+        for at, own in enumerate(steps.table.columns)
     )
-    return pull_back(ensemble, raw, steps.inputs), table
+    return pulled, Table(columns)
+
+
+def _check_alone(steps: Preprocessing, rows: FloatArray) -> None:
+    """Make sure that what becomes of a row does not depend on the rows beside it."""
+    together = steps.inputs(rows, True)
+    turned = steps.inputs(rows[::-1], True)[::-1]
+    alone = steps.inputs(rows[:1], True)
+    same = np.array_equal(together, turned, equal_nan=True)
+    if not (same and np.array_equal(together[:1], alone, equal_nan=True)):
+        raise UnsupportedModelError(
+            "the pipeline's steps make something else of a row where other rows stand beside it "
+            "(a rank, a share, something random?), so that no row has an answer of its own."
+        )
 
 
 def _missing(space: FeatureSpace) -> Any:
@@ -185,6 +270,12 @@ def _missing(space: FeatureSpace) -> Any:
     for feature in space.features:
         missing[list(feature.columns)] = feature.missing
     return missing
+
+
+def _seen(rows: FloatArray, template: FloatArray) -> FloatArray:
+    """Numbers of each column from the smallest to the largest, float64 (SEEN, n_columns)."""
+    known = np.where(np.isnan(rows), template, rows)
+    return np.quantile(known, np.linspace(0, 1, SEEN), axis=0, method="nearest")
 
 
 def _filled(rows: FloatArray) -> FloatArray:
@@ -202,6 +293,7 @@ def _window(
     numeric = np.array([column.labels is None for column in steps.table.columns])
     low, high = lowest.copy(), highest.copy()
     source = np.array([own.column for own in steps.sources], dtype=np.int64)
+    told = [own.column for own in steps.sources if own.told]
     for reach in reversed(REACHES):
         for ends, way, kept in ((lowest, -1.0, low), (highest, 1.0, high)):
             tried = np.where(numeric, ends + way * reach * size, template)
@@ -211,6 +303,7 @@ def _window(
                 continue
             if reach == 0.0:
                 _refuse_no_numbers(steps.table, tried, numeric & ~able)
+            able[told] &= reach == 0.0
             kept[able] = tried[able]
     return low, high
 

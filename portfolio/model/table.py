@@ -13,6 +13,7 @@ import pandas as pd
 from encoders.arrays import FloatArray
 from encoders.errors import InputError
 from encoders.query.features import is_missing
+from encoders.trees.stretches import Stretches
 
 MOST_NAMED = 12  # categories that a message names
 
@@ -28,6 +29,7 @@ class Column:
     labels : the categories, a number is the index of one; None: the column holds numbers
     blank : what the training frame has where a value is missing
     low, high : numbers beyond which nothing is known of what the model's pipeline does
+    unsure : numbers between these, of which nothing is known either
     """
 
     name: Any
@@ -36,6 +38,7 @@ class Column:
     blank: Any
     low: float = -np.inf
     high: float = np.inf
+    unsure: Stretches | None = None
 
     @cached_property
     def _codes(self) -> dict[Hashable, float]:
@@ -71,6 +74,11 @@ class Column:
                     f"{where} {self.name} is {number:g}, beyond what the pipeline can be followed "
                     f"to: from {self.low:g} to {self.high:g}."
                 )
+            if self.unsure is not None and self.unsure.hold(np.array(number)):
+                raise InputError(
+                    f"{where} {self.name} is {number!r}, next to a split that the last bits of the "
+                    "pipeline's steps cross to and fro; move it by a millionth of itself."
+                )
             return number
         code = self._codes.get(_key(value)) if isinstance(value, Hashable) else None
         if code is None:
@@ -105,7 +113,10 @@ class Column:
             and values.dtype.kind in "iufb"
         ):
             numbers = values.to_numpy(dtype=np.float64)
-            worst = numbers[~((numbers >= self.low) & (numbers <= self.high)) & ~np.isnan(numbers)]
+            wrong = ~((numbers >= self.low) & (numbers <= self.high)) & ~np.isnan(numbers)
+            if self.unsure is not None:
+                wrong |= self.unsure.hold(numbers)
+            worst = numbers[wrong]
             for number in worst[:1]:
                 self.number(number, where)
             return numbers
@@ -217,7 +228,7 @@ def make_table(
     for place in range(frame.shape[1]):
         own = frame.iloc[:, place]
         labels = None
-        if place in known or _is_category(own, text_is_category):
+        if place in known or is_category(own, text_is_category):
             labels = _labels(own, known.get(place, ()), seen_only)
         blank = (
             next((value for value in own[own.isna()]), np.nan) if own.dtype == object else np.nan
@@ -226,7 +237,14 @@ def make_table(
     return Table(tuple(columns))
 
 
-def _is_category(own: "pd.Series[Any]", text_is_category: bool) -> bool:
+def is_category(own: "pd.Series[Any]", text_is_category: bool) -> bool:
+    """Whether a column holds categories.
+
+    Parameters
+    ----------
+    own : the column
+    text_is_category : whether text stands for categories, too
+    """
     if isinstance(own.dtype, pd.CategoricalDtype):
         return True
     return text_is_category and not pd.api.types.is_numeric_dtype(own.dtype)

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from encoders.arrays import IntArray
 from encoders.backends.attempt import Attempt, Provenance, Report, SolveReported, in_turn
@@ -74,6 +74,8 @@ class Certificate:
     margin : the lead, in the user's score unit, of the rows that a proof is about; 0 for all rows
         that the model's own predict decides as wanted
     gave_up : more cells were refused than ``most_refused``
+    refused : int64 (n_axes,) each, the choices that were cut off
+    paused : the last of them was one to pause at
     """
 
     status: Status
@@ -85,6 +87,8 @@ class Certificate:
     message: str = ""
     margin: float = 0.0
     gave_up: bool = False
+    refused: tuple[IntArray, ...] = ()
+    paused: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +117,7 @@ def certify(
     request: Request,
     appeal: Appeal = lambda out: None,
     most_refused: float = math.inf,
+    pause: Callable[[IntArray], bool] = lambda choice: False,
 ) -> Certificate:
     """Find the cheapest choice that the native model confirms.
 
@@ -131,6 +136,7 @@ def certify(
     request : its time limit is for all rounds
     appeal : what decides instead of backends whose claim was refuted, given their names
     most_refused : give up once more cells than this have been cut off
+    pause : whether to stop, without a proof, once this choice has been refused
     """
     deadline = time.perf_counter() + request.time_limit_s
     found, broken, refuted = _Findings(asked, asked.posed.problem), "", frozenset[str]()
@@ -153,8 +159,10 @@ def certify(
                     break
                 solve = another
                 continue
+        paused = any(pause(choice) for choice in rejected)
         if (
             not again
+            or paused
             or found.n_refused > most_refused
             or outcome.stop_reason not in ("proved", "gap")
             or time.perf_counter() >= deadline
@@ -171,6 +179,8 @@ def certify(
         message=found.doubts() or broken,
         margin=asked.query.margin,
         gave_up=bool(rejected) and found.n_refused > most_refused,
+        refused=tuple(found.refused),
+        paused=paused,
     )
     complaint = f"{name}: {outcome.raw}" if outcome.stop_reason == "error" else ""
     return _conclude(held, settled, complaint)
@@ -194,7 +204,7 @@ class _Findings:
     lower: float = 0.0
     times: Times = Times()
     attempts: tuple[Attempt, ...] = ()
-    n_refused: int = 0
+    refused: list[IntArray] = field(default_factory=list)
     doubtful: bool = False
     unmet: bool = False
 
@@ -205,6 +215,11 @@ class _Findings:
         if self.unmet:
             return UNMET
         return MISREAD if self.doubtful else ""
+
+    @property
+    def n_refused(self) -> int:
+        """How many cells have been cut off."""
+        return len(self.refused)
 
     def cutoff(self, request: Request) -> float:
         """Only what costs at most this is of interest by now."""
@@ -231,7 +246,7 @@ class _Findings:
         for choice in rejected:
             self.problem = posed.without(self.problem, choice)
             self.doubtful |= oracle.contradicts_the_trees(posed.decode(choice), goal)
-        self.n_refused += len(rejected)
+        self.refused += rejected
         for choice, cells in repriced:
             self.problem = posed.settled(self.problem, choice, cells)
             self.unmet |= cells.unmet

@@ -15,6 +15,7 @@ from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.solving.certify import PosedQuery, certify
+from portfolio.solving.goal_parts import certify_goal_parts
 from portfolio.solving.join import Answer, cut_short, join
 from portfolio.solving.parts import in_parts
 from portfolio.solving.progress import Progress
@@ -136,15 +137,14 @@ def _part(
     view = reading.views[goal.target]
     posed = pose(view.ensemble, view.cells, reading.space, query, region)
     pose_s = time.perf_counter() - began
-    oracle = reading.oracle(goal.target)
+    oracle = replace(reading.oracle(goal.target), margin=query.margin)
     witnesses = Witnesses(posed, query, reading.space, oracle, view)
-    certificate = certify(
-        PosedQuery(posed, query, reading.space, oracle, witnesses),
-        solver.way.solve_posed(posed, view, goal),
-        replace(request, time_limit_s=solver.deadline - time.perf_counter()),
-        partial(others, solver.run, posed, view, goal),
-        most_refused,
-    )
+    asked = PosedQuery(posed, query, reading.space, oracle, witnesses)
+    solve = solver.way.solve_posed(posed, view, goal)
+    request = replace(request, time_limit_s=solver.deadline - time.perf_counter())
+    appeal = partial(others, solver.run, posed, view, goal)
+    by = certify if posed.relaxation is None else certify_goal_parts
+    certificate = by(asked, solve, request, appeal, most_refused)
     return Answer(certificate, goal if certificate.answer else None, pose_s)
 
 

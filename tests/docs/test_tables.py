@@ -5,10 +5,13 @@ import re
 import pytest
 
 from encoders.backends.registry import all_backends
+from encoders.trees import read
+from encoders.trees.readable import READABLE
 from portfolio.cli.app import app
 from portfolio.study.protocol import Protocol
 from selector.logs.record import flat
 from tests.docs.pages import ROOT
+from tests.docs.tables import MADE, PAGE, TABLES, written
 from tests.support.records import record
 
 OLD = {"levels_": "thresholds_"}  # names of columns until log schema 1
@@ -46,3 +49,22 @@ def test_every_backend_is_told(page):
         page, "| backend | what it is | may be called a proof within |", "## Limits and stopping"
     )
     assert told == {backend.name for backend in all_backends()}
+
+
+def test_tables_of_what_can_be_read_are_what_the_code_says():
+    text = PAGE.read_text(encoding="utf-8")
+    assert {name for _, name, _, _ in MADE.findall(text)} == set(TABLES)
+    assert written(text) == text, "write them anew: python -m tests.docs.tables"
+
+
+def test_every_model_that_is_read_has_a_row():
+    told = [(own.library.split()[0].strip(","), kind) for own in READABLE for kind in own.kinds]
+    known = {("counterfolio", "HardVotingClassifier"), ("scikit-learn", "IsolationForest")}
+    for library, kinds in (
+        ("scikit-learn", read.FORESTS | read.BOOSTING | frozenset(read.MEMBERS)),
+        ("XGBoost", read.XGBOOST),
+        ("LightGBM", read.LIGHTGBM),
+        ("CatBoost", read.CATBOOST),
+    ):
+        known |= {(library, kind) for kind in kinds}
+    assert set(told) == known and len(told) == len(known)

@@ -21,7 +21,7 @@ from tests.support.models import MAKERS, make, saved_and_loaded
 from tests.support.questions import random_constraints
 from tests.support.regressors import REGRESSORS, make_regressor
 
-NO_PROBABILITIES = ("adaboost_model", "calibrated_model", "isolation_model")
+NO_PROBABILITIES = ("isolation_model",)
 pytestmark = pytest.mark.usefixtures("lawful_problems")
 MODELS = int(os.environ.get("GOAL_MODELS", "5"))  # per library
 FIRST = int(os.environ.get("GOAL_FIRST", "0"))

@@ -30,6 +30,9 @@ def thresholds(model, n_columns):
     """Every split threshold per column, and the type in which the model compares."""
     name, package = type(model).__name__, type(model).__module__.split(".")[0]
     found = [set() for _ in range(n_columns)]
+    if len(getattr(model, "calibrated_classifiers_", [])) > 1:
+        folds = [pair.estimator for pair in model.calibrated_classifiers_]
+        return _joined(folds, [range(n_columns)] * len(folds), n_columns)
     if name in ("HardVotingClassifier", "FrozenEstimator", "CalibratedClassifierCV"):
         return thresholds(_wrapped(model), n_columns)
     if name in ("BaggingClassifier", "AdaBoostClassifier", "VotingClassifier", "IsolationForest"):
@@ -75,10 +78,13 @@ def _wrapped(model):
 def _thresholds_of_members(model, n_columns):
     """Thresholds of every member on the columns that it sees; float64 unless all read float32."""
     every = [range(n_columns)] * len(model.estimators_)
+    columns = getattr(model, "estimators_features_", every)
+    return _joined(model.estimators_, columns, n_columns)
+
+
+def _joined(members, columns_of, n_columns):
     parts = []
-    for member, columns in zip(
-        model.estimators_, getattr(model, "estimators_features_", every), strict=True
-    ):
+    for member, columns in zip(members, columns_of, strict=True):
         parts.append((columns, *thresholds(member, len(columns))))
     single = all(dtype is np.float32 for _, _, dtype in parts)
     found = [set() for _ in range(n_columns)]

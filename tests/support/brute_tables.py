@@ -4,12 +4,15 @@ Nothing here uses the project's reading of trees, its codes, cells, costs or con
 """
 
 import itertools
+import json
 import math
 import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+
+from tests.support.brute import thresholds
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,11 @@ def _column(values, dtype):
         return pd.Categorical([None if missing(v) else v for v in values], dtype=dtype)
     if getattr(dtype, "kind", "") == "b":
         return np.array(values, dtype=bool)
+    if isinstance(dtype, pd.Int64Dtype | pd.Float64Dtype):
+        whole = all(missing(v) or float(v).is_integer() for v in values)
+        return pd.array(
+            [pd.NA if missing(v) else v for v in values], dtype=dtype if whole else "Float64"
+        )
     if all(isinstance(v, int | float | np.number) for v in values):
         return np.array(values, dtype=float)
     return pd.Series(values, dtype=object)
@@ -60,7 +68,8 @@ def _choices(raw, own):
         return [(own, 0.0), *((v, raw.missing_cost) for v in raw.values)]
 
     def price(value):
-        return abs(value - own) / raw.spread if raw.number else 1.0
+        # In float64, whatever the column: what float32 rounds would be taken for a difference.
+        return abs(float(value) - float(own)) / raw.spread if raw.number else 1.0
 
     return [(own, 0.0), *((v, price(v)) for v in raw.values if v != own)]
 
@@ -78,3 +87,45 @@ def around(cuts, low, high, single):
             near.append(float(one))
         found.update(float(v) for v in near)
     return tuple(sorted(v for v in found if low <= v <= high))
+
+
+def cuts(model, X):
+    """Thresholds of the number columns, from the library's own dump."""
+    if type(model).__module__.startswith("xgboost"):
+        found = [set() for _ in X.columns]
+        booster = model.get_booster()
+        names = booster.feature_names or [f"f{at}" for at in range(len(X.columns))]
+        for dump in booster.get_dump(dump_format="json"):
+            waiting = [json.loads(dump)]
+            while waiting:
+                node = waiting.pop()
+                if "children" in node:
+                    waiting += node["children"]
+                    if not isinstance(node.get("split_condition", []), list):
+                        found[names.index(node["split"])].add(
+                            float(np.float32(node["split_condition"]))
+                        )
+        return found, np.float32
+    if type(model).__name__ == "CatBoostClassifier":
+        borders = model.get_borders()
+        return [set(borders.get(at, ())) for at in range(X.shape[1])], np.float32
+    if type(model).__name__ == "LGBMClassifier":
+        found = [set() for _ in X.columns]
+        waiting = [tree["tree_structure"] for tree in model.booster_.dump_model()["tree_info"]]
+        while waiting:
+            node = waiting.pop()
+            if "split_feature" in node:
+                waiting += [node["left_child"], node["right_child"]]
+                if node["decision_type"] == "<=":
+                    found[node["split_feature"]].add(float(node["threshold"]))
+        return found, np.float64
+    if type(model).__name__ == "HistGradientBoostingClassifier" and np.any(model.is_categorical_):
+        order = [*np.flatnonzero(model.is_categorical_), *np.flatnonzero(~model.is_categorical_)]
+        found = [set() for _ in X.columns]
+        for stage in model._predictors:
+            for tree in stage:
+                for node in tree.nodes:
+                    if not (node["is_leaf"] or node["is_categorical"]):
+                        found[order[node["feature_idx"]]].add(float(node["num_threshold"]))
+        return found, np.float64
+    return thresholds(model, X.shape[1])

@@ -1,7 +1,5 @@
 """Small tables with categories and gaps, models of them, and where their libraries cut them."""
 
-import json
-
 import catboost
 import lightgbm
 import numpy as np
@@ -14,8 +12,7 @@ from sklearn.ensemble import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
-from tests.support.brute import thresholds
-from tests.support.brute_tables import Raw, around
+from tests.support.brute_tables import Raw, around, cuts
 
 N = 240
 TINY = float(np.float32(1e-35))
@@ -88,44 +85,6 @@ def fitted(kind, seed, X, y):
     if kind in forests:
         return forests[kind](trees, max_depth=depth, random_state=seed).fit(X, y)
     return DecisionTreeClassifier(max_depth=depth + 1, random_state=seed).fit(X, y)
-
-
-def cuts(model, X):
-    """Thresholds of the number columns, from the library's own dump."""
-    if type(model).__module__.startswith("xgboost"):
-        found = [set() for _ in X.columns]
-        for dump in model.get_booster().get_dump(dump_format="json"):
-            waiting = [json.loads(dump)]
-            while waiting:
-                node = waiting.pop()
-                if "children" in node:
-                    waiting += node["children"]
-                    if not isinstance(node["split_condition"], list):
-                        found[list(X.columns).index(node["split"])].add(node["split_condition"])
-        return found, np.float32
-    if type(model).__name__ == "CatBoostClassifier":
-        borders = model.get_borders()
-        return [set(borders.get(at, ())) for at in range(X.shape[1])], np.float32
-    if type(model).__name__ == "LGBMClassifier":
-        found = [set() for _ in X.columns]
-        waiting = [tree["tree_structure"] for tree in model.booster_.dump_model()["tree_info"]]
-        while waiting:
-            node = waiting.pop()
-            if "split_feature" in node:
-                waiting += [node["left_child"], node["right_child"]]
-                if node["decision_type"] == "<=":
-                    found[node["split_feature"]].add(float(node["threshold"]))
-        return found, np.float64
-    if type(model).__name__ == "HistGradientBoostingClassifier" and np.any(model.is_categorical_):
-        order = [*np.flatnonzero(model.is_categorical_), *np.flatnonzero(~model.is_categorical_)]
-        found = [set() for _ in X.columns]
-        for stage in model._predictors:
-            for tree in stage:
-                for node in tree.nodes:
-                    if not (node["is_leaf"] or node["is_categorical"]):
-                        found[order[node["feature_idx"]]].add(float(node["num_threshold"]))
-        return found, np.float64
-    return thresholds(model, X.shape[1])
 
 
 def predicted(model, rows):

@@ -1,13 +1,38 @@
-"""Where a pipeline's inputs cross the thresholds of its model, by halving between raw values.
+"""Pipelines against brute force over raw rows.
 
-Nothing here uses the project's way of reading pipelines.
+Where inputs cross the thresholds of the model is found by halving between raw values. Nothing here
+uses the project's way of reading pipelines.
 """
 
+import math
 import warnings
 
 import numpy as np
+import pandas as pd
+import pytest
+from xgboost import XGBClassifier
 
-from tests.support.brute import thresholds
+from portfolio import Explainer
+from tests.support.brute_tables import Raw, cheapest, cuts
+
+N = 150
+
+
+def loans(seed, gaps=True):
+    random = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "age": random.integers(20, 70, N),
+            "income": random.gamma(2.0, 1500, N).round(2),
+            "job": random.choice(["cook", "nurse", "pilot", "smith"], N),
+            "owns": random.random(N) < 0.4,
+        }
+    )
+    y = (X.income > 2800) ^ X.job.isin(["cook", "pilot"]) ^ (X.owns & (X.age > 50))
+    if gaps:
+        X.loc[random.random(N) < 0.1, "income"] = np.nan
+        X.loc[random.random(N) < 0.1, "job"] = np.nan
+    return X, np.where(y, "granted", "refused")
 
 
 def change_points(model, X, name, more=()):
@@ -18,20 +43,24 @@ def change_points(model, X, name, more=()):
     steps, last = model[:-1], model[-1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        width = steps.transform(X.iloc[[0]]).shape[1]
-        found, dtype = thresholds(last, width)
-        found = [cuts | set(more) for cuts in found]
+        start = steps.transform(X.iloc[[0]])
+        names = getattr(start, "columns", range(start.shape[1]))
+        found, dtype = cuts(last, pd.DataFrame(columns=names))
+        found = [own | set(more) for own in found]
+
+        kept = [j for j, t in enumerate(found) if t]  # others may hold text
 
         def signature(values):
             rows = X.iloc[[0] * len(values)].reset_index(drop=True)
             rows[name] = np.asarray(values, dtype=float)
             inputs = steps.transform(rows)
-            inputs = inputs.toarray() if hasattr(inputs, "toarray") else np.asarray(inputs, float)
+            inputs = inputs.toarray() if hasattr(inputs, "toarray") else np.asarray(inputs)
+            inputs = inputs[:, kept].astype(float)
             # What a sparse matrix does not hold, 0, XGBoost takes for missing.
             parts = [inputs < 0, inputs <= 0]
             inputs = inputs.astype(dtype)
-            parts += [inputs[:, [j]] < np.array(sorted(t)) for j, t in enumerate(found) if t]
-            parts += [inputs[:, [j]] <= np.array(sorted(t)) for j, t in enumerate(found) if t]
+            parts += [inputs[:, [j]] < np.array(sorted(found[k])) for j, k in enumerate(kept)]
+            parts += [inputs[:, [j]] <= np.array(sorted(found[k])) for j, k in enumerate(kept)]
             return [part.tobytes() for part in np.hstack(parts)]
 
         grid = sorted({float(value) for value in X[name].dropna()})
@@ -53,3 +82,57 @@ def change_points(model, X, name, more=()):
                 halves += [(m, b, s, q)] if s != q else []
             waiting = halves
     return sorted(points)
+
+
+def raws(model, X, by_value=(), more=()):
+    found = []
+    for name in X.columns:
+        own = X[name].dropna()
+        if name in by_value or not pd.api.types.is_numeric_dtype(own.dtype):
+            found.append(Raw(name, tuple(sorted(own.unique())), number=False))
+        elif own.dtype == bool:
+            found.append(Raw(name, (False, True), number=False))
+        else:
+            whole = own.dtype.kind == "i"
+            values = range(own.min(), own.max() + 1)
+            if not whole:
+                values = change_points(model, X, name, more)
+            spread = float(own.max()) - float(own.min())
+            found.append(Raw(name, tuple(values), spread=spread))
+    return found
+
+
+def check(model, X, y, seed, queries=3, by_value=(), fit=None, more=(), **options):
+    """How many queries were compared, after fitting and reading."""
+    labels = (y == "granted").astype(int) if isinstance(model[-1], XGBClassifier) else y
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, labels, **(fit or {}))
+        explainer = Explainer(model, X, **options)
+        return check_queries(explainer, model, X, seed, queries, by_value, more)
+
+
+def check_queries(explainer, model, X, seed, queries, by_value=(), more=()):
+    """Compare answers with brute force over raw rows; how many there were."""
+    parts, tried = raws(model, X, by_value, more), 0
+    for place in np.random.default_rng(seed).choice(len(X), queries, replace=False):
+        own = model.predict(X.iloc[[place]])[0]
+        target = next(label for label in model.classes_ if label != own)
+        best = cheapest(parts, X.iloc[place], X, lambda rows, t=target: model.predict(rows) == t)
+        result = explainer.explain(X.iloc[[place]], target=target)
+        if best is None:
+            continue
+        tried += 1
+        if math.isinf(best):
+            assert result.status == "infeasible", (place, best, result)
+            continue
+        assert result.status == "optimal", (place, best, result)
+        assert result.distance == pytest.approx(best, rel=1e-9, abs=1e-12), (
+            place,
+            best,
+            dict(X.dtypes),
+            result,
+        )
+        assert model.predict(result.counterfactual)[0] == target
+        assert list(result.counterfactual.columns) == list(X.columns)
+    return tried

@@ -71,6 +71,13 @@ LEADS = {
         0.201,
         lambda model, rows: model.predict_proba(rows),
     ),
+    "soft, boosted": (
+        VotingClassifier(
+            [("a", GradientBoostingClassifier(n_estimators=3)), ("b", forest(3))], voting="soft"
+        ),
+        0.151,
+        lambda model, rows: model.predict_proba(rows),
+    ),
     "adaboost": (AdaBoostClassifier(Tree(max_depth=2), n_estimators=6), 0.301, of_decision),
     "isolation": (
         IsolationForest(n_estimators=5, max_samples=16, contamination=0.2, random_state=0),
@@ -164,17 +171,10 @@ def test_bagging_goes_through_as_many_members_as_its_setting_says(data):
 
 BOOSTING = GradientBoostingClassifier(n_estimators=2)
 REFUSED = {
-    "those of a HistGradientBoostingClassifier are no sum": BaggingClassifier(
-        HistGradientBoostingClassifier(max_iter=2), 2
+    "type LogisticRegression can't be read": BaggingClassifier(LogisticRegression(), 2),
+    "votes of models that blend several ensembles": VotingClassifier(
+        [("a", VotingClassifier([("b", BOOSTING)], voting="soft")), ("c", Tree())]
     ),
-    "those of a GradientBoostingClassifier are no sum": VotingClassifier(
-        [("a", BOOSTING), ("b", Tree())], voting="soft"
-    ),
-    "those of a AdaBoostClassifier are no sum": VotingClassifier(
-        [("a", AdaBoostClassifier(n_estimators=2))], voting="soft"
-    ),
-    "those of a LogisticRegression are no sum": BaggingClassifier(LogisticRegression(), 2),
-    "RandomForestClassifier of 3 trees predicts is no sum": VotingClassifier([("a", forest(3))]),
     "RandomForestClassifier of 4 trees predicts is no": AdaBoostClassifier(
         forest(4), n_estimators=2
     ),

@@ -187,3 +187,21 @@ def test_a_cost_function_that_fails_on_a_missing_value_is_told(gaps):
         explainer.explain(X.iloc[0], norm=costs)
     with pytest.raises(ZeroDivisionError):
         explainer.explain(X.iloc[1], norm={"k": lambda before, after: 1 / 0})
+
+
+def test_numbers_of_pandas_that_miss_some_pass_through_frames_between_steps():
+    random = np.random.default_rng(4)
+    X = pd.DataFrame(
+        {"a": pd.Series(random.normal(size=N), dtype="Float64"), "b": random.random(N)}
+    )
+    y = (X.a.to_numpy() + X.b > 0.5).astype(int)
+    X.loc[::5, "a"] = pd.NA
+    steps = make_column_transformer((StandardScaler(), ["b"]), remainder="passthrough")
+    model = make_pipeline(
+        steps.set_output(transform="pandas"),
+        HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5),
+    ).fit(X, y)
+    explainer = Explainer(model, X)
+    for place in (0, 1, 2, 5):
+        result = explainer.explain(X.iloc[[place]])
+        assert result.status == "optimal" and model.predict(result.counterfactual) == result.target

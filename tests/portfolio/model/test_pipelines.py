@@ -1,10 +1,6 @@
 """Pipelines: the optimum over raw rows is that of the pipeline's own predict."""
 
-import math
-import warnings
-
 import numpy as np
-import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
@@ -37,29 +33,9 @@ from sklearn.preprocessing import (
 from xgboost import XGBClassifier
 
 from portfolio import Explainer, InputError, UnsupportedModelError
-from tests.support.brute_tables import Raw, cheapest
-from tests.support.pipelines import change_points
+from tests.support.pipelines import N, check, loans
 
-N = 150
 TINY = (float(np.float32(1e-35)), -float(np.float32(1e-35)))  # what LightGBM takes for 0
-
-
-def loans(seed, gaps=True):
-    random = np.random.default_rng(seed)
-    X = pd.DataFrame(
-        {
-            "age": random.integers(20, 70, N),
-            "income": random.gamma(2.0, 1500, N).round(2),
-            "job": random.choice(["cook", "nurse", "pilot", "smith"], N),
-            "owns": random.random(N) < 0.4,
-        }
-    )
-    y = (X.income > 2800) ^ X.job.isin(["cook", "pilot"]) ^ (X.owns & (X.age > 50))
-    if gaps:
-        X.loc[random.random(N) < 0.1, "income"] = np.nan
-        X.loc[random.random(N) < 0.1, "job"] = np.nan
-    return X, np.where(y, "granted", "refused")
-
 
 NUMBERS = {
     "standard": StandardScaler,
@@ -110,54 +86,6 @@ def pipeline(number, category, model, impute=True):
     return make_pipeline(columns, MODELS[model]())
 
 
-def raws(explained, X, more=()):
-    found = []
-    for name in X.columns:
-        own = X[name].dropna()
-        if own.dtype == object or isinstance(own.iloc[0], str):
-            found.append(Raw(name, tuple(sorted(own.unique())), number=False))
-        elif own.dtype == bool:
-            found.append(Raw(name, (False, True), number=False))
-        else:
-            values = change_points(explained, X, name, more)
-            if own.dtype.kind == "i":
-                values = range(own.min(), own.max() + 1)
-            spread = float(own.max() - own.min())
-            found.append(Raw(name, tuple(values), spread=spread))
-    return found
-
-
-def decides(model, target, rows):
-    return model.predict(rows) == target
-
-
-def check(model, X, y, seed, queries=3, more=()):
-    labels = (y == "granted").astype(int) if isinstance(model[-1], XGBClassifier) else y
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(X, labels)
-        explainer = Explainer(model, X)
-        parts, tried = raws(model, X, more), 0
-        for place in np.random.default_rng(seed).choice(N, queries, replace=False):
-            own = model.predict(X.iloc[[place]])[0]
-            target = next(label for label in model.classes_ if label != own)
-            best = cheapest(
-                parts, X.iloc[place], X, lambda rows, t=target: model.predict(rows) == t
-            )
-            result = explainer.explain(X.iloc[[place]], target=target)
-            if best is None:
-                continue
-            tried += 1
-            if math.isinf(best):
-                assert result.status == "infeasible", (place, result)
-                continue
-            assert result.status == "optimal", (place, result)
-            assert result.distance == pytest.approx(best, rel=1e-9, abs=1e-12), (place, result)
-            assert model.predict(result.counterfactual)[0] == target
-            assert list(result.counterfactual.columns) == list(X.columns)
-    return tried
-
-
 @pytest.mark.parametrize("number", NUMBERS)
 def test_numbers_are_followed_through_their_steps(number):
     X, y = loans(3)
@@ -187,7 +115,7 @@ def test_numbers_that_count_as_missing_are_pulled_back(step, last, more):
     X["income"] = X.income.where(np.arange(N) % 3 != 0, 0.0) - 500.0 * (step == "falling")
     X.loc[::5, "income"] = 0.0 if step != "min-max" else X.income.max()
     made = pipeline(step, "one-hot", "lightgbm", step != "as it is")
-    assert check(make_pipeline(made[0], last), X, y, 4, 2, more) == 2
+    assert check(make_pipeline(made[0], last), X, y, 4, 2, more=more) == 2
 
 
 @pytest.mark.large

@@ -1,0 +1,108 @@
+"""What a relaxation is made of: conditions on the sums, parts of the goal, terms placed in them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.posing.leaf_rows import bounded_row
+from encoders.problem.problem import LeafRow
+from encoders.trees.blend import Expression, Term
+from encoders.trees.rounding import DOUBLE
+
+Halfspace = tuple[FloatArray, float]  # weights of the sums, and what they come to at least
+CLOSE = 1e-12  # share of a condition's numbers by which rounding may miss what is needed
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """An expression comes to at least so much.
+
+    Attributes
+    ----------
+    expression : of the sums
+    needed : inf where nothing is enough
+    """
+
+    expression: Expression
+    needed: float
+
+    def misses(self, sums: FloatArray) -> bool:
+        """Whether it does not hold, by more than rounding explains.
+
+        Parameters
+        ----------
+        sums : float64 (n_sums,)
+        """
+        most = float(self.expression.limits(sums[None, :])[1][0])
+        return most < self.needed - CLOSE * (1.0 + abs(self.needed))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A range of each lead.
+
+    Attributes
+    ----------
+    low, high : float64 (n_leads,)
+    refused : points, float64 (n_leads,) each, where planes are to be close
+    """
+
+    low: FloatArray
+    high: FloatArray
+    refused: tuple[FloatArray, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A term over the leads of a relaxation.
+
+    Attributes
+    ----------
+    term : its lead j is ``sign[j] * lead[index[j]]``, less its offset
+    index : int64 (own leads,)
+    sign : float64 (own leads,)
+    """
+
+    term: Term
+    index: IntArray
+    sign: FloatArray
+
+    def own(self, leads: FloatArray) -> FloatArray:
+        """Its own leads, float64 (own leads,).
+
+        Parameters
+        ----------
+        leads : float64 (n_leads,), of the relaxation
+        """
+        return np.asarray(self.sign * leads[self.index] - self.term.offset)
+
+    def range(self, part: Part) -> tuple[FloatArray, FloatArray]:
+        """Between which numbers its own leads are in a part, float64 (own leads,) each.
+
+        Parameters
+        ----------
+        part : of the goal
+        """
+        ends = self.own(part.low), self.own(part.high)
+        return np.minimum(*ends), np.maximum(*ends)
+
+
+def linear_row(
+    score: FloatArray, tree_start: IntArray, bias: FloatArray, space: Halfspace
+) -> LeafRow:
+    """A half-space of the sums as a row, lowered by what its computation may round.
+
+    Parameters
+    ----------
+    score : float64 (n_leaves, n_sums)
+    tree_start : int64 (n_trees + 1,)
+    bias : float64 (n_sums,)
+    space : weights, and what is needed, which may be infinite
+    """
+    weights, needed = space
+    # Of the products, the additions and the bias, all in float64.
+    magnitude = np.maximum.reduceat(np.abs(score) @ np.abs(weights), tree_start[:-1]).sum()
+    magnitude += float(np.abs(bias) @ np.abs(weights))
+    error = 4.0 * (weights.size + 1) * DOUBLE * float(magnitude)
+    return bounded_row(score @ weights, float(bias @ weights), tree_start, needed, error)

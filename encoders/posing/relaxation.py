@@ -1,0 +1,271 @@
+"""A goal that is no linear row: linear rows that every answer in a part of the goal keeps.
+
+What curves are taken of are *leads*, linear in the sums. A part of the goal is a range of each
+lead; within it every term of a condition has a plane nowhere below it, and the sum of planes is a
+row. The narrower the part, the closer its planes. A choice that a part's rows admit and the goal
+refuses gives a row that cuts it off, or else splits the part in two, which together are the part.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.posing.conditions import CLOSE, Condition, Halfspace, Part, Placed, linear_row
+from encoders.posing.lines import LIFT, Plane, above
+from encoders.problem.problem import LeafRow, Problem
+from encoders.trees.blend import Term
+from encoders.trees.rounding import DOUBLE
+
+EDGE = 0.05  # of a range: splits keep so far away from its ends; less takes more splits
+KEPT = 1  # refused points whose planes a part inherits; more make larger problems
+
+
+class Relaxation:
+    """Rows for the parts of a goal.
+
+    Parameters
+    ----------
+    score : float64 (n_leaves, n_sums), of the problem's leaves
+    tree_start : int64 (n_trees + 1,)
+    bias : float64 (n_sums,)
+    conditions : all of them are to hold
+
+    Attributes
+    ----------
+    whole : the part that is the whole goal
+    """
+
+    def __init__(
+        self,
+        score: FloatArray,
+        tree_start: IntArray,
+        bias: FloatArray,
+        conditions: Sequence[Condition],
+    ) -> None:
+        self._score, self._tree_start, self._bias = score, tree_start, bias
+        self._conditions = tuple(conditions)
+        self._leads: list[FloatArray] = []
+        self._placed = [
+            [self._place(term) for term in condition.expression.terms] for condition in conditions
+        ]
+        self.whole = self._whole()
+
+    def rows(self, part: Part) -> tuple[LeafRow, ...]:
+        """Rows that every answer in a part keeps.
+
+        Parameters
+        ----------
+        part : of the goal
+        """
+        points = [*part.refused, (part.low + part.high) / 2]
+        spaces = []
+        for point in points:
+            planes = self._planes(part, point)
+            spaces += [self._space(number, planes) for number in range(len(self._conditions))]
+        for index, lead in enumerate(self._leads):
+            if part.low[index] > self.whole.low[index]:
+                spaces.append((lead, float(part.low[index])))
+            if part.high[index] < self.whole.high[index]:
+                spaces.append((-lead, -float(part.high[index])))
+        spaces = spaces or [(np.zeros(self._bias.size), -np.inf)]
+        told = {(weights.tobytes(), needed): (weights, needed) for weights, needed in spaces}
+        return tuple(self._row(space) for space in told.values())
+
+    def cut(self, part: Part, problem: Problem, levels: IntArray) -> LeafRow | None:
+        """A row that a refused choice does not keep and every answer in the part does.
+
+        Parameters
+        ----------
+        part : of the goal
+        problem : as posed, or without some choices
+        levels : int64 (n_axes,), the choice
+        """
+        leaves = problem.active_leaves(levels)
+        planes = self._planes(part, self._point(part, self._sums(leaves)))
+        for number in range(len(self._conditions)):
+            row = self._row(self._space(number, planes))
+            if int(row.weight[leaves].sum()) < row.minimum:
+                return row
+        return None
+
+    def split(self, part: Part, problem: Problem, levels: IntArray) -> tuple[Part, Part] | None:
+        """Two parts that make up one, closer to the goal at a refused choice.
+
+        None where the goal holds there but for rounding, or the part is as narrow as can be.
+
+        Parameters
+        ----------
+        part : of the goal
+        problem : as posed, or without some choices
+        levels : int64 (n_axes,), the choice
+        """
+        sums = self._sums(problem.active_leaves(levels))
+        point = self._point(part, sums)
+        gaps = [
+            (self._gap(placed, part, point), at, placed)
+            for at, (condition, terms) in enumerate(
+                zip(self._conditions, self._placed, strict=True)
+            )
+            if condition.misses(sums)
+            for placed in terms
+        ]
+        for gap, _, placed in sorted(gaps, key=lambda entry: -entry[0]):
+            if gap > CLOSE * (1.0 + abs(placed.term.weight)):
+                halves = self._halves(placed, part, point)
+                if halves is not None:
+                    return halves
+        return None
+
+    def _place(self, term: Term) -> Placed:
+        index, sign = [], []
+        for lead in term.leads:
+            first = lead[np.flatnonzero(lead)[:1]]
+            own = -1.0 if first.size and first[0] < 0 else 1.0
+            same = [at for at, known in enumerate(self._leads) if np.array_equal(known, own * lead)]
+            if not same:
+                self._leads.append(own * lead)
+            index.append(same[0] if same else len(self._leads) - 1)
+            sign.append(own)
+        return Placed(term, np.array(index), np.array(sign))
+
+    def _whole(self) -> Part:
+        """The least and the most that each lead can be, with room for rounding."""
+        first = self._tree_start[:-1]
+        low, high = np.zeros(len(self._leads)), np.zeros(len(self._leads))
+        for index, lead in enumerate(self._leads):
+            given, bias = self._score @ lead, float(self._bias @ lead)
+            least = np.minimum.reduceat(given, first)
+            most = np.maximum.reduceat(given, first)
+            room = 4.0 * (first.size + lead.size) * DOUBLE
+            room *= float(np.maximum(np.abs(least), np.abs(most)).sum()) + abs(bias)
+            low[index], high[index] = (
+                bias + float(least.sum()) - room,
+                bias + float(most.sum()) + room,
+            )
+        return Part(low, high)
+
+    def _sums(self, leaves: IntArray) -> FloatArray:
+        found: FloatArray = self._bias + self._score[leaves].sum(axis=0)
+        return found
+
+    def _point(self, part: Part, sums: FloatArray) -> FloatArray:
+        leads = np.array([lead @ sums for lead in self._leads])
+        return np.asarray(np.clip(leads, part.low, part.high))
+
+    def _planes(self, part: Part, point: FloatArray) -> Callable[[Placed], Plane]:
+        """What gives the plane of a term at a point; conditions share many of them."""
+        known: dict[tuple[int, int, bool], Plane] = {}
+
+        def plane(placed: Placed) -> Plane:
+            term, up = placed.term, placed.term.weight > 0
+            key = (id(term.curve), id(term.leads), up)
+            if key not in known:
+                whole = replace(term, weight=1.0 if up else -1.0)
+                known[key] = above(whole, *placed.range(part), placed.own(point))
+            return known[key].times(abs(term.weight))
+
+        return plane
+
+    def _space(self, number: int, plane_of: Callable[[Placed], Plane]) -> Halfspace:
+        condition, terms = self._conditions[number], self._placed[number]
+        expression = condition.expression
+        if condition.needed == np.inf:
+            return np.zeros(self._bias.size), np.inf
+        single = terms[0] if len(terms) == 1 and not expression.linear.any() else None
+        if single is not None and single.index.size == 1:
+            return self._inverted(single, condition)
+        weights, level = expression.linear.copy(), expression.constant + expression.error
+        size = abs(level) + abs(condition.needed)
+        for placed in terms:
+            plane = plane_of(placed)
+            for index, sign, slope in zip(placed.index, placed.sign, plane.slope, strict=True):
+                weights = weights + slope * sign * self._leads[index]
+            moved = float(plane.slope @ placed.term.offset)
+            level += plane.level - moved
+            size += abs(plane.level) + abs(moved)
+        return weights, condition.needed - level - LIFT * size * (1 + len(terms))
+
+    def _inverted(self, placed: Placed, condition: Condition) -> Halfspace:
+        """The exact row of one curve of one lead: where it is large, or small, enough."""
+        term, lead = placed.term, placed.term.leads[0]
+        low, high = (float(end[0]) for end in placed.range(self.whole))
+        level = condition.expression.constant + condition.expression.error
+        share = (condition.needed - level) / abs(term.weight)
+        share -= LIFT * (1.0 + abs(share) + abs(level / term.weight))
+        if term.weight > 0:
+            below, reached = term.curve.limits(np.array([low, high]))[1]
+            if reached < share:
+                return lead, np.inf
+            edge = low if below >= share else term.curve.between(share, low, high, True)[0]
+            return lead, edge + float(term.offset[0])
+        # At most -share: as far as the lower limit is not above it.
+        lowest, most = term.curve.limits(np.array([low, high]))[0]
+        if lowest > -share:
+            return -lead, np.inf
+        beyond = np.nextafter(-share, np.inf)
+        edge = high if most <= -share else term.curve.between(beyond, low, high, False)[1]
+        return -lead, -edge - float(term.offset[0])
+
+    def _row(self, space: Halfspace) -> LeafRow:
+        return linear_row(self._score, self._tree_start, self._bias, space)
+
+    def _gap(self, placed: Placed, part: Part, point: FloatArray) -> float:
+        """By how much the plane of a term is above it."""
+        own, term = placed.own(point), placed.term
+        plane = above(term, *placed.range(part), own)
+        exact = term.curve.limits(term.inner(own[None, :]))[int(term.weight > 0)][0]
+        return plane.at(own) - term.weight * float(exact)
+
+    def _halves(self, placed: Placed, part: Part, point: FloatArray) -> tuple[Part, Part] | None:
+        if placed.term.votes:
+            chosen = self._jump(placed, part, point)
+            if chosen is None:
+                return None
+            index, last, first = chosen
+        else:
+            index = self._widest(placed, part, point)
+            low, high = float(part.low[index]), float(part.high[index])
+            room = EDGE * (high - low)
+            at = min(max(float(point[index]), low + room), high - room)
+            last, first = at, at
+        if not (part.low[index] <= last and first <= part.high[index]):
+            return None
+        if part.low[index] == first or part.high[index] == last:
+            return None  # as narrow as can be
+        upper, lower = part.high.copy(), part.low.copy()
+        upper[index], lower[index] = last, first
+        sides = Part(part.low, upper), Part(lower, part.high)
+        seen = (point, *part.refused)[:KEPT]
+        left, right = (
+            Part(s.low, s.high, tuple(np.clip(seen_at, s.low, s.high) for seen_at in seen))
+            for s in sides
+        )
+        return left, right
+
+    def _jump(
+        self, placed: Placed, part: Part, point: FloatArray
+    ) -> tuple[int, float, float] | None:
+        """Where a vote turns: of which lead, its last number before, and its first from there."""
+        term = placed.term
+        turn = -term.curve.width if term.weight > 0 else term.curve.width
+        low, high = placed.range(part)
+        own = placed.own(point)
+        open_ = (low < turn) & (high >= turn)
+        if term.weight > 0:
+            open_ &= own < turn
+        if not open_.any():
+            return None
+        j = int(np.flatnonzero(open_)[own[open_].argmin()])
+        at = float(placed.sign[j] * (turn + term.offset[j]))
+        if placed.sign[j] > 0:
+            return int(placed.index[j]), float(np.nextafter(at, -np.inf)), at
+        return int(placed.index[j]), at, float(np.nextafter(at, np.inf))
+
+    def _widest(self, placed: Placed, part: Part, point: FloatArray) -> int:
+        """The lead whose range matters most to a term's plane."""
+        plane = above(placed.term, *placed.range(part), placed.own(point))
+        wide = (part.high - part.low)[placed.index]
+        matters = np.abs(plane.slope) * wide
+        return int(placed.index[(matters if matters.any() else wide).argmax()])

@@ -1,0 +1,92 @@
+"""What can be read, in words: the rows of a table in docs/models-and-tables.md."""
+
+from dataclasses import dataclass
+
+from encoders.trees.from_catboost import LOSSES
+from encoders.trees.from_lightgbm import REGRESSION as LIGHTGBM_REGRESSION
+from encoders.trees.from_xgboost import REGRESSION as XGBOOST_REGRESSION
+
+
+@dataclass(frozen=True)
+class Readable:
+    """Models of one library that are read alike.
+
+    Attributes
+    ----------
+    library : for the reader
+    kinds : names of classes
+    words : what of them
+    """
+
+    library: str
+    kinds: tuple[str, ...]
+    words: str
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+READABLE = (
+    Readable(
+        "scikit-learn",
+        (
+            *("RandomForestClassifier", "ExtraTreesClassifier", "DecisionTreeClassifier"),
+            *("ExtraTreeClassifier", "GradientBoostingClassifier"),
+            "HistGradientBoostingClassifier",
+        ),
+        "two classes or more",
+    ),
+    Readable(
+        "scikit-learn",
+        (
+            *("RandomForestRegressor", "ExtraTreesRegressor", "DecisionTreeRegressor"),
+            *("ExtraTreeRegressor", "GradientBoostingRegressor"),
+            "HistGradientBoostingRegressor",
+        ),
+        "one output",
+    ),
+    Readable(
+        "scikit-learn, of several",
+        ("BaggingClassifier",),
+        "of trees, forests, boosting of scikit-learn, XGBoost and LightGBM, AdaBoost, "
+        "`HardVotingClassifier`, calibrated models, and soft voting of these",
+    ),
+    Readable(
+        "scikit-learn, of several",
+        ("VotingClassifier",),
+        'with `voting="soft"` of what bagging takes, and of bagging; with `voting="hard"` of any '
+        "of these ensembles that blends no others",
+    ),
+    Readable("scikit-learn, of several", ("AdaBoostClassifier",), "of single trees"),
+    Readable(
+        "scikit-learn, calibrated",
+        ("CalibratedClassifierCV",),
+        "of two classes over one of these (but boosting within bagging or voting), of XGBoost or "
+        "of LightGBM, of one fold or several; sigmoid, isotonic or temperature",
+    ),
+    Readable("scikit-learn, outliers", ("IsolationForest",), "its classes are -1 (outlier) and 1"),
+    Readable(
+        "XGBoost",
+        ("XGBClassifier", "XGBRFClassifier", "XGBRegressor", "XGBRFRegressor", "Booster"),
+        "with an objective `binary:...`, `multi:...`, "
+        f"{_listed(tuple(sorted(XGBOOST_REGRESSION)))}",
+    ),
+    Readable(
+        "LightGBM (`pip install 'counterfolio[lightgbm]'`)",
+        ("LGBMClassifier", "LGBMRegressor", "Booster"),
+        "with an objective `binary`, `multiclass...`, "
+        f"{_listed(tuple(sorted(LIGHTGBM_REGRESSION)))}",
+    ),
+    Readable(
+        "CatBoost (`pip install 'counterfolio[catboost]'`)",
+        ("CatBoostClassifier",),
+        f"with loss {_listed(tuple(LOSSES))}, of every grow policy; categories split one by one",
+    ),
+    Readable(
+        "CatBoost (`pip install 'counterfolio[catboost]'`)",
+        ("CatBoostRegressor",),
+        "with any loss of one output, of every grow policy; categories split one by one",
+    ),
+    Readable("counterfolio", ("HardVotingClassifier",), "every tree of a forest casts one vote"),
+)

@@ -1,0 +1,144 @@
+"""What an ensemble's library puts out for each class, as expressions over its sums."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.errors import UnsupportedModelError
+from encoders.trees.blend import Blend, Expression, Term
+from encoders.trees.curve import Curve, sigmoid_of, vote_of
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.link import MEAN
+from encoders.trees.members import answer_unit, averages
+from encoders.trees.rounding import DOUBLE, LINK
+
+VOTES_OF_BLENDS = (
+    "votes of models that blend several ensembles can't be counted; let the ensembles vote, or "
+    "average probabilities."
+)
+
+
+def shares_of(model: Any, ensemble: Ensemble) -> tuple[Expression, ...] | None:
+    """The probability of each class; None if the model has none that follow from its trees.
+
+    Parameters
+    ----------
+    model : that was read
+    ensemble : as read
+    """
+    link, n_sums = ensemble.link, ensemble.n_sums
+    if isinstance(link, Blend):
+        return None if link.counts else _loosened(link)
+    width = max(ensemble.rounding.sums, ensemble.rounding.band)
+    if averages(model):
+        return tuple(
+            _averaged(n_sums, output, answer_unit(ensemble), width) for output in range(n_sums)
+        )
+    if link.kind == "sigmoid":
+        curve = sigmoid_of(link.steepness, (LINK + n_sums) * link.unit, width)
+        leads = np.zeros((1, n_sums))
+        leads[0] = link.weights(n_sums, 1)
+        term = Term(1.0, curve, leads, np.array([-link.offset]))
+        upper = Expression(np.zeros(n_sums), 0.0, (term,))
+        return both(upper)
+    if link.kind == "sigmoids":
+        curve = sigmoid_of(link.steepness, (LINK + n_sums) * link.unit, width)
+        return tuple(
+            Expression(np.zeros(n_sums), 0.0, (Term(1.0, curve, lead[None, :], np.zeros(1)),))
+            for lead in np.eye(n_sums)
+        )
+    if link.kind == "softmax":
+        curve = sigmoid_of(1.0, (LINK + n_sums) * link.unit, width * link.steepness)
+        return tuple(
+            _ahead(curve, link.steepness, n_sums, output, np.zeros(n_sums - 1), "smooth")
+            for output in range(n_sums)
+        )
+    return None
+
+
+def total_error(ensembles: Sequence[Ensemble]) -> float | None:
+    """By how much probabilities that are averaged may miss 1; None where they need not add up.
+
+    Parameters
+    ----------
+    ensembles : whose probabilities they are
+    """
+    worst = 0.0
+    for ensemble in ensembles:
+        link, n_sums = ensemble.link, ensemble.n_classes
+        if link.kind == "sigmoids" or (isinstance(link, Blend) and link.total == 0.0):
+            return None
+        own = link.total_error if isinstance(link, Blend) else n_sums * (LINK + n_sums) * link.unit
+        worst = max(worst, own)
+    return worst + len(ensembles) * MEAN * DOUBLE
+
+
+def votes_of(ensemble: Ensemble, classes: IntArray, n_classes: int) -> tuple[Expression, ...]:
+    """1 for the class that an ensemble by itself predicts, else 0.
+
+    Parameters
+    ----------
+    ensemble : as read; the class of its largest sum is predicted
+    classes : int64 (own classes,), its classes among those voted on
+    n_classes : that are voted on
+
+    Raises
+    ------
+    UnsupportedModelError
+        The ensemble itself blends several sums.
+    """
+    if ensemble.blend is not None:
+        raise UnsupportedModelError(VOTES_OF_BLENDS)
+    n_sums, rounding = ensemble.n_sums, ensemble.rounding
+    found = [Expression(np.zeros(n_sums)) for _ in range(n_classes)]
+    if n_sums == 1:
+        found[int(classes[0])] = Expression(np.zeros(n_sums), 1.0)
+        return tuple(found)
+    votes = []
+    for target in range(n_sums) if n_sums > 2 else [1]:
+        rivals = [rival for rival in range(n_sums) if rival != target]
+        # From the least lead on it may be preferred, above the most its rival may not.
+        least = np.array([rounding.least_lead(target, rival) for rival in rivals])
+        most = np.array([-rounding.least_lead(rival, target) for rival in rivals])
+        curve = vote_of(max(0.0, float((most - least).max()) / 2))
+        votes.append(_ahead(curve, 1.0, n_sums, target, (least + most) / 2, "plain"))
+    if n_sums == 2:
+        votes = list(both(votes[0]))
+    for own, vote in zip(classes.tolist(), votes, strict=True):
+        found[own] = vote
+    return tuple(found)
+
+
+def both(upper: Expression) -> tuple[Expression, Expression]:
+    """The shares of two classes that add up to 1.
+
+    Parameters
+    ----------
+    upper : that of class 1
+    """
+    whole = Expression(np.zeros(upper.linear.size), 1.0)
+    return whole.plus(upper.times(-1.0)), upper
+
+
+def _averaged(n_sums: int, output: int, unit: float, width: float) -> Expression:
+    linear = np.zeros(n_sums)
+    linear[output] = 1.0 / unit
+    return Expression(linear, 0.0, error=width / unit + MEAN * DOUBLE)
+
+
+def _ahead(
+    curve: Curve, steepness: float, n_sums: int, target: int, offset: FloatArray, minimum: Any
+) -> Expression:
+    """A curve of how far one sum is ahead of each other one."""
+    rivals = [rival for rival in range(n_sums) if rival != target]
+    leads = np.zeros((len(rivals), n_sums))
+    leads[np.arange(len(rivals)), rivals] = -steepness
+    leads[:, target] = steepness
+    return Expression(np.zeros(n_sums), 0.0, (Term(1.0, curve, leads, offset, minimum),))
+
+
+def _loosened(blend: Blend) -> tuple[Expression, ...]:
+    return tuple(replace(share, error=share.error + blend.error) for share in blend.shares)

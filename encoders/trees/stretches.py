@@ -1,0 +1,73 @@
+"""Stretches of numbers about which nothing is known, a few last bits long."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.arrays import BoolArray, FloatArray, IntArray, frozen
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """Numbers of a column that no answer uses.
+
+    Attributes
+    ----------
+    after, until : float64 (n_stretches,), ascending and apart from each other; one holds
+        ``after < v <= until``
+    """
+
+    after: FloatArray
+    until: FloatArray
+
+    @staticmethod
+    def joined(after: FloatArray, until: FloatArray) -> "Stretches":
+        """Of stretches in any order, empty ones and such that overlap among them.
+
+        Parameters
+        ----------
+        after, until : float64 (n,)
+        """
+        order = np.argsort(after, kind="stable")
+        order = order[after[order] < until[order]]
+        after, until = after[order], np.maximum.accumulate(until[order])
+        begins = np.r_[True, after[1:] > until[:-1]] if after.size else np.zeros(0, dtype=np.bool_)
+        ends = np.append(begins[1:], True) if after.size else begins
+        return Stretches(frozen(after[begins]), frozen(until[ends]))
+
+    def hold(self, values: FloatArray) -> BoolArray:
+        """Whether numbers lie in one, bool of the same shape; what is missing does not.
+
+        Parameters
+        ----------
+        values : float64, any shape
+        """
+        inside: BoolArray = self.down(values) != self.up(values)
+        return inside & ~np.isnan(values)
+
+    def down(self, values: FloatArray) -> FloatArray:
+        """The last numbers outside that are at most these.
+
+        Parameters
+        ----------
+        values : float64, any shape
+        """
+        at, inside = self._place(values)
+        return np.where(inside, self.after[at], values) if self.after.size else values
+
+    def up(self, values: FloatArray) -> FloatArray:
+        """The first numbers outside that are at least these.
+
+        Parameters
+        ----------
+        values : float64, any shape
+        """
+        at, inside = self._place(values)
+        beyond = np.nextafter(self.until, np.inf)
+        return np.where(inside, beyond[at], values) if self.after.size else values
+
+    def _place(self, values: FloatArray) -> tuple[IntArray, BoolArray]:
+        at = np.minimum(np.searchsorted(self.until, values), max(self.until.size - 1, 0))
+        if self.after.size == 0:
+            return at, np.zeros(np.shape(values), dtype=np.bool_)
+        return at, (values > self.after[at]) & (values <= self.until[at])

@@ -1,0 +1,235 @@
+"""What becomes of columns in the single steps of a pipeline."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from encoders.errors import UnsupportedModelError
+from encoders.query.features import is_missing
+from encoders.trees.sources import Source
+
+Sources = tuple[Source, ...]
+Said = Literal["monotone", "by value"]
+
+# numpy's functions of one number that rise or fall wherever they are defined: those that do so to
+# the last bit, as they round once, and others.
+EXACT_FUNCTIONS = frozenset(
+    {
+        *("sqrt", "negative", "positive", "floor", "ceil", "rint", "trunc"),
+        *("deg2rad", "rad2deg", "degrees", "radians"),
+    }
+)
+ROUGH_FUNCTIONS = frozenset(
+    {
+        *("log", "log1p", "log2", "log10", "cbrt", "exp", "exp2", "expm1", "arcsinh"),
+        *("arctan", "tanh", "sinh"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How one gets to a step.
+
+    Attributes
+    ----------
+    name : of the step, with those that it is in; "" for the whole pipeline
+    said : what the user says of steps, by such names
+    width : how many columns the step gives; None where that is not known
+    """
+
+    name: str
+    said: Mapping[str, Said]
+    width: int | None
+
+    def into(self, own: str, width: int | None) -> "Way":
+        """The way to a step of this one.
+
+        Parameters
+        ----------
+        own : its name
+        width : how many columns it gives
+        """
+        return Way(f"{self.name}__{own}" if self.name else own, self.said, width)
+
+    @property
+    def words(self) -> str:
+        """The step in an error's words."""
+        return f"step {self.name!r} of the pipeline" if self.name else "the pipeline"
+
+
+Follow = Callable[[Way, Any, Sources], Sources]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps that are followed alike; a row of the table in docs/models-and-tables.md.
+
+    Attributes
+    ----------
+    kinds : scikit-learn's classes
+    follow : what becomes of columns
+    words : for the reader
+    """
+
+    kinds: tuple[str, ...]
+    follow: Follow
+    words: str
+
+
+def _scaler(way: Way, step: Any, given: Sources) -> Sources:
+    refuse_bins(way, type(step).__name__, given)
+    return given
+
+
+def _rough_scaler(way: Way, step: Any, given: Sources) -> Sources:
+    refuse_bins(way, type(step).__name__, given)
+    return tuple(replace(source, rough=True) for source in given)
+
+
+def refuse_bins(way: Way, kind: str, given: Sources) -> None:
+    """Raise :class:`UnsupportedModelError` for inputs that are 1 within a bin, and else 0.
+
+    Parameters
+    ----------
+    way : to the step
+    kind : its class
+    given : to it
+    """
+    if any(source.kind == "bins" for source in given):
+        raise UnsupportedModelError(
+            f"{way.words} scales the columns of a KBinsDiscretizer ({kind}); "
+            "leave that out, as trees need no scales, or use encode='ordinal'."
+        )
+
+
+def _one_hot(way: Way, step: Any, given: Sources) -> Sources:
+    counts = step._n_features_outs
+    return tuple(s.encoded for s, n in zip(given, counts, strict=True) for _ in range(n))
+
+
+def _ordinal(way: Way, step: Any, given: Sources) -> Sources:
+    return tuple(source.encoded for source in given)
+
+
+def _target(way: Way, step: Any, given: Sources) -> Sources:
+    per_column = len(step.encodings_) // len(given)
+    return tuple(source.encoded for source in given for _ in range(per_column))
+
+
+def _bins(way: Way, step: Any, given: Sources) -> Sources:
+    if step.encode == "ordinal":
+        return given
+    found = []
+    for at, (source, count) in enumerate(zip(given, step.n_bins_, strict=True)):
+        block = source.column * len(given) + at
+        if source.kind != "monotone":
+            found += [source.encoded] * int(count)
+            continue
+        bins = replace(source, kind="bins", block=block)
+        found += [replace(bins, rank=rank) for rank in range(int(count))]
+    return tuple(found)
+
+
+def _imputer(way: Way, step: Any, given: Sources) -> Sources:
+    if not is_missing(step.missing_values) and not isinstance(step.missing_values, str):
+        raise UnsupportedModelError(
+            f"{way.words}, SimpleImputer, replaces {step.missing_values!r}, a "
+            "number like others; mark what is missing as NaN."
+        )
+    statistics = np.asarray(step.statistics_, dtype=object)
+    # None may be what a column of text is filled with; NaN says that there was nothing to learn.
+    empty = [isinstance(value, float) and value != value for value in statistics]
+    kept = [step.keep_empty_features or not nothing for nothing in empty]
+    found = tuple(source for source, keep in zip(given, kept, strict=True) if keep)
+    if not step.add_indicator:
+        return found
+    return found + tuple(given[at] for at in step.indicator_.features_)
+
+
+def _indicator(way: Way, step: Any, given: Sources) -> Sources:
+    return tuple(given[at] for at in step.features_)
+
+
+def _function(way: Way, step: Any, given: Sources) -> Sources:
+    function = step.func
+    if function is None:
+        return given
+    called = getattr(function, "__name__", repr(function))
+    plain = isinstance(function, np.ufunc) and not step.kw_args
+    if plain and called in EXACT_FUNCTIONS:
+        return _scaler(way, step, given)
+    if plain and called in ROUGH_FUNCTIONS:
+        return _rough_scaler(way, step, given)
+    raise UnsupportedModelError(
+        f"{way.words}, FunctionTransformer, calls {called}, of which nothing is known; use a "
+        "function of numpy that rises or falls throughout, such as np.log1p, compute the column "
+        f"before, or say what it does: steps={{{way.name!r}: 'monotone'}} if it treats each column "
+        "for itself and only rises or only falls there."
+    )
+
+
+def _selected(way: Way, step: Any, given: Sources) -> Sources:
+    kept = np.asarray(step.get_support())
+    found = tuple(source for source, keep in zip(given, kept, strict=True) if keep)
+    blocks = {source.block for source in given if source.kind == "bins"}
+    for block in blocks:
+        before = sum(source.block == block for source in given)
+        if 0 < sum(source.block == block for source in found) < before:
+            raise UnsupportedModelError(
+                f"{way.words}, {type(step).__name__}, keeps some bins of a "
+                "column and drops others; select before KBinsDiscretizer, or use encode='ordinal'."
+            )
+    return found
+
+
+def say(what: str, way: Way) -> str:
+    """The remedy for a step that is not known.
+
+    Parameters
+    ----------
+    what : begins it
+    way : to the step
+    """
+    return (
+        f"{what} in a way we know; if it treats each column for itself, say so: "
+        f"steps={{{way.name!r}: 'monotone'}} where it only rises or only falls, or 'by value' "
+        "for the values of the training data alone"
+    )
+
+
+SINGLE = (
+    Steps(
+        ("StandardScaler", "MinMaxScaler", "RobustScaler", "MaxAbsScaler", "Binarizer"),
+        _scaler,
+        "of numbers",
+    ),
+    Steps(
+        ("PowerTransformer", "QuantileTransformer"),
+        _rough_scaler,
+        "of numbers; see [last bits](#last-bits)",
+    ),
+    Steps(("KBinsDiscretizer",), _bins, "of numbers, every encoding"),
+    Steps(("OneHotEncoder",), _one_hot, "each value that was seen counts for itself"),
+    Steps(("OrdinalEncoder",), _ordinal, "each value that was seen counts for itself"),
+    Steps(("TargetEncoder",), _target, "each value that was seen counts for itself"),
+    Steps(("SimpleImputer",), _imputer, "of what is missing, NaN or text"),
+    Steps(("MissingIndicator",), _indicator, "as it is"),
+    Steps(
+        ("FunctionTransformer",),
+        _function,
+        "without a function, with one of numpy's that rises or falls throughout, such as "
+        "`np.log1p`, or with one that you [tell of](#steps-that-are-not-known)",
+    ),
+    Steps(
+        (
+            *("VarianceThreshold", "SelectKBest", "SelectPercentile", "SelectFromModel"),
+            *("SelectFpr", "SelectFdr", "SelectFwe", "GenericUnivariateSelect", "RFE", "RFECV"),
+            "SequentialFeatureSelector",
+        ),
+        _selected,
+        "whatever they keep",
+    ),
+)

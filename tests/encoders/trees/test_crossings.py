@@ -1,0 +1,68 @@
+"""Where answers about numbers change, and where they do so more than once."""
+
+import numpy as np
+import pytest
+
+from encoders.trees.crossings import find_crossings, floats, ordered, unsure_around
+from encoders.trees.stretches import Stretches
+
+
+def test_whole_numbers_stand_in_the_order_of_floats():
+    random = np.random.default_rng(0)
+    values = np.sort(np.concatenate([random.normal(size=99) * 1e300, random.normal(size=99), [0]]))
+    assert (np.diff(ordered(values)) > 0).all()
+    assert np.array_equal(floats(ordered(values)), values)
+    assert np.array_equal(floats(ordered(values) + 1), np.nextafter(values, np.inf))
+
+
+@pytest.mark.parametrize("falling", [False, True])
+def test_crossings_are_found_to_the_last_bit(falling):
+    edge = np.array([-3.7, -1e-300, 0.0, 2.5e-9, 41.0, 9.9])
+    low, high = np.full(edge.size, -10.0), np.full(edge.size, 50.0)
+    found = find_crossings(lambda values: (values <= edge) != falling, low, high)
+    assert np.array_equal(found.last, edge) and (found.falls == falling).all()
+    never = find_crossings(lambda values: (values <= edge + 100) != falling, low, high)
+    assert (never.last == (-np.inf if falling else np.inf)).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_answer_outside_a_stretch_is_another_than_expected(seed):
+    random = np.random.default_rng(seed)
+    edge, noise = (
+        random.normal(size=7) * 10.0 ** random.integers(-9, 9, 7),
+        random.integers(0, 9, 7),
+    )
+    limit = ordered(edge)
+
+    def ask(values):
+        moved = ordered(values)
+        return moved + moved * 2654435761 % 17 * noise % (1 + 16 * noise) <= limit
+
+    low, high = edge - np.abs(edge) - 1, edge + np.abs(edge) + 1
+    found = find_crossings(ask, low, high)
+    after, until, wide = unsure_around(ask, found, low, high)
+    assert not wide.any() and ((after <= found.last) & (found.last <= until)).all()
+    near = floats(ordered(found.last) + np.arange(-900, 900)[:, None])
+    wrong = ask(near) != found.expected(near)
+    inside = (near > after) & (near <= until)
+    assert not (wrong & ~inside).any()
+    assert (wrong.any(axis=0) == (after < until)).all()
+    assert ordered(until).max() and (ordered(until) - ordered(after) <= 300).all()
+
+
+def test_what_is_no_matter_of_last_bits_is_told():
+    found = find_crossings(lambda v: np.sin(v) <= 0.5, np.array([0.0]), np.array([2.0]))
+    ask = lambda v: (np.sin(v * 1e6) <= 0.5) | (v < 0.4)  # noqa: E731
+    assert unsure_around(ask, found, np.array([0.0]), np.array([2.0]))[2].all()
+
+
+def test_stretches_that_overlap_are_joined():
+    found = Stretches.joined(np.array([5.0, 1.0, 2.0, 8.0]), np.array([6.0, 3.0, 4.0, 8.0]))
+    assert found.after.tolist() == [1.0, 5.0] and found.until.tolist() == [4.0, 6.0]
+    values = np.array([0.0, 1.0, 1.5, 4.0, 4.5, 6.0, 7.0, np.nan])
+    assert found.hold(values).tolist() == [False, False, True, True, False, True, False, False]
+    assert found.down(values)[:7].tolist() == [0, 1, 1, 1, 4.5, 5, 7]
+    beyond = np.nextafter([4.0, 4.0, 6.0], np.inf)
+    assert found.up(values)[[2, 3, 5]].tolist() == beyond.tolist()
+    empty = Stretches.joined(np.zeros(0), np.zeros(0))
+    assert not empty.hold(values).any() and np.array_equal(empty.up(values), values, equal_nan=True)

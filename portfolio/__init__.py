@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         UnavailableBackendError,
         UnsupportedModelError,
     )
+    from encoders.query.conditions import Becomes, Changes, Falls, Rises, Stays, Within
     from encoders.query.constraints import (
         Allowed,
         AllowMissing,
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
     )
     from encoders.query.features import Feature, FeatureSpace
     from encoders.query.goal import AtLeast, AtMost, Less, More, Probability, Score
+    from encoders.query.relations import (
+        AllowedPairs,
+        Forbidden,
+        Implies,
+        JointCost,
+        Linear,
+        Precedence,
+        Together,
+    )
     from encoders.trees.voting import HardVotingClassifier
     from portfolio.batch.run import BatchError
     from portfolio.change import Change
@@ -44,6 +54,7 @@ HOMES = {
         "UnavailableBackendError",
         "UnsupportedModelError",
     ),
+    "encoders.query.conditions": ("Becomes", "Changes", "Falls", "Rises", "Stays", "Within"),
     "encoders.query.constraints": (
         "AllowMissing",
         "Allowed",
@@ -64,6 +75,15 @@ HOMES = {
         "More",
         "Probability",
         "Score",
+    ),
+    "encoders.query.relations": (
+        "AllowedPairs",
+        "Forbidden",
+        "Implies",
+        "JointCost",
+        "Linear",
+        "Precedence",
+        "Together",
     ),
     "encoders.trees.voting": ("HardVotingClassifier",),
     "portfolio.batch.run": ("BatchError",),
@@ -88,37 +108,50 @@ HOMES = {
 __all__ = [
     "AllowMissing",
     "Allowed",
+    "AllowedPairs",
     "AtLeast",
     "AtMost",
     "Attempt",
     "BatchError",
+    "Becomes",
     "Change",
+    "Changes",
     "CounterfolioError",
     "Decrease",
     "Diagram",
     "Explainer",
+    "Falls",
     "Feature",
     "FeatureSpace",
     "Fixed",
+    "Forbidden",
     "HardVotingClassifier",
+    "Implies",
     "Increase",
     "InputError",
+    "JointCost",
     "Less",
+    "Linear",
     "LocalExecutor",
     "LogWarning",
     "Logbook",
     "MaxChanges",
     "More",
     "Plausibility",
+    "Precedence",
     "Probability",
     "Range",
     "RayExecutor",
     "Result",
+    "Rises",
     "Score",
     "Session",
+    "Stays",
     "Timings",
+    "Together",
     "UnavailableBackendError",
     "UnsupportedModelError",
+    "Within",
     "Workers",
 ]
 

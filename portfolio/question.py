@@ -14,6 +14,8 @@ from encoders.query.constraints import Constraint, listed
 from encoders.query.cost import LARGEST, Norm, make_cost
 from encoders.query.goal import Goal, ValueGoal
 from encoders.query.query import Query
+from encoders.query.related import relate
+from encoders.query.relations import Relation
 from portfolio.fingerprint import fingerprint
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.tabular import Row
@@ -94,14 +96,21 @@ class Question:
                 f"margin is a lead over the other classes and does not go with {self.target!r}; "
                 "ask for a higher or lower limit instead."
             )
-        admissible, max_changes = resolve(space, space.values(row.values), self.constraints)
+        before = space.values(row.values)
+        admissible, max_changes = resolve(space, before, self.constraints)
+        cost = make_cost(space, self.norm, self.scale, self.weights)
+        relations = [each for each in self.constraints if isinstance(each, Relation)]
+        related = None
+        if relations:
+            related, admissible = relate(relations, space, before, admissible, cost)
         return Query(
             row=row.values,
             goal=goal,
-            cost=make_cost(space, self.norm, self.scale, self.weights),
+            cost=cost,
             admissible=admissible,
             max_changes=max_changes,
             margin=margin,
+            related=related,
         )
 
     def lead(self, votes: bool) -> float:

@@ -58,8 +58,9 @@ def ordered_axis(
 ) -> Axis:
     """One level per cell that holds an admissible value: the cheapest such value.
 
-    Where the query has no value, all that fill it in cost the same, and one near the training
-    data's median is taken.
+    Relations may part cells further (``admissible.cuts``); there is then a level per part. Where
+    the query has no value, all that fill it in cost the same, and one near the training data's
+    median is taken.
 
     Parameters
     ----------
@@ -80,24 +81,24 @@ def ordered_axis(
     absent = start != start  # NaN
     near = feature.typical if absent else start
     listed = _listed_values(index, feature, start, admissible, cost)
-    own_cell = int(np.searchsorted(boundary, _cast(start, dtype)))
+    last, cell_of = _parts(boundary, dtype, admissible)
     if listed is not None:
         value = listed if unsure is None else listed[~unsure.hold(listed)]
-        cell = np.searchsorted(boundary, _cast(value, dtype))
+        part = np.searchsorted(last, value)
     else:
-        low, high = _cell_limits(boundary, dtype, admissible, feature, unsure)
+        low, high = _limits(last, dtype, admissible, feature, unsure)
         value = np.clip(
             Grid(feature.step).nearest(np.array(near)) if feature.step else near, low, high
         )
-        cell = np.flatnonzero(low <= high)
-        value = value[cell]
+        part = np.flatnonzero(low <= high)
+        value = value[part]
         if admissible.stay and not absent:
-            cell, value = _with_own(cell, value, own_cell, start)
+            part, value = _with_own(part, value, int(np.searchsorted(last, start)), start)
     price = cost.of(index, feature, start, value)
-    order = np.lexsort((np.abs(value - near), price, cell))
-    first = order[np.r_[True, np.diff(cell[order]) > 0]] if order.size else order
+    order = np.lexsort((np.abs(value - near), price, part))
+    first = order[np.r_[True, np.diff(part[order]) > 0]] if order.size else order
     axis = Axis(
-        cell=cell[first].astype(np.int64),
+        cell=cell_of[part[first]],
         value=value[first],
         cost=price[first],
         changed=value[first] != start,
@@ -128,25 +129,54 @@ def _with_missing(
     )
 
 
-def _cast(values: float | FloatArray, dtype: np.dtype[Any]) -> FloatArray:
-    """What the model sees of a value."""
-    return np.asarray(values, dtype=np.float64).astype(dtype).astype(np.float64)
-
-
-def _cell_limits(
-    boundary: FloatArray,
-    dtype: np.dtype[Any],
-    admissible: Admissible,
-    feature: Feature,
-    unsure: Stretches | None,
-) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest admissible number that the model takes for one of each cell.
+def _parts(
+    boundary: FloatArray, dtype: np.dtype[Any], admissible: Admissible
+) -> tuple[FloatArray, IntArray]:
+    """The last number of each part but the last one, and the cell of each part.
 
     Numbers are float64 whatever the model reads: bounds, and what the user may enter, need not be
     values of its input type.
     """
     last = last_read_as(boundary, dtype)
-    with np.errstate(over="ignore"):  # beyond the largest number there is only an empty cell
+    if not admissible.cuts:
+        return last, np.arange(boundary.size + 1)
+    parts = np.union1d(last, np.array(admissible.cuts))
+    return parts, np.append(np.searchsorted(last, parts), last.size)
+
+
+def level_ends(
+    value: FloatArray,
+    boundary: FloatArray,
+    dtype: np.dtype[Any],
+    admissible: Admissible,
+    feature: Feature,
+    unsure: Stretches | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest admissible number of each level, float64 (n_levels,) each.
+
+    Parameters
+    ----------
+    value : float64 (n_levels,), of a feature that may be any number; missing ones give NaN
+    boundary, dtype, admissible, feature, unsure : as of :func:`ordered_axis`
+    """
+    last, _ = _parts(boundary, dtype, admissible)
+    low, high = _limits(last, dtype, admissible, feature, unsure)
+    absent = np.isnan(value)
+    part = np.where(absent, 0, np.searchsorted(last, value))
+    # The query itself may lie beyond what else is admissible.
+    ends = np.fmin(low[part], value), np.fmax(high[part], value)
+    return np.where(absent, np.nan, ends[0]), np.where(absent, np.nan, ends[1])
+
+
+def _limits(
+    last: FloatArray,
+    dtype: np.dtype[Any],
+    admissible: Admissible,
+    feature: Feature,
+    unsure: Stretches | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest admissible number of each part."""
+    with np.errstate(over="ignore"):  # beyond the largest number there is only an empty part
         above = np.nextafter(last, np.inf)
     low = np.concatenate([[float(np.finfo(dtype).min)], above])
     high = np.concatenate([last, [float(np.finfo(dtype).max)]])
@@ -161,11 +191,11 @@ def _cell_limits(
 
 
 def _with_own(
-    cell: IntArray, value: FloatArray, own_cell: int, start: float
+    part: IntArray, value: FloatArray, own: int, start: float
 ) -> tuple[IntArray, FloatArray]:
-    """In its own cell the query stays exactly as it is, representable or not."""
-    others = cell != own_cell
-    return np.append(cell[others], own_cell), np.append(value[others], start)
+    """In its own part the query stays exactly as it is, representable or not."""
+    others = part != own
+    return np.append(part[others], own), np.append(value[others], start)
 
 
 def _listed_values(
@@ -278,7 +308,9 @@ def _allowed_categories(
     return allowed
 
 
-def class_axes(group: Group, options: Axis) -> tuple[IntArray, list[Axis]]:
+def class_axes(
+    group: Group, options: Axis, cuts: tuple[float, ...] = ()
+) -> tuple[IntArray, list[Axis]]:
     """The classes that have an option, and for each the levels not (cell 0) and is (cell 1).
 
     They are as of :func:`category_axes`, but for those that can't be chosen, which have none. A
@@ -288,10 +320,13 @@ def class_axes(group: Group, options: Axis) -> tuple[IntArray, list[Axis]]:
     ----------
     group : tells which cells are one class
     options : by cell
+    cuts : as of :class:`Admissible`; a class that they part has several axes
     """
     class_of = group.class_of[options.cell]
-    order = np.lexsort((options.changed, options.cost, class_of))
-    first = order[np.r_[True, np.diff(class_of[order]) > 0]] if order.size else order
+    part = np.searchsorted(np.array(cuts), options.value)
+    order = np.lexsort((options.changed, options.cost, part, class_of))
+    apart = (np.diff(class_of[order]) > 0) | (np.diff(part[order]) > 0)
+    first = order[np.r_[True, apart]] if order.size else order
     one = np.array([0, 1] if first.size > 1 else [1], dtype=np.int64)
     axes = []
     for chosen in first.tolist():

@@ -149,7 +149,10 @@ def make_layout(
                 if column in within:
                     kept = within[column][group.class_of[options.cell]]
                     options = options.only(np.flatnonzero(kept))
-                classes[column], axes[column] = class_axes(group, options)
+                apart = admissible.cuts
+                if query.related is not None and index in query.related.any_number:
+                    apart = tuple(options.value.tolist())  # of one class, but not of one cell
+                classes[column], axes[column] = class_axes(group, options, apart)
         if empty:
             raise InputError(
                 f"contradictory constraints on {feature.name}: together with its bounds, levels "
@@ -175,7 +178,9 @@ def _nearest(known: IntArray, n_codes: int) -> IntArray:
 
 def _nearest_classes(axes: Sequence[Axis], classes: IntArray, n_classes: int) -> Iterator[IntArray]:
     """For each class and axis its level, where what can't be chosen becomes the cheapest class."""
-    chosen = np.full(n_classes, int(np.argmin([axis.cost[-1] for axis in axes])))
-    chosen[classes] = np.arange(classes.size)
+    price = np.array([axis.cost[-1] for axis in axes])
+    chosen = np.full(n_classes, int(np.argmin(price)))
+    dearest_first = np.argsort(-price, kind="stable")  # a class may have several axes
+    chosen[classes[dearest_first]] = dearest_first
     for own, axis in enumerate(axes):
         yield np.where(chosen == own, axis.cell.size - 1, 0)

@@ -12,7 +12,9 @@ from encoders.posing.goal_rows import goal_rows, relaxation_of, tangent
 from encoders.posing.layout import make_layout
 from encoders.posing.leaf_rows import length_row
 from encoders.posing.literals import place_literals
+from encoders.posing.related_levels import RelatedLevels, relate_levels
 from encoders.posing.relaxation import Relaxation
+from encoders.posing.sum_levels import Settled
 from encoders.problem.problem import LeafRow, LevelRow, Problem
 from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
@@ -34,6 +36,7 @@ class Posed:
         choice; None where there is none
     source : int64 (n_leaves,), which of the cells' leaves each leaf is
     says : bool (n_levels,), whether a level says what its column's value is; None: all do
+    related : relations between features, None without any; their axes come after the columns'
     relaxation : gives the goal's rows part by part, those of the problem are of its whole; None
         where the rows are the goal but for rounding
     goal_rows : how many of the leaf rows, from the first on, are the goal's
@@ -46,6 +49,7 @@ class Posed:
     cut: Callable[[Problem, IntArray], LeafRow | None]
     source: IntArray
     says: BoolArray | None = None
+    related: RelatedLevels | None = None
     relaxation: Relaxation | None = None
     goal_rows: int = 0
 
@@ -71,9 +75,9 @@ class Posed:
 
         Parameters
         ----------
-        levels : int64 (n_axes,)
+        levels : int64 (n_axes,), and maybe those of axes that came later
         """
-        chosen = self.problem.level_start[:-1] + levels
+        chosen = self.problem.level_start[: self.column.size] + levels[: self.column.size]
         row: FloatArray = self.value[chosen]
         if self.says is None:
             return row
@@ -81,6 +85,62 @@ class Posed:
         found = np.empty(int(self.column[-1]) + 1)
         found[self.column[telling]] = row[telling]
         return found
+
+    def decode_related(self, levels: IntArray) -> tuple[FloatArray, list[Settled]]:
+        """The row of a choice, with numbers moved within their cells where relations need it.
+
+        Parameters
+        ----------
+        levels : int64 (n_axes,), and maybe those of axes that came later
+
+        Returns
+        -------
+        the row, and what was settled; where that has no numbers, the row breaks a relation
+        """
+        row = self.decode(levels)
+        if self.related is None:
+            return row, []
+        parts = self.related.sums.settle(levels)
+        for part in parts:
+            for index, value in (part.values or {}).items():
+                row[self.related.sums.space.features[index].column] = value
+        return row, parts
+
+    def settled(self, problem: Problem, levels: IntArray, part: Settled) -> Problem:
+        """A problem that knows what relations make of some cells.
+
+        Parameters
+        ----------
+        problem : the posed one, with what has been cut off since
+        levels : int64, the choice
+        part : of :meth:`decode_related`
+        """
+        assert self.related is not None
+        return self.related.sums.cut(problem, levels, part)
+
+    def bounded(self, problem: Problem, upper: float) -> Problem:
+        """A problem in which relations know what an answer costs; see :class:`SumLevels`.
+
+        Parameters
+        ----------
+        problem : the posed one, with what has been cut off since
+        upper : cost of an answer
+        """
+        if self.related is None:
+            return problem
+        return self.related.sums.bounded(problem, self.problem, upper)
+
+    def completed(self, problem: Problem, choices: IntArray) -> IntArray:
+        """Choices of the first axes with levels of those that relations have added since.
+
+        Parameters
+        ----------
+        problem : the posed one, with what has been cut off since
+        choices : int64 (n_choices, at least the first axes)
+        """
+        if self.related is None or choices.shape[1] == problem.n_axes:
+            return choices
+        return np.array([self.related.complete(problem, levels) for levels in choices])
 
     def without(self, problem: Problem, levels: IntArray) -> Problem:
         """A problem without a choice that the model refused, and what is no answer for its reason.
@@ -110,7 +170,7 @@ class Posed:
             levels[:, axis] = table[codes[:, column]]
             price = self.problem.cost[self.problem.level_start[axis] + levels[:, axis]]
             cost = cost + price if self.problem.aggregate == "sum" else np.maximum(cost, price)
-        return levels[np.argsort(cost, kind="stable")[:count]]
+        return self.completed(self.problem, levels[np.argsort(cost, kind="stable")[:count]])
 
 
 def pose(
@@ -170,6 +230,10 @@ def pose(
         level_rows=_sparsity(changed, query.max_changes),
         exact=exact,
     )
+    related = None
+    if query.related is not None:
+        related = relate_levels(query.related, layout, cells.boundary, ensemble, query, space)
+        problem = related.posed(problem)
     return Posed(
         problem,
         value=frozen(layout.value),
@@ -178,6 +242,7 @@ def pose(
         cut=cut,
         source=frozen(placed.source),
         says=frozen(layout.says) if layout.classes else None,
+        related=related,
         relaxation=relaxation,
         goal_rows=n_goal_rows,
     )

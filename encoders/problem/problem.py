@@ -227,6 +227,24 @@ class Problem:
             if not holds:
                 raise BrokenProblemError(f"it is not so that {law}.")
 
+    def with_axis(self, cost: FloatArray) -> "Problem":
+        """The same problem with one more axis, which no leaf looks at.
+
+        Parameters
+        ----------
+        cost : float64 (n_levels,), of its levels
+        """
+        nothing = np.zeros(cost.size, dtype=np.int64)
+        return replace(
+            self,
+            level_start=frozen(np.append(self.level_start, self.level_start[-1] + cost.size)),
+            cost=frozen(np.concatenate([self.cost, cost])),
+            level_rows=tuple(
+                LevelRow(frozen(np.concatenate([row.weight, nothing])), row.maximum)
+                for row in self.level_rows
+            ),
+        )
+
     def without(self, levels: IntArray) -> "Problem":
         """The same problem, with the region that shares all leaves with ``levels`` cut off.
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from encoders.arrays import FloatArray
 from encoders.errors import InputError
+from encoders.query.conditions import named_feature
 from encoders.query.constraints import (
     Allowed,
     AllowMissing,
@@ -19,6 +20,7 @@ from encoders.query.constraints import (
     Range,
 )
 from encoders.query.features import Feature, FeatureSpace, parse_value
+from encoders.query.relations import Precedence, Relation
 
 MAX_CHANGES = 2**31 - 1  # changes; no model has as many columns
 LARGEST_PRICE = 1e100  # of having no value; more could overflow
@@ -34,6 +36,7 @@ class Admissible:
     values : None (no list), or the allowed values; category indices if categorical
     stay : whether the query's own value is admissible
     missing : what it costs to have no value, before the weight; None: it must have one
+    cuts : last values before which cells are parted, as relations need it; ascending
     """
 
     lower: float
@@ -41,6 +44,7 @@ class Admissible:
     values: tuple[float, ...] | None
     stay: bool
     missing: float | None = None
+    cuts: tuple[float, ...] = ()
 
 
 def resolve(
@@ -68,6 +72,10 @@ def resolve(
     for constraint in constraints:
         if isinstance(constraint, MaxChanges):
             limit = _check_count(constraint.count, limit)
+        elif isinstance(constraint, Relation):
+            continue  # of several features: see encoders.query.related
+        elif isinstance(constraint, Precedence):
+            per_feature[constraint.feature] += _onward(constraint, space, query)
         elif isinstance(constraint, FeatureConstraint):
             if not isinstance(constraint.feature, str) or constraint.feature not in per_feature:
                 raise InputError(
@@ -78,13 +86,29 @@ def resolve(
         else:
             raise InputError(
                 f"{constraint!r} is not a constraint; use Fixed, Increase, Decrease, Range, "
-                "Allowed, AllowMissing or MaxChanges."
+                "Allowed, AllowMissing, MaxChanges, or a relation such as Linear or Implies."
             )
     admissible = tuple(
         _intersect(feature, float(value), per_feature[feature.name])
         for feature, value in zip(space.features, query, strict=True)
     )
     return admissible, limit
+
+
+def _onward(rule: Precedence, space: FeatureSpace, query: FloatArray) -> list[FeatureConstraint]:
+    """The categories that may follow the query's."""
+    index, feature = named_feature(rule.feature, space, rule)
+    if feature.kind != "categorical":
+        raise InputError(f"{rule}: {rule.feature} has no categories; use Increase or Decrease.")
+    order = [parse_value(feature, label, str(rule)) for label in rule.order]
+    if len(set(order)) < len(order):
+        raise InputError(f"{rule}: a category is listed twice.")
+    if query[index] not in order:
+        return []
+    behind = set(order[: order.index(query[index])])
+    labels = [own for at, own in enumerate(feature.labels) if at not in behind]
+    missing = [None] if feature.missing else []
+    return [Allowed(rule.feature, [*labels, *missing])]
 
 
 def _check_count(count: int, limit: int | None) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.errors import InputError
+from encoders.query.relations import Precedence, Relation
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class MaxChanges:
 
 
 FeatureConstraint = Fixed | Increase | Decrease | Range | Allowed | AllowMissing
-Constraint = FeatureConstraint | MaxChanges
+Constraint = FeatureConstraint | MaxChanges | Precedence | Relation
 
 
 def listed(constraints: object) -> tuple[Constraint, ...]:

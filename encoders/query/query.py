@@ -7,6 +7,7 @@ from encoders.query.admissible import Admissible
 from encoders.query.cost import Cost
 from encoders.query.features import Feature
 from encoders.query.goal import Goal
+from encoders.query.related import Related
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +23,7 @@ class Query:
     max_changes : sparsity bound or None
     margin : in the user's score unit, see ``margin_unit`` of
         :class:`encoders.trees.ensemble.Ensemble`; 0 for what the model itself says
+    related : relations between features, None without any
     """
 
     row: FloatArray
@@ -30,6 +32,7 @@ class Query:
     admissible: tuple[Admissible, ...]
     max_changes: int | None
     margin: float
+    related: Related | None = None
 
     def any_number(self, index: int, feature: Feature) -> bool:
         """Whether a feature may become any number of an interval, and not only some.

@@ -102,6 +102,10 @@ class QuestionOptions:
         list[str] | None, typer.Option("--range", help="Limits of a feature: name=low:high.")
     ] = None
     max_changes: Annotated[int | None, typer.Option(help="At most so many features change.")] = None
+    constraints_file: Annotated[
+        Path | None,
+        typer.Option("--constraints", help="JSON list of constraints, relations among them."),
+    ] = None
     margin: Annotated[
         float | None,
         typer.Option(help="Lead over every other class; default what predict decides."),
@@ -161,6 +165,10 @@ class QuestionOptions:
         found += [_range(part) for text in self.ranges or () for part in names(text)]
         if self.max_changes is not None:
             found.append(MaxChanges(self.max_changes))
+        if self.constraints_file is not None:
+            from portfolio.cli.constraints_file import read_constraints
+
+            found += read_constraints(self.constraints_file)
         return found
 
     def book(self, data: "Dataset | PlainTable") -> "Logbook | None":

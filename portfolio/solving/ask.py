@@ -197,6 +197,9 @@ class Asker:
         """Whether the row is an answer as it is; asks the model itself."""
         if not all(admissible.stay for admissible in query.admissible):
             return False
+        before = self.model.space.values(query.row)
+        if query.related is not None and not query.related.holds(before):
+            return False
         oracle = self.model.oracle(query.goal.target)
         return oracle.accepts_with(query.row, query.goal, query.margin)
 

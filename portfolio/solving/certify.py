@@ -10,11 +10,12 @@ from encoders.backends.attempt import Attempt, Provenance, Report, SolveReported
 from encoders.backends.interface import Outcome, Request, Status, StopReason
 from encoders.errors import BrokenProblemError
 from encoders.posing.pose import Posed
+from encoders.posing.sum_levels import Settled
 from encoders.problem.problem import Problem
 from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
 from portfolio.model.oracle import Oracle
-from portfolio.solving.verify import Verified, verify
+from portfolio.solving.verify import RELATIVE_TOLERANCE, Verified, priced, verify
 from portfolio.solving.witness import Witnesses
 
 INEXACT = (
@@ -23,6 +24,10 @@ INEXACT = (
 )
 BROKEN = "The model's trees are not what proofs rest on, so nothing is proved: {}"
 REFUTED = "claimed that there is no counterfactual, but a training row is one"
+UNMET = (
+    "No float64 numbers near the best ones keep a sum that was asked for, so nothing is proved; "
+    "give its features a step or digits."
+)
 MISREAD = (
     "The model's own predict contradicts its trees on a row that was found, so nothing is proved."
 )
@@ -139,9 +144,10 @@ def certify(
         cutoff = found.cutoff(request)
         remaining_s = deadline - time.perf_counter()
         report = solve(found.problem, replace(request, time_limit_s=remaining_s, cutoff=cutoff))
-        rejected = found.take(report, cutoff)
+        rejected, repriced = found.take(report, cutoff)
+        again = bool(rejected) or repriced
         outcome, name = report.outcome, report.provenance.backend
-        if _claims_none(outcome) and found.answer is None and not rejected:
+        if _claims_none(outcome) and found.answer is None and not again:
             broken = _law_broken(asked.posed.problem)
             if broken:
                 break
@@ -155,22 +161,22 @@ def certify(
                 continue
         paused = any(pause(choice) for choice in rejected)
         if (
-            not rejected
+            not again
             or paused
             or found.n_refused > most_refused
             or outcome.stop_reason not in ("proved", "gap")
             or time.perf_counter() >= deadline
         ):
             break
-    settled = outcome.stop_reason == "proved" and not rejected
+    settled = outcome.stop_reason == "proved" and not again
     held = Certificate(
         status="unknown" if found.answer is None else "feasible",
-        stop_reason=outcome.stop_reason if settled or not rejected else _unsettled(outcome),
+        stop_reason=outcome.stop_reason if settled or not again else _unsettled(outcome),
         answer=found.answer,
         lower=found.lower if found.answer is None else min(found.lower, found.answer.distance),
         times=found.times,
         provenance=replace(report.provenance, attempts=found.attempts),
-        message=INEXACT if not asked.posed.problem.exact else MISREAD if found.doubtful else broken,
+        message=found.doubts() or broken,
         margin=asked.query.margin,
         gave_up=bool(rejected) and found.n_refused > most_refused,
         refused=tuple(found.refused),
@@ -189,6 +195,7 @@ class _Findings:
     problem : without the cells that the native model refused
     lower : bounds of earlier rounds stay valid, as each round only removes what is no answer
     doubtful : the native model contradicts its trees
+    unmet : a sum of features could not be met by float64 numbers
     """
 
     asked: PosedQuery
@@ -199,6 +206,15 @@ class _Findings:
     attempts: tuple[Attempt, ...] = ()
     refused: list[IntArray] = field(default_factory=list)
     doubtful: bool = False
+    unmet: bool = False
+
+    def doubts(self) -> str:
+        """Why nothing can be proved, "" if nothing speaks against it."""
+        if not self.asked.posed.problem.exact:
+            return INEXACT
+        if self.unmet:
+            return UNMET
+        return MISREAD if self.doubtful else ""
 
     @property
     def n_refused(self) -> int:
@@ -211,10 +227,13 @@ class _Findings:
             return request.cutoff
         return min(request.cutoff, self.answer.distance)
 
-    def take(self, report: Report, cutoff: float) -> list[IntArray]:
-        """Verify the choices of a round; those that the native model refuses are cut off."""
+    def take(self, report: Report, cutoff: float) -> tuple[list[IntArray], bool]:
+        """Verify the choices of a round; those that the native model refuses are cut off.
+
+        Returns them, and whether others were priced anew, or cut off for relations.
+        """
         outcome, began = report.outcome, time.perf_counter()
-        verified, rejected = _first_verified(outcome, self.asked)
+        verified, rejected, repriced = _first_verified(outcome, self.asked, self.problem)
         verify_s = time.perf_counter() - began
         self.attempts = in_turn([self.attempts, report.provenance.attempts])
         self.times += Times(report.reduce_s, outcome.build_s, outcome.solve_s, verify_s)
@@ -228,7 +247,12 @@ class _Findings:
             self.problem = posed.without(self.problem, choice)
             self.doubtful |= oracle.contradicts_the_trees(posed.decode(choice), goal)
         self.refused += rejected
-        return rejected
+        for choice, cells in repriced:
+            self.problem = posed.settled(self.problem, choice, cells)
+            self.unmet |= cells.unmet
+        if repriced and self.answer is not None:
+            self.problem = posed.bounded(self.problem, self.answer.distance)
+        return rejected, bool(repriced)
 
     def ask_witnesses(self, backend: str, cutoff: float) -> bool:
         """Whether a training row refutes a backend's claim that there is nothing."""
@@ -269,17 +293,37 @@ def _unsettled(outcome: Outcome) -> StopReason:
     return "time_limit" if outcome.stop_reason in ("proved", "gap") else outcome.stop_reason
 
 
-def _first_verified(outcome: Outcome, asked: PosedQuery) -> tuple[Verified | None, list[IntArray]]:
-    """The cheapest choice that the model confirms, and the cheaper ones that it does not."""
+def _first_verified(
+    outcome: Outcome, asked: PosedQuery, problem: Problem
+) -> tuple[Verified | None, list[IntArray], list[tuple[IntArray, Settled]]]:
+    """The cheapest row that the model confirms, and what is cheaper by the problem alone.
+
+    That is the choices that the model does not confirm, and those whose relations are broken or
+    cost more than their levels say.
+    """
+    best: Verified | None = None
     rejected: list[IntArray] = []
+    repriced: list[tuple[IntArray, Settled]] = []
     for choice in outcome.choices:
-        claimed = asked.posed.problem.distance(choice)
-        row = asked.posed.decode(choice)
+        row, cells = asked.posed.decode_related(choice)
+        if any(part.values is None for part in cells):
+            repriced += [(choice, part) for part in cells if part.values is None]
+            continue
+        claimed = problem.distance(choice)
+        actual = priced(row, asked.query, asked.space) if cells else None
+        dearer = actual is not None and actual.distance > claimed * (1 + RELATIVE_TOLERANCE)
+        if dearer:
+            assert actual is not None
+            claimed = actual.distance
+            repriced += [(choice, part) for part in cells]
         found = verify(row, claimed, asked.query, asked.space, asked.oracle)
-        if found is not None:
-            return found, rejected
-        rejected.append(choice)
-    return None, rejected
+        if found is not None and (best is None or found.distance < best.distance):
+            best = found
+        if found is None and not dearer:
+            rejected.append(choice)
+        if found is not None and not dearer:
+            break
+    return best, rejected, repriced
 
 
 def _conclude(held: Certificate, settled: bool, complaint: str) -> Certificate:

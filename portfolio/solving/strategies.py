@@ -252,7 +252,13 @@ def others(
 
 def _reduced(pick: Pick, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
     starts = posed.closest(view.near(goal), STARTS)
-    return partial(solve_reduced, pick=pick, starts=starts)
+    if posed.related is None:
+        return partial(solve_reduced, pick=pick, starts=starts)
+
+    def solve(problem: Problem, request: Request) -> Report:
+        return solve_reduced(problem, request, pick, posed.completed(problem, starts))
+
+    return solve
 
 
 def _one(problem: Problem, backend: str, auto: Auto) -> tuple[BackendTurn, str]:

@@ -118,7 +118,7 @@ def _posed(solver: Solver, query: Query, most_refused: float) -> Answer:
     began = time.perf_counter()
     view = solver.reading.views[query.goal.target]
     wide = None
-    if solver.way.in_parts:
+    if solver.way.in_parts and query.related is None:
         wide = wide_columns(view.ensemble, view.cells, solver.reading.space, query)
     if wide is None:
         return _part(solver, query, most_refused, {}, solver.request)

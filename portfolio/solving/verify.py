@@ -81,6 +81,8 @@ def priced(row: FloatArray, query: Query, space: FeatureSpace) -> Verified | Non
             )
         )
     costs = [change.cost for change in changed]
+    if query.related is not None:
+        costs += query.related.extra(after)
     distance = math.fsum(costs) if query.cost.aggregate == "sum" else max(costs, default=0.0)
     return Verified(row, distance, tuple(changed))
 
@@ -91,6 +93,8 @@ def _admissible(
     stays = same(before, after)
     changes = int((~stays).sum())
     if query.max_changes is not None and changes > query.max_changes:
+        return False
+    if query.related is not None and not query.related.holds(after):
         return False
     return all(
         (admissible.stay and stays[index])

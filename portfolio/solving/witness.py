@@ -42,7 +42,7 @@ class Witnesses:
         cutoff : cost, inf for none
         """
         rows = self.posed.closest(self.view.near(self.query.goal), MOST)
-        for levels in rows:
+        for levels in self.posed.completed(problem, rows):
             cost = problem.distance(levels)
             if cost >= cutoff:
                 return None

@@ -16,6 +16,7 @@ KINDS = {
     "age": "D,INC", "sex": "B,FIXED", "income": "N,FREE", "rooms": "D,FREE", "housing": "C,FREE",
     "job": "B,FREE",
 }  # fmt: skip
+CONSTRAINTS = '[{"Linear": [{"rooms": 10, "income": -1}, "<=", 100]}]'
 FEATURES = '{"age": {"kind": "ordinal", "bounds": [18, 99]}}'
 
 
@@ -50,6 +51,7 @@ def write_files(folder: Path) -> None:
     raw[[*KINDS]].head(4).to_parquet(folder / "rows.parquet")
     raw[[*KINDS]].head(1).to_csv(folder / "row.csv", index=False)
     (folder / "features.json").write_text(FEATURES, encoding="utf-8")
+    (folder / "constraints.json").write_text(CONSTRAINTS, encoding="utf-8")
     XGBClassifier(n_estimators=5, max_depth=3).fit(X, label).save_model(folder / "model.ubj")
     skops.io.dump(RandomForestClassifier(5, max_depth=3).fit(X, y), folder / "model.skops")
 

@@ -1,0 +1,276 @@
+"""Sums of features, as rows of levels, and what they make of a choice.
+
+In a row each level counts with the least that a number of its cell can add: no admissible row is
+lost. Where numbers within the chosen cells have to move so that the sum holds, the cheapest such
+numbers are found exactly (``within_cells``), and the cells are priced with them: a further axis,
+with a free level that these cells forbid and one that costs what they lack.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, floor, inf, lcm
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.posing.feature_levels import LevelsOf, box_of
+from encoders.posing.within_cells import Span, UnrepresentableError, cheapest_numbers
+from encoders.problem.problem import LevelRow, Problem
+from encoders.query.conditions import written
+from encoders.query.features import FeatureSpace
+from encoders.query.query import Query
+from encoders.query.related import SumRow
+
+ROUNDED = 1e-12  # share of a number that float64 may have lost in a few operations
+SMALLEST = 1e-290  # of costs that are scaled
+LARGEST_WEIGHT = 2**24  # of a level in a row of whole numbers; a larger one loses less
+ZERO = Fraction(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """What becomes of a choice.
+
+    Attributes
+    ----------
+    values : number of each feature that moves within its cell, by index; None if none will do
+    price : what the moved features cost together, beyond their levels ("sum") or in all ("max")
+    features : indices of those that the outcome depends on
+    unmet : there are numbers that would do, but no float64 ones were found
+    """
+
+    values: Mapping[int, float] | None
+    price: float
+    features: tuple[int, ...]
+    unmet: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class SumLevels:
+    """All sums of a query over its levels.
+
+    Attributes
+    ----------
+    rows : at least one
+    any_number : features of theirs that may be any number of an interval
+    options : levels by index of feature
+    query : what is asked
+    space : the model's features
+    """
+
+    rows: Sequence[SumRow]
+    any_number: frozenset[int]
+    options: Mapping[int, LevelsOf]
+    query: Query
+    space: FeatureSpace
+
+    def posed(self, problem: Problem) -> Problem:
+        """The problem with a row for each sum.
+
+        Parameters
+        ----------
+        problem : without them
+        """
+        rows = [self._row(row, problem) for row in self.rows]
+        told = tuple(row for row in rows if row is not None)
+        return replace(problem, level_rows=(*problem.level_rows, *told))
+
+    def settle(self, levels: IntArray) -> list[Settled]:
+        """What the sums make of a choice, one for each set of features that hang together.
+
+        Nothing where the values that levels stand for keep all sums.
+
+        Parameters
+        ----------
+        levels : int64 (n_axes,) or more
+        """
+        values = {index: own.chosen(levels) for index, own in self.options.items()}
+        found = []
+        for rows in self._components:
+            features = sorted({index for row in rows for index in row.features})
+            at = {index: values[index] for index in features}
+            held = np.zeros(len(self.space.features))
+            held[features] = [self.options[i].value[at[i]] for i in features]
+            if not all(row.holds(held) for row in rows):
+                found.append(self._settled(rows, features, at))
+        return found
+
+    def cut(self, problem: Problem, levels: IntArray, settled: Settled) -> Problem:
+        """The problem without these cells, or with what they cost.
+
+        Parameters
+        ----------
+        problem : as posed, with what has been cut since
+        levels : int64, the choice that was settled
+        settled : what came of it
+        """
+        literals = []
+        for index in settled.features:
+            own = self.options[index]
+            at = own.chosen(levels)
+            literals.append((int(own.axis[at]), int(own.level[at]), int(own.level[at])))
+        if settled.values is None:
+            return replace(problem, forbidden=(*problem.forbidden, box_of(literals)))
+        axis = problem.n_axes
+        problem = problem.with_axis(np.array([0.0, settled.price]))
+        literals.append((axis, 0, 0))
+        return replace(problem, forbidden=(*problem.forbidden, box_of(literals)))
+
+    def bounded(self, problem: Problem, posed: Problem, upper: float) -> Problem:
+        """The problem with rows that only what costs less than an answer keeps.
+
+        A number moves at most so far as it may cost, which limits what it adds to a sum. And where
+        costs add up: with a price on the sum, ``cost + price * (sum - most)`` is at most the cost
+        of any row that keeps it, and is bounded level by level. Prices are those at which a feature
+        would rather move than not.
+
+        Parameters
+        ----------
+        problem : as posed, with what has been cut since
+        posed : as posed
+        upper : cost of an answer
+        """
+        rows = []
+        for row in self.rows:
+            own = self._row(row, posed, upper)
+            if own is None:
+                continue
+            rows.append(own)
+            if self.query.cost.aggregate == "sum":
+                rows += [self._priced(row, posed, upper, price) for price in self._prices(row)]
+        nothing = np.zeros(problem.cost.size - posed.cost.size, dtype=np.int64)
+        longer = [LevelRow(np.concatenate([row.weight, nothing]), row.maximum) for row in rows]
+        kept = problem.level_rows[: len(posed.level_rows)]
+        return replace(problem, level_rows=(*kept, *longer))
+
+    @cached_property
+    def _components(self) -> list[list[SumRow]]:
+        """Rows that share features, together."""
+        parts: list[tuple[set[int], list[SumRow]]] = []
+        for row in self.rows:
+            mine = set(row.features)
+            touched = [part for part in parts if part[0] & mine]
+            parts = [part for part in parts if not part[0] & mine]
+            parts.append(
+                (mine.union(*(f for f, _ in touched)), [r for _, rs in touched for r in rs] + [row])
+            )
+        return [rows for _, rows in parts]
+
+    def _settled(self, rows: list[SumRow], features: list[int], at: dict[int, int]) -> Settled:
+        """The cheapest numbers in the chosen cells that keep the rows."""
+        value = {index: float(self.options[index].value[at[index]]) for index in features}
+        rows = [row for row in rows if all(value[i] == value[i] for i in row.features)]
+        free = [i for i in features if i in self.any_number and value[i] == value[i]]
+        before, cost = self.space.values(self.query.row), self.query.cost
+        spans = []
+        for index in free:
+            own, place = self.options[index], at[index]
+            ends = float(own.low[place]), float(own.high[place])
+            spans.append(Span(float(before[index]), *ends, self._unit(index)))
+        limits = []
+        for row in rows:
+            factor = dict(zip(row.features, row.factors, strict=True))
+            used = sum((f * written(value[i]) for i, f in factor.items() if i not in free), ZERO)
+            limits.append(([factor.get(i, ZERO) for i in free], row.most - used))
+        try:
+            found = cheapest_numbers(spans, limits, cost.power, cost.aggregate) if free else None
+        except UnrepresentableError:
+            return Settled(None, inf, tuple(features), unmet=True)
+        if found is None:
+            return Settled(None, inf, tuple(features))
+        numbers = dict(zip(free, found, strict=True))
+        return Settled(numbers, self._price(free, at, found), tuple(features))
+
+    def _row(self, row: SumRow, problem: Problem, upper: float = inf) -> LevelRow | None:
+        """What levels add at least, in whole numbers; what is missing fulfils the row.
+
+        Numbers do not move further than ``upper`` pays for.
+        """
+        least = [
+            factor
+            * np.array([_number(end) for end in self._ends(index, factor, upper)], dtype=object)
+            for index, factor in zip(row.features, row.factors, strict=True)
+        ]
+        if any(np.isnan(self.options[index].value).any() for index in row.features):
+            return None  # what is missing fulfils it: choices are settled one by one
+        room = row.most - sum(parts.min() for parts in least)
+        shifted = [parts - parts.min() for parts in least]
+        widest = max(parts.max() for parts in shifted)
+        scale = Fraction(lcm(room.denominator, *(p.denominator for s in shifted for p in s)))
+        if widest * scale > LARGEST_WEIGHT:
+            scale = LARGEST_WEIGHT / widest
+        weight, most = np.zeros(problem.cost.size, dtype=np.int64), 0
+        for index, parts in zip(row.features, shifted, strict=True):
+            own = self.options[index]
+            whole = [floor(part * scale) for part in parts]
+            weight[problem.level_start[own.axis] + own.level] = whole
+            most += max(whole)
+        return LevelRow(weight, max(-1, min(floor(room * scale), most)))
+
+    def _ends(self, index: int, factor: Fraction, upper: float) -> list[float]:
+        """Of each option the end that adds least, as far as it may cost."""
+        own, unit = self.options[index], self._unit(index)
+        start = float(self.space.values(self.query.row)[index])
+        ends = own.low if factor > 0 else own.high
+        if index in self.any_number and self.query.cost.power and unit > 0:
+            reach = (1 + ROUNDED) * upper / unit + ROUNDED * abs(start)
+            if reach < inf:  # a level that is beyond it is ruled out by its cost
+                nearer = (
+                    np.maximum(ends, start - reach)
+                    if factor > 0
+                    else np.minimum(ends, start + reach)
+                )
+                ends = np.clip(nearer, own.low, own.high)
+        found: list[float] = ends.tolist()
+        return found
+
+    def _prices(self, row: SumRow) -> set[float]:
+        found = {
+            self._unit(index) / abs(float(factor))
+            for index, factor in zip(row.features, row.factors, strict=True)
+            if index in self.any_number and self.query.cost.power
+        }
+        return {price for price in found if 0 < price < inf}
+
+    def _priced(self, row: SumRow, posed: Problem, upper: float, price: float) -> LevelRow:
+        value = posed.cost.copy()
+        room = upper + price * float(row.most)
+        for index, factor in zip(row.features, row.factors, strict=True):
+            own, slope = self.options[index], price * float(factor)
+            at = posed.level_start[own.axis] + own.level
+            start = float(self.space.values(self.query.row)[index])
+            ends = [own.low, own.high, own.value, np.clip(start, own.low, own.high)]
+            least = np.min([self._costs(index, end) + slope * end for end in ends], axis=0)
+            value[at] = least - least.min()
+            room -= float(least.min())
+        # Of sums of some products, all in float64.
+        room += ROUNDED * (abs(upper) + abs(price * float(row.most)) + float(np.abs(value).max()))
+        scale = LARGEST_WEIGHT / max(float(value.max()), room, SMALLEST)
+        return LevelRow(np.floor(value * scale).astype(np.int64), max(-1, ceil(room * scale)))
+
+    def _unit(self, index: int) -> float:
+        """Weight of a change, per unit of the feature."""
+        cost = self.query.cost
+        return cost.weight[index] / (cost.unit[index] if cost.power else 1.0)
+
+    def _price(self, free: list[int], at: dict[int, int], found: list[float]) -> float:
+        now = [self._cost(i, value) for i, value in zip(free, found, strict=True)]
+        if self.query.cost.aggregate == "max":
+            return max(now)
+        levels = [self._cost(i, float(self.options[i].value[at[i]])) for i in free]
+        return max(0.0, sum(now) - sum(levels))
+
+    def _cost(self, index: int, value: float) -> float:
+        return float(self._costs(index, np.array([value]))[0])
+
+    def _costs(self, index: int, values: FloatArray) -> FloatArray:
+        before = float(self.space.values(self.query.row)[index])
+        price = self.query.admissible[index].missing
+        feature = self.space.features[index]
+        return self.query.cost.of(index, feature, before, values, price)
+
+
+def _number(value: float) -> Fraction:
+    return written(value) if value == value else ZERO

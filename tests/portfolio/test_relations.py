@@ -1,0 +1,318 @@
+"""Relations between features: optima against an oracle, words for what does not fit."""
+
+import itertools
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from portfolio import (
+    AllowedPairs,
+    Becomes,
+    Changes,
+    Explainer,
+    Falls,
+    Forbidden,
+    Implies,
+    InputError,
+    JointCost,
+    Linear,
+    Precedence,
+    Rises,
+    Stays,
+    Together,
+    Within,
+)
+from tests.support.related import holds, intervals, optimum
+
+LABELS = ("x", "y", "z")
+
+
+def table(seed):
+    random = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "a": random.normal(size=120).round(2),
+            "b": random.normal(size=120).round(2),
+            "n": random.integers(0, 5, 120),
+        }
+    )
+    own = random.integers(0, 3, 120)
+    for code, label in enumerate(LABELS):
+        X[f"c_{label}"] = (own == code).astype(int)
+    weights = random.normal(size=4)
+    y = (X[["a", "b", "n"]] @ weights[:3] + weights[3] * X["c_y"]).to_numpy()
+    return X, (y > np.median(y)).astype(int), random
+
+
+def model_of(kind, seed):
+    if kind == "tree":
+        return DecisionTreeClassifier(max_depth=4, random_state=seed)
+    return RandomForestClassifier(3, max_depth=2, random_state=seed)
+
+
+def thresholds(model, column):
+    trees = [model] if isinstance(model, DecisionTreeClassifier) else model.estimators_
+    return {
+        float(value)
+        for tree in trees
+        for value in tree.tree_.threshold[tree.tree_.feature == column]
+    }
+
+
+def random_condition(random, before):
+    name = str(random.choice(["a", "b", "n", "c"]))
+    if name == "c":
+        kinds = [Changes("c"), Stays("c"), Becomes("c", *random.choice(LABELS, 2, replace=False))]
+        return kinds[random.integers(3)]
+    by = float(random.choice([0.0, 0.25, 1.0]))
+    low = round(float(before[name] + random.normal()), 2)
+    kinds = [
+        Changes(name),
+        Stays(name),
+        Rises(name, by),
+        Falls(name, by),
+        Within(name, low, round(low + 1.5, 2)),
+    ]
+    return kinds[random.integers(5)]
+
+
+def random_relations(random, before):
+    """A few relations, a judge of rows, sums and a joint cost for the oracle."""
+    relations, judges, sums, joint = [], [], [], None
+    for kind in random.choice(["implies", "together", "never", "pairs", "sum", "joint", "two"], 2):
+        if kind == "implies":
+            one, two = (random_condition(random, before) for _ in range(2))
+            relations.append(Implies(one, two))
+            judges.append(
+                lambda r, one=one, two=two: not holds(one, r, before) or holds(two, r, before)
+            )
+        elif kind == "never":
+            several = [random_condition(random, before) for _ in range(random.integers(1, 4))]
+            relations.append(Forbidden(*several))
+            judges.append(lambda r, several=several: not all(holds(c, r, before) for c in several))
+        elif kind == "together":
+            names = [str(n) for n in random.choice(["a", "b", "n", "c"], 2, replace=False)]
+            relations.append(Together(*names))
+            judges.append(lambda r, names=names: len({r[n] == before[n] for n in names}) == 1)
+        elif kind == "pairs":
+            every = [(v, label) for v in range(5) for label in LABELS]
+            pairs = [every[i] for i in random.choice(15, 9, replace=False)]
+            relations.append(AllowedPairs("n", "c", pairs))
+            judges.append(lambda r, pairs=pairs: (r["n"], r["c"]) in pairs)
+        elif kind == "joint" and joint is None:
+            costs = {
+                (v, label): round(float(random.random()), 2) for v in range(3) for label in "xy"
+            }
+            relations.append(JointCost("n", "c", costs))
+            joint = lambda r, costs=costs: costs.get((r["n"], r["c"]), 0.0)  # noqa: E731
+        elif kind in ("sum", "two"):
+            names = random.choice(["a", "b", "n"], 2 if kind == "two" else 3, replace=False)
+            factors = {str(n): float(random.choice([-1.0, 0.5, 1.0, 2.0])) for n in names}
+            now = sum(f * before[n] for n, f in factors.items())
+            bound = round(float(now + random.normal()), 1)
+            relations.append(Linear(factors, "<=", bound))
+            sums.append((factors, bound))
+    return relations, lambda r: all(judge(r) for judge in judges), sums, joint
+
+
+def marks_of(relations, name, before):
+    """Where conditions change their mind about a feature."""
+    found = {before[name]}
+    for condition in conditions_of(relations):
+        if condition.feature == name:
+            if isinstance(condition, Rises):
+                found.add(before[name] + condition.by)
+            if isinstance(condition, Falls):
+                found.add(before[name] - condition.by)
+            if isinstance(condition, Within):
+                found |= {condition.lower, condition.upper}
+    return found
+
+
+def conditions_of(relations):
+    for relation in relations:
+        if isinstance(relation, Implies):
+            yield from (relation.if_, relation.then)
+        if isinstance(relation, Forbidden):
+            yield from relation.conditions
+
+
+def compare(seed, kind, norm, strategy="auto"):
+    """One random question against the oracle; whether there was an answer."""
+    X, y, random = table(seed)
+    model = model_of(kind, seed).fit(X, y)
+    explainer = Explainer(model, X)
+    row = X.iloc[int(random.integers(len(X)))].astype(float)
+    own = int(model.predict(row.to_frame().T)[0])
+    before = {n: float(row[n]) for n in "abn"} | {"c": LABELS[int(row[3:].argmax())]}
+    relations, allowed, sums, joint = random_relations(random, before)
+    spec = {}
+    for column, name in enumerate("abn"):
+        low, high = float(X[name].min()), float(X[name].max())
+        if name == "n":
+            spec[name] = (high - low, [float(v) for v in range(int(low), int(high) + 1)])
+        else:
+            marks = marks_of(relations, name, before)
+            spec[name] = (high - low, intervals(thresholds(model, column), low, high, marks))
+    spec["c"] = (None, list(LABELS))
+
+    def wanted(values):
+        coded = [values["a"], values["b"], values["n"], *(float(values["c"] == v) for v in LABELS)]
+        return model.predict(pd.DataFrame([coded], columns=X.columns))[0] != own
+
+    best = optimum(spec, before, wanted, allowed, sums, joint, norm)
+    result = explainer.explain(row, constraints=relations, norm=norm, strategy=strategy)
+    told = f"{seed} {kind} {norm} {strategy} {relations}"
+    if best == np.inf:
+        assert result.status == "infeasible", told
+        return False
+    near = 1e-3 if strategy == "smt" else 1e-4  # which stops at a gap
+    assert result.status == "optimal" or strategy == "smt", f"{told}: {result}"
+    assert result.distance == pytest.approx(best, rel=near, abs=1e-5), f"{told}: {result}"
+    after = result.counterfactual
+    values = {n: float(after[n]) for n in "abn"} | {"c": LABELS[int(after[3:].argmax())]}
+    assert allowed(values), told
+    for factors, bound in sums:
+        assert sum(f * values[n] for n, f in factors.items()) <= bound + 1e-12, told
+    assert model.predict(after.to_frame().T)[0] != own
+    return True
+
+
+@pytest.mark.parametrize("kind", ["tree", "forest"])
+@pytest.mark.parametrize("norm", [0, 1, "inf"])
+def test_optima_are_those_of_the_oracle(kind, norm):
+    answered = [compare(seed, kind, norm) for seed in range(5)]
+    assert any(answered)
+
+
+@pytest.mark.parametrize("strategy", ["search", "cp", "milp", "maxsat", "smt", "plain-cp"])
+def test_every_backend_takes_them(strategy):
+    for seed in range(20, 23):
+        compare(seed, "forest", 1, strategy)
+
+
+@pytest.mark.large
+def test_many_random_questions():
+    count = int(os.environ.get("RELATION_QUESTIONS", "600"))
+    ways = itertools.product(["tree", "forest"], [0, 1, "inf"])
+    for seed, (kind, norm) in zip(range(100, 100 + count), itertools.cycle(ways), strict=False):
+        compare(seed, kind, norm)
+
+
+@pytest.fixture(scope="module")
+def trades():
+    """A model with native categories, and its frame."""
+    random = np.random.default_rng(3)
+    X = pd.DataFrame(
+        {
+            "region": pd.Categorical(random.choice(["n", "s", "e", "w"], 300)),
+            "trade": pd.Categorical(random.choice([f"t{i}" for i in range(8)], 300)),
+            "size": random.integers(1, 9, 300).astype(float),
+        }
+    )
+    y = (X["trade"].cat.codes % 3 == 0) ^ (X["region"].isin(["n", "w"])) & (X["size"] > 3)
+    model = xgboost.XGBClassifier(n_estimators=6, max_depth=3, enable_categorical=True)
+    return model.fit(X, y.astype(int)), X
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_native_categories_are_related(trades, at):
+    model, X = trades
+    explainer, row = Explainer(model, X), X.iloc[at]
+    own = model.predict(X.iloc[[at]])[0]
+    allowed = [("n", "t0"), ("s", "t3"), ("s", "t4"), ("e", "t5"), ("w", "t1"), ("w", "t2")]
+    costs = {("s", "t4"): 0.25, ("w", "t1"): 0.5, ("e", "t5"): 2.0}
+    every = list(itertools.product("news", [f"t{i}" for i in range(8)], range(1, 9)))
+    grid = pd.DataFrame(every, columns=X.columns)
+    for name in ("region", "trade"):
+        grid[name] = grid[name].astype(X[name].dtype)
+    decided = model.predict(grid.astype({"size": float}))
+    best = np.inf
+    for values, label in zip(every, decided, strict=True):
+        region, trade, size = values
+        if label == own or (region, trade) not in allowed:
+            continue
+        moved = [region != row["region"], trade != row["trade"]]
+        if moved[1] and not size >= row["size"] + 2:
+            continue
+        cost = sum(moved) + abs(size - row["size"]) / 7 + costs.get((region, trade), 0.0)
+        best = min(best, cost)
+    relations = [
+        AllowedPairs("region", "trade", allowed),
+        Implies(Changes("trade"), Rises("size", by=2)),
+        JointCost("region", "trade", costs),
+    ]
+    result = explainer.explain(row.to_frame().T.astype(X.dtypes), constraints=relations)
+    if best == np.inf:
+        assert result.status == "infeasible"
+    else:
+        assert result.status == "optimal" and result.distance == pytest.approx(best)
+
+
+def test_categories_do_not_go_back(credit, refused):
+    model, X = credit
+    explainer = Explainer(model, X)
+    for order in itertools.permutations(["free", "own", "rent"]):
+        constraints = [Precedence("home", order)]
+        result = explainer.explain(refused, target="granted", constraints=constraints)
+        moved = [c for c in result.changed if c.feature == "home"]
+        assert all(order.index(c.after) > order.index(c.before) for c in moved)
+
+
+def test_a_row_that_breaks_a_relation_does_not_stay(credit):
+    model, X = credit
+    explainer = Explainer(model, X)
+    row = X[model.predict(X) == "granted"].iloc[0]
+    assert explainer.explain(row, target="granted").distance == 0
+    limit = float(row["income"]) - 1
+    result = explainer.explain(
+        row, target="granted", constraints=[Linear({"income": 1.0}, "<=", limit)]
+    )
+    assert result.status == "optimal" and result.counterfactual["income"] <= limit
+
+
+@pytest.mark.parametrize(
+    ("relation", "words"),
+    [
+        (Linear({"rooms": 1}, "<=", 3), "there is no feature 'rooms'"),
+        (Linear({"home": 1}, "<=", 3), "categories, which can't be added up"),
+        (Linear({"age": 1}, "<", 3), "the sign must be"),
+        (Linear({"age": 0}, "<=", 3), "a factor that is not 0"),
+        (Linear({"age": "1"}, "<=", 3), "no finite number"),
+        (Together("age"), "at least two features"),
+        (Implies(Rises("home"), Changes("age")), "categories have no order"),
+        (Implies("age", Changes("age")), "is not a condition"),
+        (Forbidden(Becomes("home", "castle")), "no category 'castle'"),
+        (Forbidden(Rises("age", by=-1)), "by must be 0"),
+        (Forbidden(Within("age", 3, 1)), "lower must not exceed upper"),
+        (Precedence("age", [1, 2]), "has no categories"),
+        (JointCost("age", "age", {(1, 1): 1}), "two different features"),
+        (JointCost("age", "home", {(30, "own"): -1}), "a cost must be from 0"),
+    ],
+)
+def test_what_does_not_fit_is_told(explainer, refused, relation, words):
+    with pytest.raises(InputError, match=words):
+        explainer.explain(refused, target="granted", constraints=[relation])
+
+
+def test_numbers_that_may_be_any_go_with_plain_norms(explainer, refused):
+    relation = Linear({"income": 1, "age": 1}, "<=", 100)
+    with pytest.raises(InputError, match="income may be any number"):
+        explainer.explain(refused, target="granted", norm=2, constraints=[relation])
+
+
+def test_batches_take_relations(credit, explainer):
+    model, X = credit
+    rows = X[model.predict(X) == "refused"].iloc[:4]
+    relations = [Linear({"income": 1, "age": 0.5}, "<=", 90), Together("age", "employed")]
+    table = explainer.explain_batch(rows, target="granted", constraints=relations)
+    for at, (_, row) in enumerate(rows.iterrows()):
+        alone = explainer.explain(row, target="granted", constraints=relations)
+        assert table["status"].iloc[at] == alone.status
+        if alone.status == "optimal":
+            assert table["distance"].iloc[at] == pytest.approx(alone.distance)

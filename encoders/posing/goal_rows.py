@@ -18,9 +18,9 @@ import math
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
-from encoders.posing.conditions import Condition, Halfspace, linear_row
 from encoders.posing.leaf_rows import margin_rows
 from encoders.posing.relaxation import Relaxation
+from encoders.posing.requirements import Halfspace, Requirement, linear_row
 from encoders.problem.problem import LeafRow, Problem
 from encoders.query.goal import ClassGoal, Goal, ValueGoal
 from encoders.trees.blend import Blend, Expression, Term
@@ -90,24 +90,24 @@ def relaxation_of(
         if blend is None:
             return None
         least = margin - 2.0 * blend.error
-        conditions = [
-            Condition(
+        requirements = [
+            Requirement(
                 blend.lead(goal.target, rival),
                 blend.needed(goal.target, rival) if margin == 0 else least,
             )
             for rival in range(blend.n_classes)
             if rival != goal.target
         ]
-        conditions += [Condition(*implied) for implied in blend.implied(goal.target, least)]
-        return Relaxation(score, tree_start, ensemble.bias, conditions)
+        requirements += [Requirement(*implied) for implied in blend.implied(goal.target, least)]
+        return Relaxation(score, tree_start, ensemble.bias, requirements)
     link = link_of(ensemble, goal)
     if isinstance(link, Blend):
-        conditions, share, room = [], link.shares[goal.output], margin - link.error
+        requirements, share, room = [], link.shares[goal.output], margin - link.error
         if goal.low > -math.inf:
-            conditions.append(Condition(share, goal.low + room))
+            requirements.append(Requirement(share, goal.low + room))
         if goal.high < math.inf:
-            conditions.append(Condition(share.times(-1.0), room - goal.high))
-        return Relaxation(score, tree_start, ensemble.bias, conditions)
+            requirements.append(Requirement(share.times(-1.0), room - goal.high))
+        return Relaxation(score, tree_start, ensemble.bias, requirements)
     if link.kind != "softmax" or goal.high == math.inf:
         return None
     return _softmax_relaxation(score, tree_start, ensemble, goal, margin)
@@ -129,8 +129,8 @@ def _softmax_relaxation(
     most = link.steepness * (link.most(goal.high, n_sums, margin > 0) - shift)
     over = Expression(np.zeros(n_sums), 0.0, (lead,))
     limits = [(over, least), (over.times(-1.0), -most)]
-    conditions = [Condition(side, needed) for side, needed in limits if needed > -math.inf]
-    return Relaxation(score, tree_start, ensemble.bias, conditions)
+    requirements = [Requirement(side, needed) for side, needed in limits if needed > -math.inf]
+    return Relaxation(score, tree_start, ensemble.bias, requirements)
 
 
 def has_room(ensemble: Ensemble, goal: ValueGoal, margin: float) -> bool:

@@ -7,13 +7,13 @@ from functools import partial
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, owners, starts
-from encoders.posing.conditions import Part
 from encoders.posing.goal_rows import goal_rows, relaxation_of, tangent
 from encoders.posing.layout import make_layout
 from encoders.posing.leaf_rows import length_row
 from encoders.posing.literals import place_literals
 from encoders.posing.related_levels import RelatedLevels, relate_levels
 from encoders.posing.relaxation import Relaxation
+from encoders.posing.requirements import Part
 from encoders.posing.sum_levels import Settled
 from encoders.problem.problem import LeafRow, LevelRow, Problem
 from encoders.query.features import FeatureSpace

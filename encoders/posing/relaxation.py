@@ -1,7 +1,7 @@
 """A goal that is no linear row: linear rows that every answer in a part of the goal keeps.
 
 What curves are taken of are *leads*, linear in the sums. A part of the goal is a range of each
-lead; within it every term of a condition has a plane nowhere below it, and the sum of planes is a
+lead; within it every term of a requirement has a plane nowhere below it, and the sum of planes is a
 row. The narrower the part, the closer its planes. A choice that a part's rows admit and the goal
 refuses gives a row that cuts it off, or else splits the part in two, which together are the part.
 """
@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
-from encoders.posing.conditions import CLOSE, Condition, Halfspace, Part, Placed, linear_row
 from encoders.posing.lines import LIFT, Plane, above
+from encoders.posing.requirements import CLOSE, Halfspace, Part, Placed, Requirement, linear_row
 from encoders.problem.problem import LeafRow, Problem
 from encoders.trees.blend import Term
 from encoders.trees.rounding import DOUBLE
@@ -30,7 +30,7 @@ class Relaxation:
     score : float64 (n_leaves, n_sums), of the problem's leaves
     tree_start : int64 (n_trees + 1,)
     bias : float64 (n_sums,)
-    conditions : all of them are to hold
+    requirements : all of them are to hold
 
     Attributes
     ----------
@@ -42,13 +42,14 @@ class Relaxation:
         score: FloatArray,
         tree_start: IntArray,
         bias: FloatArray,
-        conditions: Sequence[Condition],
+        requirements: Sequence[Requirement],
     ) -> None:
         self._score, self._tree_start, self._bias = score, tree_start, bias
-        self._conditions = tuple(conditions)
+        self._conditions = tuple(requirements)
         self._leads: list[FloatArray] = []
         self._placed = [
-            [self._place(term) for term in condition.expression.terms] for condition in conditions
+            [self._place(term) for term in requirement.expression.terms]
+            for requirement in requirements
         ]
         self.whole = self._whole()
 
@@ -105,10 +106,10 @@ class Relaxation:
         point = self._point(part, sums)
         gaps = [
             (self._gap(placed, part, point), at, placed)
-            for at, (condition, terms) in enumerate(
+            for at, (requirement, terms) in enumerate(
                 zip(self._conditions, self._placed, strict=True)
             )
-            if condition.misses(sums)
+            if requirement.misses(sums)
             for placed in terms
         ]
         for gap, _, placed in sorted(gaps, key=lambda entry: -entry[0]):
@@ -155,7 +156,7 @@ class Relaxation:
         return np.asarray(np.clip(leads, part.low, part.high))
 
     def _planes(self, part: Part, point: FloatArray) -> Callable[[Placed], Plane]:
-        """What gives the plane of a term at a point; conditions share many of them."""
+        """What gives the plane of a term at a point; requirements share many of them."""
         known: dict[tuple[int, int, bool], Plane] = {}
 
         def plane(placed: Placed) -> Plane:
@@ -169,15 +170,15 @@ class Relaxation:
         return plane
 
     def _space(self, number: int, plane_of: Callable[[Placed], Plane]) -> Halfspace:
-        condition, terms = self._conditions[number], self._placed[number]
-        expression = condition.expression
-        if condition.needed == np.inf:
+        requirement, terms = self._conditions[number], self._placed[number]
+        expression = requirement.expression
+        if requirement.needed == np.inf:
             return np.zeros(self._bias.size), np.inf
         single = terms[0] if len(terms) == 1 and not expression.linear.any() else None
         if single is not None and single.index.size == 1:
-            return self._inverted(single, condition)
+            return self._inverted(single, requirement)
         weights, level = expression.linear.copy(), expression.constant + expression.error
-        size = abs(level) + abs(condition.needed)
+        size = abs(level) + abs(requirement.needed)
         for placed in terms:
             plane = plane_of(placed)
             for index, sign, slope in zip(placed.index, placed.sign, plane.slope, strict=True):
@@ -185,14 +186,14 @@ class Relaxation:
             moved = float(plane.slope @ placed.term.offset)
             level += plane.level - moved
             size += abs(plane.level) + abs(moved)
-        return weights, condition.needed - level - LIFT * size * (1 + len(terms))
+        return weights, requirement.needed - level - LIFT * size * (1 + len(terms))
 
-    def _inverted(self, placed: Placed, condition: Condition) -> Halfspace:
+    def _inverted(self, placed: Placed, requirement: Requirement) -> Halfspace:
         """The exact row of one curve of one lead: where it is large, or small, enough."""
         term, lead = placed.term, placed.term.leads[0]
         low, high = (float(end[0]) for end in placed.range(self.whole))
-        level = condition.expression.constant + condition.expression.error
-        share = (condition.needed - level) / abs(term.weight)
+        level = requirement.expression.constant + requirement.expression.error
+        share = (requirement.needed - level) / abs(term.weight)
         share -= LIFT * (1.0 + abs(share) + abs(level / term.weight))
         if term.weight > 0:
             below, reached = term.curve.limits(np.array([low, high]))[1]

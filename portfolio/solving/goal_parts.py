@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from encoders.arrays import IntArray
 from encoders.backends.attempt import Attempt, Provenance, SolveReported, in_turn
 from encoders.backends.interface import Request, Status, StopReason
-from encoders.posing.conditions import Part
 from encoders.posing.pose import Posed
 from encoders.posing.relaxation import Relaxation
+from encoders.posing.requirements import Part
 from portfolio.solving.certify import Appeal, Certificate, PosedQuery, Times, certify
 from portfolio.solving.verify import Verified
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from encoders.posing.conditions import Condition
 from encoders.posing.lines import above
 from encoders.posing.relaxation import Relaxation
+from encoders.posing.requirements import Requirement
 from encoders.trees.blend import Expression, Term
 from encoders.trees.curve import Curve, Step, sigmoid_of, vote_of
 
@@ -72,7 +72,7 @@ def test_parts_lose_no_choice_and_split_down_to_those_that_reach_the_goal(name):
         own = Expression(np.zeros(3), 0.2, (term(name, 1.0, 3), *others))
         reached_by = own.limits(sums)[1]
         needed = float(np.quantile(reached_by, 0.7))
-        relaxation = Relaxation(score, Choices.tree_start, np.zeros(3), [Condition(own, needed)])
+        relaxation = Relaxation(score, Choices.tree_start, np.zeros(3), [Requirement(own, needed)])
         open_, kept = [relaxation.whole], set()
         splits = 0
         while open_:

@@ -1,4 +1,4 @@
-"""What a relaxation is made of: conditions on the sums, parts of the goal, terms placed in them."""
+"""What a relaxation is made of: requirements on sums, parts of the goal, terms placed in them."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ from encoders.trees.blend import Expression, Term
 from encoders.trees.rounding import DOUBLE
 
 Halfspace = tuple[FloatArray, float]  # weights of the sums, and what they come to at least
-CLOSE = 1e-12  # share of a condition's numbers by which rounding may miss what is needed
+CLOSE = 1e-12  # share of a requirement's numbers by which rounding may miss what is needed
 
 
 @dataclass(frozen=True, eq=False)
-class Condition:
+class Requirement:
     """An expression comes to at least so much.
 
     Attributes

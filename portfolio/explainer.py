@@ -25,6 +25,7 @@ from portfolio.model.frames import as_kind, as_pandas
 from portfolio.model.plausibility import Plausibility
 from portfolio.model.tabular import Row, read_rows
 from portfolio.question import LONGEST_S, RACE, Options, Question, check_seconds, strategy_name
+from portfolio.questions.methods import Questions
 from portfolio.result import Result
 from portfolio.running.local_executor import LocalExecutor
 from portfolio.running.solver_workers import Workers
@@ -45,7 +46,7 @@ class Runner(Protocol):
     def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome: ...
 
 
-class Explainer:
+class Explainer(Questions):
     """Explains one fitted model; reads it once, answers any number of queries.
 
     Parameters

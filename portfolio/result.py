@@ -195,7 +195,7 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; infinite numbers become None."""
         rounded = self.rounded
-        plain: dict[str, Any] = _plain(
+        plain: dict[str, Any] = as_plain(
             {
                 "status": self.status,
                 "stop_reason": self.stop_reason,
@@ -211,14 +211,14 @@ class Result:
                 "verified": self.verified,
                 "message": self.message,
                 "left": self.remaining,
-                "counterfactual": _named(self.counterfactual),
+                "counterfactual": by_name(self.counterfactual),
                 "changes": _records(self.changed),
                 "rounded": None
                 if rounded is None
                 else {
                     "distance": rounded.distance,
                     "dearer": rounded.dearer,
-                    "counterfactual": _named(rounded.counterfactual),
+                    "counterfactual": by_name(rounded.counterfactual),
                     "changes": _records(rounded.changed),
                 },
                 "timings": asdict(self.timings),
@@ -279,8 +279,13 @@ def _reached(target: Any) -> str:
     return _words(target) if isinstance(target, Wanted) else f"predicted as {_words(target)}"
 
 
-def _named(row: Any) -> Any:
-    """A row as a mapping by name, where it has names."""
+def by_name(row: Any) -> Any:
+    """A row as a mapping by name, where it has names.
+
+    Parameters
+    ----------
+    row : in any shape that answers have
+    """
     if isinstance(row, pd.DataFrame):
         row = row.iloc[0]
     if isinstance(row, pd.Series):
@@ -294,12 +299,17 @@ def _records(changed: tuple[Change, ...]) -> list[dict[str, Any]]:
     ]
 
 
-def _plain(value: Any) -> Any:
-    """JSON has no numpy scalars, no infinity, no dates; what it lacks is given in words."""
+def as_plain(value: Any) -> Any:
+    """JSON has no numpy scalars, no infinity, no dates; what it lacks is given in words.
+
+    Parameters
+    ----------
+    value : of any type, containers included
+    """
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: as_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(item) for item in value]
+        return [as_plain(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -39,13 +39,7 @@ def make_reference(
     space : features of its columns
     training : float64 (n_rows, n_columns)
     """
-    code = codes(cells, training, ensemble.dtype)
-    for feature in space.features:
-        if feature.one_hot:
-            columns = list(feature.columns)
-            code[:, columns] = training[:, columns].astype(np.int64)
-    for group in cells.groups:
-        code[:, group.column] = group.class_of[code[:, group.column]]
+    code = cells_of(ensemble, cells, space, training)
     code, index = np.unique(code, axis=0, return_index=True)
     scores = ensemble.scores(training[index])
     winner = ensemble.outputs(scores).argmax(axis=1)
@@ -57,3 +51,25 @@ def make_reference(
         rows.append(frozen(code[own]))
         sums.append(frozen(scores[own]))
     return Reference(tuple(rows), tuple(sums))
+
+
+def cells_of(
+    ensemble: Ensemble, cells: Cells, space: FeatureSpace, rows: FloatArray
+) -> IntArray:
+    """Rows in the cells of :class:`Reference`, int64 (n_rows, n_columns).
+
+    Parameters
+    ----------
+    ensemble : gives the type that it reads
+    cells : of the same ensemble
+    space : features of its columns
+    rows : float64 (n_rows, n_columns)
+    """
+    code = codes(cells, rows, ensemble.dtype)
+    for feature in space.features:
+        if feature.one_hot:
+            columns = list(feature.columns)
+            code[:, columns] = rows[:, columns].astype(np.int64)
+    for group in cells.groups:
+        code[:, group.column] = group.class_of[code[:, group.column]]
+    return code

@@ -1,0 +1,1 @@
+"""Questions besides the cheapest change: each composes what explain is made of."""

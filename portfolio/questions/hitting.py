@@ -1,0 +1,65 @@
+"""Fewest features of which every given set has one: a problem of levels alone."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from encoders.arrays import BoolArray, starts
+from encoders.backends.interface import Request
+from encoders.backends.registry import find_backend
+from encoders.problem.problem import LevelRow, Problem
+from portfolio.solving.ask import Asker
+
+BACKEND = "maxsat"  # proves such problems in the least time, see the tests
+
+
+def fewest(
+    sets: Sequence[BoolArray], asker: Asker, request: Request, limit_s: float
+) -> BoolArray | None:
+    """Features, as few as there can be, that have one in common with every set.
+
+    Parameters
+    ----------
+    sets : bool (n_features,) each, none empty
+    asker : its workers run the backend
+    request : its limits, and what stops it
+    limit_s : seconds
+
+    Returns
+    -------
+    bool (n_features,), proved to be the fewest; None if that was not proved
+    """
+    if limit_s <= 0 or request.stop.is_set():
+        return None
+    problem = _problem(sets)
+    outcome = asker.workers.run(
+        find_backend(BACKEND), problem, replace(request, time_limit_s=limit_s)
+    )
+    if outcome.status != "optimal" or not problem.admits(outcome.choices[0]):
+        return None
+    return outcome.choices[0].astype(np.bool_)
+
+
+def _problem(sets: Sequence[BoolArray]) -> Problem:
+    """An axis per feature, whose level 1 costs 1; of every set not all are at level 0."""
+    n = sets[0].size
+    none = np.zeros(0, dtype=np.int64)
+    rows = []
+    for members in sets:
+        weight = np.zeros((n, 2), dtype=np.int64)
+        weight[members, 0] = 1
+        rows.append(LevelRow(weight.ravel(), int(members.sum()) - 1))
+    return Problem(
+        level_start=starts(np.full(n, 2)),
+        cost=np.tile([0.0, 1.0], n),
+        aggregate="sum",
+        one_hot=(),
+        tree_start=np.array([0, 1]),
+        leaf_start=np.array([0, 0]),
+        axis=none,
+        lo=none,
+        hi=none,
+        leaf_rows=(),
+        level_rows=tuple(rows),
+    )

@@ -1,0 +1,313 @@
+"""A smallest set of features that alone decide a row: a sufficient reason."""
+
+import json
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import BoolArray, IntArray
+from encoders.backends.interface import Request, Status, StopReason
+from encoders.backends.stopping import why
+from encoders.errors import InputError
+from encoders.query.features import FeatureSpace
+from portfolio.change import in_short
+from portfolio.model.tabular import Row
+from portfolio.question import LONGEST_S, Options
+from portfolio.questions.decision import Decision, decision_of
+from portfolio.questions.flips import Flip, Flips, pose_flips
+from portfolio.questions.hitting import fewest
+from portfolio.result import as_plain, by_name
+from portfolio.running.interrupt import run_interruptible
+from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.progress import OnProgress
+from portfolio.solving.warm_up import warm_up
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """Features that alone decide a row: as long as they keep its values, so does the decision.
+
+    Attributes
+    ----------
+    status : "optimal": it is proved that the features suffice, and that none of them can be left
+        out, or with ``smallest`` that no fewer suffice. "feasible": they suffice, and the rest is
+        not proved
+    stop_reason : "proved", "time_limit", "interrupted" or "error"
+    label : the class that the model decides for, or the goal that was asked about
+    holds : whether the row is of that class, or reaches the goal
+    features : their names, in the model's order; none where every row is decided alike
+    values : of the row, by name
+    smallest : whether the fewest were asked for
+    lower_bound : no set of fewer features suffices
+    flips : for each of the features a row that is decided otherwise, keeps the values of all the
+        others of the reason, and was confirmed by the model itself; shaped like the query
+    seconds : from the call to the result
+    message : why it is weaker than a proof, "" if it is not
+    """
+
+    status: Status
+    stop_reason: StopReason
+    label: Any
+    holds: bool
+    features: tuple[str, ...]
+    values: Mapping[str, Any]
+    smallest: bool
+    lower_bound: int
+    seconds: float
+    message: str = ""
+    flips: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def size(self) -> int:
+        """How many features there are."""
+        return len(self.features)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        told = {name: value for name, value in vars(self).items() if name != "flips"}
+        told["flips"] = {name: by_name(row) for name, row in self.flips.items()}
+        return dict(as_plain(told))
+
+    def to_json(self) -> str:
+        """:meth:`to_dict` as one JSON object."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    def __str__(self) -> str:
+        lines = [self._headline()]
+        lines += [f"- {name} = {in_short(self.values[name])}" for name in self.features]
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        decided = Decision(self.label, self.holds, ()).words()
+        why_not = f" {self.message}" if self.message else ""
+        if not self.features:
+            return f"No feature is needed: every row is decided as {decided} (proved).{why_not}"
+        one = self.size == 1
+        words = "This feature alone decides" if one else f"These {self.size} features alone decide"
+        if self.status == "optimal":
+            least = "no fewer suffice" if self.smallest else "none can be left out"
+            return f"{words} for {decided} (proved, and {least}).{why_not}"
+        known = f"at least {self.lower_bound} {'is' if self.lower_bound == 1 else 'are'} needed"
+        return f"{words} for {decided} (proved; {known}, maybe not all of them).{why_not}"
+
+
+def find_reasons(
+    asker: Asker,
+    x: Any,
+    target: Any,
+    smallest: bool,
+    order: Sequence[str] | None,
+    options: Options,
+    on_progress: OnProgress | None = None,
+) -> Reasons:
+    """A set of features that alone decide a row.
+
+    Parameters
+    ----------
+    asker : about every row of the feature space
+    x : a row in any shape that users may give
+    target, smallest, order, on_progress : as for :meth:`Questions.reasons`
+    options : limits, threads and seed
+
+    Raises
+    ------
+    InputError
+        The row, target or order can't be used.
+    """
+    warm_up()
+    check_progress(on_progress)
+    began = time.perf_counter()
+    asker.check_classes()
+    model = asker.model
+    row = asker.read(x)
+    turn = _order(order, model.space)
+    decision = decision_of(model, row, target)
+    stop = threading.Event()
+    limit_s = min(float(options.time_limit_s), LONGEST_S)
+    request = Request(limit_s, int(options.threads or 1), int(options.seed), stop=stop)
+
+    def solve() -> _Search:
+        flips = pose_flips(model, row, decision.others, request, began + limit_s)
+        search = _Search(flips, len(model.space.features), began, on_progress)
+        search.delete(turn)
+        if smallest and search.settled:
+            search.shrink(asker)
+        search.show()
+        return search
+
+    found = run_interruptible(solve, stop)
+    return _told(found, row, model.space, decision, smallest, began)
+
+
+def _order(order: Sequence[str] | None, space: FeatureSpace) -> IntArray:
+    """Indices of features in the order in which they are dropped."""
+    known = [feature.name for feature in space.features]
+    if isinstance(order, str) or not isinstance(order, Sequence | None):
+        raise InputError(f"order must be a list of features, got {order!r}.")
+    first = list(order or ())
+    for name in first:
+        if name not in known or first.count(name) > 1:
+            raise InputError(
+                f"order names {name!r}, which is no feature, or twice; "
+                f"features are {', '.join(known)}."
+            )
+    return np.array([known.index(name) for name in first + [n for n in known if n not in first]])
+
+
+@dataclass(eq=False)
+class _Search:
+    """Looks for a reason, and keeps what is known.
+
+    Attributes
+    ----------
+    flips : finds rows that are decided otherwise
+    n_features : of the space
+    began : ``time.perf_counter()`` at the call
+    on_progress : told (seconds, upper, lower) sizes
+    free : bool (n_features,), what the reason leaves out
+    witness : for a feature of the reason, a row that shows that it is needed
+    known : every flip found, each of which a reason must touch
+    lower : no reason is smaller
+    settled : every feature was decided about
+    proved : all that was asked for is proved
+    doubt : why nothing is
+    """
+
+    flips: Flips
+    n_features: int
+    began: float
+    on_progress: OnProgress | None
+    free: BoolArray = field(init=False)
+    witness: dict[int, Flip] = field(default_factory=dict)
+    known: list[Flip] = field(default_factory=list)
+    lower: int = 0
+    settled: bool = True
+    proved: bool = False
+    doubt: str = ""
+
+    def __post_init__(self) -> None:
+        self.free = np.zeros(self.n_features, dtype=np.bool_)
+
+    def delete(self, order: IntArray) -> None:
+        """Free one feature after another, as long as the decision stays."""
+        for feature in order.tolist():
+            self.free[feature] = True
+            found = self.flips.find(self.free)
+            if found.flip is None and found.proved:
+                self._tell()
+                continue
+            self.free[feature] = False
+            if found.flip is None:
+                self.settled = False
+                continue
+            self.witness[feature] = found.flip
+            self.known.append(found.flip)
+            self.lower = max(self.lower, _apart(self.known))
+        self.doubt = self.flips.doubt(self.free)
+        self.proved = self.settled and not self.doubt
+        self._tell()
+
+    def shrink(self, asker: Asker) -> None:
+        """Fewest features that touch every known flip; where they do not suffice, a new flip."""
+        self.proved = False
+        while self._size() > self.lower:
+            hit = fewest(
+                [flip.changed for flip in self.known], asker, self.flips.request, self._left()
+            )
+            if hit is None:
+                return
+            self.lower = max(self.lower, int(hit.sum()))
+            self._tell()
+            if self.lower >= self._size():
+                break
+            found = self.flips.find(~hit)
+            if found.flip is None:
+                if not found.proved:
+                    return
+                self._replace(~hit)
+                break
+            self._spread(hit, found.flip)
+        self.doubt = self.doubt or self.flips.doubt(self.free)
+        self.proved = not self.doubt
+
+    def _spread(self, hit: BoolArray, flip: Flip) -> None:
+        """More flips that have nothing in common with this one, as long as there are any."""
+        held = hit.copy()
+        while True:
+            self.known.append(flip)
+            held |= flip.changed
+            found = self.flips.find(~held)
+            if found.flip is None:
+                if found.proved and int(held.sum()) < self._size():
+                    self._replace(~held)
+                return
+            flip = found.flip
+
+    def _replace(self, free: BoolArray) -> None:
+        """A smaller reason takes the place of the one that was known."""
+        self.free, self.witness = free, {}
+        self._tell()
+
+    def show(self) -> None:
+        """A row for every feature of the reason that shows that it is needed, where time allows."""
+        for feature in np.flatnonzero(~self.free).tolist():
+            if feature in self.witness:
+                continue
+            freed = self.free.copy()
+            freed[feature] = True
+            found = self.flips.find(freed)
+            if found.flip is not None:
+                self.witness[feature] = found.flip
+
+    def _size(self) -> int:
+        return int((~self.free).sum())
+
+    def _left(self) -> float:
+        return self.flips.deadline - time.perf_counter()
+
+    def _tell(self) -> None:
+        if self.on_progress is not None:
+            self.on_progress(
+                time.perf_counter() - self.began, float(self._size()), float(self.lower)
+            )
+
+
+def _apart(known: Sequence[Flip]) -> int:
+    """How many flips have nothing in common, counted from the smallest: a bound on reasons."""
+    taken, count = np.zeros_like(known[0].changed), 0
+    for flip in sorted(known, key=lambda flip: int(flip.changed.sum())):
+        if not (taken & flip.changed).any():
+            taken = taken | flip.changed
+            count += 1
+    return count
+
+
+def _told(
+    found: _Search, row: Row, space: FeatureSpace, decision: Decision, smallest: bool, began: float
+) -> Reasons:
+    free = np.zeros_like(found.free) if found.doubt else found.free
+    values = space.values(row.values)
+    inside = [i for i, kept in enumerate(~free) if kept]
+    names = {i: space.features[i].name for i in inside}
+    stopped: StopReason = why(found.flips.request)
+    return Reasons(
+        status="optimal" if found.proved else "feasible",
+        stop_reason="proved" if found.proved else "error" if found.doubt else stopped,
+        label=decision.label,
+        holds=decision.holds,
+        features=tuple(names.values()),
+        values={names[i]: space.features[i].show(float(values[i])) for i in inside},
+        smallest=smallest,
+        lower_bound=len(inside) if found.proved and smallest else found.lower,
+        seconds=time.perf_counter() - began,
+        message=found.doubt,
+        flips={
+            names[i]: row.holding(found.witness[i].row).given()
+            for i in inside
+            if i in found.witness
+        },
+    )

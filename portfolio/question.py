@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from numbers import Integral, Real
 from typing import Any
 
@@ -142,6 +142,7 @@ class Options:
     threads : solver threads; None for all cores that this process may use
     seed : of solvers
     metric : what "auto" goes by, "total" or "solver" seconds
+    cutoff : only answers that cost less are of interest
 
     Raises
     ------
@@ -154,6 +155,7 @@ class Options:
     threads: int | None = None
     seed: int = 0
     metric: Metric = "total"
+    cutoff: float = inf
 
     def __post_init__(self) -> None:
         check_seconds(self.time_limit_s)

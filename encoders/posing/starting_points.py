@@ -53,9 +53,7 @@ def make_reference(
     return Reference(tuple(rows), tuple(sums))
 
 
-def cells_of(
-    ensemble: Ensemble, cells: Cells, space: FeatureSpace, rows: FloatArray
-) -> IntArray:
+def cells_of(ensemble: Ensemble, cells: Cells, space: FeatureSpace, rows: FloatArray) -> IntArray:
     """Rows in the cells of :class:`Reference`, int64 (n_rows, n_columns).
 
     Parameters

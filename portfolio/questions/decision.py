@@ -73,7 +73,5 @@ def _beyond(goal: ValueGoal) -> tuple[Goal, ...]:
     below = replace(goal, low=-math.inf, high=math.nextafter(goal.low, -math.inf))
     above = replace(goal, low=math.nextafter(goal.high, math.inf), high=math.inf)
     return tuple(
-        beyond
-        for beyond, limit in ((below, goal.low), (above, goal.high))
-        if math.isfinite(limit)
+        beyond for beyond, limit in ((below, goal.low), (above, goal.high)) if math.isfinite(limit)
     )

@@ -1,15 +1,24 @@
 """The questions of :class:`portfolio.explainer.Explainer` besides the cheapest change."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import copy
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-from portfolio.question import Options, strategy_name
-from portfolio.questions.every_row import every_row
+from encoders.query.constraints import Constraint
+from encoders.query.cost import Norm
+from portfolio.question import Options, Question, strategy_name
+from portfolio.questions.every_row import Bounds, every_row
+from portfolio.running.work import Answers
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 
 if TYPE_CHECKING:
+    from portfolio.questions.contrast import Contrast
+    from portfolio.questions.necessary import Necessary
+    from portfolio.questions.reason_codes import ReasonCodes
     from portfolio.questions.reasons import Reasons
+    from portfolio.questions.robustness import Robustness
 
 
 class Questions:
@@ -60,3 +69,266 @@ class Questions:
         return find_reasons(
             every_row(self._asker), x, target, smallest, order, options, on_progress
         )
+
+    def robustness(
+        self,
+        x: Any,
+        target: Any = None,
+        norm: Norm = "inf",
+        scale: str = "none",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        bounds: Bounds = "features",
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_progress: OnProgress | None = None,
+        strategy: str | Sequence[str] | None = None,
+    ) -> "Robustness":
+        """The smallest perturbation of a row that changes the decision, and its proof.
+
+        Every row of the feature space counts, whatever people may do to get there: default actions
+        are dropped. A category or binary value that changes costs 1, and so does a missing value
+        that is filled in.
+
+        Parameters
+        ----------
+        x : as for :meth:`Explainer.explain`
+        target : only perturbations to this label or goal count; None: to any other class
+        norm, scale, weights : as for :meth:`Explainer.explain`
+        bounds : "features" for rows within the features' bounds, None for any numbers
+        time_limit_s, threads, seed, on_progress, strategy : as for :meth:`Explainer.explain`
+
+        Returns
+        -------
+        Robustness
+
+        Raises
+        ------
+        InputError
+            Bad row, target, norm, scale, weights, bounds, limits or strategy.
+        """
+        from portfolio.questions.robustness import find_robustness
+
+        question = Question(target, norm, scale, weights)
+        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
+        return find_robustness(self._asker, x, question, options, bounds, None, on_progress)
+
+    def verify(
+        self,
+        x: Any,
+        radius: float,
+        target: Any = None,
+        norm: Norm = "inf",
+        scale: str = "none",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        bounds: Bounds = "features",
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_progress: OnProgress | None = None,
+        strategy: str | Sequence[str] | None = None,
+    ) -> "Robustness":
+        """Whether every row within a radius is decided alike: a proof, or a row that is not.
+
+        Rows beyond the radius are not looked at, so that this takes less than the smallest
+        perturbation. See :attr:`Robustness.robust`.
+
+        Parameters
+        ----------
+        x : as for :meth:`Explainer.explain`
+        radius : distance, itself included
+        target, norm, scale, weights, bounds : as for :meth:`robustness`
+        time_limit_s, threads, seed, on_progress, strategy : as for :meth:`Explainer.explain`
+
+        Returns
+        -------
+        Robustness
+
+        Raises
+        ------
+        InputError
+            Bad row, radius, target, norm, scale, weights, bounds, limits or strategy.
+        """
+        from portfolio.questions.robustness import find_robustness
+
+        question = Question(target, norm, scale, weights)
+        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
+        return find_robustness(self._asker, x, question, options, bounds, radius, on_progress)
+
+    def robustness_batch(
+        self,
+        X: Any,
+        radius: float | None = None,
+        target: Any = None,
+        norm: Norm = "inf",
+        scale: str = "none",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        bounds: Bounds = "features",
+        per_query_limit_s: float = 60.0,
+        deadline_s: float | None = None,
+        threads: int = 1,
+        seed: int = 0,
+        executor: Literal["local", "ray"] | Answers = "local",
+        out: str | Path | None = None,
+        resume: bool = False,
+        strategy: str | Sequence[str] | None = None,
+    ) -> Any:
+        """The smallest perturbation of every row of a table, with worker processes.
+
+        Parameters
+        ----------
+        X : as for :meth:`Explainer.explain_batch`
+        radius : adds a column ``robust``: whether it holds for the row, missing where that is not
+            known
+        target, norm, scale, weights, bounds : as for :meth:`robustness`
+        per_query_limit_s, deadline_s, threads, seed, executor, out, resume, strategy : as for
+            :meth:`Explainer.explain_batch`
+
+        Returns
+        -------
+        DataFrame
+            As of :meth:`Explainer.explain_batch`; ``distance`` is the robustness, ``bound`` what
+            is proved of it.
+
+        Raises
+        ------
+        InputError
+            Bad settings, or columns other than the model's.
+        """
+        from portfolio.questions.robustness import check_radius, check_scale, judged
+
+        check_scale(norm, scale, bounds)
+        if radius is not None:
+            check_radius(radius)
+        answers = self._about(every_row(self._asker, bounds)).explain_batch(
+            X,
+            target,
+            norm,
+            scale,
+            weights,
+            per_query_limit_s=per_query_limit_s,
+            deadline_s=deadline_s,
+            threads=threads,
+            seed=seed,
+            executor=executor,
+            out=out,
+            resume=resume,
+            strategy=strategy,
+        )
+        return judged(answers, radius)
+
+    def _about(self, asker: Asker) -> Any:
+        """The same explainer about other rows."""
+        other: Any = copy.copy(self)
+        other._asker, other._model = asker, asker.model
+        return other
+
+    def necessary(
+        self,
+        x: Any,
+        target: Any = None,
+        constraints: Sequence[Constraint] = (),
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        strategy: str | Sequence[str] | None = None,
+    ) -> "Necessary":
+        """Features without which there is no recourse: with one of them fixed, nothing helps.
+
+        Default actions and constraints hold, as for :meth:`Explainer.explain`.
+
+        Parameters
+        ----------
+        x, target, constraints, threads, seed, strategy : as for :meth:`Explainer.explain`
+        time_limit_s : seconds for all features together
+
+        Returns
+        -------
+        Necessary
+
+        Raises
+        ------
+        InputError
+            Bad row, target, constraints, limits or strategy.
+        """
+        from portfolio.questions.necessary import find_necessary
+
+        question = Question(target, constraints=constraints)
+        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
+        return find_necessary(self._asker, x, question, options)
+
+    def reason_codes(
+        self,
+        x: Any,
+        n: int = 4,
+        target: Any = None,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        strategy: str | Sequence[str] | None = None,
+    ) -> "ReasonCodes":
+        """The principal reasons of an adverse decision, ranked by proved costs.
+
+        A feature whose change alone would reach the target is a reason; the cheaper that change,
+        the higher its rank. Where these are fewer than ``n``, the features of the cheapest change
+        of all others together follow, the dearest first. Reasons are about what was scored, so
+        default actions do not count; constraints do.
+
+        Parameters
+        ----------
+        x, target, norm, scale, weights, constraints : as for :meth:`Explainer.explain`
+        n : how many at most
+        time_limit_s : seconds for all features together
+        threads, seed, strategy : as for :meth:`Explainer.explain`
+
+        Returns
+        -------
+        ReasonCodes
+
+        Raises
+        ------
+        InputError
+            Bad row, number, target, norm, constraints, limits or strategy.
+        """
+        from portfolio.questions.reason_codes import find_reason_codes
+
+        question = Question(target, norm, scale, weights, constraints)
+        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
+        return find_reason_codes(every_row(self._asker), x, question, n, options)
+
+    def contrast(
+        self,
+        x: Any,
+        y: Any,
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        strategy: str | Sequence[str] | None = None,
+    ) -> "Contrast":
+        """Which differences between two rows are enough to explain their different decisions.
+
+        The fewest values of ``y`` with which ``x`` is predicted as ``y`` is. Values in between do
+        not count, nor do default actions and bounds.
+
+        Parameters
+        ----------
+        x, y : two rows, as for :meth:`Explainer.explain`
+        time_limit_s, threads, seed, strategy : as for :meth:`Explainer.explain`
+
+        Returns
+        -------
+        Contrast
+
+        Raises
+        ------
+        InputError
+            Bad rows or limits, or both rows are predicted alike.
+        """
+        from portfolio.questions.contrast import find_contrast
+
+        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
+        return find_contrast(every_row(self._asker), x, y, options)

@@ -168,6 +168,7 @@ class Asker:
             time_limit_s=time_limit_s,
             threads=int(options.threads or len(os.sched_getaffinity(0))),
             seed=int(options.seed),
+            cutoff=options.cutoff,
             stop=stop,
         )
         deadline, run = began + time_limit_s, self.workers.run

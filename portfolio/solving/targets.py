@@ -50,7 +50,7 @@ def answer(
     goals : at least one
     way : how each posed problem is solved
     run : what runs other backends, where the claim of one is refuted
-    request : its limits; the cutoff is set here
+    request : its limits; the cutoff is lowered to the best answer
     deadline : ``time.perf_counter()`` at which to stop
     progress : told of every bound
     """
@@ -62,7 +62,7 @@ def answer(
         best = joint.certificate.answer if joint else None
         bounded = replace(
             request,
-            cutoff=math.inf if best is None else best.distance,
+            cutoff=request.cutoff if best is None else min(request.cutoff, best.distance),
             on_bounds=partial(progress.report, goal.target),
         )
         solver = Solver(reading, way, run, bounded, deadline)

@@ -1,0 +1,162 @@
+"""Which of the differences between two rows are enough to explain that they are decided apart."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from encoders.backends.interface import Status, StopReason
+from encoders.errors import InputError
+from encoders.query.constraints import Allowed, AllowMissing, Constraint, Fixed
+from encoders.query.features import Feature, FeatureSpace, same
+from portfolio.change import in_short
+from portfolio.model.native import predict_one
+from portfolio.model.tabular import Row
+from portfolio.question import Options, Question
+from portfolio.result import Result, as_plain
+from portfolio.solving.ask import Asker
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The fewest values of a second row that turn the first one's decision into the second's.
+
+    Attributes
+    ----------
+    status : "optimal": no fewer are enough (proved); "feasible" and "unknown" as in :class:`Result`
+    stop_reason : as in :class:`Result`
+    before, after : labels that the model gives the first and the second row
+    features : whose values are taken from the second row, in the model's order
+    differences : names of all features in which the two rows differ
+    lower_bound : so many are needed at least
+    result : the first row with these values, confirmed by the model
+    """
+
+    status: Status
+    stop_reason: StopReason
+    before: Any
+    after: Any
+    features: tuple[str, ...]
+    differences: tuple[str, ...]
+    lower_bound: int
+    result: Result
+
+    @property
+    def row(self) -> Any:
+        """The first row with the second's values of :attr:`features`; None if none was found."""
+        return self.result.counterfactual
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return dict(as_plain(vars(self) | {"result": self.result.to_dict()}))
+
+    def to_json(self) -> str:
+        """:meth:`to_dict` as one JSON object."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    def __str__(self) -> str:
+        size, all_ = len(self.features), len(self.differences)
+        if not self.features:
+            return f"Unknown: no answer before the {self.stop_reason}."
+        known = f"at least {self.lower_bound} needed"
+        sure = "proved: no fewer are" if self.status == "optimal" else known
+        head = (
+            f"{size} of {all_} difference{'s' if all_ > 1 else ''} "
+            f"{'is' if size == 1 else 'are'} enough for {self.after!r} instead of "
+            f"{self.before!r} ({sure})."
+        )
+        lines = [
+            f"- {c.feature}: {in_short(c.after)} instead of {in_short(c.before)}"
+            for c in self.result.changed
+        ]
+        return "\n".join([head, *lines])
+
+
+def find_contrast(asker: Asker, x: Any, y: Any, options: Options) -> Contrast:
+    """The fewest differences between two rows that are enough for the second one's decision.
+
+    Parameters
+    ----------
+    asker : about every row of the feature space
+    x, y : rows in any shape that users may give
+    options : limits, threads and seed
+
+    Raises
+    ------
+    InputError
+        A row can't be used, or both are decided alike.
+    """
+    model = asker.model
+    if model.ensemble.regression:
+        raise InputError("a regressor decides nothing; contrast is for classifiers.")
+    if model.plausible:
+        raise InputError(
+            "contrast asks about mixtures of two rows, plausible or not; use an explainer without "
+            "plausibility."
+        )
+    asker.check_classes()
+    first, second = asker.read(x), asker.read(y)
+    classes = model.native.classes
+    before, after = (
+        classes[predict_one(model.ensemble, model.native, row.values)] for row in (first, second)
+    )
+    if before == after:
+        raise InputError(
+            f"both rows are predicted as {before!r}; give rows that are decided apart."
+        )
+    space, rules = _between(model.space, first, second)
+    mixed = replace(asker, model=replace(model, space=space))
+    question = Question(after, 0, "none", None, rules)
+    result = mixed.ask(question, options, first, mixed.strategy(question, options))
+    changed = {change.feature for change in result.changed}
+    names = [feature.name for feature in space.features]
+    apart = ~same(model.space.values(first.values), model.space.values(second.values))
+    return Contrast(
+        result.status,
+        result.stop_reason,
+        before,
+        after,
+        tuple(name for name in names if name in changed),
+        tuple(name for name, differs in zip(names, apart, strict=True) if differs),
+        ceil(round(min(result.lower_bound, len(names)), 6)),
+        result,
+    )
+
+
+def _between(space: FeatureSpace, x: Row, y: Row) -> tuple[FeatureSpace, tuple[Constraint, ...]]:
+    """The features with two values each, that of either row."""
+    ours, theirs = space.values(x.values).tolist(), space.values(y.values).tolist()
+    pairs = list(zip(space.features, ours, theirs, strict=True))
+    features = tuple(_of_two(feature, a, b) for feature, a, b in pairs)
+    rules = [rule for feature, a, b in pairs for rule in _rules(feature, a, b)]
+    return FeatureSpace(features, space.columns), tuple(rules)
+
+
+def _of_two(feature: Feature, a: float, b: float) -> Feature:
+    if feature.kind == "categorical":
+        return replace(feature, missing_cost=1.0)
+    values = tuple(sorted({v for v in (a, b) if not np.isnan(v)}))
+    if not values or feature.labels:
+        return replace(feature, missing_cost=1.0)
+    return replace(
+        feature,
+        kind="ordinal",
+        values=values,
+        lower=values[0],
+        upper=values[-1],
+        step=0.0,
+        missing_cost=1.0,
+    )
+
+
+def _rules(feature: Feature, a: float, b: float) -> Iterator[Constraint]:
+    if a == b or (np.isnan(a) and np.isnan(b)):
+        yield Fixed(feature.name)
+        return
+    if np.isnan(b):
+        yield AllowMissing(feature.name)
+    if feature.kind == "categorical" or feature.labels:
+        yield Allowed(feature.name, [feature.show(v) for v in (a, b)])

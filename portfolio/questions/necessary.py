@@ -1,0 +1,104 @@
+"""Features without which there is no recourse."""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from encoders.backends.interface import Status, StopReason
+from encoders.query.admissible import resolve
+from encoders.query.constraints import Fixed
+from portfolio.question import Options, Question
+from portfolio.questions.series import Series
+from portfolio.result import Result, as_plain
+from portfolio.solving.ask import Asker
+
+
+@dataclass(frozen=True)
+class Necessary:
+    """Features that every answer to a question changes.
+
+    Attributes
+    ----------
+    status : "optimal": for each feature it is proved whether it is necessary; "feasible": for some
+        it is not known; "infeasible": there is no recourse at all (proved); "unknown": it is not
+        known whether there is any
+    stop_reason : of the last question that was asked
+    features : names of those that are: with one of them fixed, nothing reaches the target (proved)
+    undecided : names of those that are not known to be
+    best : the cheapest answer found with nothing fixed
+    seconds : from the call to the result
+    """
+
+    status: Status
+    stop_reason: StopReason
+    features: tuple[str, ...]
+    undecided: tuple[str, ...]
+    best: Result
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return dict(as_plain(vars(self) | {"best": self.best.to_dict()}))
+
+    def to_json(self) -> str:
+        """:meth:`to_dict` as one JSON object."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    def __str__(self) -> str:
+        if self.status in ("infeasible", "unknown"):
+            return str(self.best)
+        lines = [f"- Without a change of {n} there is no recourse (proved)." for n in self.features]
+        if not lines:
+            sure = "as far as is known" if self.undecided else "proved"
+            lines = [f"No single feature is necessary ({sure})."]
+        lines += [f"- Whether {name} is necessary is not known." for name in self.undecided]
+        return "\n".join(lines)
+
+
+def find_necessary(asker: Asker, x: Any, question: Question, options: Options) -> Necessary:
+    """The features that every answer to a question about one row changes.
+
+    Only those that all answers found so far change are asked about.
+
+    Parameters
+    ----------
+    asker : of the user's explainer
+    x : a row in any shape that users may give
+    question : whose constraints and default actions hold
+    options : the time limit is for all questions together
+
+    Raises
+    ------
+    InputError
+        The row or the question can't be used.
+    """
+    row = asker.read(x)
+    space = asker.model.space
+    admissible, _ = resolve(space, space.values(row.values), question.constraints)
+    must = {f.name for f, a in zip(space.features, admissible, strict=True) if not a.stay}
+    series = Series(asker, row, question, options)
+    best = series.ask(())
+    if not math.isfinite(best.distance):
+        return Necessary(best.status, best.stop_reason, (), (), best, series.seconds)
+    changed = {change.feature for change in best.changed}
+    sure: list[str] = []
+    open_: list[str] = []
+    for name in (feature.name for feature in space.features):
+        if name not in changed:
+            continue
+        if name in must:
+            sure.append(name)
+        elif series.interrupted:
+            open_.append(name)
+        else:
+            found = series.ask((Fixed(name),))
+            changed &= {c.feature for c in found.changed} if found.changed else changed
+            if found.status == "infeasible":
+                sure.append(name)
+            elif not found.changed:
+                open_.append(name)
+    undecided = tuple(name for name in open_ if name in changed)
+    status: Status = "feasible" if undecided else "optimal"
+    reason = series.answers[-1].stop_reason if undecided else "proved"
+    return Necessary(status, reason, tuple(sure), undecided, best, series.seconds)

@@ -38,6 +38,11 @@ if TYPE_CHECKING:
     from portfolio.explainer import Explainer
     from portfolio.logbook import Logbook, LogWarning
     from portfolio.model.plausibility import Plausibility
+    from portfolio.questions.contrast import Contrast
+    from portfolio.questions.necessary import Necessary
+    from portfolio.questions.reason_codes import ReasonCode, ReasonCodes
+    from portfolio.questions.reasons import Reasons
+    from portfolio.questions.robustness import Robustness
     from portfolio.result import Result, Timings
     from portfolio.running.local_executor import LocalExecutor
     from portfolio.running.ray.executor import RayExecutor
@@ -94,6 +99,14 @@ HOMES = {
         "Logbook",
     ),
     "portfolio.model.plausibility": ("Plausibility",),
+    "portfolio.questions.contrast": ("Contrast",),
+    "portfolio.questions.necessary": ("Necessary",),
+    "portfolio.questions.reason_codes": (
+        "ReasonCode",
+        "ReasonCodes",
+    ),
+    "portfolio.questions.reasons": ("Reasons",),
+    "portfolio.questions.robustness": ("Robustness",),
     "portfolio.result": (
         "Result",
         "Timings",
@@ -116,6 +129,7 @@ __all__ = [
     "Becomes",
     "Change",
     "Changes",
+    "Contrast",
     "CounterfolioError",
     "Decrease",
     "Diagram",
@@ -137,13 +151,18 @@ __all__ = [
     "Logbook",
     "MaxChanges",
     "More",
+    "Necessary",
     "Plausibility",
     "Precedence",
     "Probability",
     "Range",
     "RayExecutor",
+    "ReasonCode",
+    "ReasonCodes",
+    "Reasons",
     "Result",
     "Rises",
+    "Robustness",
     "Score",
     "Session",
     "Stays",

@@ -11,6 +11,7 @@ from encoders.errors import CounterfolioError
 from portfolio.cli.backend_table import backends
 from portfolio.cli.batch import batch
 from portfolio.cli.bench import bench, figures
+from portfolio.cli.decisions import contrast, necessary, reason_codes, reasons, robustness
 from portfolio.cli.explain import demo, explain
 from portfolio.cli.logs import app as logs_app
 from portfolio.cli.output import BAD_INPUT, INTERRUPTED, print_error
@@ -18,8 +19,10 @@ from portfolio.cli.selector import app as selector_app
 from portfolio.running.interrupt import hear_interrupts
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
-for command in (demo, explain, batch, bench, figures, backends):
+decisions = (reasons, robustness, necessary, contrast)
+for command in (demo, explain, *decisions, batch, bench, figures, backends):
     app.command()(command)
+app.command("reason-codes")(reason_codes)
 app.add_typer(logs_app, name="logs")
 app.add_typer(selector_app, name="selector")
 

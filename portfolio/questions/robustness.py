@@ -191,7 +191,7 @@ def check_scale(norm: Norm, scale: str, bounds: Bounds) -> None:
     norm, scale : of the question
     bounds : None if dropped
     """
-    if bounds is None and scale == "range" and norm != 0:
+    if bounds is None and scale == "range" and norm not in (0, "0"):
         raise InputError(
             "without bounds a feature has no range to scale by; use scale='none', 'std' or 'mad'."
         )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.arrays import FloatArray
+from encoders.arrays import BoolArray, FloatArray
 from encoders.posing.goal_rows import link_of
 from encoders.posing.leaf_rows import ROUNDING_SHARE
 from encoders.query.goal import ClassGoal, Goal, ValueGoal
@@ -65,11 +65,32 @@ class Oracle:
     def _reaches(self, row: FloatArray, goal: Goal) -> bool:
         if self._clearly_misses(row, goal):
             return False
+        reached = bool(self.reached(row[None, :], goal)[0])
+        return reached and (isinstance(goal, ValueGoal) or self._leads(row, goal.target))
+
+    def reached(self, rows: FloatArray, goal: Goal) -> BoolArray:
+        """Which rows reach the goal, as the model itself says; plausible or not, bool (n_rows,).
+
+        Parameters
+        ----------
+        rows : float64 (n_rows, n_columns)
+        goal : as in :meth:`accepts`
+        """
         if isinstance(goal, ClassGoal):
-            decided = int(self.native.predict(row[None, :])[0]) == goal.target
-            return decided and self._leads(row, goal.target)
-        given = float(self.native.values(row[None, :], goal.scale, goal.output)[0])
-        return goal.low <= given <= goal.high
+            same: BoolArray = self.native.predict(rows) == goal.target
+            return same
+        given = self.native.values(rows, goal.scale, goal.output)
+        return (goal.low <= given) & (given <= goal.high)
+
+    def is_clear(self, row: FloatArray, goal: Goal) -> bool:
+        """Whether the trees alone say that a row is accepted, so that the model may say so later.
+
+        Parameters
+        ----------
+        row : float64 (n_columns,)
+        goal : as in :meth:`accepts`
+        """
+        return self.plausibility is None and self._clearly_reaches(row, goal)
 
     def _leads(self, row: FloatArray, target: int) -> bool:
         """Whether the class leads by the margin, which rounding may change by a tenth."""

@@ -5,7 +5,7 @@ settle it; else what is left of the problem goes to the search, at no cost, so t
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -35,16 +35,18 @@ WITNESSES = 200  # training rows that a proof is held against
 
 @dataclass(frozen=True, eq=False)
 class Flip:
-    """A row that the model itself decides otherwise.
+    """A row that is decided otherwise: as the model itself says, or as its trees say clearly.
 
     Attributes
     ----------
     row : float64 (n_columns,)
     changed : bool (n_features,), where it differs from the query
+    side : the other decision
     """
 
     row: FloatArray
     changed: BoolArray
+    side: "Side"
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,13 +176,14 @@ class Side:
         )
 
     def _take(self, levels: IntArray) -> Flip | None:
-        """The choice, nearer to the query, if the model confirms it; else it is cut off."""
+        """The choice, nearer to the query, if it is decided otherwise; else it is cut off."""
+        goal = self.query.goal
         for near in (self._nearer(levels), levels):
             row = self.posed.decode(near)
-            if self.oracle.accepts(row, self.query.goal):
-                return Flip(row, self._changed(row))
+            if self.oracle.is_clear(row, goal) or self.oracle.accepts(row, goal):
+                return Flip(row, self._changed(row), self)
             self.problem = self.posed.without(self.problem, near)
-            if self.oracle.contradicts_the_trees(row, self.query.goal):
+            if self.oracle.contradicts_the_trees(row, goal):
                 self.doubt = MISREAD
             if np.array_equal(near, levels):
                 break
@@ -201,6 +204,18 @@ class Side:
     def _changed(self, row: FloatArray) -> BoolArray:
         stays = same(self.space.values(self.query.row), self.space.values(row))
         return ~stays
+
+    def confirm(self, flips: Sequence[Flip]) -> None:
+        """Put flips to the model itself, all at once; if it denies one, that becomes the doubt.
+
+        Parameters
+        ----------
+        flips : of this side
+        """
+        if flips:
+            rows = np.stack([flip.row for flip in flips])
+            if not self.oracle.reached(rows, self.query.goal).all():
+                self.doubt = MISREAD
 
     def refuted(self, free: BoolArray) -> bool:
         """Whether a training row, with the other features as in the query, is decided otherwise.
@@ -249,6 +264,17 @@ class Flips:
                 return found
             proved &= found.proved
         return Found(None, proved)
+
+    def confirm(self, known: Sequence[Flip]) -> str:
+        """Put flips to the model itself; why they are not to be believed, "" if they are.
+
+        Parameters
+        ----------
+        known : of any side
+        """
+        for side in self.sides:
+            side.confirm([flip for flip in known if flip.side is side])
+        return next((side.doubt for side in self.sides if side.doubt), "")
 
     def doubt(self, free: BoolArray) -> str:
         """Why a proof that free features decide nothing is not to be believed; "" if it is.

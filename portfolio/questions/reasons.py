@@ -137,6 +137,7 @@ def find_reasons(
         if smallest and search.settled:
             search.shrink(asker)
         search.show()
+        search.confirm()
         return search
 
     found = run_interruptible(solve, stop)
@@ -262,6 +263,13 @@ class _Search:
             found = self.flips.find(freed)
             if found.flip is not None:
                 self.witness[feature] = found.flip
+
+    def confirm(self) -> None:
+        """Ask the model itself about every row that was found; if it denies one, all are out."""
+        doubt = self.flips.confirm([*self.known, *self.witness.values()])
+        if doubt:
+            self.doubt, self.proved = doubt, False
+            self.witness, self.lower = {}, 0
 
     def _size(self) -> int:
         return int((~self.free).sum())

@@ -18,6 +18,7 @@ from xgboost import XGBClassifier
 from encoders.backends.attempt import Provenance
 from portfolio import AtLeast, AtMost, Explainer, InputError, Plausibility, Probability
 from portfolio.cli.app import app
+from portfolio.model.oracle import Oracle
 from portfolio.questions import flips, reasons
 from portfolio.solving import ask
 from portfolio.solving.certify import Certificate, Times
@@ -76,7 +77,7 @@ def test_native_categories_and_missing_values(table):
     explainer = Explainer(model, codes)
     incomes = [np.nan, *VALUES["income"]]
     seen = set()
-    for at in range(12):
+    for at in range(6):
         x = codes.iloc[[at]]
         found = explainer.reasons(x)
         assert found.status == "optimal"
@@ -240,3 +241,10 @@ def test_codes_of_a_radius_and_of_a_contrast(loans):
         for other in range(6)
     ]
     assert 0 in codes
+
+
+def test_a_model_that_denies_what_its_trees_say_proves_nothing(explainer, refused, monkeypatch):
+    monkeypatch.setattr(Oracle, "reached", lambda oracle, rows, goal: np.zeros(len(rows), bool))
+    found = explainer.reasons(refused)
+    assert found.status == "feasible" and found.stop_reason == "error"
+    assert "contradicts" in found.message and not found.flips and found.lower_bound == 0

@@ -1,238 +1,20 @@
-"""Rows that are decided otherwise while some features stay: found, or proved not to be.
+"""Rows that are decided otherwise while some features stay, towards every other decision."""
 
-A feature stays if its axes keep the query's level. What the best leaves that are left add up to may
-settle it; else what is left of the problem goes to the search, at no cost, so that any row will do.
-"""
-
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass
 
-import numpy as np
-
-from encoders.arrays import BoolArray, FloatArray, IntArray, owners
+from encoders.arrays import BoolArray
 from encoders.backends.interface import Request
-from encoders.backends.registry import find_backend
-from encoders.errors import BrokenProblemError
-from encoders.posing.pose import Posed, pose
+from encoders.posing.pose import pose
 from encoders.posing.starting_points import cells_of
-from encoders.problem.problem import Problem
 from encoders.query.admissible import resolve
 from encoders.query.cost import make_cost
-from encoders.query.features import FeatureSpace, same
 from encoders.query.goal import Goal
 from encoders.query.query import Query
-from encoders.reduce.compress import compress
-from portfolio.model.explained_model import ClassView, ExplainedModel
-from portfolio.model.oracle import Oracle
 from portfolio.model.tabular import Row
 from portfolio.questions.every_row import may_lack
-from portfolio.solving.certify import BROKEN, INEXACT, MISREAD, REFUTED
-
-WITNESSES = 200  # training rows that a proof is held against
-
-
-@dataclass(frozen=True, eq=False)
-class Flip:
-    """A row that is decided otherwise: as the model itself says, or as its trees say clearly.
-
-    Attributes
-    ----------
-    row : float64 (n_columns,)
-    changed : bool (n_features,), where it differs from the query
-    side : the other decision
-    """
-
-    row: FloatArray
-    changed: BoolArray
-    side: "Side"
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What is known of the rows where some features stay.
-
-    Attributes
-    ----------
-    flip : one of them that is decided otherwise, or None
-    proved : there is one, or there is none; False if it is not known
-    """
-
-    flip: Flip | None
-    proved: bool
-
-
-@dataclass(eq=False)
-class Side:
-    """One other decision, posed with every feature free.
-
-    Attributes
-    ----------
-    posed : the problem, whose cost counts changes
-    query, space : that it was posed for
-    oracle : the model itself
-    view : has training rows
-    own : int64 (n_axes,), the query's levels
-    problem : without the cells that the model refused
-    doubt : why nothing is proved, "" if proofs hold
-    """
-
-    posed: Posed
-    query: Query
-    space: FeatureSpace
-    oracle: Oracle
-    view: ClassView
-    own: IntArray
-    problem: Problem = field(init=False)
-    doubt: str = ""
-
-    def __post_init__(self) -> None:
-        # Any row will do: at no cost the search ends with the first.
-        free = np.zeros(self.posed.problem.cost.size)
-        self.problem = replace(self.posed.problem, cost=free)
-        self.doubt = "" if self.problem.exact else INEXACT
-
-    @cached_property
-    def feature(self) -> IntArray:
-        """The feature of each axis, int64 (n_axes,)."""
-        of_column = np.empty(len(self.space.columns), dtype=np.int64)
-        for index, feature in enumerate(self.space.features):
-            of_column[list(feature.columns)] = index
-        found: IntArray = of_column[self.posed.column]
-        return found
-
-    @cached_property
-    def _leaf(self) -> IntArray:
-        return owners(self.problem.leaf_start)
-
-    @cached_property
-    def _axis(self) -> IntArray:
-        return owners(self.problem.level_start)
-
-    @cached_property
-    def _own_level(self) -> BoolArray:
-        mine = np.zeros(self.problem.cost.size, dtype=np.bool_)
-        mine[self.problem.level_start[:-1] + self.own] = True
-        return mine
-
-    @cached_property
-    def _broken(self) -> BoolArray:
-        """Literals that the query does not keep."""
-        held = self.own[self.problem.axis]
-        broken: BoolArray = (held < self.problem.lo) | (held > self.problem.hi)
-        return broken
-
-    @cached_property
-    def lawful(self) -> bool:
-        """Whether the problem is what proofs rest on; what is wrong becomes the doubt."""
-        try:
-            self.posed.problem.check()
-        except BrokenProblemError as error:
-            self.doubt = BROKEN.format(error)
-        return not self.doubt
-
-    def find(self, free: BoolArray, request: Request, deadline: float) -> Found:
-        """A row that differs in free features only.
-
-        Parameters
-        ----------
-        free : bool (n_features,)
-        request : for the search
-        deadline : ``time.perf_counter()`` at which to stop
-        """
-        moves = free[self.feature]
-        alive = self._reachable(self._broken & ~moves[self.problem.axis])
-        keep = self._own_level | moves[self._axis]
-        search = find_backend("search").load()
-        while True:
-            problem = self.problem
-            if not self._may_reach(alive):
-                return Found(None, True)
-            smaller = compress(problem, keep, alive)
-            if smaller is None:
-                return Found(None, True)
-            left = deadline - time.perf_counter()
-            if left <= 0 or request.stop.is_set():
-                return Found(None, False)
-            outcome = search(smaller[0], replace(request, time_limit_s=left))
-            if not outcome.choices:
-                return Found(None, outcome.status == "infeasible")
-            flip = self._take(smaller[1].up(outcome.choices[0]))
-            if flip is not None:
-                return Found(flip, True)
-
-    def _reachable(self, broken: BoolArray) -> BoolArray:
-        misses = np.bincount(self._leaf[broken], minlength=self.problem.n_leaves)
-        reachable: BoolArray = misses == 0
-        return reachable
-
-    def _may_reach(self, alive: BoolArray) -> bool:
-        """Whether the best leaf of every tree that is left keeps each row."""
-        first = self.problem.tree_start[:-1]
-        return all(
-            int(np.maximum.reduceat(np.where(alive, row.weight, -1), first).sum()) >= row.minimum
-            for row in self.problem.leaf_rows
-        )
-
-    def _take(self, levels: IntArray) -> Flip | None:
-        """The choice, nearer to the query, if it is decided otherwise; else it is cut off."""
-        goal = self.query.goal
-        for near in (self._nearer(levels), levels):
-            row = self.posed.decode(near)
-            if self.oracle.is_clear(row, goal) or self.oracle.accepts(row, goal):
-                return Flip(row, self._changed(row), self)
-            self.problem = self.posed.without(self.problem, near)
-            if self.oracle.contradicts_the_trees(row, goal):
-                self.doubt = MISREAD
-            if np.array_equal(near, levels):
-                break
-        return None
-
-    def _nearer(self, levels: IntArray) -> IntArray:
-        """Take changes back, feature by feature from the last, as long as all rows hold."""
-        levels = levels.copy()
-        moved = np.unique(self.feature[levels != self.own])
-        for feature in moved[::-1]:
-            own = np.where(self.feature == feature, self.own, levels)
-            held = own[self.problem.axis]
-            alive = self._reachable((held < self.problem.lo) | (held > self.problem.hi))
-            if self._may_reach(alive) and not self.problem.forbids(own):
-                levels = own
-        return levels
-
-    def _changed(self, row: FloatArray) -> BoolArray:
-        stays = same(self.space.values(self.query.row), self.space.values(row))
-        return ~stays
-
-    def confirm(self, flips: Sequence[Flip]) -> None:
-        """Put flips to the model itself, all at once; if it denies one, that becomes the doubt.
-
-        Parameters
-        ----------
-        flips : of this side
-        """
-        if flips:
-            rows = np.stack([flip.row for flip in flips])
-            if not self.oracle.reached(rows, self.query.goal).all():
-                self.doubt = MISREAD
-
-    def refuted(self, free: BoolArray) -> bool:
-        """Whether a training row, with the other features as in the query, is decided otherwise.
-
-        Parameters
-        ----------
-        free : bool (n_features,), of which it was claimed that they decide nothing
-        """
-        others = self.posed.closest(self.view.near(self.query.goal), WITNESSES)
-        moves = free[self.feature]
-        for levels in np.unique(np.where(moves, others, self.own), axis=0):
-            if self.problem.keeps_rows(levels) and not self.problem.forbids(levels):
-                row = self.posed.decode(levels)
-                if self.oracle.accepts(row, self.query.goal):
-                    self.doubt = f"The search {REFUTED}."
-                    return True
-        return False
+from portfolio.questions.side import Flip, Found, Side
+from portfolio.solving.ask import Asker
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +72,7 @@ class Flips:
 
 
 def pose_flips(
-    model: ExplainedModel,
+    asker: Asker,
     row: Row,
     goals: tuple[Goal, ...],
     request: Request,
@@ -300,17 +82,17 @@ def pose_flips(
 
     Parameters
     ----------
-    model : with the features as the question takes them
+    asker : about the features as the question takes them
     row : as read for the model
     goals : the other decisions
     request : of the search
     deadline : ``time.perf_counter()`` at which to stop
     """
-    return Flips(tuple(_sides(model, row, goals)), request, deadline)
+    return Flips(tuple(_sides(asker, row, goals)), request, deadline)
 
 
-def _sides(model: ExplainedModel, row: Row, goals: tuple[Goal, ...]) -> Iterator[Side]:
-    space = model.space
+def _sides(asker: Asker, row: Row, goals: tuple[Goal, ...]) -> Iterator[Side]:
+    model, space = asker.model, asker.model.space
     admissible, _ = resolve(space, space.values(row.values), may_lack(space, row))
     cost = make_cost(space, 0, "none", None)
     for goal in goals:
@@ -319,4 +101,4 @@ def _sides(model: ExplainedModel, row: Row, goals: tuple[Goal, ...]) -> Iterator
         posed = pose(view.ensemble, view.cells, space, query)
         cells = cells_of(view.ensemble, view.cells, space, row.values[None, :])
         own = posed.closest(cells, 1)[0]
-        yield Side(posed, query, space, model.oracle(goal.target), view, own)
+        yield Side(posed, query, space, model.oracle(goal.target), view, own, asker, row)

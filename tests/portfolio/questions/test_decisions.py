@@ -9,7 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingClassifier,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from typer.testing import CliRunner
@@ -19,10 +25,10 @@ from encoders.backends.attempt import Provenance
 from portfolio import AtLeast, AtMost, Explainer, InputError, Plausibility, Probability
 from portfolio.cli.app import app
 from portfolio.model.oracle import Oracle
-from portfolio.questions import flips, reasons
+from portfolio.questions import reasons, side
 from portfolio.solving import ask
 from portfolio.solving.certify import Certificate, Times
-from portfolio.solving.targets import Answer
+from portfolio.solving.join import Answer
 
 VALUES = {"income": np.arange(0.0, 100.0, 3.0), "job": ["none", "some", "top"], "age": [20, 40, 60]}
 
@@ -186,7 +192,7 @@ def test_an_interrupt_ends_the_search_with_what_is_known(explainer, refused, mon
 
 
 def test_a_claim_that_a_training_row_refutes_is_no_proof(explainer, refused, monkeypatch):
-    monkeypatch.setattr(flips.Side, "_may_reach", lambda side, alive: False)
+    monkeypatch.setattr(side.Side, "_may_reach", lambda side, alive: False)
     found = explainer.reasons(refused)
     assert found.status == "feasible" and found.stop_reason == "error" and found.message
     assert found.size == len(explainer.features.features)
@@ -248,3 +254,19 @@ def test_a_model_that_denies_what_its_trees_say_proves_nothing(explainer, refuse
     found = explainer.reasons(refused)
     assert found.status == "feasible" and found.stop_reason == "error"
     assert "contradicts" in found.message and not found.flips and found.lower_bound == 0
+
+
+def test_reasons_of_a_blend_go_the_way_of_any_question(credit, monkeypatch):
+    X, y = credit[1], credit[0].predict(credit[1])
+    boosting = GradientBoostingClassifier(n_estimators=3, max_depth=2, random_state=0)
+    forest = RandomForestClassifier(3, max_depth=2, random_state=0)
+    vote = VotingClassifier([("a", boosting), ("b", forest)], voting="soft").fit(X, y)
+    explainer = Explainer(vote, X)
+    for at in range(3):
+        found = explainer.reasons(X.iloc[at])
+        assert found.status == "optimal"
+        assert all(explainer.predict(row) != found.label for row in found.flips.values())
+    plain = Explainer(credit[0], X)
+    direct = plain.reasons(X.iloc[0])
+    monkeypatch.setattr(side, "MOST_REFUSED", 0)
+    assert plain.reasons(X.iloc[0]).features == direct.features

@@ -85,7 +85,7 @@ class Becomes:
     Parameters
     ----------
     feature : its name
-    values : numbers or labels, at least one
+    *values : numbers or labels, at least one
     """
 
     feature: str

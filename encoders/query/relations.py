@@ -28,7 +28,7 @@ class Together:
 
     Parameters
     ----------
-    features : names, at least two
+    *features : names, at least two
     """
 
     features: tuple[str, ...]
@@ -43,7 +43,7 @@ class Forbidden:
 
     Parameters
     ----------
-    conditions : at least one
+    *conditions : at least one
     """
 
     conditions: tuple[Condition, ...]

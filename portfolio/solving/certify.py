@@ -146,6 +146,7 @@ def certify(
         report = solve(found.problem, replace(request, time_limit_s=remaining_s, cutoff=cutoff))
         rejected, repriced = found.take(report, cutoff)
         again = bool(rejected) or repriced
+        paused = any(pause(choice) for choice in rejected)
         outcome, name = report.outcome, report.provenance.backend
         if _claims_none(outcome) and found.answer is None and not again:
             broken = _law_broken(asked.posed.problem)
@@ -159,7 +160,6 @@ def certify(
                     break
                 solve = another
                 continue
-        paused = any(pause(choice) for choice in rejected)
         if (
             not again
             or paused

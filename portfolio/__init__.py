@@ -39,10 +39,17 @@ if TYPE_CHECKING:
     from portfolio.logbook import Logbook, LogWarning
     from portfolio.model.plausibility import Plausibility
     from portfolio.questions.contrast import Contrast
+    from portfolio.questions.members import Member
+    from portfolio.questions.nearby import Around
     from portfolio.questions.necessary import Necessary
     from portfolio.questions.reason_codes import ReasonCode, ReasonCodes
     from portfolio.questions.reasons import Reasons
+    from portfolio.questions.region import Region, Span
+    from portfolio.questions.relaxation import Relaxation
+    from portfolio.questions.retraining import Retraining
+    from portfolio.questions.robust import Robust
     from portfolio.questions.robustness import Robustness
+    from portfolio.questions.why_not import WhyNot
     from portfolio.result import Result, Timings
     from portfolio.running.local_executor import LocalExecutor
     from portfolio.running.ray.executor import RayExecutor
@@ -100,13 +107,20 @@ HOMES = {
     ),
     "portfolio.model.plausibility": ("Plausibility",),
     "portfolio.questions.contrast": ("Contrast",),
+    "portfolio.questions.members": ("Member",),
+    "portfolio.questions.nearby": ("Around",),
     "portfolio.questions.necessary": ("Necessary",),
     "portfolio.questions.reason_codes": (
         "ReasonCode",
         "ReasonCodes",
     ),
     "portfolio.questions.reasons": ("Reasons",),
+    "portfolio.questions.region": ("Region", "Span"),
+    "portfolio.questions.relaxation": ("Relaxation",),
+    "portfolio.questions.retraining": ("Retraining",),
+    "portfolio.questions.robust": ("Robust",),
     "portfolio.questions.robustness": ("Robustness",),
+    "portfolio.questions.why_not": ("WhyNot",),
     "portfolio.result": (
         "Result",
         "Timings",
@@ -122,6 +136,7 @@ __all__ = [
     "AllowMissing",
     "Allowed",
     "AllowedPairs",
+    "Around",
     "AtLeast",
     "AtMost",
     "Attempt",
@@ -150,6 +165,7 @@ __all__ = [
     "LogWarning",
     "Logbook",
     "MaxChanges",
+    "Member",
     "More",
     "Necessary",
     "Plausibility",
@@ -160,16 +176,22 @@ __all__ = [
     "ReasonCode",
     "ReasonCodes",
     "Reasons",
+    "Region",
+    "Relaxation",
     "Result",
+    "Retraining",
     "Rises",
+    "Robust",
     "Robustness",
     "Score",
     "Session",
+    "Span",
     "Stays",
     "Timings",
     "Together",
     "UnavailableBackendError",
     "UnsupportedModelError",
+    "WhyNot",
     "Within",
     "Workers",
 ]

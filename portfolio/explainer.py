@@ -25,6 +25,7 @@ from portfolio.model.frames import as_kind, as_pandas
 from portfolio.model.plausibility import Plausibility
 from portfolio.model.tabular import Row, read_rows
 from portfolio.question import LONGEST_S, RACE, Options, Question, check_seconds, strategy_name
+from portfolio.questions.answer_methods import regional
 from portfolio.questions.methods import Questions
 from portfolio.result import Result
 from portfolio.running.local_executor import LocalExecutor
@@ -102,7 +103,7 @@ class Explainer(Questions):
             raise InputError(f"workers must be a Workers, got {workers!r}.")
         selector = Selector(diagram_of(diagram))
         self._model = read(model, X_train, features, voting, plausibility, steps)
-        self._asker = Asker(self._model, workers or Workers(), selector)
+        self._asker = Asker(self._model, workers or Workers(), selector, regional)
 
     @property
     def features(self) -> FeatureSpace:

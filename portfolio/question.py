@@ -11,7 +11,8 @@ import numpy as np
 from encoders.errors import InputError
 from encoders.query.admissible import resolve
 from encoders.query.constraints import Constraint, listed
-from encoders.query.cost import LARGEST, Norm, make_cost
+from encoders.query.cost import LARGEST, Cost, Norm, make_cost
+from encoders.query.features import FeatureSpace
 from encoders.query.goal import Goal, ValueGoal
 from encoders.query.query import Query
 from encoders.query.related import relate
@@ -98,7 +99,7 @@ class Question:
             )
         before = space.values(row.values)
         admissible, max_changes = resolve(space, before, self.constraints)
-        cost = make_cost(space, self.norm, self.scale, self.weights)
+        cost = self.cost(space)
         relations = [each for each in self.constraints if isinstance(each, Relation)]
         related = None
         if relations:
@@ -112,6 +113,20 @@ class Question:
             margin=margin,
             related=related,
         )
+
+    def cost(self, space: FeatureSpace) -> Cost:
+        """What moving the features costs.
+
+        Parameters
+        ----------
+        space : the features
+
+        Raises
+        ------
+        InputError
+            Norm, scale or weights do not fit the features.
+        """
+        return make_cost(space, self.norm, self.scale, self.weights)
 
     def lead(self, votes: bool) -> float:
         """The margin as a number.

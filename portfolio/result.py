@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -12,6 +13,7 @@ import pandas as pd
 
 from encoders.backends.attempt import Attempt
 from encoders.backends.interface import Status, StopReason
+from encoders.errors import InputError
 from encoders.query.goal import Wanted
 from portfolio.change import Change
 from portfolio.model.scoring import Scoring
@@ -80,6 +82,7 @@ class Result:
     row : the counterfactual as the model reads it; :attr:`counterfactual` gives it as the query was
     scoring : what :attr:`score` and :attr:`score_before` ask the model with
     rounder : what :attr:`told` and :attr:`rounded` ask the model with
+    regional : what :meth:`region` asks the model with
     """
 
     status: Status
@@ -101,6 +104,7 @@ class Result:
     row: Row | None = field(default=None, repr=False)
     scoring: Scoring | None = field(default=None, repr=False, compare=False)
     rounder: Rounder | None = field(default=None, repr=False, compare=False)
+    regional: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def score(self) -> float | None:
@@ -134,11 +138,42 @@ class Result:
         """
         return None if self.rounder is None else self.rounder.fewest()
 
+    def region(
+        self,
+        order: Sequence[str] | None = None,
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_progress: Callable[[float, int, int], None] | None = None,
+    ) -> Any:
+        """A box around the counterfactual in which the model decides every row alike.
+
+        Parameters
+        ----------
+        order : features to widen first; by default those that changed
+        time_limit_s, threads, seed, on_progress : as for :meth:`Explainer.region`
+
+        Returns
+        -------
+        Region
+
+        Raises
+        ------
+        InputError
+            There is no counterfactual, or the result came from another process.
+        """
+        if self.regional is None:
+            raise InputError(
+                "a region is drawn around a counterfactual, and by the explainer that found it; "
+                "use explainer.region(result.counterfactual)."
+            )
+        return self.regional(order, time_limit_s, threads, seed, on_progress)
+
     def __getstate__(self) -> dict[str, Any]:
         """The model stays where it is: what it says is looked up before a result leaves."""
         names = ("score", "score_before", "scored", "told", "rounded")
         known = {name: getattr(self, name) for name in names}
-        return self.__dict__ | known | {"scoring": None, "rounder": None}
+        return self.__dict__ | known | {"scoring": None, "rounder": None, "regional": None}
 
     @cached_property
     def scored(self) -> str:

@@ -135,6 +135,21 @@ class ExplainedModel:
         """Whether answers must be plausible."""
         return self.views[0].plausibility is not None
 
+    def without_plausibility(self) -> "ExplainedModel":
+        """The same model, whose answers need not be plausible."""
+        if not self.plausible:
+            return self
+        views = {
+            id(view): replace(
+                view,
+                ensemble=replace(view.ensemble, length=None, least_length=0.0),
+                cells=replace(view.cells, length=None),
+                plausibility=None,
+            )
+            for view in self.views
+        }
+        return replace(self, views=tuple(views[id(view)] for view in self.views))
+
 
 def read(
     model: Any,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from encoders.errors import InputError
-from encoders.query.goal import ClassGoal, Goal, ValueGoal
+from encoders.query.goal import ClassGoal, Goal
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
@@ -59,17 +59,25 @@ def decision_of(model: ExplainedModel, row: Row, target: Any) -> Decision:
                 f"{wanted} is reached, and which isolation forest the other rows must please is "
                 "not said; ask about a class."
             )
-        return Decision(wanted, holds, _beyond(goal) if holds else (goal,))
+        return Decision(wanted, holds, besides(model, goal) if holds else (goal,))
     current = predict_one(model.ensemble, native, row.values)
     asked = current if target is None else native.class_index(target)
     if asked != current:
         return Decision(native.classes[asked], False, (ClassGoal(asked),))
-    rivals = tuple(ClassGoal(i) for i in range(len(native.classes)) if i != current)
-    return Decision(native.classes[current], True, rivals)
+    return Decision(native.classes[current], True, besides(model, ClassGoal(current)))
 
 
-def _beyond(goal: ValueGoal) -> tuple[Goal, ...]:
-    """The next floats below and above the limits, and all beyond."""
+def besides(model: ExplainedModel, goal: Goal) -> tuple[Goal, ...]:
+    """What rows reach that do not reach a goal: one of the other classes, or numbers beyond limits.
+
+    Parameters
+    ----------
+    model : that is explained
+    goal : a class, or limits of one of the model's numbers
+    """
+    if isinstance(goal, ClassGoal):
+        classes = range(len(model.native.classes))
+        return tuple(ClassGoal(index) for index in classes if index != goal.target)
     below = replace(goal, low=-math.inf, high=math.nextafter(goal.low, -math.inf))
     above = replace(goal, low=math.nextafter(goal.high, math.inf), high=math.inf)
     return tuple(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from encoders.query.constraints import Constraint
 from encoders.query.cost import Norm
 from portfolio.question import Options, Question, strategy_name
+from portfolio.questions.answer_methods import AnswerQuestions
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.running.work import Answers
 from portfolio.solving.ask import Asker
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from portfolio.questions.robustness import Robustness
 
 
-class Questions:
+class Questions(AnswerQuestions):
     """Methods that an explainer inherits; each is a docstring and a call."""
 
     _asker: Asker

@@ -20,7 +20,7 @@ from encoders.errors import BrokenProblemError
 from encoders.posing.pose import Posed
 from encoders.problem.problem import Problem
 from encoders.query.admissible import resolve
-from encoders.query.constraints import Fixed
+from encoders.query.constraints import Constraint, Fixed
 from encoders.query.features import FeatureSpace, same
 from encoders.query.query import Query
 from encoders.reduce.compress import compress
@@ -150,11 +150,40 @@ class Side:
         request : for the search
         deadline : ``time.perf_counter()`` at which to stop
         """
-        if self.posed.relaxation is not None:
-            return self._ask(free, request, deadline)
         moves = free[self.feature]
         alive = self._reachable(self._broken & ~moves[self.problem.axis])
         keep = self._own_level | moves[self._axis]
+        fixed = [Fixed(f.name) for f, own in zip(self.space.features, free, strict=True) if not own]
+        return self._find(keep, alive, fixed, request, deadline)
+
+    def find_within(
+        self, keep: BoolArray, rules: Sequence[Constraint], request: Request, deadline: float
+    ) -> Found:
+        """A row of some levels.
+
+        Parameters
+        ----------
+        keep : bool (n_levels,), the query's own among them
+        rules : the same as constraints
+        request : for the search
+        deadline : ``time.perf_counter()`` at which to stop
+        """
+        first = self.problem.level_start[self.problem.axis]
+        before = np.concatenate([[0], np.cumsum(keep)])
+        broken = before[first + self.problem.hi + 1] == before[first + self.problem.lo]
+        return self._find(keep, self._reachable(broken), rules, request, deadline)
+
+    def _find(
+        self,
+        keep: BoolArray,
+        alive: BoolArray,
+        rules: Sequence[Constraint],
+        request: Request,
+        deadline: float,
+    ) -> Found:
+        """A row of some levels, which gets to some leaves only."""
+        if self.posed.relaxation is not None:
+            return self._ask(rules, request, deadline)
         search = find_backend("search").load()
         for _ in range(MOST_REFUSED):
             if not self._may_reach(alive):
@@ -171,13 +200,12 @@ class Side:
             flip = self._take(smaller[1].up(outcome.choices[0]))
             if flip is not None:
                 return Found(flip, True)
-        return self._ask(free, request, deadline)
+        return self._ask(rules, request, deadline)
 
-    def _ask(self, free: BoolArray, request: Request, deadline: float) -> Found:
-        """The same, as a question with the fewest changes, and the other features fixed."""
+    def _ask(self, rules: Sequence[Constraint], request: Request, deadline: float) -> Found:
+        """The same, as a question with the fewest changes."""
         goal, values = self.query.goal, self.space.values(self.query.row)
-        fixed = [Fixed(f.name) for f, own in zip(self.space.features, free, strict=True) if not own]
-        admissible, _ = resolve(self.space, values, [*may_lack(self.space, self.given), *fixed])
+        admissible, _ = resolve(self.space, values, [*may_lack(self.space, self.given), *rules])
         asker = self.asker
         found = answer(
             asker.model,

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -45,6 +46,10 @@ def check_progress(on_progress: object) -> None:
         raise InputError(f"on_progress must be a function, got {on_progress!r}.")
 
 
+# Given the asker, an answer, its goal in both words, and the features that changed.
+Regional = Callable[["Asker", Row, Goal, Any, tuple[str, ...]], Callable[..., Any]]
+
+
 @dataclass(frozen=True, eq=False)
 class Asker:
     """Answers questions about one model: what explain, sessions and batches share.
@@ -56,11 +61,13 @@ class Asker:
     model : all that is read of it
     workers : run backends
     selector : what picks backends for "auto"
+    regional : makes what draws the region around an answer; None for none
     """
 
     model: ExplainedModel
     workers: Workers
     selector: Selector
+    regional: Regional | None = None
 
     def read(self, x: Any) -> Row:
         """A row of the user's in the model's order; InputError if it is none.
@@ -160,7 +167,7 @@ class Asker:
             asked = wanted
         query = question.query(model, row, goals[0])
         if goals == own and self._may_stay(query):
-            return self._unchanged(row, self._label(asked, goals[0]), query.margin, began)
+            return self._unchanged(row, asked, goals[0], query.margin, began)
         stop = threading.Event()
         progress = Progress(began, [goal.target for goal in goals], on_progress, stop)
         time_limit_s = min(float(options.time_limit_s), LONGEST_S)
@@ -204,7 +211,8 @@ class Asker:
         oracle = self.model.oracle(query.goal.target)
         return oracle.accepts_with(query.row, query.goal, query.margin)
 
-    def _unchanged(self, row: Row, target: Any, margin: float, began: float) -> Result:
+    def _unchanged(self, row: Row, asked: Any, goal: Goal, margin: float, began: float) -> Result:
+        target = self._label(asked, goal)
         total = time.perf_counter() - began
         return Result(
             status="optimal",
@@ -219,6 +227,7 @@ class Asker:
             margin=margin,
             row=row,
             scoring=self._scoring(target, row, row.values),
+            regional=None if self.regional is None else self.regional(self, row, goal, target, ()),
         )
 
     def _result(
@@ -261,7 +270,15 @@ class Asker:
             row=None if verified is None else row.holding(verified.row),
             scoring=self._scoring(target, row, None if verified is None else verified.row),
             rounder=self._rounder(found, query, row),
+            regional=self._region_of(found, row, target),
         )
+
+    def _region_of(self, found: Answer, row: Row, target: Any) -> Callable[..., Any] | None:
+        verified, goal = found.certificate.answer, found.goal
+        if verified is None or goal is None or self.regional is None:
+            return None
+        changed = tuple(change.feature for change in verified.changed)
+        return self.regional(self, row.holding(verified.row), goal, target, changed)
 
     def _rounder(self, found: Answer, query: Query, row: Row) -> Rounder | None:
         verified, goal = found.certificate.answer, found.goal

@@ -1,0 +1,151 @@
+"""Members of a question that contradict each other: a set of which none can be left out."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from encoders.errors import InputError
+from encoders.query.constraints import Constraint
+from encoders.query.relations import JointCost
+from portfolio.question import Options, Question
+from portfolio.questions.members import Demands, Limits
+from portfolio.result import Result
+from portfolio.solving.ask import Asker
+
+LEAST_S = 1e-3  # seconds that a question gets when there is no time left
+
+Instead = tuple[int, Constraint | Limits]
+
+
+def any_answer(question: Question) -> Question:
+    """The question at no cost, so that the first answer ends it.
+
+    Parameters
+    ----------
+    question : whose cost tables stay, for they say what is admissible
+    """
+    tables = question.norm if isinstance(question.norm, Mapping) else 1
+    rules = tuple(c for c in question.constraints if not isinstance(c, JointCost))
+    return replace(question, norm=tables, constraints=rules, weights=None)
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Asks the question without some of its members, all within one time limit.
+
+    Attributes
+    ----------
+    demands : the members
+    options : the time limit is for all questions together
+    began : ``time.perf_counter()`` at the call
+    answers : so far
+    """
+
+    demands: Demands
+    options: Options
+    began: float
+    answers: list[Result] = field(default_factory=list)
+
+    def nearest(self, dropped: frozenset[int], instead: Instead | None = None) -> Result | None:
+        """The cheapest answer; None if the question can't be posed so.
+
+        Parameters
+        ----------
+        dropped, instead : as for :meth:`Demands.without`
+        """
+        return self._ask(*self.demands.without(dropped, instead))
+
+    def any(self, dropped: frozenset[int], instead: Instead | None = None) -> Result | None:
+        """Whether there is an answer at all, whatever it costs.
+
+        Parameters
+        ----------
+        dropped, instead : as for :meth:`Demands.without`
+        """
+        asker, question = self.demands.without(dropped, instead)
+        question = any_answer(question)
+        free = {feature.name: 0.0 for feature in asker.model.space.features}
+        return self._ask(asker, replace(question, weights=free))
+
+    def _ask(self, asker: Asker, question: Question) -> Result | None:
+        limit_s = max(self.left, LEAST_S)
+        options = replace(self.options, time_limit_s=limit_s)
+        way = self.demands.asker.strategy(question, options)
+        try:
+            result = asker.ask(question, options, self.demands.row, way)
+        except InputError:  # relations may need bounds that were dropped
+            return None
+        self.answers.append(result)
+        return result
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self.options.time_limit_s - (time.perf_counter() - self.began)
+
+    @property
+    def over(self) -> bool:
+        """Whether there is no time left, or somebody interrupted."""
+        return self.left <= 0 or self.interrupted
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the last question was."""
+        return bool(self.answers) and self.answers[-1].stop_reason == "interrupted"
+
+
+@dataclass(eq=False)
+class Conflict:
+    """Members that contradict each other, as far as it was found out.
+
+    Attributes
+    ----------
+    trials : ask
+    kept : places of members that are in it, all of them at first
+    needed : those of which it is proved that the others do not contradict each other
+    on_step : told after each decision
+    """
+
+    trials: Trials
+    on_step: Callable[["Conflict"], None]
+    kept: set[int] = field(init=False)
+    needed: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.kept = set(range(len(self.trials.demands.members)))
+
+    def shrink(self) -> None:
+        """Leave out what the contradiction stands without, kind by kind and then one by one."""
+        members = self.trials.demands.members
+        blocks: dict[str, list[int]] = {}
+        for at, member in enumerate(members):
+            name = "own" if member.kind in ("constraint", "margin") else member.kind
+            blocks.setdefault(name, []).append(at)
+        for block in blocks.values():
+            self._leave_out(block)
+
+    @property
+    def minimal(self) -> bool:
+        """Whether each of the members is proved to be needed."""
+        return self.needed == self.kept
+
+    def _leave_out(self, block: Sequence[int]) -> None:
+        if self.trials.over:
+            return
+        tried = self.trials.any(frozenset(self._others | set(block)))
+        status = "unknown" if tried is None else tried.status
+        if status == "infeasible":
+            self.kept -= set(block)
+        elif len(block) == 1:
+            if status in ("optimal", "feasible"):
+                self.needed |= set(block)
+        else:
+            half = len(block) // 2
+            self._leave_out(block[:half])
+            self._leave_out(block[half:])
+            return
+        self.on_step(self)
+
+    @property
+    def _others(self) -> set[int]:
+        return set(range(len(self.trials.demands.members))) - self.kept

@@ -1,0 +1,248 @@
+"""Answers around which every row is decided alike, so that a small miss does no harm."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from encoders.arrays import BoolArray
+from encoders.backends.interface import Request
+from encoders.errors import InputError
+from encoders.query.conditions import Becomes, Condition, Within
+from encoders.query.features import FeatureSpace
+from encoders.query.goal import ClassGoal, Goal
+from encoders.query.relations import Forbidden
+from portfolio.goals import value_goal, wanted_of
+from portfolio.model.tabular import Row
+from portfolio.question import LONGEST_S, Options, Question
+from portfolio.questions.decision import besides
+from portfolio.questions.every_row import every_row
+from portfolio.questions.extents import Extent, extents_of
+from portfolio.questions.flips import pose_flips
+from portfolio.questions.grow import Growth
+from portfolio.questions.side import Side
+from portfolio.result import Result
+from portfolio.solving.ask import Asker
+
+LEAST_S = 1e-3  # seconds that a question gets when there is no time left
+
+
+@dataclass(frozen=True)
+class Around:
+    """Every row that differs from the answer by at most this is decided alike.
+
+    Rows are those of the feature space: within the features' bounds, whole numbers where a feature
+    has such. All other features are as in the answer.
+
+    Parameters
+    ----------
+    radius : by name of a numeric or ordinal feature, the largest difference, at least 0
+    """
+
+    radius: tuple[tuple[str, float], ...]
+
+    def __init__(self, radius: Mapping[str, float]) -> None:
+        if not isinstance(radius, Mapping) or not radius:
+            raise InputError(f"Around takes a mapping such as {{'income': 50}}, got {radius!r}.")
+        object.__setattr__(self, "radius", tuple(radius.items()))
+
+    def check(self, space: FeatureSpace) -> None:
+        """Raise :class:`InputError` where a feature has no such radius.
+
+        Parameters
+        ----------
+        space : the features
+        """
+        for name, radius in self.radius:
+            feature = space.named(name)
+            if feature is None:
+                known = ", ".join(feature.name for feature in space.features)
+                raise InputError(f"Around: there is no feature {name!r}; features are {known}.")
+            if feature.kind not in ("numeric", "ordinal"):
+                raise InputError(f"Around: {name} is {feature.kind} and has no radius.")
+            number = isinstance(radius, int | float) and not isinstance(radius, bool)
+            if not (number and 0 <= radius < np.inf):
+                raise InputError(
+                    f"Around: the radius of {name} must be at least 0, got {radius!r}."
+                )
+
+
+@dataclass(eq=False)
+class SafeSearch:
+    """Solves, looks for a row around the answer that is decided otherwise, cuts off, and goes on.
+
+    Attributes
+    ----------
+    asker : of the user's explainer
+    question : what is asked
+    row : of whom
+    around : how far an answer may be missed
+    options : the time limit is for all rounds
+    fine, wrong : what rows around the answer have to reach, and what they reach if they do not
+    began : ``time.perf_counter()`` at the call
+    on_step : told after each round
+    rounds : of solving
+    doubt : why nothing is proved, "" if proofs hold
+    """
+
+    asker: Asker
+    question: Question
+    row: Row
+    around: Around
+    options: Options
+    fine: tuple[Goal, ...]
+    wrong: tuple[Goal, ...]
+    began: float
+    on_step: Callable[[float, int, float], None] | None = None
+    rounds: int = 0
+    doubt: str = ""
+    _cuts: list[Forbidden] = field(default_factory=list)
+
+    def answer(self) -> tuple[Result, bool]:
+        """The last answer, and whether every row around it is proved to be fine."""
+        while True:
+            left = self.options.time_limit_s - (time.perf_counter() - self.began)
+            options = replace(self.options, time_limit_s=max(left, LEAST_S))
+            rules = (*self.question.constraints, *self._cuts)
+            asked = replace(self.question, constraints=rules)
+            way = self.asker.strategy(asked, options)
+            result = self.asker.ask(asked, options, self.row, way)
+            self.rounds += 1
+            if self.on_step is not None:
+                seconds = time.perf_counter() - self.began
+                self.on_step(seconds, self.rounds, result.lower_bound)
+            if result.row is None:
+                return result, False
+            flip, settled = self._flip(result.row)
+            if flip is None or self.doubt or result.status != "optimal":
+                return result, flip is None and settled and not self.doubt
+            self._cut(flip)
+
+    def _sides(self, row: Row, goals: tuple[Goal, ...]) -> Sequence[Side]:
+        """Every row of the feature space, plausible or not, whatever people may do."""
+        free = every_row(self.asker)
+        free = replace(free, model=free.model.without_plausibility())
+        return pose_flips(free, row, goals, self._request, self._deadline).sides
+
+    @property
+    def _deadline(self) -> float:
+        return self.began + min(float(self.options.time_limit_s), LONGEST_S)
+
+    @property
+    def _request(self) -> Request:
+        threads = int(self.options.threads or 1)
+        return Request(self.options.time_limit_s, threads, int(self.options.seed))
+
+    def _flip(self, middle: Row) -> tuple[Row | None, bool]:
+        """A wrong row around the answer, and whether it is settled that there is one or none."""
+        settled = True
+        for side in self._sides(middle, self.wrong):
+            extents = extents_of(side, side.view.cells)
+            values = side.space.values(middle.values)
+            near = [
+                self._near(extent, float(value))
+                for extent, value in zip(extents.each, values, strict=True)
+            ]
+            found = side.find_within(
+                extents.levels(near), extents.rules(near), self._request, self._deadline
+            )
+            side.confirm([] if found.flip is None else [found.flip])
+            self.doubt = self.doubt or ("" if side.lawful else side.doubt) or side.doubt
+            if found.flip is not None:
+                return self.row.holding(found.flip.row), True
+            settled &= found.proved
+        return None, settled
+
+    def _near(self, extent: Extent, value: float) -> BoolArray:
+        """Options that have values within the radius."""
+        near = np.zeros(extent.size, dtype=np.bool_)
+        near[extent.own] = True
+        radius = self._radius.get(extent.feature.name)
+        if radius is not None and extent.ordered:
+            low, high = _first(value, -radius), _last(value, radius)
+            near |= (extent.low <= high) & (low <= extent.high)
+        return near
+
+    @cached_property
+    def _radius(self) -> Mapping[str, Fraction]:
+        return {name: Fraction(radius) for name, radius in self.around.radius}
+
+    def _cut(self, flip: Row) -> None:
+        """No answer may lie around the widest box of wrong rows that holds this one."""
+        sides = self._sides(flip, self.fine)
+        extents = [extents_of(side, side.view.cells) for side in sides]
+        growth = Growth(sides, extents, self._request, self._deadline)
+        for index in range(len(extents[0].each)):
+            growth.widen(index)
+        self.doubt = self.doubt or growth.doubt()
+        pairs = zip(extents[0].each, growth.allowed, strict=True)
+        self._cuts.append(Forbidden(*(self._beside(extent, own) for extent, own in pairs)))
+
+    def _beside(self, extent: Extent, allowed: BoolArray) -> Condition:
+        """The values of a feature that are within the radius of some options."""
+        feature, at = extent.feature, np.flatnonzero(allowed)
+        if not extent.ordered:
+            return Becomes(feature.name, *(feature.show(float(extent.low[i])) for i in at))
+        radius = self._radius.get(feature.name, Fraction(0))
+        low, high = float(extent.low[at[0]]), float(extent.high[at[-1]])
+        return Within(feature.name, _first(low, -radius), _last(high, radius))
+
+
+def _first(value: float, move: Fraction) -> float:
+    """The smallest float64 that is not below a sum."""
+    exact = Fraction(value) + move
+    near = float(exact)
+    return near if Fraction(near) >= exact else float(np.nextafter(near, np.inf))
+
+
+def _last(value: float, move: Fraction) -> float:
+    """The largest float64 that is not above a sum."""
+    return -_first(-value, -move)
+
+
+def safe_search(
+    asker: Asker,
+    row: Row,
+    question: Question,
+    around: Around,
+    options: Options,
+    began: float,
+    current: int | None,
+    on_step: Callable[[float, int, float], None] | None,
+) -> SafeSearch:
+    """The search for the nearest answer around which every row is fine.
+
+    Parameters
+    ----------
+    asker : of the user's explainer
+    row : as read for the model
+    question : what is asked
+    around : how far an answer may be missed
+    options : the time limit is for all rounds
+    began : ``time.perf_counter()`` at the call
+    current : class of the row; None for a regressor
+    on_step : told (seconds, rounds, lower bound)
+
+    Raises
+    ------
+    InputError
+        Target or radius do not fit the model.
+    """
+    model = asker.model
+    around.check(model.space)
+    wanted = wanted_of(model, question.target)
+    if wanted is not None:
+        goal: Goal = value_goal(model, wanted, row.values)
+    elif question.target is not None:
+        goal = ClassGoal(model.native.class_index(question.target))
+    else:
+        assert current is not None
+        goal = ClassGoal(current)
+    fine: tuple[Goal, ...] = (goal,)
+    wrong = besides(model, goal)
+    if question.target is None:
+        fine, wrong = wrong, fine
+    return SafeSearch(asker, question, row, around, options, fine, wrong, began, on_step)

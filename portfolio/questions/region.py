@@ -1,0 +1,347 @@
+"""A box around a row in which the model decides alike, and that can't be widened on any side."""
+
+import json
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import BoolArray
+from encoders.backends.interface import Request, Status, StopReason
+from encoders.backends.stopping import why
+from encoders.errors import InputError
+from encoders.query.features import FeatureSpace
+from encoders.query.goal import Goal
+from portfolio.change import exactly
+from portfolio.model.tabular import Row
+from portfolio.question import LONGEST_S, Options
+from portfolio.questions.decision import besides, decision_of
+from portfolio.questions.every_row import every_row
+from portfolio.questions.extents import Extent, extents_of
+from portfolio.questions.flips import pose_flips
+from portfolio.questions.grow import Growth
+from portfolio.result import as_plain, by_name
+from portfolio.running.interrupt import run_interruptible
+from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.warm_up import warm_up
+
+DECIMAL = Context(prec=400)
+MOST_DIGITS = 17  # that tell any two float64 apart
+
+
+@dataclass(frozen=True)
+class Span:
+    """The values of one feature in a region.
+
+    Attributes
+    ----------
+    feature : its name
+    lower, upper : the smallest and the largest number, both included; None for categories
+    labels : of the categories, or of the two values of a binary feature; none for numbers. None
+        among them stands for having no value
+    whole : whether the region has every value of the feature space
+    words : the same as a phrase, "" if it is whole
+    """
+
+    feature: str
+    lower: float | None
+    upper: float | None
+    labels: tuple[object, ...]
+    whole: bool
+    words: str
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is in it.
+
+        Parameters
+        ----------
+        value : a number, or a label
+        """
+        if self.lower is None or self.upper is None:
+            return value in self.labels
+        number: Any = value
+        return bool(self.lower <= number <= self.upper)
+
+
+@dataclass(frozen=True)
+class Region:
+    """A box around a row in which the model decides every row alike.
+
+    Attributes
+    ----------
+    status : "optimal": it is proved that every row of the box is decided alike, and that no side
+        can be moved on, nor a category be added, without taking in a row that is not;
+        "feasible": the former is proved; "unknown": nothing is, and the box is the row's own cell
+    stop_reason : "proved", "time_limit", "interrupted" or "error"
+    label : what the model decides, or the goal that is reached
+    spans : one per feature
+    row : that it is around
+    seconds : from the call to the result
+    message : why it is weaker than a proof, "" if it is not
+    """
+
+    status: Status
+    stop_reason: StopReason
+    label: Any
+    spans: tuple[Span, ...]
+    row: Row
+    seconds: float
+    message: str = ""
+
+    def __getitem__(self, name: str) -> Span:
+        """The values of a feature."""
+        return next(span for span in self.spans if span.feature == name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        told = vars(self) | {"row": by_name(self.row.given())}
+        told["spans"] = [vars(span) for span in self.spans]
+        return dict(as_plain(told))
+
+    def to_json(self) -> str:
+        """:meth:`to_dict` as one JSON object."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    def __str__(self) -> str:
+        lines = [self._headline()]
+        lines += [f"- {span.feature} {span.words}" for span in self.spans if not span.whole]
+        free = [span.feature for span in self.spans if span.whole]
+        if free:
+            lines.append(f"- any {', '.join(free)}")
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        reached = self.label.words() if hasattr(self.label, "words") else repr(self.label)
+        why_not = f" {self.message}" if self.message else ""
+        if self.status == "unknown":
+            return f"Unknown: which rows around this one are decided as {reached}.{why_not}"
+        wider = ", and it can't be widened on any side" if self.status == "optimal" else ""
+        return f"Every row of this region is decided as {reached} (proved{wider}).{why_not}"
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """Finds the region around a row.
+
+    Attributes
+    ----------
+    asker : of the user's explainer
+    row : the middle
+    label : what the model decides, or the goal that is reached
+    others : what rows that are decided otherwise reach, one of these
+    first : features to widen first
+    """
+
+    asker: Asker
+    row: Row
+    label: Any
+    others: tuple[Goal, ...]
+    first: tuple[str, ...] = ()
+
+    def region(
+        self,
+        order: Sequence[str] | None = None,
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_step: "OnStep | None" = None,
+    ) -> Region:
+        """A region that can't be widened.
+
+        Parameters
+        ----------
+        order : features to widen first
+        time_limit_s : seconds from this call
+        threads, seed : of the search
+        on_step : told (seconds, features done, features)
+
+        Raises
+        ------
+        InputError
+            The order names what is no feature, or a limit is none.
+        """
+        options = Options("auto", time_limit_s, threads, seed)
+        warm_up()
+        began = time.perf_counter()
+        space = self.asker.model.space
+        turn = _order((*(order or ()), *self.first), space)
+        stop = threading.Event()
+        limit_s = min(float(options.time_limit_s), LONGEST_S)
+        request = Request(limit_s, int(options.threads or 1), int(options.seed), stop=stop)
+
+        def grow() -> Growth:
+            deadline = began + limit_s
+            free = every_row(self.asker)  # whatever people may do, plausible or not
+            free = replace(free, model=free.model.without_plausibility())
+            flips = pose_flips(free, self.row, self.others, request, deadline)
+            extents = [extents_of(side, side.view.cells) for side in flips.sides]
+            growth = Growth(flips.sides, extents, request, deadline)
+            for done, index in enumerate(turn, start=1):
+                growth.widen(index)
+                if on_step is not None:
+                    on_step(time.perf_counter() - began, done, len(turn))
+            return growth
+
+        growth = run_interruptible(grow, stop)
+        doubt = growth.doubt()
+        if doubt:
+            growth = Growth(growth.sides, growth.extents, request, growth.deadline)
+        sure = growth.settled and not doubt
+        return Region(
+            status="unknown" if doubt else "optimal" if sure else "feasible",
+            stop_reason="proved" if sure else "error" if doubt else why(request),
+            label=self.label,
+            spans=tuple(map(_span, growth.extents[0].each, growth.allowed)),
+            row=self.row,
+            seconds=time.perf_counter() - began,
+            message=doubt,
+        )
+
+
+OnStep = Callable[[float, int, int], None]
+
+
+def _order(first: Sequence[str], space: FeatureSpace) -> list[int]:
+    """Indices of all features, those that are named first."""
+    known = [feature.name for feature in space.features]
+    unknown = [name for name in first if name not in known]
+    if isinstance(first, str) or unknown:
+        raise InputError(
+            f"order names {unknown[0] if unknown else first!r}, which is no feature; features are "
+            f"{', '.join(known)}."
+        )
+    return [known.index(name) for name in dict.fromkeys([*first, *known])]
+
+
+def _span(extent: Extent, allowed: BoolArray) -> Span:
+    feature, whole = extent.feature, bool(allowed.all())
+    at = np.flatnonzero(allowed)
+    if not extent.ordered or feature.kind == "binary":
+        values = [v for i in at.tolist() for v in (extent.low[i], extent.high[i])]
+        labels = tuple(dict.fromkeys(feature.show(float(v)) for v in values))
+        return Span(feature.name, None, None, labels, whole, "" if whole else _listed(labels))
+    lower, upper = float(extent.low[at[0]]), float(extent.high[at[-1]])
+    words = [] if at[0] == 0 else [_lower(extent, int(at[0]))]
+    words += [] if at[-1] == extent.size - 1 else [_upper(extent, int(at[-1]))]
+    return Span(feature.name, lower, upper, (), whole, " and ".join(words))
+
+
+def _listed(labels: tuple[object, ...]) -> str:
+    shown = [exactly(label) for label in labels]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+def _lower(extent: Extent, at: int) -> str:
+    """The shorter of "at least" and "above"; numbers are rounded inwards where that is shorter."""
+    first, below = float(extent.low[at]), float(extent.high[at - 1])
+    if extent.feature.kind != "numeric":
+        return f"at least {exactly(extent.feature.show(first))}"
+    near = _shortest(first, _next_read(first, math.inf), ROUND_CEILING)
+    if len(exactly(below)) < len(exactly(near)):
+        return f"above {exactly(below)}"
+    return f"at least {exactly(near)}"
+
+
+def _upper(extent: Extent, at: int) -> str:
+    last, above = float(extent.high[at]), float(extent.low[at + 1])
+    if extent.feature.kind != "numeric":
+        return f"at most {exactly(extent.feature.show(last))}"
+    near = _shortest(_next_read(last, -math.inf), last, ROUND_FLOOR)
+    if len(exactly(above)) < len(exactly(near)):
+        return f"below {exactly(above)}"
+    return f"at most {exactly(near)}"
+
+
+def _next_read(value: float, way: float) -> float:
+    """The float32 next to a number, as far as people may round who write it down."""
+    near = np.float32(value)
+    return (
+        float(near)
+        if way * (float(near) - value) > 0
+        else float(np.nextafter(near, np.float32(way)))
+    )
+
+
+def _shortest(low: float, high: float, way: str) -> float:
+    """The number of fewest digits between two, nearest to the end that is rounded."""
+    end = high if way == ROUND_FLOOR else low
+    for digits in range(1, MOST_DIGITS):
+        if end == 0 or not math.isfinite(end):
+            break
+        unit = Decimal(1).scaleb(math.floor(math.log10(abs(end))) + 1 - digits)
+        value = float(Decimal(end).quantize(unit, way, context=DECIMAL)) + 0.0
+        if low <= value <= high:
+            return value
+    return end
+
+
+def region_of(
+    asker: Asker,
+    x: Any,
+    target: Any,
+    order: Sequence[str] | None,
+    time_limit_s: float,
+    threads: int | None,
+    seed: int,
+    on_step: OnStep | None,
+) -> Region:
+    """The region around a row that reaches a target.
+
+    Parameters
+    ----------
+    asker : of the user's explainer
+    x : a row in any shape that users may give
+    target : None for the class that the model decides for, or a goal
+    order, time_limit_s, threads, seed, on_step : as for :meth:`Surroundings.region`
+
+    Raises
+    ------
+    InputError
+        The row, target, order or limits can't be used, or the target is not reached.
+    """
+    check_progress(on_step)
+    asker.check_classes()
+    row = asker.read(x)
+    decision = decision_of(asker.model.without_plausibility(), row, target)
+    if not decision.holds:
+        raise InputError(f"the row is decided as {decision.words()}; ask about what it reaches.")
+    around = Surroundings(asker, row, decision.label, decision.others)
+    return around.region(order, time_limit_s, threads, seed, on_step)
+
+
+def region_around(
+    asker: Asker,
+    row: Row,
+    goal: Goal,
+    label: Any,
+    changed: tuple[str, ...],
+    order: Sequence[str] | None,
+    time_limit_s: float,
+    threads: int | None,
+    seed: int,
+    on_step: OnStep | None,
+) -> Region:
+    """The region around an answer.
+
+    Parameters
+    ----------
+    asker : that found it
+    row : the answer
+    goal : that it reaches
+    label : the same in the user's words
+    changed : features that differ from the query, which are widened first
+    order, time_limit_s, threads, seed, on_step : as for :meth:`Surroundings.region`
+
+    Raises
+    ------
+    InputError
+        The order or limits can't be used.
+    """
+    check_progress(on_step)
+    around = Surroundings(asker, row, label, besides(asker.model, goal), changed)
+    return around.region(order, time_limit_s, threads, seed, on_step)

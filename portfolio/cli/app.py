@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from encoders.errors import CounterfolioError
+from portfolio.cli.answers import region, robust, why_not
 from portfolio.cli.backend_table import backends
 from portfolio.cli.batch import batch
 from portfolio.cli.bench import bench, figures
@@ -20,9 +21,10 @@ from portfolio.running.interrupt import hear_interrupts
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 decisions = (reasons, robustness, necessary, contrast)
-for command in (demo, explain, *decisions, batch, bench, figures, backends):
+for command in (demo, explain, region, robust, *decisions, batch, bench, figures, backends):
     app.command()(command)
 app.command("reason-codes")(reason_codes)
+app.command("why-not")(why_not)
 app.add_typer(logs_app, name="logs")
 app.add_typer(selector_app, name="selector")
 

@@ -9,10 +9,9 @@ from encoders.query.constraints import Constraint
 from encoders.query.relations import JointCost
 from portfolio.question import Options, Question
 from portfolio.questions.members import Demands, Limits
+from portfolio.questions.series import LEAST_S
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
-
-LEAST_S = 1e-3  # seconds that a question gets when there is no time left
 
 Instead = tuple[int, Constraint | Limits]
 

@@ -23,11 +23,10 @@ from portfolio.questions.every_row import every_row
 from portfolio.questions.extents import Extent, extents_of
 from portfolio.questions.flips import pose_flips
 from portfolio.questions.grow import Growth
+from portfolio.questions.series import LEAST_S
 from portfolio.questions.side import Side
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
-
-LEAST_S = 1e-3  # seconds that a question gets when there is no time left
 
 
 @dataclass(frozen=True)

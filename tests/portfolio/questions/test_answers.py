@@ -70,7 +70,7 @@ def test_margin_and_plausibility_are_demands(credit, poor):
     model, X = credit
     forest = IsolationForest(n_estimators=20, contamination=0.02, random_state=0).fit(X)
     explainer, plain = Explainer(model, X, plausibility=Plausibility(forest)), Explainer(model, X)
-    found = explainer.why_not(poor, "granted", constraints=OTHERS, margin=0.95)
+    found = explainer.why_not(poor, "granted", constraints=OTHERS, margin=0.99)
     assert found.status == "minimal", found
     assert "margin" in {member.kind for member in found.conflict}
     for member in found.conflict:
@@ -78,7 +78,7 @@ def test_margin_and_plausibility_are_demands(credit, poor):
         kinds = {m.kind for m in others}
         asked = explainer if "plausibility" in kinds else plain
         rules = [m.constraint for m in others if m.constraint]
-        margin = 0.95 if "margin" in kinds else None
+        margin = 0.99 if "margin" in kinds else None
         assert asked.explain(poor, "granted", constraints=rules, margin=margin).row is not None
     assert json.loads(found.to_json())["status"] == "minimal"
 

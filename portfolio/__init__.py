@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from portfolio.logbook import Logbook, LogWarning
     from portfolio.model.plausibility import Plausibility
     from portfolio.questions.contrast import Contrast
+    from portfolio.questions.front import Front, FrontPoint
     from portfolio.questions.members import Member
     from portfolio.questions.nearby import Around
     from portfolio.questions.necessary import Necessary
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from portfolio.questions.retraining import Retraining
     from portfolio.questions.robust import Robust
     from portfolio.questions.robustness import Robustness
+    from portfolio.questions.several import Several
     from portfolio.questions.why_not import WhyNot
     from portfolio.result import Result, Timings
     from portfolio.running.local_executor import LocalExecutor
@@ -106,6 +108,8 @@ HOMES = {
         "Logbook",
     ),
     "portfolio.model.plausibility": ("Plausibility",),
+    "portfolio.questions.front": ("Front", "FrontPoint"),
+    "portfolio.questions.several": ("Several",),
     "portfolio.questions.contrast": ("Contrast",),
     "portfolio.questions.members": ("Member",),
     "portfolio.questions.nearby": ("Around",),
@@ -154,6 +158,8 @@ __all__ = [
     "FeatureSpace",
     "Fixed",
     "Forbidden",
+    "Front",
+    "FrontPoint",
     "HardVotingClassifier",
     "Implies",
     "Increase",
@@ -185,6 +191,7 @@ __all__ = [
     "Robustness",
     "Score",
     "Session",
+    "Several",
     "Span",
     "Stays",
     "Timings",

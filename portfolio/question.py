@@ -103,7 +103,9 @@ class Question:
         relations = [each for each in self.constraints if isinstance(each, Relation)]
         related = None
         if relations:
-            related, admissible = relate(relations, space, before, admissible, cost)
+            related, admissible = relate(
+                relations, space, before, admissible, cost, counted=bool(max_changes)
+            )
         return Query(
             row=row.values,
             goal=goal,

@@ -8,7 +8,7 @@ import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, owners, starts
 from encoders.posing.goal_rows import goal_rows, relaxation_of, tangent
-from encoders.posing.layout import make_layout
+from encoders.posing.layout import Layout, make_layout
 from encoders.posing.leaf_rows import length_row
 from encoders.posing.literals import place_literals
 from encoders.posing.related_levels import RelatedLevels, relate_levels
@@ -227,7 +227,7 @@ def pose(
         lo=frozen(placed.lo),
         hi=frozen(placed.hi),
         leaf_rows=rows,
-        level_rows=_sparsity(changed, query.max_changes),
+        level_rows=_sparsity(changed, layout, query, space),
         exact=exact,
     )
     related = None
@@ -253,7 +253,16 @@ def _plausible(length: FloatArray, tree_start: IntArray, least: float) -> tuple[
     return (row or LeafRow(np.zeros(length.size, dtype=np.int64), 1),)
 
 
-def _sparsity(changed: BoolArray, max_changes: int | None) -> tuple[LevelRow, ...]:
-    if max_changes is None:
-        return ()
-    return (LevelRow(frozen(changed.astype(np.int64)), max_changes),)
+def _sparsity(
+    changed: BoolArray, layout: Layout, query: Query, space: FeatureSpace
+) -> tuple[LevelRow, ...]:
+    """How many features may change, one row for each set of them."""
+    rows = []
+    for limit in query.max_changes:
+        counted = changed
+        if limit.features is not None:
+            columns = [c for index in limit.features for c in space.features[index].columns]
+            of_level = layout.column[owners(layout.level_start)]
+            counted = changed & np.isin(of_level, columns)
+        rows.append(LevelRow(frozen(counted.astype(np.int64)), limit.count))
+    return tuple(rows)

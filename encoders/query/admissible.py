@@ -27,6 +27,20 @@ LARGEST_PRICE = 1e100  # of having no value; more could overflow
 
 
 @dataclass(frozen=True)
+class ChangeLimit:
+    """At most so many of some features change.
+
+    Attributes
+    ----------
+    count : at least 0
+    features : their indices, None for all
+    """
+
+    count: int
+    features: frozenset[int] | None = None
+
+
+@dataclass(frozen=True)
 class Admissible:
     """What one feature may become, all its constraints intersected.
 
@@ -49,7 +63,7 @@ class Admissible:
 
 def resolve(
     space: FeatureSpace, query: FloatArray, constraints: Sequence[Constraint]
-) -> tuple[tuple[Admissible, ...], int | None]:
+) -> tuple[tuple[Admissible, ...], tuple[ChangeLimit, ...]]:
     """Intersect all constraints, the features' default actions and bounds.
 
     Parameters
@@ -60,7 +74,7 @@ def resolve(
 
     Returns
     -------
-    one :class:`Admissible` per feature, and the sparsity bound or None
+    one :class:`Admissible` per feature, and how many may change
 
     Raises
     ------
@@ -68,10 +82,10 @@ def resolve(
         Unknown feature, or constraints that leave a feature no value (named).
     """
     per_feature: dict[str, list[FeatureConstraint]] = {f.name: [] for f in space.features}
-    limit: int | None = None
+    limits: list[ChangeLimit] = []
     for constraint in constraints:
         if isinstance(constraint, MaxChanges):
-            limit = _check_count(constraint.count, limit)
+            limits.append(_change_limit(constraint, space))
         elif isinstance(constraint, Relation):
             continue  # of several features: see encoders.query.related
         elif isinstance(constraint, Precedence):
@@ -92,7 +106,7 @@ def resolve(
         _intersect(feature, float(value), per_feature[feature.name])
         for feature, value in zip(space.features, query, strict=True)
     )
-    return admissible, limit
+    return admissible, _tightest(limits)
 
 
 def _onward(rule: Precedence, space: FeatureSpace, query: FloatArray) -> list[FeatureConstraint]:
@@ -111,11 +125,22 @@ def _onward(rule: Precedence, space: FeatureSpace, query: FloatArray) -> list[Fe
     return [Allowed(rule.feature, [*labels, *missing])]
 
 
-def _check_count(count: int, limit: int | None) -> int:
+def _change_limit(rule: MaxChanges, space: FeatureSpace) -> ChangeLimit:
+    count = rule.count
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
         raise InputError(f"MaxChanges needs a whole number of at least 0, got {count!r}.")
-    count = min(int(count), MAX_CHANGES)
-    return count if limit is None else min(count, limit)
+    own = None
+    if rule.among is not None:
+        own = frozenset(named_feature(name, space, rule)[0] for name in rule.among)
+    return ChangeLimit(min(int(count), MAX_CHANGES), own)
+
+
+def _tightest(limits: list[ChangeLimit]) -> tuple[ChangeLimit, ...]:
+    """One limit for each set of features."""
+    least: dict[frozenset[int] | None, int] = {}
+    for limit in limits:
+        least[limit.features] = min(limit.count, least.get(limit.features, limit.count))
+    return tuple(ChangeLimit(count, own) for own, count in least.items())
 
 
 def _intersect(feature: Feature, own: float, given: list[FeatureConstraint]) -> Admissible:

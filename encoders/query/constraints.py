@@ -1,7 +1,7 @@
 """Actionability: what may change, in which direction, how far, and how many features at once."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -103,9 +103,18 @@ class MaxChanges:
     Attributes
     ----------
     count : a whole number of at least 0; a one-hot group counts once
+    among : names of the features that are counted; None for all
     """
 
     count: int
+    among: tuple[str, ...] | None = field(default=None, metadata={"fingerprint": "given"})
+
+    def __post_init__(self) -> None:
+        if self.among is None:
+            return
+        if isinstance(self.among, str) or not isinstance(self.among, Iterable):
+            raise InputError(f"MaxChanges takes a list of features, got among={self.among!r}.")
+        object.__setattr__(self, "among", tuple(self.among))
 
 
 FeatureConstraint = Fixed | Increase | Decrease | Range | Allowed | AllowMissing

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from encoders.arrays import FloatArray
-from encoders.query.admissible import Admissible
+from encoders.query.admissible import Admissible, ChangeLimit
 from encoders.query.cost import Cost
 from encoders.query.features import Feature
 from encoders.query.goal import Goal
@@ -20,7 +20,7 @@ class Query:
     goal : what is to be reached, a class or limits of a number
     cost : of every feature
     admissible : one per feature
-    max_changes : sparsity bound or None
+    max_changes : how many features may change, one for each set of them
     margin : in the user's score unit, see ``margin_unit`` of
         :class:`encoders.trees.ensemble.Ensemble`; 0 for what the model itself says
     related : relations between features, None without any
@@ -30,7 +30,7 @@ class Query:
     goal: Goal
     cost: Cost
     admissible: tuple[Admissible, ...]
-    max_changes: int | None
+    max_changes: tuple[ChangeLimit, ...]
     margin: float
     related: Related | None = None
 

@@ -142,6 +142,7 @@ def relate(
     before: FloatArray,
     admissible: tuple[Admissible, ...],
     cost: Cost,
+    counted: bool = False,
 ) -> tuple[Related, tuple[Admissible, ...]]:
     """Relations about one row, and what each feature may become, parted where they need it.
 
@@ -152,6 +153,7 @@ def relate(
     before : float64 (n_features,), the query
     admissible : one per feature
     cost : of every feature
+    counted : changes are limited, so that staying is apart from moving within a cell
 
     Raises
     ------
@@ -177,6 +179,9 @@ def relate(
         points = _points(index, space.features[index], before, admissible[index], cost)
         if points is None:
             any_number.add(index)
+            if counted and before[index] == before[index]:
+                own = Test(index, ((float(before[index]),) * 2,))
+                cuts.setdefault(index, set()).update(own.cuts())
         else:
             cuts.setdefault(index, set()).update(points)
     for pair in pairs:

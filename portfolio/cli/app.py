@@ -17,11 +17,13 @@ from portfolio.cli.explain import demo, explain
 from portfolio.cli.logs import app as logs_app
 from portfolio.cli.output import BAD_INPUT, INTERRUPTED, print_error
 from portfolio.cli.selector import app as selector_app
+from portfolio.cli.several import front, several
 from portfolio.running.interrupt import hear_interrupts
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
+answers = (explain, several, front, region, robust)
 decisions = (reasons, robustness, necessary, contrast)
-for command in (demo, explain, region, robust, *decisions, batch, bench, figures, backends):
+for command in (demo, *answers, *decisions, batch, bench, figures, backends):
     app.command()(command)
 app.command("reason-codes")(reason_codes)
 app.command("why-not")(why_not)

@@ -97,7 +97,7 @@ def _sides(asker: Asker, row: Row, goals: tuple[Goal, ...]) -> Iterator[Side]:
     cost = make_cost(space, 0, "none", None)
     for goal in goals:
         view = model.views[goal.target]
-        query = Query(row.values, goal, cost, admissible, None, 0.0)
+        query = Query(row.values, goal, cost, admissible, (), 0.0)
         posed = pose(view.ensemble, view.cells, space, query)
         cells = cells_of(view.ensemble, view.cells, space, row.values[None, :])
         own = posed.closest(cells, 1)[0]

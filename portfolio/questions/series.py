@@ -3,14 +3,17 @@
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from math import inf
 
+from encoders.backends.attempt import RunBackend
 from encoders.query.constraints import Constraint
 from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
+from portfolio.solving.progress import OnProgress
 
-LEAST_S = 1e-3  # seconds that a question gets when there is no time left
+LEAST_S = 0.01  # seconds that a question gets when there is no time left
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +26,8 @@ class Series:
     row : that all questions are about
     question : that all are variants of
     options : the time limit is for all together
+    run : runs backends, None for the workers
+    on_progress : told (seconds, upper, lower) of the question under way
     began : ``time.perf_counter()`` when it was made
     answers : so far
     """
@@ -31,6 +36,8 @@ class Series:
     row: Row
     question: Question
     options: Options
+    run: RunBackend | None = None
+    on_progress: OnProgress | None = None
     began: float = field(default_factory=time.perf_counter)
     answers: list[Result] = field(default_factory=list)
 
@@ -41,19 +48,52 @@ class Series:
         ----------
         more : besides the question's own
         """
-        left = self.options.time_limit_s - self.seconds
-        asked = replace(self.question, constraints=(*self.question.constraints, *more))
-        limited = replace(self.options, time_limit_s=max(left, LEAST_S))
-        way = self.asker.strategy(asked, limited)
-        self.answers.append(self.asker.ask(asked, limited, self.row, way))
+        return self.ask_instead(with_more(self.question, more))
+
+    def ask_instead(self, question: Question, cutoff: float = inf) -> Result:
+        """Another question about the row.
+
+        Parameters
+        ----------
+        question : any
+        cutoff : only answers that cost less are of interest
+        """
+        began = self.seconds
+        left = max(self.options.time_limit_s - began, LEAST_S)
+        limited = replace(self.options, time_limit_s=left, cutoff=cutoff)
+        way = self.asker.strategy(question, limited, self.run)
+        told = self.on_progress
+
+        def later(seconds: float, upper: float, lower: float) -> None:
+            assert told is not None
+            told(began + seconds, upper, lower)
+
+        heard = None if told is None else later
+        self.answers.append(self.asker.ask(question, limited, self.row, way, heard))
         return self.answers[-1]
 
     @property
     def interrupted(self) -> bool:
-        """Whether the last question was."""
+        """Whether Ctrl-C ended the last question."""
         return bool(self.answers) and self.answers[-1].stop_reason == "interrupted"
+
+    @property
+    def over(self) -> bool:
+        """Whether there is no time left, or Ctrl-C ended the last question."""
+        return self.interrupted or self.seconds >= self.options.time_limit_s
 
     @property
     def seconds(self) -> float:
         """Since it was made."""
         return time.perf_counter() - self.began
+
+
+def with_more(question: Question, more: Iterable[Constraint]) -> Question:
+    """A question with more constraints.
+
+    Parameters
+    ----------
+    question : any
+    more : besides its own
+    """
+    return replace(question, constraints=(*question.constraints, *more))

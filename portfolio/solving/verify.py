@@ -91,9 +91,10 @@ def _admissible(
     before: FloatArray, after: FloatArray, row: FloatArray, query: Query, space: FeatureSpace
 ) -> bool:
     stays = same(before, after)
-    changes = int((~stays).sum())
-    if query.max_changes is not None and changes > query.max_changes:
-        return False
+    moved = set(np.flatnonzero(~stays).tolist())
+    for limit in query.max_changes:
+        if len(moved if limit.features is None else moved & limit.features) > limit.count:
+            return False
     if query.related is not None and not query.related.holds(after):
         return False
     return all(

@@ -1,0 +1,260 @@
+"""What more is worth: the cheapest answer for each number of changes, or each probability."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import pandas as pd
+
+from encoders.backends.interface import Status, StopReason
+from encoders.errors import InputError
+from encoders.query.constraints import MaxChanges
+from encoders.query.goal import Probability, Wanted, is_number
+from portfolio.model.native import predict_one
+from portfolio.questions.series import Series, with_more
+from portfolio.result import Result, as_plain
+from portfolio.solving.verify import RELATIVE_TOLERANCE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+By = Literal["changes", "probability"]
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # probabilities asked about where none are given
+MOST_LEVELS = 1000
+PROOFS = ("optimal", "infeasible")
+
+
+@dataclass(frozen=True)
+class FrontPoint:
+    """The cheapest answer at one level.
+
+    Attributes
+    ----------
+    level : most changes, or least probability
+    result : "infeasible" where no answer reaches the level
+    """
+
+    level: float
+    result: Result
+
+
+@dataclass(frozen=True)
+class Front:
+    """The cheapest answer for each level, the cheapest level first.
+
+    Attributes
+    ----------
+    by : "changes" or "probability"
+    status : "optimal": every point is proved; "feasible": some are not, or some levels were not
+        come to; "infeasible": no level has an answer (proved); "unknown": no answer was found
+    stop_reason : of the last question that was asked
+    points : one per level that was come to
+    asked : how many questions were solved; levels that an earlier answer reaches need none
+    seconds : from the call to the last answer
+    """
+
+    by: By
+    status: Status
+    stop_reason: StopReason
+    points: tuple[FrontPoint, ...]
+    asked: int
+    seconds: float
+
+    def table(self) -> pd.DataFrame:
+        """One row per point: level, status, distance, lower_bound, changes, score."""
+        rows = [
+            (p.level, r.status, r.distance, r.lower_bound, len(r.changed), r.score)
+            for p, r in ((point, point.result) for point in self.points)
+        ]
+        columns = [self._column, "status", "distance", "lower_bound", "changes", "score"]
+        return pd.DataFrame(rows, columns=columns)
+
+    @property
+    def _column(self) -> str:
+        return "most_changes" if self.by == "changes" else "at_least"
+
+    def plot(self) -> "Figure":
+        """Cost against level, a step for each; hollow points are not proved.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from portfolio.questions.front_picture import draw
+
+        places = [(p.level, p.result.distance, p.result.status) for p in self.points]
+        return draw(self.by, places)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        own = {name: getattr(self, name) for name in ("by", "status", "stop_reason", "asked")}
+        points = [p.result.to_dict() | {"level": p.level} for p in self.points]
+        plain: dict[str, Any] = as_plain(own | {"seconds": self.seconds})
+        return plain | {"points": points}
+
+    def to_json(self) -> str:
+        """:meth:`to_dict` as one JSON object."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    def __str__(self) -> str:
+        if not self.points:
+            return f"Unknown: no level was come to; stopped by: {self.stop_reason}."
+        lines = [_sentence(self.by, point) for point in self.points]
+        if self.status == "feasible":
+            lines.append(f"Not everything is proved; stopped by: {self.stop_reason}.")
+        return "\n".join(lines)
+
+
+def find_front(series: Series, by: By, levels: Sequence[float] | None) -> Front:
+    """The cheapest answer for each level, each used for what it says about the next.
+
+    An answer that reaches the next level is the cheapest there, too; where nothing reaches a
+    level, nothing reaches the next.
+
+    Parameters
+    ----------
+    series : has the question, and the time limit
+    by : "changes" or "probability"
+    levels : most changes, or least probabilities; None: every number of changes, or
+        :data:`LEVELS`
+
+    Raises
+    ------
+    InputError
+        The row, the question or the levels can't be used.
+    """
+    if by not in get_args(By):
+        raise InputError(f"by must be 'changes' or 'probability', got {by!r}.")
+    chosen = None if levels is None else _checked(by, levels)
+    if by == "probability":
+        points, whole = _by_probability(series, chosen or LEVELS)
+    else:
+        points, whole = _by_changes(series, chosen)
+    proved = whole and all(p.result.status in PROOFS for p in points)
+    weaker = (p.result.stop_reason for p in points if p.result.status not in PROOFS)
+    reason: StopReason = "proved" if proved else next(weaker, "time_limit")
+    status: Status = "optimal" if proved else "feasible"
+    if not any(math.isfinite(p.result.distance) for p in points):
+        status = "infeasible" if proved else "unknown"
+    return Front(by, status, reason, tuple(points), len(series.answers), series.seconds)
+
+
+def _by_probability(series: Series, levels: Sequence[float]) -> tuple[list[FrontPoint], bool]:
+    """A point for each level, and whether all were come to."""
+    points: list[FrontPoint] = []
+    label = _label(series)
+    for level in sorted(set(levels)):
+        last = points[-1].result if points else None
+        reached = last is not None and last.score is not None and last.score >= level
+        if last is not None and (reached or last.status == "infeasible"):
+            points.append(FrontPoint(level, last))
+            continue
+        if points and series.over:
+            return points, False
+        wanted = Probability(label, at_least=level)
+        answer = series.ask_instead(replace(series.question, target=wanted))
+        points.append(FrontPoint(level, answer))
+    return points, True
+
+
+def _by_changes(series: Series, levels: Sequence[float] | None) -> tuple[list[FrontPoint], bool]:
+    """A point for each level, or for each number of changes at which the cost changes."""
+    top = series.ask([] if levels is None else [MaxChanges(int(max(levels)))])
+    needed = len(top.changed)
+    if levels is None:
+        if not top.verified:
+            return [FrontPoint(len(series.asker.model.space.features), top)], True
+        found, whole = _fewer(series, range(1, needed), top)
+        return _steps(found, top), whole
+    if not top.verified:
+        proved = top.status == "infeasible"
+        told = sorted(set(levels), reverse=True)
+        return [FrontPoint(level, top) for level in (told if proved else told[:1])], proved
+    found, whole = _fewer(series, sorted({int(n) for n in levels if n < needed}), top)
+    answers = {level: top if level >= needed else found.get(int(level)) for level in levels}
+    told = sorted(answers, reverse=True)
+    return [FrontPoint(n, r) for n in told if (r := answers[n]) is not None], whole
+
+
+def _fewer(series: Series, counts: Sequence[int], top: Result) -> tuple[dict[int, Result], bool]:
+    """The cheapest answer for each number of changes, and whether all were come to.
+
+    From the fewest on, so that each answer is a limit on the cost of the next; ``top``, with more
+    changes, says what is cheap enough.
+    """
+    found: dict[int, Result] = {}
+    held: Result | None = None
+    for count in counts:
+        if held is not None and held.distance <= top.distance * (1 + RELATIVE_TOLERANCE):
+            found[count] = held
+            continue
+        if series.over:
+            return found, False
+        limit = with_more(series.question, [MaxChanges(count)])
+        answer = series.ask_instead(limit, math.inf if held is None else held.distance)
+        if answer.verified:
+            held = answer
+        elif answer.status == "infeasible" and held is not None:
+            answer = held
+        elif held is not None:
+            return found, False
+        found[count] = answer
+    return found, True
+
+
+def _steps(found: dict[int, Result], top: Result) -> list[FrontPoint]:
+    """Each answer once, the cheapest first, and last the most changes that do not suffice."""
+    points: list[FrontPoint] = []
+    for count, answer in found.items():
+        if not answer.verified:
+            points = [FrontPoint(count, answer)]
+        elif not points or points[-1].result is not answer:
+            points.append(FrontPoint(len(answer.changed), answer))
+    last = points[-1].result.distance if points else math.inf
+    if not last <= top.distance * (1 + RELATIVE_TOLERANCE):
+        points.append(FrontPoint(len(top.changed), top))
+    return points[::-1]
+
+
+def _label(series: Series) -> Any:
+    """The class whose probability is asked for."""
+    target, model = series.question.target, series.asker.model
+    if isinstance(target, Wanted):
+        raise InputError(f"a front by probability needs a class for its target, not {target}.")
+    if target is not None or model.ensemble.regression:
+        return target
+    if len(model.native.classes) != 2:
+        raise InputError(
+            f"the model has {len(model.native.classes)} classes; a front by probability needs a "
+            "target, the class whose probability is meant."
+        )
+    return model.native.classes[1 - predict_one(model.ensemble, model.native, series.row.values)]
+
+
+def _checked(by: By, levels: Sequence[float]) -> tuple[float, ...]:
+    if isinstance(levels, str) or not isinstance(levels, Iterable):
+        raise InputError(f"levels must be a list of numbers, got {levels!r}.")
+    found = tuple(levels)
+    if not 1 <= len(found) <= MOST_LEVELS or not all(map(is_number, found)):
+        raise InputError(f"levels must be 1 to {MOST_LEVELS} numbers, got {levels!r}.")
+    whole = all(float(level).is_integer() and level >= 0 for level in found)
+    if by == "changes" and not whole:
+        raise InputError(f"numbers of changes are whole and at least 0, got {levels!r}.")
+    return tuple(int(level) for level in found) if by == "changes" else found
+
+
+def _sentence(by: By, point: FrontPoint) -> str:
+    answer = point.result
+    if by == "changes":
+        words = f"At most {point.level:g} change{'' if point.level == 1 else 's'}"
+    else:
+        words = f"Probability of at least {point.level:g}"
+    if answer.status == "infeasible":
+        return f"{words}: out of reach (proved)."
+    if not answer.verified:
+        return f"{words}: no answer found; at least {answer.lower_bound:.6g} is needed."
+    names = ", ".join(change.feature for change in answer.changed) or "nothing"
+    sure = "proved" if answer.status == "optimal" else f"at least {answer.lower_bound:.6g}"
+    return f"{words}: distance {answer.distance:.6g} ({sure}), changing {names}."

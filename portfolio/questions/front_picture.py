@@ -1,0 +1,50 @@
+"""A picture of a front."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+COLOUR = "#0072B2"
+SIZE = (5.0, 3.2)  # inches
+WORDS = {"changes": "most changes", "probability": "least probability"}
+
+Place = tuple[float, float, str]  # level, distance and status of a point
+
+
+def draw(by: Literal["changes", "probability"], places: Sequence[Place]) -> Figure:
+    """Cost against level: filled points are proved, and levels out of reach are crosses.
+
+    Parameters
+    ----------
+    by : what the levels are
+    places : in any order; the distance is inf where there is no answer
+    """
+    figure = Figure(figsize=SIZE, layout="constrained")
+    axes = figure.subplots()
+    level, cost = (np.array([p[at] for p in sorted(places)], dtype=np.float64) for at in (0, 1))
+    status = np.array([place[2] for place in sorted(places)])
+    found, proved = np.isfinite(cost), status == "optimal"
+    axes.step(
+        level[found],
+        cost[found],
+        where="post" if by == "changes" else "pre",
+        color=COLOUR,
+        alpha=0.5,
+    )
+    axes.plot(level[found & proved], cost[found & proved], "o", color=COLOUR, label="proved")
+    weaker, out = found & ~proved, level[status == "infeasible"]
+    if weaker.any():
+        axes.plot(level[weaker], cost[weaker], "o", mfc="white", color=COLOUR, label="found")
+    if out.size:
+        axes.plot(out, np.zeros(out.size), "x", color="black", label="out of reach")
+    if by == "changes":
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel(WORDS[by])
+    axes.set_ylabel("distance")
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    return figure

@@ -1,0 +1,119 @@
+"""The questions of :class:`portfolio.explainer.Explainer` that have several answers."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from encoders.query.constraints import Constraint
+from encoders.query.cost import Norm
+from portfolio.question import Options, Question, strategy_name
+from portfolio.questions.series import Series
+from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.progress import OnProgress
+
+if TYPE_CHECKING:
+    from portfolio.questions.front import Front
+    from portfolio.questions.several import Several
+
+
+class SeveralQuestions:
+    """Methods that an explainer inherits; each is a docstring and a call."""
+
+    _asker: Asker
+
+    def several(
+        self,
+        x: Any,
+        k: int = 5,
+        target: Any = None,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_progress: OnProgress | None = None,
+        strategy: str | Sequence[str] | None = None,
+    ) -> "Several":
+        """The ``k`` cheapest answers that differ in what they change, each proved.
+
+        Each is the cheapest of all rows that do not change all that an earlier answer changes. So
+        no answer is an earlier one with more changes.
+
+        Parameters
+        ----------
+        x, target, norm, scale, weights, constraints, margin : as for :meth:`Explainer.explain`
+        k : how many at most
+        time_limit_s : seconds for all answers together
+        threads, seed, strategy : as for :meth:`Explainer.explain`
+        on_progress : called with (seconds, upper bound, lower bound) of the answer under way
+
+        Returns
+        -------
+        Several
+
+        Raises
+        ------
+        InputError
+            Bad query, target, norm, weights, constraints, limits or strategy.
+        """
+        from portfolio.questions.several import find_several
+
+        question = Question(target, norm, scale, weights, constraints, margin)
+        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
+        return find_several(_series(self._asker, x, question, options, on_progress), k)
+
+    def front(
+        self,
+        x: Any,
+        by: Literal["changes", "probability"] = "changes",
+        levels: Sequence[float] | None = None,
+        target: Any = None,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_progress: OnProgress | None = None,
+        strategy: str | Sequence[str] | None = None,
+    ) -> "Front":
+        """What fewer changes cost, or a higher probability: a proved answer at each level.
+
+        Parameters
+        ----------
+        x, target, norm, scale, weights, constraints, margin : as for :meth:`Explainer.explain`; by
+            "probability" the target is a class, None for the other one of two
+        by : "changes": the cheapest answer with at most so many changes; "probability": with at
+            least this probability of the target
+        levels : numbers of changes, or probabilities. None: from the cheapest answer to the fewest
+            changes that suffice, or 0.5, 0.6, 0.7, 0.8, 0.9 and 0.95
+        time_limit_s : seconds for all levels together
+        threads, seed, strategy : as for :meth:`Explainer.explain`
+        on_progress : called with (seconds, upper bound, lower bound) of the level under way
+
+        Returns
+        -------
+        Front
+
+        Raises
+        ------
+        InputError
+            Bad query, levels, target, norm, weights, constraints, limits or strategy.
+        """
+        from portfolio.questions.front import find_front
+
+        question = Question(target, norm, scale, weights, constraints, margin)
+        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
+        series = _series(self._asker, x, question, options, on_progress)
+        return find_front(series, by, levels)
+
+
+def _series(
+    asker: Asker, x: Any, question: Question, options: Options, on_progress: OnProgress | None
+) -> Series:
+    check_progress(on_progress)
+    return Series(asker, asker.read(x), question, options, on_progress=on_progress)

@@ -1,0 +1,123 @@
+"""Fronts: every level against brute force over every cell."""
+
+import json
+import math
+import os
+
+import pytest
+
+from portfolio import Explainer, Fixed, InputError, Probability
+from tests.support.enumerated import enumerated
+
+LEVELS = (0.3, 0.5, 0.65, 0.8, 0.95)
+
+
+def check_changes(seed, strategy="auto"):
+    """For every number of changes the cheapest candidate; how many points there were."""
+    case = enumerated(seed)
+    front = case.explainer.front(case.x, **case.given, threads=1, strategy=strategy)
+    count, where = case.changed.sum(axis=1), f"seed {seed}, {strategy}, {case.given}"
+    assert front.status in ("optimal", "infeasible"), where
+    for most in range(len(case.names) + 1):
+        best = case.cost[case.reached & (count <= most)].min(initial=math.inf)
+        own = [p.result.distance for p in front.points if p.level <= most]
+        told = min(own, default=math.inf)
+        assert math.isclose(told, best, rel_tol=1e-7, abs_tol=1e-12), where
+    return len(front.points)
+
+
+def check_probabilities(seed):
+    """For every level the cheapest candidate; how many different costs there were."""
+    case = enumerated(seed)
+    front = case.explainer.front(case.x, "probability", LEVELS, **case.given, threads=1)
+    probability, where = case.probability(), f"seed {seed}, {case.given}"
+    assert [p.level for p in front.points] == list(LEVELS), where
+    for point in front.points:
+        best = case.cost[probability >= point.level].min(initial=math.inf)
+        assert point.result.status == ("infeasible" if math.isinf(best) else "optimal"), where
+        assert math.isclose(point.result.distance, best, rel_tol=1e-7, abs_tol=1e-12), where
+    assert front.asked <= len(LEVELS)
+    return len({point.result.distance for point in front.points})
+
+
+def test_fewer_changes_cost_what_brute_force_says():
+    found = [check_changes(seed) for seed in range(24)]
+    assert sum(n > 1 for n in found) >= 4, found
+
+
+def test_higher_probabilities_cost_what_brute_force_says():
+    found = [check_probabilities(seed) for seed in range(200, 220)]
+    assert sum(n > 2 for n in found) >= 4, found
+
+
+@pytest.mark.large
+def test_many_random_questions():
+    count = int(os.environ.get("FRONT_QUESTIONS", "700"))
+    found = [check_changes(seed) for seed in range(1000, 1000 + count)]
+    more = [check_probabilities(seed) for seed in range(3000, 3000 + count)]
+    print(f"fronts by changes: {sum(map(bool, found))}, {sum(found)} points")
+    print(f"fronts by probability: {sum(map(bool, more))}, {sum(more)} distances")
+
+
+def test_levels_that_an_answer_reaches_are_not_asked(explainer, refused):
+    first = explainer.explain(refused, target="granted")
+    levels = [0.0, first.score]
+    front = explainer.front(refused, "probability", levels, target="granted")
+    assert front.asked <= 2 and front.points[0].result.distance == 0
+    counts = explainer.front(refused, levels=[9, 8, len(first.changed)], target="granted")
+    assert counts.asked == 1 and {p.result.distance for p in counts.points} == {first.distance}
+
+
+def test_out_of_reach_is_a_proof_for_all_further_levels(credit):
+    model, X = credit
+    explainer = Explainer(model, X)
+    row = X[model.predict(X) == "refused"].iloc[0]
+    fixed = [Fixed(name) for name in ("income", "debts") if name in X]
+    front = explainer.front(row, "probability", [0.999, 1.0], target="granted", constraints=fixed)
+    shown = front.table()
+    assert list(shown["at_least"]) == [0.999, 1.0]
+    if shown["status"].iloc[0] == "infeasible":
+        assert front.asked == 1 and "out of reach (proved)" in str(front)
+
+
+def test_a_front_is_a_table_json_and_a_picture(explainer, refused):
+    front = explainer.front(refused, target="granted")
+    table = front.table()
+    assert list(table.columns)[:3] == ["most_changes", "status", "distance"]
+    assert table["distance"].is_monotonic_increasing
+    plain = json.loads(front.to_json())
+    assert [p["level"] for p in plain["points"]] == [p.level for p in front.points]
+    figure = front.plot()
+    assert figure.axes[0].get_xlabel() == "most changes"
+    assert len(str(front).splitlines()) == len(front.points)
+
+
+def test_the_other_of_two_classes_is_meant(explainer, refused):
+    own = explainer.front(refused, "probability", [0.6])
+    named = explainer.front(refused, "probability", [0.6], target="granted")
+    assert own.points[0].result.distance == named.points[0].result.distance
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"by": "cost"}, "by must be"),
+        ({"levels": []}, "levels must be"),
+        ({"levels": "12"}, "levels must be"),
+        ({"levels": [1.5]}, "numbers of changes are whole"),
+        ({"levels": [math.nan]}, "levels must be"),
+        ({"by": "probability", "levels": [1.5]}, "a probability is from 0 to 1"),
+        (
+            {"by": "probability", "target": Probability("granted", at_least=0.5)},
+            "needs a class",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_told(explainer, refused, given, words):
+    with pytest.raises(InputError, match=words):
+        explainer.front(refused, **given)
+
+
+def test_no_time_is_no_proof(explainer, refused):
+    front = explainer.front(refused, target="granted", time_limit_s=1e-9)
+    assert front.status in ("unknown", "feasible") and front.stop_reason == "time_limit"

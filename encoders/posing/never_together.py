@@ -46,8 +46,8 @@ def _passing(test: Test, own: LevelsOf) -> Iterator[list[Literal]]:
         edges = np.flatnonzero(np.diff(np.r_[False, passes, False].astype(np.int64)))
         for lo, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
             yield [(int(own.axis[0]), lo, end - 1)]
-    elif passes.all():
-        yield []
+    elif passes.all():  # all of an axis
+        yield [(int(own.axis[0]), 0, int(own.level[0]))]
     elif passes.sum() == 1:
         at = int(np.flatnonzero(passes)[0])
         yield [(int(own.axis[at]), int(own.level[at]), int(own.level[at]))]

@@ -138,6 +138,8 @@ class Posed:
         problem : the posed one, with what has been cut off since
         choices : int64 (n_choices, at least the first axes)
         """
+        if len(choices) == 0:
+            return np.empty((0, problem.n_axes), dtype=np.int64)
         if self.related is None or choices.shape[1] == problem.n_axes:
             return choices
         return np.array([self.related.complete(problem, levels) for levels in choices])

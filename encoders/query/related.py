@@ -167,7 +167,7 @@ def relate(
         if isinstance(relation, Linear):
             rows += _sum_rows(relation, space)
         elif isinstance(relation, JointCost):
-            pairs.append(_pair_costs(relation, space))
+            pairs.append(_pair_costs(relation, space, before))
         else:
             never += _never(relation, space, before)
     cuts: dict[int, set[float]] = {}
@@ -262,7 +262,7 @@ def _decimal(value: object, where: object) -> Fraction:
     return Fraction(int(value)) if isinstance(value, int | np.integer) else written(value)  # type: ignore[arg-type]
 
 
-def _pair_costs(relation: JointCost, space: FeatureSpace) -> PairCosts:
+def _pair_costs(relation: JointCost, space: FeatureSpace, before: FloatArray) -> PairCosts:
     where = f"JointCost({relation.first!r}, {relation.second!r})"
     first, one = named_feature(relation.first, space, where)
     second, other = named_feature(relation.second, space, where)
@@ -277,6 +277,7 @@ def _pair_costs(relation: JointCost, space: FeatureSpace) -> PairCosts:
         if key[0] != key[0] or key[1] != key[1]:
             raise InputError(f"{where}: pairs with a missing value have no joint cost.")
         costs[key] = price
+    costs.pop((float(before[first]), float(before[second])), None)  # staying is no change
     return PairCosts(first, second, costs)
 
 

@@ -131,7 +131,7 @@ class JointCost:
     ----------
     first, second : names of features
     costs : (value of the first, value of the second) -> cost, at least 0; other pairs cost nothing
-        on top
+        on top, nor does the query's own
     """
 
     first: str

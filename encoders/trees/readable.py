@@ -49,7 +49,7 @@ READABLE = (
     Readable(
         "scikit-learn, of several",
         ("BaggingClassifier",),
-        "of trees, forests, boosting of scikit-learn, XGBoost and LightGBM, AdaBoost, "
+        "of trees, forests, boosting of scikit-learn, XGBoost, LightGBM, CatBoost, AdaBoost, "
         "`HardVotingClassifier`, calibrated models, and soft voting of these",
     ),
     Readable(

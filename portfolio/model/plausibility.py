@@ -109,6 +109,12 @@ class Plausibility:
             raise InputError(f"n_estimators must be at least 1, got {n_estimators!r}.")
         if not isinstance(X_train, pd.DataFrame):
             X_train = np.asarray(X_train)
+        for name, own in X_train.items() if isinstance(X_train, pd.DataFrame) else ():
+            if not pd.api.types.is_numeric_dtype(own.dtype):
+                raise InputError(
+                    f"column {name!r} of X_train holds no numbers, which an isolation forest "
+                    "needs; encode it for forest and model alike."
+                )
         forests = {}
         for label in np.unique(labels).tolist():
             forest = IsolationForest(

@@ -77,6 +77,7 @@ def complaint_about(path: Path) -> str:
     path : of the file
     """
     import numpy as np
+    import pandas as pd
 
     from encoders.errors import CounterfolioError
     from encoders.trees.read import read_ensemble
@@ -90,6 +91,7 @@ def complaint_about(path: Path) -> str:
     for library in ("treelite", *libraries):
         with contextlib.suppress(ImportError):
             importlib.import_module(library)  # what the library itself takes is no matter of files
+    pd.Index(["text"])  # nor what text of pandas reserves at its first use
     _limit_memory(path.stat().st_size)
     try:
         model = open_model(path)

@@ -155,7 +155,8 @@ class _Search:
         """The problem of a part, without those choices in it that have been refused."""
         posed = self.asked.posed.within(part)
         problem = posed.problem
-        for choice in self.refused:
+        for refused in self.refused:
+            choice = refused[: problem.n_axes]  # later axes came with its own problem
             if problem.keeps_rows(choice):
                 problem = problem.without(choice)
         return replace(posed, problem=problem)

@@ -7,7 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
 from sklearn.tree import DecisionTreeClassifier
 
 from portfolio import (
@@ -16,6 +20,7 @@ from portfolio import (
     Changes,
     Explainer,
     Falls,
+    Fixed,
     Forbidden,
     Implies,
     InputError,
@@ -109,6 +114,7 @@ def random_relations(random, before):
                 (v, label): round(float(random.random()), 2) for v in range(3) for label in "xy"
             }
             relations.append(JointCost("n", "c", costs))
+            costs = {p: c for p, c in costs.items() if p != (before["n"], before["c"])}
             joint = lambda r, costs=costs: costs.get((r["n"], r["c"]), 0.0)  # noqa: E731
         elif kind in ("sum", "two"):
             names = random.choice(["a", "b", "n"], 2 if kind == "two" else 3, replace=False)
@@ -240,7 +246,8 @@ def test_native_categories_are_related(trades, at):
         moved = [region != row["region"], trade != row["trade"]]
         if moved[1] and not size >= row["size"] + 2:
             continue
-        cost = sum(moved) + abs(size - row["size"]) / 7 + costs.get((region, trade), 0.0)
+        extra = costs.get((region, trade), 0.0) if any(moved) else 0.0
+        cost = sum(moved) + abs(size - row["size"]) / 7 + extra
         best = min(best, cost)
     relations = [
         AllowedPairs("region", "trade", allowed),
@@ -316,3 +323,65 @@ def test_batches_take_relations(credit, explainer):
         assert table["status"].iloc[at] == alone.status
         if alone.status == "optimal":
             assert table["distance"].iloc[at] == pytest.approx(alone.distance)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "search", "cp", "milp", "maxsat", "plain-cp"])
+def test_what_no_row_keeps_is_infeasible(credit, trades, refused, strategy):
+    model, X = credit
+    explainer = Explainer(model, X)
+    broken = [
+        [Forbidden(Within("age", 0, 200))],
+        [Forbidden(Becomes("home", str(own))) for own in ("free", "own", "rent")],
+    ]
+    for constraints in broken:
+        result = explainer.explain(refused, "granted", constraints=constraints, strategy=strategy)
+        assert result.status == "infeasible", (constraints, result)
+    model, X = trades
+    own = X["trade"].iloc[0]
+    constraints = [Forbidden(Becomes("trade", own)), Fixed("trade")]
+    result = Explainer(model, X).explain(X.iloc[[0]], constraints=constraints, strategy=strategy)
+    assert result.status == "infeasible"
+
+
+@pytest.mark.parametrize("few", [False, True], ids=["both classes", "one class"])
+def test_sums_and_joint_costs_go_with_blends(few):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "x": random.normal(50, 20, 150).round(2),
+            "u": random.exponential(3, 150).round(3),
+            "a": random.integers(0, 6, 150) * 1.0,
+            "k": random.integers(0, 3, 150) * 1.0,
+        }
+    )
+    y = ((X.x / 20 - X.u + X.a + random.normal(size=150)) > 2.5).astype(int)
+    if few:
+        y = np.r_[[1, 1], np.zeros(148, int)]
+    boosted = [
+        ("x", xgboost.XGBClassifier(n_estimators=4, max_depth=2, n_jobs=1)),
+        ("g", GradientBoostingClassifier(n_estimators=4, max_depth=2)),
+        ("r", RandomForestClassifier(3, max_depth=2, random_state=0)),
+    ]
+    model = VotingClassifier(boosted[: 2 if few else 3], voting="hard").fit(X, y)
+    explainer = Explainer(model, X)
+    rivals = X.iloc[random.integers(0, 150, 4000)].to_numpy().copy()
+    for column in range(4):  # rows mixed of others
+        rivals[:, column] = X.iloc[random.integers(0, 150, 4000), column]
+    rivals = pd.DataFrame(rivals, columns=X.columns)
+    decided, seen = model.predict(rivals), 0
+    width = X.max() - X.min()
+    for at in range(8):
+        row = X.iloc[at]
+        bound = round(float(0.1 * row.x - 3 * row.u + at % 3), 2)
+        relations = [Linear({"x": 0.1, "u": -3.0}, ">=", bound), JointCost("a", "k", {(1, 1): 0.5})]
+        result = explainer.explain(row, constraints=relations)
+        kept = (0.1 * rivals.x - 3 * rivals.u >= bound) & (
+            decided != model.predict(row.to_frame().T)[0]
+        )
+        pair = (rivals.a == 1) & (rivals.k == 1) & ~((row.a == 1) & (row.k == 1))
+        # The column k has three values, so it is whole numbers like a.
+        cost = ((rivals - row).abs() / width).sum(axis=1) + 0.5 * pair
+        assert result.status == ("optimal" if result.changed else "infeasible")
+        assert result.distance <= cost[kept].min() + 1e-9 if kept.any() else True
+        seen += result.status == "optimal"
+    assert few or seen >= 6

@@ -13,6 +13,7 @@ from encoders.errors import InputError
 from encoders.query.constraints import MaxChanges
 from encoders.query.goal import Probability, Wanted, is_number
 from portfolio.model.native import predict_one
+from portfolio.questions.fewest import find_fewest
 from portfolio.questions.series import Series, with_more
 from portfolio.result import Result, as_plain
 from portfolio.solving.verify import RELATIVE_TOLERANCE
@@ -162,60 +163,42 @@ def _by_probability(series: Series, levels: Sequence[float]) -> tuple[list[Front
 def _by_changes(series: Series, levels: Sequence[float] | None) -> tuple[list[FrontPoint], bool]:
     """A point for each level, or for each number of changes at which the cost changes."""
     top = series.ask([] if levels is None else [MaxChanges(int(max(levels)))])
-    needed = len(top.changed)
-    if levels is None:
-        if not top.verified:
-            return [FrontPoint(len(series.asker.model.space.features), top)], True
-        found, whole = _fewer(series, range(1, needed), top)
-        return _steps(found, top), whole
-    if not top.verified:
-        proved = top.status == "infeasible"
-        told = sorted(set(levels), reverse=True)
-        return [FrontPoint(level, top) for level in (told if proved else told[:1])], proved
-    found, whole = _fewer(series, sorted({int(n) for n in levels if n < needed}), top)
-    answers = {level: top if level >= needed else found.get(int(level)) for level in levels}
-    told = sorted(answers, reverse=True)
-    return [FrontPoint(n, r) for n in told if (r := answers[n]) is not None], whole
+    told = None if levels is None else sorted(set(levels), reverse=True)
+    first = len(series.asker.model.space.features) if told is None else told[0]
+    if told is None and top.verified:
+        first = len(top.changed)
+    points, level = [FrontPoint(first, top)], _next(told, first, top)
+    fewest = None
+    if top.verified and level is not None and level < len(top.changed):
+        fewest = find_fewest(series)
+    while level is not None:
+        last = points[-1].result
+        if last.status == "infeasible" or (last.verified and len(last.changed) <= level):
+            answer = last
+        elif fewest is not None and level < fewest.count:
+            answer = fewest.out_of_reach
+        elif series.over or not last.verified:
+            return points, False
+        else:
+            dearest = math.inf if fewest is None else fewest.dearest(int(level))
+            limit = with_more(series.question, [MaxChanges(int(level))])
+            answer = series.ask_instead(limit, dearest)
+            if answer.status == "infeasible" and dearest < math.inf:
+                answer = series.ask_instead(limit)  # what is known may be too close to a tie
+        if told is None and answer.distance <= last.distance * (1 + RELATIVE_TOLERANCE):
+            points.pop()  # as cheap with fewer changes
+        if told is None and answer.verified:
+            level = len(answer.changed)
+        points.append(FrontPoint(level, answer))
+        level = _next(told, level, answer)
+    return points, True
 
 
-def _fewer(series: Series, counts: Sequence[int], top: Result) -> tuple[dict[int, Result], bool]:
-    """The cheapest answer for each number of changes, and whether all were come to.
-
-    From the fewest on, so that each answer is a limit on the cost of the next; ``top``, with more
-    changes, says what is cheap enough.
-    """
-    found: dict[int, Result] = {}
-    held: Result | None = None
-    for count in counts:
-        if held is not None and held.distance <= top.distance * (1 + RELATIVE_TOLERANCE):
-            found[count] = held
-            continue
-        if series.over:
-            return found, False
-        limit = with_more(series.question, [MaxChanges(count)])
-        answer = series.ask_instead(limit, math.inf if held is None else held.distance)
-        if answer.verified:
-            held = answer
-        elif answer.status == "infeasible" and held is not None:
-            answer = held
-        elif held is not None:
-            return found, False
-        found[count] = answer
-    return found, True
-
-
-def _steps(found: dict[int, Result], top: Result) -> list[FrontPoint]:
-    """Each answer once, the cheapest first, and last the most changes that do not suffice."""
-    points: list[FrontPoint] = []
-    for count, answer in found.items():
-        if not answer.verified:
-            points = [FrontPoint(count, answer)]
-        elif not points or points[-1].result is not answer:
-            points.append(FrontPoint(len(answer.changed), answer))
-    last = points[-1].result.distance if points else math.inf
-    if not last <= top.distance * (1 + RELATIVE_TOLERANCE):
-        points.append(FrontPoint(len(top.changed), top))
-    return points[::-1]
+def _next(levels: Sequence[float] | None, level: float, answer: Result) -> float | None:
+    """The level below; of all numbers of changes the next that an answer does not reach."""
+    if levels is not None:
+        return next((each for each in levels if each < level), None)
+    return level - 1 if answer.verified and level > 1 else None
 
 
 def _label(series: Series) -> Any:

@@ -26,6 +26,7 @@ from portfolio import (
     InputError,
     JointCost,
     Linear,
+    MaxChanges,
     Precedence,
     Rises,
     Stays,
@@ -375,9 +376,8 @@ def test_sums_and_joint_costs_go_with_blends(few):
         bound = round(float(0.1 * row.x - 3 * row.u + at % 3), 2)
         relations = [Linear({"x": 0.1, "u": -3.0}, ">=", bound), JointCost("a", "k", {(1, 1): 0.5})]
         result = explainer.explain(row, constraints=relations)
-        kept = (0.1 * rivals.x - 3 * rivals.u >= bound) & (
-            decided != model.predict(row.to_frame().T)[0]
-        )
+        own = model.predict(row.to_frame().T)[0]
+        kept = (0.1 * rivals.x - 3 * rivals.u >= bound) & (decided != own)
         pair = (rivals.a == 1) & (rivals.k == 1) & ~((row.a == 1) & (row.k == 1))
         # The column k has three values, so it is whole numbers like a.
         cost = ((rivals - row).abs() / width).sum(axis=1) + 0.5 * pair
@@ -385,3 +385,16 @@ def test_sums_and_joint_costs_go_with_blends(few):
         assert result.distance <= cost[kept].min() + 1e-9 if kept.any() else True
         seen += result.status == "optimal"
     assert few or seen >= 6
+
+
+def test_a_limit_on_changes_counts_numbers_that_move_within_their_cells():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"a": random.uniform(0, 10, 300), "b": random.uniform(0, 10, 300)})
+    tree = DecisionTreeClassifier(max_depth=1).fit(X, (X["a"] > 5).astype(int))
+    explainer, row = Explainer(tree, X), pd.Series({"a": 3.0, "b": 4.0})
+    total = Linear({"a": 1, "b": 1}, ">=", 12)
+    given = {"target": 1, "weights": {"a": 1, "b": 0.1}}
+    two = explainer.explain(row, constraints=[total, MaxChanges(2)], **given)
+    one = explainer.explain(row, constraints=[total, MaxChanges(1)], **given)
+    assert len(two.changed) == 2 and two.counterfactual["a"] < 8
+    assert one.status == "optimal" and dict(one.counterfactual) == {"a": 8.0, "b": 4.0}

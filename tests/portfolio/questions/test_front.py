@@ -121,3 +121,14 @@ def test_what_does_not_fit_is_told(explainer, refused, given, words):
 def test_no_time_is_no_proof(explainer, refused):
     front = explainer.front(refused, target="granted", time_limit_s=1e-9)
     assert front.status in ("unknown", "feasible") and front.stop_reason == "time_limit"
+
+
+def test_progress_is_told_of_the_whole(explainer, refused):
+    told = []
+    front = explainer.front(
+        refused, target="granted", on_progress=lambda *point: told.append(point)
+    )
+    seconds = [point[0] for point in told]
+    assert seconds == sorted(seconds) and 0 < seconds[-1] <= front.seconds
+    with pytest.raises(InputError, match="on_progress"):
+        explainer.front(refused, on_progress=3)

@@ -198,6 +198,8 @@ def _of_question(model: ExplainedModel, question: Question, row: Row) -> Iterato
         if isinstance(constraint, MaxChanges):
             count = constraint.count
             words = f"at most {count} feature{'s' if count != 1 else ''} may change"
+            if constraint.among is not None:
+                words = f"at most {count} of {', '.join(constraint.among)} may change"
             yield Member("constraint", words, constraint)
         elif isinstance(constraint, Relation):
             yield Member("constraint", f"the relation {constraint} must hold", constraint)

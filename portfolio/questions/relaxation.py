@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -145,9 +146,13 @@ def _ladder(trials: Trials, at: int, dropped: Result) -> _Ladder | None:
     member = trials.demands.members[at]
     rule = member.constraint
     if isinstance(rule, MaxChanges):
-        counts = [float(n) for n in range(rule.count + 1, len(dropped.changed) + 1)]
+        counts = [float(n) for n in range(rule.count + 1, _counted(rule, dropped) + 1)]
         return _Ladder(
-            "count", rule.count, counts, lambda n: MaxChanges(int(n)), lambda r: len(r.changed)
+            "count",
+            rule.count,
+            counts,
+            lambda n: MaxChanges(int(n), rule.among),
+            partial(_counted, rule),
         )
     space = trials.demands.asker.model.space
     feature = space.named(member.feature)
@@ -175,6 +180,12 @@ def _ladder(trials: Trials, at: int, dropped: Result) -> _Ladder | None:
         rungs = [v for v in _rungs(trials, feature, -1) if far < v < lower]
         return _Ladder("lower", lower, [*rungs, far], lambda v: limited(v, upper), value)
     return None
+
+
+def _counted(rule: MaxChanges, result: Result) -> int:
+    """How many changes of an answer a limit is about."""
+    names = [change.feature for change in result.changed]
+    return sum(rule.among is None or name in rule.among for name in names)
 
 
 def _rungs(trials: Trials, feature: Feature, way: int) -> list[float]:

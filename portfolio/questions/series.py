@@ -13,7 +13,7 @@ from portfolio.result import Result
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 
-LEAST_S = 0.01  # seconds that a question gets when there is no time left
+LEAST_S = 1e-3  # seconds that a question gets when there is no time left
 
 
 @dataclass(frozen=True, eq=False)

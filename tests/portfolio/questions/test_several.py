@@ -33,8 +33,8 @@ def check_one(seed, k=6, strategy="auto"):
 
 
 def test_each_is_the_cheapest_that_is_left():
-    found = [check_one(seed) for seed in range(24)]
-    assert sum(n > 1 for n in found) >= 12, found
+    found = [check_one(seed) for seed in range(18)]
+    assert sum(n > 1 for n in found) >= 9, found
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -110,3 +110,11 @@ def test_limits_among_some_features(explainer, refused):
     ):
         with pytest.raises(InputError, match=words):
             explainer.explain(refused, constraints=[MaxChanges(1, among)])
+
+
+def test_a_limit_among_some_features_is_loosened_as_far_as_need_be(explainer, refused):
+    names = [change.feature for change in explainer.explain(refused, target="granted").changed]
+    others = [f.name for f in explainer.features.features if f.name not in names]
+    limits = [MaxChanges(0, names), *map(Fixed, others)]
+    found = explainer.why_not(refused, target="granted", constraints=limits)
+    assert f"t most 0 of {', '.join(names)} may change" in str(found)

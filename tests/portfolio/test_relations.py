@@ -193,13 +193,13 @@ def compare(seed, kind, norm, strategy="auto"):
 @pytest.mark.parametrize("kind", ["tree", "forest"])
 @pytest.mark.parametrize("norm", [0, 1, "inf"])
 def test_optima_are_those_of_the_oracle(kind, norm):
-    answered = [compare(seed, kind, norm) for seed in range(5)]
+    answered = [compare(seed, kind, norm) for seed in range(3)]
     assert any(answered)
 
 
 @pytest.mark.parametrize("strategy", ["search", "cp", "milp", "maxsat", "smt", "plain-cp"])
 def test_every_backend_takes_them(strategy):
-    for seed in range(20, 23):
+    for seed in range(20, 22):
         compare(seed, "forest", 1, strategy)
 
 

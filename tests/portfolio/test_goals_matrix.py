@@ -23,7 +23,7 @@ from tests.support.regressors import REGRESSORS, make_regressor
 
 NO_PROBABILITIES = ("isolation_model",)
 pytestmark = pytest.mark.usefixtures("lawful_problems")
-MODELS = int(os.environ.get("GOAL_MODELS", "4"))  # per library
+MODELS = int(os.environ.get("GOAL_MODELS", "5"))  # per library
 FIRST = int(os.environ.get("GOAL_FIRST", "0"))
 QUERIES, QUESTIONS, MOST_ROWS = 2, 5, 6_000
 BACKENDS = ("auto", "auto", "search", "cp")

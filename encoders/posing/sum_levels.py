@@ -236,7 +236,7 @@ class SumLevels:
 
     def _priced(self, row: SumRow, posed: Problem, upper: float, price: float) -> LevelRow:
         value = posed.cost.copy()
-        room = upper + price * float(row.most)
+        room, size = upper + price * float(row.most), abs(upper) + abs(price * float(row.most))
         for index, factor in zip(row.features, row.factors, strict=True):
             own, slope = self.options[index], price * float(factor)
             at = posed.level_start[own.axis] + own.level
@@ -245,8 +245,10 @@ class SumLevels:
             least = np.min([self._costs(index, end) + slope * end for end in ends], axis=0)
             value[at] = least - least.min()
             room -= float(least.min())
-        # Of sums of some products, all in float64.
-        room += ROUNDED * (abs(upper) + abs(price * float(row.most)) + float(np.abs(value).max()))
+            size += float(np.max(np.abs(slope) * np.abs([own.low, own.high])))
+        # Of sums of some products, all in float64: large ones may cancel in the sum, their errors
+        # do not.
+        room += ROUNDED * (size + float(np.abs(value).max()))
         scale = LARGEST_WEIGHT / max(float(value.max()), room, SMALLEST)
         return LevelRow(np.floor(value * scale).astype(np.int64), max(-1, ceil(room * scale)))
 

@@ -35,7 +35,7 @@ Limit = tuple[list[Fraction], Fraction]  # factors of the numbers, and what thei
 
 
 class UnrepresentableError(ArithmeticError):
-    """No float64 numbers near the exact optimum keep the sums."""
+    """No float64 numbers near the exact optimum were found that keep the sums."""
 
 
 def cheapest_numbers(
@@ -78,8 +78,11 @@ def cheapest_numbers(
         optimizer.minimize(largest)
     elif costs:
         optimizer.minimize(z3.Sum(costs))
-    if optimizer.check() != z3.sat:
+    answer = optimizer.check()
+    if answer == z3.unsat:
         return None
+    if answer != z3.sat:  # it gave up, which says nothing
+        raise UnrepresentableError
     model = optimizer.model()
     exact = [_fraction(model.eval(number, model_completion=True)) for number in numbers]
     return _rounded(exact, spans, limits)

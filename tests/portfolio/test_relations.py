@@ -2,18 +2,22 @@
 
 import itertools
 import os
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 import xgboost
+import z3
 from sklearn.ensemble import (
     GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
     RandomForestClassifier,
     VotingClassifier,
 )
 from sklearn.tree import DecisionTreeClassifier
 
+from encoders.posing.within_cells import Span, UnrepresentableError, cheapest_numbers
 from portfolio import (
     AllowedPairs,
     Becomes,
@@ -398,3 +402,35 @@ def test_a_limit_on_changes_counts_numbers_that_move_within_their_cells():
     one = explainer.explain(row, constraints=[total, MaxChanges(1)], **given)
     assert len(two.changed) == 2 and two.counterfactual["a"] < 8
     assert one.status == "optimal" and dict(one.counterfactual) == {"a": 8.0, "b": 4.0}
+
+
+def two_numbers(offset):
+    """A model over two numbers that begin at an offset, and its frame."""
+    random = np.random.default_rng(1)
+    X = pd.DataFrame(random.integers(0, 4000, (300, 2)) / 4.0 + offset, columns=["a", "b"])
+    y = (X["a"] + X["b"] > 2 * offset + 1100).astype(int)
+    return HistGradientBoostingClassifier(max_iter=8, max_depth=2).fit(X, y), X
+
+
+def test_large_numbers_that_cancel_in_a_sum_cut_nothing_off():
+    found = []
+    for model, X in (two_numbers(0.0), two_numbers(2.0**33)):
+        explainer, own = Explainer(model, X), []
+        for at in range(0, 60, 3):
+            row = X.iloc[at]
+            limit = float(row.a - row.b) - 40.0
+            result = explainer.explain(row, constraints=[Linear({"a": 1, "b": -1}, "<=", limit)])
+            own.append((result.status, result.distance))
+        found.append(own)
+    near, far = found
+    assert [status for status, _ in near] == [status for status, _ in far] == ["optimal"] * 20
+    assert [cost for _, cost in near] == pytest.approx([cost for _, cost in far], rel=1e-6)
+
+
+def test_a_solver_of_sums_that_gives_up_has_not_said_that_there_is_nothing(monkeypatch):
+    spans, limits = [Span(0.0, 0.0, 9.0, 1.0)], [([Fraction(-1)], Fraction(-3))]
+    assert cheapest_numbers(spans, limits, 1.0, "sum") == [3.0]
+    assert cheapest_numbers(spans, [([Fraction(-1)], Fraction(-10))], 1.0, "sum") is None
+    monkeypatch.setattr(z3.Optimize, "check", lambda self: z3.unknown)
+    with pytest.raises(UnrepresentableError):
+        cheapest_numbers(spans, limits, 1.0, "sum")

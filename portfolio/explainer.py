@@ -1,10 +1,8 @@
 """From a fitted model and a row to the closest row that the model decides otherwise."""
 
-import os
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from encoders.backends.attempt import RunBackend
 from encoders.backends.interface import Backend, Outcome, Request
@@ -15,30 +13,27 @@ from encoders.query.constraints import Constraint
 from encoders.query.cost import Norm
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import ClassGoal
-from portfolio.batch.answer_log import refuse_used
 from portfolio.batch.job import Job
-from portfolio.batch.run import BatchLimits, BatchRows, OnAnswer, run_batch
+from portfolio.batch.rows import BatchRows
+from portfolio.batch.run import run_batch
+from portfolio.batch.settings import BatchSettings, OnAnswer
 from portfolio.goals import value_goal, wanted_of
 from portfolio.logbook import Log, check_folder, check_log
 from portfolio.model.explained_model import read
 from portfolio.model.frames import as_kind, as_pandas
 from portfolio.model.plausibility import Plausibility
 from portfolio.model.tabular import Row, read_rows
-from portfolio.question import LONGEST_S, RACE, Options, Question, check_seconds, strategy_name
+from portfolio.question import RACE, Options, Question, strategy_name
 from portfolio.questions.answer_methods import regional
 from portfolio.questions.methods import Questions
 from portfolio.result import Result
-from portfolio.running.local_executor import LocalExecutor
+from portfolio.running.ray_by_name import ray_by_name
 from portfolio.running.solver_workers import Workers
 from portfolio.running.work import Answers
 from portfolio.session import Session
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress
-from portfolio.solving.warm_up import warm_up
 from selector import Diagram, Metric, Selector, check_name, diagram_of, keeps_models
-
-if TYPE_CHECKING:
-    from portfolio.running.ray.executor import RayExecutor
 
 
 class Runner(Protocol):
@@ -265,39 +260,19 @@ class Explainer(Questions):
         BatchError
             The folder can't be written to any more; holds what was answered.
         """
-        began = time.monotonic()
-        if out is not None:
-            refuse_used(Path(out), resume)
-        if threads is None:
-            raise InputError("threads of a batch are those of each worker; give a number.")
+        settings = BatchSettings(
+            per_query_limit_s, deadline_s, threads, executor, out, resume, on_answer
+        )
         question = Question(target, norm, scale, weights, constraints, margin)
         name = strategy_name(strategy, backend)
         options = Options(name, per_query_limit_s, threads, seed)
-        if deadline_s is not None:
-            check_seconds(deadline_s)
         check_log(log)
-        if not callable(on_answer):
-            raise InputError(f"on_answer must be a function, got {on_answer!r}.")
         rows = self._batch_rows(question, X)
         check_folder(log)
-        if executor == "local":
-            executor = LocalExecutor(max(1, len(os.sched_getaffinity(0)) // threads))
-        elif isinstance(executor, str):
-            executor = _on_ray(executor)
-        warm_up()  # once, and not in every worker at the same time
         identity = self._model.identity_for(wanted_of(self._model, target) is not None)
-        answers = run_batch(
-            rows,
-            Job(self._asker, question, options, log),
-            (identity, question, name, threads, seed, per_query_limit_s),
-            BatchLimits(min(per_query_limit_s, LONGEST_S), deadline_s),
-            executor,
-            None if out is None else Path(out),
-            resume,
-            on_answer,
-            began,
-        )
-        return as_kind(answers, as_pandas(X)[1])
+        asked = (identity, question, name, threads, seed, per_query_limit_s)
+        job = Job(self._asker, question, options, log)
+        return as_kind(run_batch(rows, job, asked, settings), as_pandas(X)[1])
 
     def _batch_rows(self, question: Question, X: Any) -> BatchRows:
         """The rows; raises now what would go wrong with every one of them."""
@@ -363,15 +338,7 @@ class Explainer(Questions):
     def _runner(self, executor: str | Runner) -> RunBackend | None:
         """What runs backends elsewhere; None for the workers of this machine."""
         if isinstance(executor, str):
-            return None if executor == "local" else _on_ray(executor).run
+            return None if executor == "local" else ray_by_name(executor).run
         if not hasattr(executor, "run"):
             raise InputError(f"executor must be 'local', 'ray' or a RayExecutor, got {executor!r}.")
         return executor.run
-
-
-def _on_ray(name: str) -> "RayExecutor":
-    if name != "ray":
-        raise InputError(f"executor must be 'local', 'ray' or a RayExecutor, got {name!r}.")
-    from portfolio.running.ray.executor import RayExecutor
-
-    return RayExecutor()

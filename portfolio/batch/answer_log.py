@@ -13,10 +13,6 @@ from portfolio.running.work import Record
 
 LINES, TABLE = "answers.jsonl", "answers.parquet"
 SYNC_S = 1.0
-FIELDS = frozenset(
-    ("key", "status", "stop_reason", "distance", "bound", "backend", "target", "seconds",
-     "changed", "message", "row", "final")
-)  # fmt: skip
 
 
 class AnswerLog:
@@ -29,6 +25,7 @@ class AnswerLog:
     ----------
     folder : made if need be
     resume : whether answers that are there are kept; False: there must be none
+    fields : what each record has
 
     Raises
     ------
@@ -36,7 +33,7 @@ class AnswerLog:
         The folder can't be used, or holds answers already and ``resume`` is False.
     """
 
-    def __init__(self, folder: str | Path, resume: bool) -> None:
+    def __init__(self, folder: str | Path, resume: bool, fields: frozenset[str]) -> None:
         self.folder = Path(folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -44,7 +41,7 @@ class AnswerLog:
             _refuse_earlier(path, resume)
             self._file: BinaryIO = path.open("ab", buffering=0)
             _lock(self._file, self.folder)
-            self.records, whole = _read(path)
+            self.records, whole = _read(path, fields)
             self._file.truncate(whole)
         except InputError:
             if hasattr(self, "_file"):
@@ -125,7 +122,7 @@ def _lock(file: IO[bytes], folder: Path) -> None:
         ) from error
 
 
-def _read(path: Path) -> tuple[dict[str, Record], int]:
+def _read(path: Path, fields: frozenset[str]) -> tuple[dict[str, Record], int]:
     """The last record of each key, and how many bytes of the file are whole lines."""
     if not path.exists():
         return {}, 0
@@ -136,7 +133,7 @@ def _read(path: Path) -> tuple[dict[str, Record], int]:
                 break
             try:
                 record = json.loads(line)
-                if FIELDS - record.keys():
+                if fields - record.keys():
                     raise KeyError
                 records[record["key"]] = record
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -1,21 +1,30 @@
 """The work of a batch: rows in, records of their answers out."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from encoders.errors import CounterfolioError
+from encoders.arrays import FloatArray
 from encoders.query.goal import Wanted
+from portfolio.batch.rows import BatchRows
+from portfolio.batch.scores import batch_scores
 from portfolio.logbook import Log
 from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
 from portfolio.result import Result
-from portfolio.running.work import Record, Task
+from portfolio.running.work import Record, Task, in_a_sentence
 from portfolio.solving.ask import Asker
 from portfolio.solving.targets import PROVED_MARGIN
 
+FIELDS = frozenset(
+    ("key", "status", "stop_reason", "distance", "bound", "backend", "target", "seconds",
+     "changed", "message", "row", "final")
+)  # fmt: skip
+PREFIX = "cf_"
 OF_0_1 = "Answered by version 0.1: what is proved is about rows whose score leads by {:g}."
 
 
@@ -52,12 +61,8 @@ class Job:
         """
         try:
             return _record(task, self._asked(task))
-        except CounterfolioError as error:
-            return unanswered(task.key, str(error))
-        except MemoryError:
-            return unanswered(task.key, "out of memory")
         except Exception as error:  # one row must not end the job
-            return unanswered(task.key, f"{type(error).__name__}: {error}")
+            return self.unanswered(task.key, in_a_sentence(error), "error")
 
     def _asked(self, task: Task) -> Result:
         options = replace(self.options, time_limit_s=task.limit_s)
@@ -72,7 +77,34 @@ class Job:
         ----------
         task, message, late : as in :meth:`portfolio.running.work.Work.lost`
         """
-        return unanswered(task.key, message, "time_limit" if late else "error")
+        return self.unanswered(task.key, message, "time_limit" if late else "error")
+
+    def unanswered(self, key: str, message: str, reason: str) -> Record:
+        """See :class:`portfolio.batch.work.BatchWork`.
+
+        Parameters
+        ----------
+        key, message, reason : as in :meth:`portfolio.batch.work.BatchWork.unanswered`
+        """
+        return {
+            "key": key,
+            "status": "unknown",
+            "stop_reason": reason,
+            "distance": None,
+            "bound": 0.0,
+            "backend": "",
+            "target": None,
+            "seconds": 0.0,
+            "changed": [],
+            "message": message,
+            "row": None,
+            "final": False,
+        }
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Those that answers of version 0.1 have, too."""
+        return FIELDS
 
     def completed(self, record: Record) -> Record:
         """An answer of version 0.1, which asked for rows that lead where no margin was given.
@@ -81,38 +113,50 @@ class Job:
 
         Parameters
         ----------
-        record : without a margin
+        record : as it was read
         """
+        if "margin" in record or record["status"] == "unknown":
+            return record
         votes = self.asker.model.ensemble.votes
         if self.question.margin is not None:
             return record | {"margin": self.question.lead(votes)}
         lead = 1.0 if votes else PROVED_MARGIN
         return record | {"margin": lead, "message": record["message"] or OF_0_1.format(lead)}
 
+    def table(self, rows: BatchRows, records: Sequence[Record]) -> pd.DataFrame:
+        """See :meth:`portfolio.explainer.Explainer.explain_batch`.
 
-def unanswered(key: str, message: str, reason: str = "error") -> Record:
-    """The record of a row without an answer, and why it has none.
-
-    Parameters
-    ----------
-    key : of the row's task
-    message : what went wrong, for users
-    reason : "error", "time_limit", "deadline" or "interrupted"
-    """
-    return {
-        "key": key,
-        "status": "unknown",
-        "stop_reason": reason,
-        "distance": None,
-        "bound": 0.0,
-        "backend": "",
-        "target": None,
-        "seconds": 0.0,
-        "changed": [],
-        "message": message,
-        "row": None,
-        "final": False,
-    }
+        Parameters
+        ----------
+        rows, records : as in :meth:`portfolio.batch.work.BatchWork.table`
+        """
+        width = len(rows.columns)
+        found = np.array([r["row"] or [np.nan] * width for r in records], dtype=np.float64)
+        found = found.reshape(len(records), width)
+        before, after = batch_scores(
+            self.asker.model,
+            self.question.target,
+            [r["target"] for r in records],
+            rows.values,
+            [row if r["row"] else None for r, row in zip(records, found, strict=True)],
+        )
+        frame = pd.DataFrame(
+            {
+                "id": rows.ids(),
+                **{name: [r[name] for r in records] for name in ("status", "stop_reason")},
+                **{name: _floats(records, name) for name in ("distance", "bound")},
+                "margin": [r.get("margin", np.nan) for r in records],
+                **{name: [r[name] for r in records] for name in ("backend", "target")},
+                "seconds": _floats(records, "seconds"),
+                "changed": [", ".join(r["changed"]) for r in records],
+                "message": [r["message"] for r in records],
+                "score_before": before,
+                "score": after,
+            }
+        )
+        names = [PREFIX + str(name) for name in rows.columns]
+        answers = pd.DataFrame(found) if rows.table is None else rows.table.frame(found)
+        return pd.concat([frame, answers.set_axis(names, axis=1)], axis=1)
 
 
 def _record(task: Task, result: Result) -> Record:
@@ -144,3 +188,7 @@ def _plain(label: Any) -> Any:
     if isinstance(label, Wanted):
         return str(label)
     return label.item() if isinstance(label, np.generic) else label
+
+
+def _floats(records: Sequence[Record], name: str) -> FloatArray:
+    return np.array([np.inf if r[name] is None else r[name] for r in records], dtype=np.float64)

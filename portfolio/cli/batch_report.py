@@ -12,7 +12,7 @@ from rich.progress import ProgressColumn, Task
 from rich.text import Text
 
 from portfolio.batch.answer_log import LINES, TABLE
-from portfolio.batch.run import OnAnswer
+from portfolio.batch.settings import OnAnswer
 from portfolio.cli.output import progress_bar
 from selector.logs.record import PROOFS
 

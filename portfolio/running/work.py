@@ -107,3 +107,15 @@ def cannot_start(error: Exception) -> str:
         f"workers can't start ({type(error).__name__}: {error}); functions and classes that you "
         "pass must be of a module that can be imported there, not of a script or a notebook."
     )
+
+
+def in_a_sentence(error: Exception) -> str:
+    """What went wrong with one task.
+
+    Parameters
+    ----------
+    error : that its work raised
+    """
+    if isinstance(error, CounterfolioError):
+        return str(error)
+    return "out of memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"

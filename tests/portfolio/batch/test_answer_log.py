@@ -4,6 +4,7 @@ import pytest
 
 from encoders.errors import InputError
 from portfolio.batch.answer_log import LINES, AnswerLog
+from portfolio.batch.job import FIELDS
 from tests.support.answers import lines, same
 
 
@@ -19,7 +20,7 @@ def test_a_torn_line_is_cut_off(explainer, rows, expected, tmp_path):
 
 
 def test_one_batch_a_folder(explainer, rows, tmp_path):
-    held = AnswerLog(tmp_path, False)
+    held = AnswerLog(tmp_path, False, FIELDS)
     with pytest.raises(InputError, match="another batch is writing"):
         explainer.explain_batch(rows.head(2), out=tmp_path, resume=True)
     held.close()

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from encoders.errors import InputError
 from portfolio.batch.answer_log import LINES, TABLE, AnswerLog
+from portfolio.batch.job import FIELDS
 from portfolio.cli.app import app
 from portfolio.cli.batch_report import told_in_lines
 from tests.support.answers import lines, same
@@ -101,7 +102,7 @@ def test_a_line_now_and_then_where_there_is_no_terminal():
 
 def test_a_folder_in_use_is_refused_before_anything_is_read(loans, tmp_path):
     options = ["batch", "--dataset", "nothing.csv", "--train", "forest", "--out", str(tmp_path)]
-    held = AnswerLog(tmp_path, resume=False)
+    held = AnswerLog(tmp_path, False, FIELDS)
     try:
         with pytest.raises(InputError, match="another batch"):
             CliRunner().invoke(app, options, catch_exceptions=False)

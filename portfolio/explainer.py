@@ -12,19 +12,18 @@ from encoders.problem.problem import Problem
 from encoders.query.constraints import Constraint
 from encoders.query.cost import Norm
 from encoders.query.features import FeatureSpace
-from encoders.query.goal import ClassGoal
 from portfolio.batch.job import Job
-from portfolio.batch.rows import BatchRows
+from portfolio.batch.rows import read_batch
 from portfolio.batch.run import run_batch
 from portfolio.batch.settings import BatchSettings, OnAnswer
-from portfolio.goals import value_goal, wanted_of
+from portfolio.goals import wanted_of
 from portfolio.logbook import Log, check_folder, check_log
 from portfolio.model.explained_model import read
 from portfolio.model.frames import as_kind, as_pandas
 from portfolio.model.plausibility import Plausibility
-from portfolio.model.tabular import Row, read_rows
 from portfolio.question import RACE, Options, Question, strategy_name
 from portfolio.questions.answer_methods import regional
+from portfolio.questions.batch_methods import BatchQuestions
 from portfolio.questions.methods import Questions
 from portfolio.result import Result
 from portfolio.running.ray_by_name import ray_by_name
@@ -42,7 +41,7 @@ class Runner(Protocol):
     def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome: ...
 
 
-class Explainer(Questions):
+class Explainer(Questions, BatchQuestions):
     """Explains one fitted model; reads it once, answers any number of queries.
 
     Parameters
@@ -267,28 +266,12 @@ class Explainer(Questions):
         name = strategy_name(strategy, backend)
         options = Options(name, per_query_limit_s, threads, seed)
         check_log(log)
-        rows = self._batch_rows(question, X)
+        rows = read_batch(self._asker, question, X)
         check_folder(log)
         identity = self._model.identity_for(wanted_of(self._model, target) is not None)
         asked = (identity, question, name, threads, seed, per_query_limit_s)
         job = Job(self._asker, question, options, log)
         return as_kind(run_batch(rows, job, asked, settings), as_pandas(X)[1])
-
-    def _batch_rows(self, question: Question, X: Any) -> BatchRows:
-        """The rows; raises now what would go wrong with every one of them."""
-        model = self._model
-        wanted = wanted_of(model, question.target)
-        if wanted is None and question.target is not None:
-            model.native.class_index(question.target)
-        self._asker.check_classes()
-        table = model.native.table
-        read = read_rows(X, model.space, model.ensemble.dtype, table)
-        rows = BatchRows(*read, table)
-        values = next((v for v in rows.values if not isinstance(v, str)), None)
-        if values is not None:
-            goal = ClassGoal(0) if wanted is None else value_goal(model, wanted, values)
-            question.query(model, Row.of_values(values), goal)
-        return rows
 
     def session(
         self,

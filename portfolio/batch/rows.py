@@ -8,7 +8,12 @@ import pandas as pd
 import pyarrow
 
 from encoders.arrays import FloatArray
+from encoders.query.goal import ClassGoal
+from portfolio.goals import value_goal, wanted_of
 from portfolio.model.table import Table
+from portfolio.model.tabular import Row, read_rows
+from portfolio.question import Question
+from portfolio.solving.ask import Asker
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,3 +41,31 @@ class BatchRows:
         except (pyarrow.ArrowException, TypeError, ValueError):
             return [str(label) for label in index]
         return [str(label) for label in index] if isinstance(index, pd.MultiIndex) else index
+
+
+def read_batch(asker: Asker, question: Question, X: Any) -> BatchRows:
+    """The rows of a table, and what is wrong with those that are none.
+
+    Parameters
+    ----------
+    asker : of the model
+    question : that will be asked of all of them
+    X : DataFrame or array (n_rows, n_columns)
+
+    Raises
+    ------
+    InputError
+        What would go wrong with every row: the question, or the columns.
+    """
+    model = asker.model
+    wanted = wanted_of(model, question.target)
+    if wanted is None and question.target is not None:
+        model.native.class_index(question.target)
+    asker.check_classes()
+    table = model.native.table
+    rows = BatchRows(*read_rows(X, model.space, model.ensemble.dtype, table), table)
+    values = next((v for v in rows.values if not isinstance(v, str)), None)
+    if values is not None:
+        goal = ClassGoal(0) if wanted is None else value_goal(model, wanted, values)
+        question.query(model, Row.of_values(values), goal)
+    return rows

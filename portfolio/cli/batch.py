@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from portfolio.cli import options
+from portfolio.cli.batch_question import EXPLAIN, question_of
 from portfolio.cli.output import EXIT_CODES
 from portfolio.running.interrupt import ended_gently
 
@@ -17,6 +18,12 @@ def batch(
     model: options.ModelOptions,
     out: Annotated[Path, typer.Option(help="Folder for the answers, made if need be.")],
     question: options.QuestionOptions,
+    asking: Annotated[
+        str, typer.Option("--question", help="explain, reasons, several, why-not, ...")
+    ] = EXPLAIN,
+    settings: Annotated[
+        str, typer.Option(help='More of another question than explain: {"smallest": true}.')
+    ] = "{}",
     rows: Annotated[
         Path | None,
         typer.Option("--input", help="CSV or Parquet of rows; default the data set's own."),
@@ -31,21 +38,21 @@ def batch(
     address: options.Address = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where OUT was left.")] = False,
 ) -> None:
-    """Explain every row of a file, with workers: exit code 0 all answered, 3 not all."""
+    """Explain every row of a file, or ask another question: exit code 0 all answered, 3 not all."""
     from portfolio.batch.answer_log import refuse_used
     from portfolio.cli.batch_report import batch_and_report
 
     model.check()
-    constraints = question.constraints()
     with ended_gently():
         refuse_used(out, resume)
         data = model.table()
         asked = data.X if rows is None else data.rows(rows)
         explainer = model.explainer(data, question)
+        ask, words = question_of(explainer, question, asking, settings, data.X)
+        log = {"log": question.book(data)} if asking == EXPLAIN else {}
         run = partial(
-            explainer.explain_batch,
+            ask,
             asked,
-            constraints=constraints,
             per_query_limit_s=time_limit,
             deadline_s=deadline,
             threads=threads,
@@ -53,8 +60,8 @@ def batch(
             executor=options.executor(executor, workers, threads, address),
             out=out,
             resume=resume,
-            log=question.book(data),
-            **question.words(explainer),
+            **log,
+            **words,
         )
         complete = batch_and_report(run, len(asked), out, Console())
     raise typer.Exit(0 if complete else EXIT_CODES["feasible"])

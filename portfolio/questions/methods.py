@@ -1,9 +1,7 @@
 """The questions of :class:`portfolio.explainer.Explainer` besides the cheapest change."""
 
-import copy
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from encoders.query.constraints import Constraint
 from encoders.query.cost import Norm
@@ -11,7 +9,6 @@ from portfolio.question import Options, Question, strategy_name
 from portfolio.questions.answer_methods import AnswerQuestions
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.questions.several_methods import SeveralQuestions
-from portfolio.running.work import Answers
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 
@@ -156,74 +153,6 @@ class Questions(AnswerQuestions, SeveralQuestions):
         question = Question(target, norm, scale, weights)
         options = Options(strategy_name(strategy), time_limit_s, threads, seed)
         return find_robustness(self._asker, x, question, options, bounds, radius, on_progress)
-
-    def robustness_batch(
-        self,
-        X: Any,
-        radius: float | None = None,
-        target: Any = None,
-        norm: Norm = "inf",
-        scale: str = "none",
-        weights: Mapping[str, float] | Sequence[float] | None = None,
-        bounds: Bounds = "features",
-        per_query_limit_s: float = 60.0,
-        deadline_s: float | None = None,
-        threads: int = 1,
-        seed: int = 0,
-        executor: Literal["local", "ray"] | Answers = "local",
-        out: str | Path | None = None,
-        resume: bool = False,
-        strategy: str | Sequence[str] | None = None,
-    ) -> Any:
-        """The smallest perturbation of every row of a table, with worker processes.
-
-        Parameters
-        ----------
-        X : as for :meth:`Explainer.explain_batch`
-        radius : adds a column ``robust``: whether it holds for the row, missing where that is not
-            known
-        target, norm, scale, weights, bounds : as for :meth:`robustness`
-        per_query_limit_s, deadline_s, threads, seed, executor, out, resume, strategy : as for
-            :meth:`Explainer.explain_batch`
-
-        Returns
-        -------
-        DataFrame
-            As of :meth:`Explainer.explain_batch`; ``distance`` is the robustness, ``bound`` what
-            is proved of it.
-
-        Raises
-        ------
-        InputError
-            Bad settings, or columns other than the model's.
-        """
-        from portfolio.questions.robustness import check_radius, check_scale, judged
-
-        check_scale(norm, scale, bounds)
-        if radius is not None:
-            check_radius(radius)
-        answers = self._about(every_row(self._asker, bounds)).explain_batch(
-            X,
-            target,
-            norm,
-            scale,
-            weights,
-            per_query_limit_s=per_query_limit_s,
-            deadline_s=deadline_s,
-            threads=threads,
-            seed=seed,
-            executor=executor,
-            out=out,
-            resume=resume,
-            strategy=strategy,
-        )
-        return judged(answers, radius)
-
-    def _about(self, asker: Asker) -> Any:
-        """The same explainer about other rows."""
-        other: Any = copy.copy(self)
-        other._asker, other._model = asker, asker.model
-        return other
 
     def necessary(
         self,

@@ -74,8 +74,10 @@ class Asker:
 
         Parameters
         ----------
-        x : a row in any shape that users may give
+        x : a row in any shape that users may give, or a :class:`Row`, which is taken as it is
         """
+        if isinstance(x, Row):
+            return x
         return read_row(x, self.model.space, self.model.ensemble.dtype, self.model.native.table)
 
     def strategy(
@@ -130,7 +132,7 @@ class Asker:
         """
         warm_up()
         began = time.perf_counter()
-        row = x if isinstance(x, Row) else self.read(x)
+        row = self.read(x)
         result = self._answer(question, options, row, strategy, on_progress, began)
         if log is not None:
             self._log(log, question, options, row, strategy, result)

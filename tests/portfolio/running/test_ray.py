@@ -119,6 +119,14 @@ def test_a_batch_survives_the_loss_of_a_node(explainer, credit, cluster, tmp_pat
     assert len(lines(tmp_path)) == len({record["key"] for record in lines(tmp_path)}) == len(rows)
 
 
+def test_other_questions_on_the_cluster(explainer, credit, executor):
+    rows = credit[1].head(4)
+    table = explainer.ask_batch("reasons", rows, executor=executor)
+    alone = [", ".join(explainer.reasons(row).features) for _, row in rows.iterrows()]
+    assert list(table["features"]) == alone
+    executor.close()
+
+
 def test_no_cluster_is_told_in_a_sentence():
     script = """
 from portfolio.running.ray.executor import connect

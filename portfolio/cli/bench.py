@@ -29,6 +29,9 @@ class BenchmarkOptions:
     against: Annotated[str, typer.Option(help="Baseline of the ratios.")] = "plain-cp"
     time_limit: Annotated[float, typer.Option(help="Seconds per query.")] = 60.0
     threads: Annotated[int | None, typer.Option(help="Solver threads.")] = None
+    questions: Annotated[
+        str, typer.Option(help="Time questions, not backends: all, or reasons,several,...")
+    ] = ""
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all runs here.")] = None
 
     def run(self, folder: Path | None) -> int:
@@ -39,6 +42,7 @@ class BenchmarkOptions:
         folder : of CSV data sets, None for the bundled ones
         """
         from portfolio.cli.bench_report import run_and_report
+        from portfolio.cli.question_report import run_and_report_questions
         from portfolio.study.benchmark import Benchmark
 
         chosen = dict.fromkeys([*options.names(self.backends), *options.names(self.against)])
@@ -55,6 +59,8 @@ class BenchmarkOptions:
             time_limit_s=self.time_limit,
             threads=self.threads,
         )
+        if asked := options.names(self.questions):
+            return run_and_report_questions(benchmark, asked, self.json_file, wide_console())
         return run_and_report(benchmark, self.against, self.json_file, wide_console())
 
 
@@ -75,7 +81,7 @@ def bench(
     executor: options.Executor = "local",
     address: options.Address = None,
 ) -> None:
-    """Time backends on the same queries; exit code 1 if two proofs disagree.
+    """Time backends on the same queries, or questions; exit code 1 if two proofs disagree.
 
     With --protocol the options above --datasets are the protocol's. A run that is logged in --out
     is not made again.

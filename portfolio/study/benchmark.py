@@ -1,11 +1,8 @@
 """Every backend on the same queries: medians, proved shares, ratios, and whether they agree."""
 
 import math
-import signal
 import statistics
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ from portfolio.data.datasets import Dataset
 from portfolio.data.trained_models import train
 from portfolio.explainer import Explainer
 from portfolio.result import Result
+from portfolio.study.pressed import pressed
 from portfolio.study.protocol import KIND_NAMES
 from selector.logs.record import PROOFS
 
@@ -99,33 +97,13 @@ def run_benchmark(benchmark: Benchmark, on_run: Callable[[BenchmarkRun], None]) 
     KeyboardInterrupt
         On Ctrl-C; what was handed to ``on_run`` is whole.
     """
-    with _interrupts() as pressed:
+    with pressed() as stop:
         for dataset in datasets(benchmark.folder, benchmark.only):
             for kind in benchmark.kinds:
                 for run in _run_model(benchmark, dataset, kind):
                     on_run(run)
-                    if pressed.is_set():
+                    if stop.is_set():
                         raise KeyboardInterrupt
-
-
-@contextmanager
-def _interrupts() -> Iterator[threading.Event]:
-    """Set on Ctrl-C, which a query takes for its own and does not tell of if it is proved then."""
-    pressed = threading.Event()
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not usual or threading.current_thread() is not threading.main_thread():
-        yield pressed
-        return
-
-    def press(number: int, frame: object) -> None:
-        pressed.set()
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, press)
-    try:
-        yield pressed
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def size(benchmark: Benchmark) -> int:

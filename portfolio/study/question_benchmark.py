@@ -1,0 +1,200 @@
+"""Every question about the same rows: what it takes, beside the cheapest change."""
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from encoders.errors import InputError
+from encoders.query.constraints import MaxChanges
+from portfolio.data.collection import DrawnQuery, datasets, draw_queries
+from portfolio.data.datasets import Dataset
+from portfolio.data.trained_models import train
+from portfolio.explainer import Explainer
+from portfolio.questions.nearby import Around
+from portfolio.study.benchmark import Benchmark
+from portfolio.study.pressed import pressed
+from portfolio.study.protocol import KIND_NAMES
+
+ANSWER = "explain"
+PROVED = ("optimal", "infeasible", "minimal")
+MISSED = 0.01  # of a feature's range: what "robust" withstands
+WARM_UP_S = 1.0
+
+# What is asked of a row; settings are the limits, threads and seed.
+Ask = Callable[[Explainer, DrawnQuery, dict[str, Any]], Any]
+
+
+def _around(explainer: Explainer) -> Around:
+    numbers = [f for f in explainer.features.features if f.kind in ("numeric", "ordinal")]
+    return Around({f.name: MISSED * (f.upper - f.lower) for f in numbers})
+
+
+def _contrast(explainer: Explainer, query: DrawnQuery, settings: dict[str, Any]) -> Any:
+    """With its own answer, which is found first and counted too."""
+    found = explainer.explain(query.x, query.target, **settings)
+    if found.row is None:
+        return found
+    return explainer.contrast(query.x, found.counterfactual, **settings)
+
+
+QUESTIONS: dict[str, Ask] = {
+    ANSWER: lambda e, q, s: e.explain(q.x, q.target, **s),
+    "several": lambda e, q, s: e.several(q.x, 3, q.target, **s),
+    "front": lambda e, q, s: e.front(q.x, "changes", None, q.target, **s),
+    "front-probability": lambda e, q, s: e.front(q.x, "probability", None, q.target, **s),
+    "why-not": lambda e, q, s: e.why_not(q.x, q.target, constraints=[MaxChanges(0)], **s),
+    "robust": lambda e, q, s: e.explain_robust(q.x, _around(e), q.target, **s),
+    "region": lambda e, q, s: e.region(q.x, **s),
+    "reasons": lambda e, q, s: e.reasons(q.x, **s),
+    "smallest-reasons": lambda e, q, s: e.reasons(q.x, smallest=True, **s),
+    "necessary": lambda e, q, s: e.necessary(q.x, q.target, **s),
+    "reason-codes": lambda e, q, s: e.reason_codes(q.x, 4, q.target, **s),
+    "contrast": _contrast,
+    "robustness": lambda e, q, s: e.robustness(q.x, scale="range", **s),
+}
+
+
+@dataclass(frozen=True)
+class QuestionRun:
+    """One question about one row.
+
+    Attributes
+    ----------
+    query : place of the row in the data set
+    seconds : from the call to the answer
+    cpu : seconds of this process, its threads together
+    """
+
+    dataset: str
+    kind: str
+    query: int
+    question: str
+    status: str
+    seconds: float
+    cpu: float
+
+
+def run_questions(
+    benchmark: Benchmark, questions: tuple[str, ...], on_run: Callable[[QuestionRun], None]
+) -> None:
+    """Train each model once and ask all questions about the same rows in turn.
+
+    The cheapest change is asked for first. One row is asked about first and not counted.
+
+    Parameters
+    ----------
+    benchmark : its backends are not looked at
+    questions : names of :data:`QUESTIONS`, empty for all
+    on_run : called with each run once it is over
+
+    Raises
+    ------
+    InputError
+        An unknown data set, kind or question.
+    KeyboardInterrupt
+        On Ctrl-C; what was handed to ``on_run`` is whole.
+    """
+    chosen = chosen_questions(questions)
+    with pressed() as stop:
+        for dataset in datasets(benchmark.folder, benchmark.only):
+            for kind in benchmark.kinds:
+                for run in _run_model(benchmark, dataset, kind, chosen):
+                    on_run(run)
+                    if stop.is_set():
+                        raise KeyboardInterrupt
+
+
+def chosen_questions(questions: tuple[str, ...]) -> tuple[str, ...]:
+    """The cheapest change, and what was chosen.
+
+    Parameters
+    ----------
+    questions : names of :data:`QUESTIONS`, "all" for all
+
+    Raises
+    ------
+    InputError
+        An unknown question.
+    """
+    if questions == ("all",):
+        return tuple(QUESTIONS)
+    for name in questions:
+        if name not in QUESTIONS:
+            raise InputError(f"unknown question {name!r}; known are all, {', '.join(QUESTIONS)}.")
+    return tuple(dict.fromkeys((ANSWER, *questions)))
+
+
+def _run_model(
+    benchmark: Benchmark, dataset: Dataset, kind: str, questions: tuple[str, ...]
+) -> Iterator[QuestionRun]:
+    if kind not in KIND_NAMES:
+        raise InputError(f"unknown kind {kind!r}; known are {', '.join(KIND_NAMES)}.")
+    seed = benchmark.seed
+    model = train(dataset, KIND_NAMES[kind], benchmark.trees, benchmark.depth, seed)
+    explainer = Explainer(model, dataset.X, dataset.space)
+    limits = {"time_limit_s": benchmark.time_limit_s, "threads": benchmark.threads, "seed": seed}
+    for query in draw_queries(dataset, explainer, benchmark.queries + 1, seed):
+        for name in questions:
+            if query.number == 0:  # compiled code, caches, imports
+                QUESTIONS[name](explainer, query, limits | {"time_limit_s": WARM_UP_S})
+                continue
+            began, cpu = time.perf_counter(), time.process_time()
+            told = QUESTIONS[name](explainer, query, limits)
+            seconds, used = time.perf_counter() - began, time.process_time() - cpu
+            if told.stop_reason == "interrupted":
+                raise KeyboardInterrupt
+            yield QuestionRun(dataset.name, kind, query.row, name, told.status, seconds, used)
+
+
+@dataclass(frozen=True)
+class QuestionSummary:
+    """One question on one data set and kind.
+
+    Attributes
+    ----------
+    queries : how many rows were asked about
+    median, p90, cpu : seconds; the median, what nine of ten stay below, the median of CPU seconds
+    proved : share of the rows, 0 to 1
+    ratio : median over the rows of its seconds as a multiple of the cheapest change's
+    """
+
+    dataset: str
+    kind: str
+    question: str
+    queries: int
+    median: float
+    p90: float
+    cpu: float
+    proved: float
+    ratio: float
+
+
+def summarise_questions(runs: list[QuestionRun]) -> list[QuestionSummary]:
+    """Medians and shares.
+
+    Parameters
+    ----------
+    runs : of any data sets and kinds
+    """
+    answers = {(r.dataset, r.kind, r.query): r.seconds for r in runs if r.question == ANSWER}
+    groups: dict[tuple[str, str, str], list[QuestionRun]] = {}
+    for run in runs:
+        groups.setdefault((run.dataset, run.kind, run.question), []).append(run)
+    return [_summary(key, own, answers) for key, own in groups.items()]
+
+
+def _summary(
+    key: tuple[str, str, str], own: list[QuestionRun], answers: dict[tuple[str, str, int], float]
+) -> QuestionSummary:
+    seconds = sorted(run.seconds for run in own)
+    return QuestionSummary(
+        *key,
+        queries=len(own),
+        median=statistics.median(seconds),
+        p90=seconds[int(0.9 * (len(seconds) - 1))],
+        cpu=statistics.median(run.cpu for run in own),
+        proved=sum(run.status in PROVED for run in own) / len(own),
+        ratio=statistics.median(r.seconds / answers[r.dataset, r.kind, r.query] for r in own),
+    )

@@ -45,12 +45,13 @@ if TYPE_CHECKING:
     from portfolio.questions.necessary import Necessary
     from portfolio.questions.reason_codes import ReasonCode, ReasonCodes
     from portfolio.questions.reasons import Reasons
-    from portfolio.questions.region import Region, Span
+    from portfolio.questions.region import Region
     from portfolio.questions.relaxation import Relaxation
     from portfolio.questions.retraining import Retraining
     from portfolio.questions.robust import Robust
     from portfolio.questions.robustness import Robustness
     from portfolio.questions.several import Several
+    from portfolio.questions.span import Span
     from portfolio.questions.why_not import WhyNot
     from portfolio.result import Result, Timings
     from portfolio.running.local_executor import LocalExecutor
@@ -110,6 +111,7 @@ HOMES = {
     "portfolio.model.plausibility": ("Plausibility",),
     "portfolio.questions.front": ("Front", "FrontPoint"),
     "portfolio.questions.several": ("Several",),
+    "portfolio.questions.span": ("Span",),
     "portfolio.questions.contrast": ("Contrast",),
     "portfolio.questions.members": ("Member",),
     "portfolio.questions.nearby": ("Around",),
@@ -119,7 +121,7 @@ HOMES = {
         "ReasonCodes",
     ),
     "portfolio.questions.reasons": ("Reasons",),
-    "portfolio.questions.region": ("Region", "Span"),
+    "portfolio.questions.region": ("Region",),
     "portfolio.questions.relaxation": ("Relaxation",),
     "portfolio.questions.retraining": ("Retraining",),
     "portfolio.questions.robust": ("Robust",),

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
@@ -13,6 +13,9 @@ from portfolio.question import Options, Question
 from portfolio.questions.series import Series
 from portfolio.result import Result, as_plain
 from portfolio.solving.ask import Asker
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,17 @@ class ReasonCodes:
     stop_reason: StopReason
     codes: tuple[ReasonCode, ...]
     seconds: float
+
+    def plot(self) -> "Figure":
+        """A bar per reason, as long as the cost of its change.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from portfolio.questions.reason_codes_picture import draw
+
+        return draw([(code.feature, code.cost, code.alone) for code in self.codes])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""

@@ -1,71 +1,32 @@
 """A box around a row in which the model decides alike, and that can't be widened on any side."""
 
 import json
-import math
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from encoders.arrays import BoolArray
 from encoders.backends.interface import Request, Status, StopReason
 from encoders.backends.stopping import why
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import Goal
-from portfolio.change import exactly
 from portfolio.model.tabular import Row
 from portfolio.question import LONGEST_S, Options
 from portfolio.questions.decision import besides, decision_of
 from portfolio.questions.every_row import every_row
-from portfolio.questions.extents import Extent, extents_of
+from portfolio.questions.extents import extents_of
 from portfolio.questions.flips import pose_flips
 from portfolio.questions.grow import Growth
+from portfolio.questions.span import Span, span_of
 from portfolio.result import as_plain, by_name
 from portfolio.running.interrupt import run_interruptible
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.warm_up import warm_up
 
-DECIMAL = Context(prec=400)
-MOST_DIGITS = 17  # that tell any two float64 apart
-
-
-@dataclass(frozen=True)
-class Span:
-    """The values of one feature in a region.
-
-    Attributes
-    ----------
-    feature : its name
-    lower, upper : the smallest and the largest number, both included; None for categories
-    labels : of the categories, or of the two values of a binary feature; none for numbers. None
-        among them stands for having no value
-    whole : whether the region has every value of the feature space
-    words : the same as a phrase, "" if it is whole
-    """
-
-    feature: str
-    lower: float | None
-    upper: float | None
-    labels: tuple[object, ...]
-    whole: bool
-    words: str
-
-    def holds(self, value: object) -> bool:
-        """Whether a value is in it.
-
-        Parameters
-        ----------
-        value : a number, or a label
-        """
-        if self.lower is None or self.upper is None:
-            return value in self.labels
-        number: Any = value
-        return bool(self.lower <= number <= self.upper)
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -96,6 +57,17 @@ class Region:
     def __getitem__(self, name: str) -> Span:
         """The values of a feature."""
         return next(span for span in self.spans if span.feature == name)
+
+    def plot(self) -> "Figure":
+        """A line per feature: its range, the part of it in the region, and the row itself.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from portfolio.questions.region_picture import Bar, draw
+
+        return draw([Bar(span.feature, span.words, *span.shares()) for span in self.spans])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
@@ -188,6 +160,7 @@ class Surroundings:
             return growth
 
         growth = run_interruptible(grow, stop)
+        values = space.values(self.row.values)
         doubt = growth.doubt()
         if doubt:
             growth = Growth(growth.sides, growth.extents, request, growth.deadline)
@@ -196,7 +169,7 @@ class Surroundings:
             status="unknown" if doubt else "optimal" if sure else "feasible",
             stop_reason="proved" if sure else "error" if doubt else why(request),
             label=self.label,
-            spans=tuple(map(_span, growth.extents[0].each, growth.allowed)),
+            spans=tuple(map(span_of, growth.extents[0].each, growth.allowed, values.tolist())),
             row=self.row,
             seconds=time.perf_counter() - began,
             message=doubt,
@@ -216,68 +189,6 @@ def _order(first: Sequence[str], space: FeatureSpace) -> list[int]:
             f"{', '.join(known)}."
         )
     return [known.index(name) for name in dict.fromkeys([*first, *known])]
-
-
-def _span(extent: Extent, allowed: BoolArray) -> Span:
-    feature, whole = extent.feature, bool(allowed.all())
-    at = np.flatnonzero(allowed)
-    if not extent.ordered or feature.kind == "binary":
-        values = [v for i in at.tolist() for v in (extent.low[i], extent.high[i])]
-        labels = tuple(dict.fromkeys(feature.show(float(v)) for v in values))
-        return Span(feature.name, None, None, labels, whole, "" if whole else _listed(labels))
-    lower, upper = float(extent.low[at[0]]), float(extent.high[at[-1]])
-    words = [] if at[0] == 0 else [_lower(extent, int(at[0]))]
-    words += [] if at[-1] == extent.size - 1 else [_upper(extent, int(at[-1]))]
-    return Span(feature.name, lower, upper, (), whole, " and ".join(words))
-
-
-def _listed(labels: tuple[object, ...]) -> str:
-    shown = [exactly(label) for label in labels]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
-
-
-def _lower(extent: Extent, at: int) -> str:
-    """The shorter of "at least" and "above"; numbers are rounded inwards where that is shorter."""
-    first, below = float(extent.low[at]), float(extent.high[at - 1])
-    if extent.feature.kind != "numeric":
-        return f"at least {exactly(extent.feature.show(first))}"
-    near = _shortest(first, _next_read(first, math.inf), ROUND_CEILING)
-    if len(exactly(below)) < len(exactly(near)):
-        return f"above {exactly(below)}"
-    return f"at least {exactly(near)}"
-
-
-def _upper(extent: Extent, at: int) -> str:
-    last, above = float(extent.high[at]), float(extent.low[at + 1])
-    if extent.feature.kind != "numeric":
-        return f"at most {exactly(extent.feature.show(last))}"
-    near = _shortest(_next_read(last, -math.inf), last, ROUND_FLOOR)
-    if len(exactly(above)) < len(exactly(near)):
-        return f"below {exactly(above)}"
-    return f"at most {exactly(near)}"
-
-
-def _next_read(value: float, way: float) -> float:
-    """The float32 next to a number, as far as people may round who write it down."""
-    near = np.float32(value)
-    return (
-        float(near)
-        if way * (float(near) - value) > 0
-        else float(np.nextafter(near, np.float32(way)))
-    )
-
-
-def _shortest(low: float, high: float, way: str) -> float:
-    """The number of fewest digits between two, nearest to the end that is rounded."""
-    end = high if way == ROUND_FLOOR else low
-    for digits in range(1, MOST_DIGITS):
-        if end == 0 or not math.isfinite(end):
-            break
-        unit = Decimal(1).scaleb(math.floor(math.log10(abs(end))) + 1 - digits)
-        value = float(Decimal(end).quantize(unit, way, context=DECIMAL)) + 0.0
-        if low <= value <= high:
-            return value
-    return end
 
 
 def region_of(

@@ -125,6 +125,20 @@ def test_no_time_is_told(explainer, refused):
     assert safe.status == "unknown" and safe.counterfactual is None
 
 
+def test_a_region_is_drawn(explainer, refused):
+    region = explainer.region(refused)
+    axes = region.plot().axes[0]
+    told = [label.get_text() for label in axes.get_yticklabels()]
+    assert told == [span.feature for span in region.spans]
+    assert [text.get_text() for text in axes.texts] == [
+        s.words or "any value" for s in region.spans
+    ]
+    for span in region.spans:
+        share, at = span.shares()
+        assert (share is None) == (span.lower is None)
+        assert at is None or share[0] <= at <= share[1]
+
+
 @pytest.mark.parametrize("at", [0, 7, 11])
 def test_regions_of_categories_and_gaps(trades, at):
     model, X = trades

@@ -198,6 +198,12 @@ def test_a_claim_that_a_training_row_refutes_is_no_proof(explainer, refused, mon
     assert found.size == len(explainer.features.features)
 
 
+def test_reason_codes_are_drawn(explainer, refused):
+    found = explainer.reason_codes(refused)
+    axes = found.plot().axes[0]
+    assert [bar.get_width() for bar in axes.patches] == [code.cost for code in found.codes]
+
+
 def test_a_radius_is_not_known_where_time_ran_out(explainer, refused, monkeypatch):
     monkeypatch.setattr(ask, "answer", unproved)
     held = explainer.verify(refused, 100.0)

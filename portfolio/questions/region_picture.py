@@ -1,0 +1,60 @@
+"""A picture of a region."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from portfolio.questions.front_picture import COLOUR
+
+WIDTH, LINE, MARGIN = 6.0, 0.32, 0.7  # inches: of the picture, of a feature, above and below
+THICK = 0.5  # of a bar, as a share of its line
+LEAST = 0.02  # of a range that is seen, where the region has a single number
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One feature of a picture.
+
+    Attributes
+    ----------
+    name : of the feature
+    words : what the region says of it, "" for any value
+    share : the region's part of the feature's range, from 0 to 1 each; None for categories
+    own : the place of the row's value in that range; None for categories and what is missing
+    """
+
+    name: str
+    words: str
+    share: tuple[float, float] | None
+    own: float | None
+
+
+def draw(bars: Sequence[Bar]) -> Figure:
+    """A line per feature: its range, the part of it in the region, and the row itself.
+
+    Parameters
+    ----------
+    bars : from top to bottom
+    """
+    figure = Figure(figsize=(WIDTH, MARGIN + LINE * len(bars)), layout="constrained")
+    axes = figure.subplots()
+    for at, bar in enumerate(bars):
+        axes.barh(at, 1.0, height=THICK, color="0.9")
+        low, high = bar.share or (0.0, 1.0)
+        part = 1.0 if bar.share is not None or not bar.words else 0.4
+        low = min(low, 1 - LEAST)
+        seen = max(high - low, LEAST)
+        axes.barh(at, seen, left=low, height=THICK, color=COLOUR, alpha=0.55 * part)
+        if bar.own is not None:
+            axes.plot(bar.own, at, "o", color="black", markersize=4, clip_on=False)
+        axes.annotate(
+            bar.words or "any value", (1.02, at), va="center", fontsize=8, annotation_clip=False
+        )
+    axes.set_yticks(range(len(bars)), [bar.name for bar in bars])
+    axes.set_xticks([0, 1], ["least", "most"])
+    axes.set_xlim(0, 1)
+    axes.invert_yaxis()
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    return figure

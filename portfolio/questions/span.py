@@ -1,0 +1,137 @@
+"""One feature of a region: what it may be, in numbers and in words."""
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import BoolArray
+from portfolio.change import exactly
+from portfolio.questions.extents import Extent
+
+DECIMAL = Context(prec=400)
+MOST_DIGITS = 17  # that tell any two float64 apart
+
+
+@dataclass(frozen=True)
+class Span:
+    """The values of one feature in a region.
+
+    Attributes
+    ----------
+    feature : its name
+    lower, upper : the smallest and the largest number, both included; None for categories
+    labels : of the categories, or of the two values of a binary feature; none for numbers. None
+        among them stands for having no value
+    whole : whether the region has every value of the feature space
+    words : the same as a phrase, "" if it is whole
+    own : the row's: a number, or a label; None if it is missing
+    least, most : the smallest and the largest number of the feature space; None for categories
+    """
+
+    feature: str
+    lower: float | None
+    upper: float | None
+    labels: tuple[object, ...]
+    whole: bool
+    words: str
+    own: object
+    least: float | None = None
+    most: float | None = None
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is in it.
+
+        Parameters
+        ----------
+        value : a number, or a label
+        """
+        if self.lower is None or self.upper is None:
+            return value in self.labels
+        number: Any = value
+        return bool(self.lower <= number <= self.upper)
+
+    def shares(self) -> tuple[tuple[float, float] | None, float | None]:
+        """Where it lies in the range of the feature, from 0 to 1, and where the row does."""
+        numbers = (self.lower, self.upper, self.own, self.least, self.most)
+        lower, upper, own, least, most = (n if isinstance(n, float) else math.nan for n in numbers)
+        if not most - least > 0 or math.isinf(most - least):
+            return None, None
+        at = (own - least) / (most - least)
+        within = (lower - least) / (most - least), (upper - least) / (most - least)
+        return within, at if 0 <= at <= 1 else None
+
+
+def span_of(extent: Extent, allowed: BoolArray, own: float) -> Span:
+    """What a region has of a feature.
+
+    Parameters
+    ----------
+    extent : the feature's options
+    allowed : bool (n_options,), those of the region
+    own : the row's value, NaN if it is missing
+    """
+    feature, whole = extent.feature, bool(allowed.all())
+    at = np.flatnonzero(allowed)
+    if not extent.ordered or feature.kind == "binary":
+        values = [v for i in at.tolist() for v in (extent.low[i], extent.high[i])]
+        labels = tuple(dict.fromkeys(feature.show(float(v)) for v in values))
+        told = "" if whole else _listed(labels)
+        return Span(feature.name, None, None, labels, whole, told, feature.show(own))
+    lower, upper = float(extent.low[at[0]]), float(extent.high[at[-1]])
+    words = [] if at[0] == 0 else [_lower(extent, int(at[0]))]
+    words += [] if at[-1] == extent.size - 1 else [_upper(extent, int(at[-1]))]
+    least, most = float(extent.low[0]), float(extent.high[-1])
+    value = None if math.isnan(own) else own
+    return Span(feature.name, lower, upper, (), whole, " and ".join(words), value, least, most)
+
+
+def _listed(labels: tuple[object, ...]) -> str:
+    shown = [exactly(label) for label in labels]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+def _lower(extent: Extent, at: int) -> str:
+    """The shorter of "at least" and "above"; numbers are rounded inwards where that is shorter."""
+    first, below = float(extent.low[at]), float(extent.high[at - 1])
+    if extent.feature.kind != "numeric":
+        return f"at least {exactly(extent.feature.show(first))}"
+    near = _shortest(first, _next_read(first, math.inf), ROUND_CEILING)
+    if len(exactly(below)) < len(exactly(near)):
+        return f"above {exactly(below)}"
+    return f"at least {exactly(near)}"
+
+
+def _upper(extent: Extent, at: int) -> str:
+    last, above = float(extent.high[at]), float(extent.low[at + 1])
+    if extent.feature.kind != "numeric":
+        return f"at most {exactly(extent.feature.show(last))}"
+    near = _shortest(_next_read(last, -math.inf), last, ROUND_FLOOR)
+    if len(exactly(above)) < len(exactly(near)):
+        return f"below {exactly(above)}"
+    return f"at most {exactly(near)}"
+
+
+def _next_read(value: float, way: float) -> float:
+    """The float32 next to a number, as far as people may round who write it down."""
+    near = np.float32(value)
+    return (
+        float(near)
+        if way * (float(near) - value) > 0
+        else float(np.nextafter(near, np.float32(way)))
+    )
+
+
+def _shortest(low: float, high: float, way: str) -> float:
+    """The number of fewest digits between two, nearest to the end that is rounded."""
+    end = high if way == ROUND_FLOOR else low
+    for digits in range(1, MOST_DIGITS):
+        if end == 0 or not math.isfinite(end):
+            break
+        unit = Decimal(1).scaleb(math.floor(math.log10(abs(end))) + 1 - digits)
+        value = float(Decimal(end).quantize(unit, way, context=DECIMAL)) + 0.0
+        if low <= value <= high:
+            return value
+    return end

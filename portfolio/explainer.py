@@ -57,6 +57,9 @@ class Explainer(Questions, BatchQuestions):
         "hard" lets the trees of a forest vote; None and "soft" take the model as it is.
     plausibility : Plausibility or None
         Counterfactuals must be inliers of the target class' isolation forest.
+    also : sequence of fitted models
+        Counterfactuals must reach the target under each of these, too. Of any kind that can be
+        read, and fitted on the same columns as the model; a regressor with regressors.
     workers : Workers or None
         Worker processes to share with other explainers; None: its own.
     diagram : Diagram, path of a JSON file, or None
@@ -87,6 +90,7 @@ class Explainer(Questions, BatchQuestions):
         workers: Workers | None = None,
         diagram: Diagram | str | Path | None = None,
         steps: Mapping[str, Literal["monotone", "by value"]] | None = None,
+        also: Sequence[Any] = (),
     ) -> None:
         if plausibility is not None and not isinstance(plausibility, Plausibility):
             raise InputError(
@@ -95,8 +99,10 @@ class Explainer(Questions, BatchQuestions):
             )
         if workers is not None and not isinstance(workers, Workers):
             raise InputError(f"workers must be a Workers, got {workers!r}.")
+        if not isinstance(also, list | tuple):
+            raise InputError(f"also must be a list of models, got {type(also).__name__}.")
         selector = Selector(diagram_of(diagram))
-        self._model = read(model, X_train, features, voting, plausibility, steps)
+        self._model = read(model, X_train, features, voting, plausibility, steps, also)
         self._asker = Asker(self._model, workers or Workers(), selector, regional)
 
     @property

@@ -17,6 +17,7 @@ def fingerprint(*parts: Any) -> str:
 
     A dataclass' field with ``metadata={"fingerprint": False}`` is left out, and one with
     ``"given"`` where it has its default: digests of older versions, which had no such field, hold.
+    So they do where a field was ``"once followed by"`` others, whose values are fed.
 
     Parameters
     ----------
@@ -40,6 +41,8 @@ def _feed(digest: Any, part: Any) -> None:
             told = field.metadata.get("fingerprint", True)
             if told and not (told == "given" and _is_default(value, field.default)):
                 _feed(digest, value)
+            for gone in field.metadata.get("once followed by", ()):
+                _feed(digest, gone)
     elif isinstance(part, Mapping):
         digest.update(f"mapping {len(part)} ".encode())
         for key, value in part.items():

@@ -114,7 +114,7 @@ def _view(model: ExplainedModel, output: int, low: float) -> int:
         return output
     if len(classes) == 2:
         return 1 - output
-    forests = {id(v.plausibility.forest) for v in model.views if v.plausibility is not None}
+    forests = {id(forest) for view in model.views for forest in view.forests}
     if len(forests) > 1:
         raise InputError(
             "with an isolation forest per class, at_most alone does not say whose is meant; give "

@@ -14,7 +14,6 @@ ROUNDING_SHARE = 0.1  # of a margin: what rounding may change; less needs larger
 LEAST_SCALE = 1e9  # whole units per unit of score to aim at, made 2^30; paper's appendix D
 SMALLEST_SUM = 1e-290  # of scores: no division overflows where all of them are 0
 BEYOND = 4.0  # times the largest sum of scores: a needed lead beyond it is cut to it
-LENGTH_SCALE = 2.0**32  # whole units per unit of path length
 
 
 def margin_rows(
@@ -102,26 +101,6 @@ def bounded_row(
     slack = _rounding(scaled, tree_start) + (error + (largest + abs(needed)) * 2.0**-51) * scale
     minimum = math.ceil((needed - bias) * scale - slack)
     return LeafRow.normalised(np.rint(scaled).astype(np.int64), minimum, tree_start)
-
-
-def length_row(length: FloatArray, tree_start: IntArray, least: float) -> LeafRow | None:
-    """Plausibility, ``H(x) >= H_min`` of appendix C; None if no lengths can add up to it.
-
-    Lengths are rounded and the minimum is lowered by what that can change: no plausible choice is
-    lost, and the isolation forest itself has the last word on the others.
-
-    Parameters
-    ----------
-    length : float64 (n_leaves,)
-    tree_start : int64 (n_trees + 1,)
-    least : what the lengths have to add up to, inf if nothing is plausible
-    """
-    if not np.isfinite(least):
-        return None
-    weight = np.rint(length * LENGTH_SCALE).astype(np.int64)
-    slack = tree_start.size / 2 + 1
-    minimum = math.floor(least * LENGTH_SCALE - slack)
-    return LeafRow.normalised(weight, minimum, tree_start)
 
 
 def _rounding(difference: FloatArray, tree_start: IntArray) -> float:

@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, owners, starts
+from encoders.posing.companion_rows import companion_rows
 from encoders.posing.goal_rows import goal_rows, relaxation_of, tangent
 from encoders.posing.layout import Layout, make_layout
-from encoders.posing.leaf_rows import length_row
 from encoders.posing.literals import place_literals
 from encoders.posing.related_levels import RelatedLevels, relate_levels
 from encoders.posing.relaxation import Relaxation
@@ -189,7 +189,7 @@ def pose(
 
     Parameters
     ----------
-    ensemble : with isolation trees if plausibility is asked for
+    ensemble : with its companions
     cells : of the same ensemble
     space : features of its columns
     query : resolved for one row
@@ -216,8 +216,8 @@ def pose(
         whole = relaxation.whole
         (rows, exact), cut = (relaxation.rows(whole), True), partial(relaxation.cut, whole)
     n_goal_rows = len(rows)
-    if cells.length is not None:
-        rows += _plausible(cells.length[placed.source], tree_start, ensemble.least_length)
+    for companion in ensemble.companions:
+        rows += companion_rows(companion, cells.node[placed.source], tree_start, query.goal)
     problem = Problem(
         level_start=frozen(layout.level_start),
         cost=frozen(np.concatenate([axis.cost for axis in layout.axes])),
@@ -248,11 +248,6 @@ def pose(
         relaxation=relaxation,
         goal_rows=n_goal_rows,
     )
-
-
-def _plausible(length: FloatArray, tree_start: IntArray, least: float) -> tuple[LeafRow, ...]:
-    row = length_row(length, tree_start, least)
-    return (row or LeafRow(np.zeros(length.size, dtype=np.int64), 1),)
 
 
 def _sparsity(

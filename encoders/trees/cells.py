@@ -31,7 +31,6 @@ class Cells:
     takes_missing : bool (n_literals,), whether a missing value does; None where none may be missing
     node : int64 (n_leaves,), the leaf's node in the ensemble
     score : float64 (n_leaves, n_classes)
-    length : float64 (n_leaves,), as in :class:`encoders.trees.ensemble.Ensemble`, or None
     groups : one per column that is split into sets
     """
 
@@ -43,7 +42,6 @@ class Cells:
     hi: IntArray
     node: IntArray
     score: FloatArray
-    length: FloatArray | None = None
     takes_missing: BoolArray | None = None
     groups: tuple[Group, ...] = ()
 
@@ -82,7 +80,6 @@ def cut(ensemble: Ensemble) -> Cells:
         hi=frozen(hi[kept]),
         node=frozen(leaves[reachable]),
         score=frozen(ensemble.score[leaves[reachable]]),
-        length=None if ensemble.length is None else frozen(ensemble.length[leaves[reachable]]),
         takes_missing=None if ensemble.default_left is None else frozen(missing[kept]),
         groups=tuple(group.only(reachable) for group in groups),
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen
 from encoders.trees.blend import Blend
+from encoders.trees.input_type import last_read_as
 from encoders.trees.link import Link
 from encoders.trees.rounding import Rounding
 from encoders.trees.set_splits import SetSplits, no_sets
@@ -39,9 +40,6 @@ class Ensemble:
         How much leaf score one unit of the user's score is: the number of trees where the
         model averages (a probability), 1 where it sums or votes.
     votes : bool, True when every leaf holds one vote and scores are whole numbers
-    length : float64 array (n_nodes,), corrected path length of isolation leaves, 0 elsewhere;
-        None without an isolation forest
-    least_length : what the lengths of a plausible row's leaves add up to at least
     rounding : what separates the model's own decision from the comparison of exact sums; follows
         from the other fields and the library, so it is no part of a fingerprint
     default_left : bool (n_nodes,), whether a missing value goes left; None: none may be missing
@@ -50,6 +48,7 @@ class Ensemble:
         decision does not depend on it
     regression : whether the one sum is a prediction, and there are no classes
     unsure : by column, numbers next to a split of which it is not known where they go
+    companions : whose trees are among these and add nothing to the sums
     """
 
     n_columns: int
@@ -62,15 +61,14 @@ class Ensemble:
     bias: FloatArray
     dtype: np.dtype[Any]
     margin_unit: float
-    votes: bool
-    length: FloatArray | None = None
-    least_length: float = 0.0
+    votes: bool = field(metadata={"once followed by": (None, 0.0)})
     rounding: Rounding = field(default=Rounding(), metadata={"fingerprint": False})
     default_left: BoolArray | None = field(default=None, metadata={"fingerprint": "given"})
     sets: SetSplits | None = field(default=None, metadata={"fingerprint": "given"})
     link: Link | Blend = field(default=Link(), metadata={"fingerprint": False})
     regression: bool = field(default=False, metadata={"fingerprint": False})
     unsure: Mapping[int, Stretches] | None = field(default=None, metadata={"fingerprint": "given"})
+    companions: tuple["Companion", ...] = field(default=(), metadata={"fingerprint": "given"})
 
     @property
     def n_classes(self) -> int:
@@ -107,15 +105,14 @@ class Ensemble:
         parts = [self._scores(rows[at : at + step]) for at in range(0, rows.shape[0], step)]
         return np.concatenate(parts)
 
-    def lengths(self, row: FloatArray) -> float:
-        """Sum of path lengths of one row, float64 (n_columns,).
+    def last_left_as(self, dtype: np.dtype[Any]) -> FloatArray:
+        """``last_left`` for a reader of another type, which rounds less.
 
         Parameters
         ----------
-        row : float64 (n_columns,)
+        dtype : the ensemble's own, or float64
         """
-        leaves = self.leaves(row[None, :])[0]
-        return 0.0 if self.length is None else float(self.length[leaves].sum())
+        return self.last_left if dtype == self.dtype else last_read_as(self.last_left, self.dtype)
 
     def _scores(self, rows: FloatArray) -> FloatArray:
         total: FloatArray = self.bias + self.score[self.leaves(rows)].sum(axis=1)
@@ -172,6 +169,35 @@ class Ensemble:
             return right
 
         return turn if sets is not None or missing.any() else plain
+
+
+@dataclass(frozen=True, eq=False)
+class Companion:
+    """A further ensemble that has a say about every row: an isolation forest, or another model.
+
+    Attributes
+    ----------
+    ensemble : as read by itself, over the same columns
+    first : its first node among those of all
+    classes : its own class for each of the ensemble that it accompanies; one entry for regressors
+    always : the class that it has to decide for whatever the goal is; None: what ``classes`` says
+    """
+
+    ensemble: Ensemble
+    first: int
+    classes: tuple[int, ...] = ()
+    always: int | None = None
+
+    def scores_at(self, node: IntArray) -> FloatArray:
+        """What it adds to its own sums at nodes of all, float64 (n, n_sums); 0 at others' nodes.
+
+        Parameters
+        ----------
+        node : int64 (n,)
+        """
+        own = node - self.first
+        inside = (own >= 0) & (own < self.ensemble.column.size)
+        return np.where(inside[:, None], self.ensemble.score[np.where(inside, own, 0)], 0.0)
 
 
 def with_codes(ensemble: Ensemble, codes: Mapping[int, FloatArray]) -> Ensemble:

@@ -22,7 +22,7 @@ def read_isolation(model: Any) -> Ensemble:
     Path lengths of the trees' leaves are added in float64; a row is no outlier iff 2 to minus their
     share of the longest is at most ``-offset_`` (``sklearn/ensemble/_iforest.py``,
     _compute_score_samples and predict). So the lengths have to add up to a least sum, but for
-    rounding, and a tie goes to 1.
+    rounding, and a tie goes to 1. Missing values are taken, and go where the trees send them.
 
     Parameters
     ----------
@@ -68,4 +68,5 @@ def _tree(tree: Any, columns: "np.ndarray[Any, Any]") -> TreeNodes:
         left=left,
         right=np.asarray(tree.children_right, dtype=np.int64),
         score=np.column_stack([np.zeros(left.size), length]),
+        default_left=np.asarray(tree.missing_go_to_left).astype(np.bool_),
     )

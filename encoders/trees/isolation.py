@@ -1,75 +1,10 @@
-"""Isolation forests as trees with path lengths (appendix C of the paper)."""
+"""Path lengths of isolation forests (appendix C of the paper)."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, frozen
-from encoders.errors import UnsupportedModelError
-from encoders.trees.ensemble import Ensemble
-from encoders.trees.input_type import largest_at_most, last_read_as
-
-
-def with_isolation(ensemble: Ensemble, forest: Any) -> Ensemble:
-    """The ensemble's trees and those of a fitted scikit-learn IsolationForest.
-
-    A row is plausible iff the corrected path lengths of its isolation leaves add up to at least
-    ``least_length``: ``decision_function >= 0`` as a linear row.
-
-    Parameters
-    ----------
-    ensemble : the classifier's
-    forest : its trees come after the ensemble's
-
-    Raises
-    ------
-    UnsupportedModelError
-        Not a fitted IsolationForest of this many columns.
-    """
-    if type(forest).__name__ != "IsolationForest" or not hasattr(forest, "estimators_"):
-        raise UnsupportedModelError(
-            f"plausibility needs a fitted IsolationForest, got {type(forest).__name__}."
-        )
-    if int(forest.n_features_in_) != ensemble.n_columns:
-        raise UnsupportedModelError(
-            f"the isolation forest knows {forest.n_features_in_} columns, the model "
-            f"{ensemble.n_columns}; fit both on the same frame."
-        )
-    if ensemble.sets is not None:
-        raise UnsupportedModelError(
-            "plausibility needs a model that splits at thresholds only, and this one takes some "
-            "numbers for missing; train it without."
-        )
-    column, last_left, left, right = (
-        [ensemble.column],
-        [ensemble.last_left],
-        [ensemble.left],
-        [ensemble.right],
-    )
-    length, root, first = [np.zeros(ensemble.column.size)], [ensemble.root], ensemble.column.size
-    for estimator, used in zip(forest.estimators_, forest.estimators_features_, strict=True):
-        tree = estimator.tree_
-        leaf = tree.children_left < 0
-        column.append(np.where(leaf, -1, np.asarray(used)[np.maximum(tree.feature, 0)]))
-        last_left.append(np.where(leaf, -np.inf, _last_left(tree.threshold, ensemble.dtype)))
-        left.append(np.where(leaf, -1, tree.children_left + first))
-        right.append(np.where(leaf, -1, tree.children_right + first))
-        length.append(leaf_lengths(tree))
-        root.append(np.array([first]))
-        first += leaf.size
-    nothing = np.zeros((first - ensemble.column.size, ensemble.n_sums))
-    return replace(
-        ensemble,
-        root=frozen(np.concatenate(root)),
-        column=frozen(np.concatenate(column)),
-        last_left=frozen(np.concatenate(last_left)),
-        left=frozen(np.concatenate(left)),
-        right=frozen(np.concatenate(right)),
-        score=frozen(np.concatenate([ensemble.score, nothing])),
-        length=frozen(np.concatenate(length)),
-        least_length=least_length(forest),
-    )
+from encoders.arrays import FloatArray
 
 
 def least_length(forest: Any) -> float:
@@ -124,10 +59,3 @@ def _depth(tree: Any) -> FloatArray:
         if tree.children_left[node] >= 0:
             depth[tree.children_left[node]] = depth[tree.children_right[node]] = depth[node] + 1
     return depth
-
-
-def _last_left(threshold: FloatArray, dtype: np.dtype[Any]) -> FloatArray:
-    """Largest value of the model's input type whose float32 is at most the threshold."""
-    single = np.dtype(np.float32)
-    last = largest_at_most(threshold, single)
-    return last if dtype == single else last_read_as(last, single)

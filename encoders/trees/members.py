@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, frozen, starts
+from encoders.arrays import IntArray, frozen, starts
 from encoders.errors import UnsupportedModelError
 from encoders.trees.blend import Blend, Expression, among
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_sklearn import FORESTS
-from encoders.trees.input_type import last_read_as
 from encoders.trees.refusals import MEMBERS_OF_SETS
 from encoders.trees.rounding import Rounding, rounding_of
 
@@ -108,7 +107,7 @@ def summed(
         n_columns=n_columns,
         root=root,
         column=frozen(np.concatenate(columns)),
-        last_left=frozen(np.concatenate([_last_left(e, dtype) for e in ensembles])),
+        last_left=frozen(np.concatenate([e.last_left_as(dtype) for e in ensembles])),
         left=moved("left"),
         right=moved("right"),
         score=frozen(score),
@@ -149,12 +148,6 @@ def blended(
     link = blend([reduce(Expression.plus, shares) for shares in zip(*placed, strict=True)])
     whole = summed(own, n_columns, n_sums, 1.0)
     return replace(whole, rounding=Rounding(), link=link)
-
-
-def _last_left(ensemble: Ensemble, dtype: np.dtype[Any]) -> FloatArray:
-    if ensemble.dtype == dtype:
-        return ensemble.last_left
-    return last_read_as(ensemble.last_left, ensemble.dtype)
 
 
 def thawed(model: Any) -> Any:

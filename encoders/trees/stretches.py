@@ -1,5 +1,6 @@
 """Stretches of numbers about which nothing is known, a few last bits long."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,17 @@ class Stretches:
         begins = np.r_[True, after[1:] > until[:-1]] if after.size else np.zeros(0, dtype=np.bool_)
         ends = np.append(begins[1:], True) if after.size else begins
         return Stretches(frozen(after[begins]), frozen(until[ends]))
+
+    @staticmethod
+    def of_all(parts: Sequence["Stretches"]) -> "Stretches":
+        """Whatever lies in one of several.
+
+        Parameters
+        ----------
+        parts : at least one
+        """
+        after, until = ([getattr(own, end) for own in parts] for end in ("after", "until"))
+        return Stretches.joined(np.concatenate(after), np.concatenate(until))
 
     def hold(self, values: FloatArray) -> BoolArray:
         """Whether numbers lie in one, bool of the same shape; what is missing does not.

@@ -12,14 +12,11 @@ from encoders.trees.ensemble import Ensemble
 from encoders.trees.input_type import last_read_as
 from encoders.trees.refusals import first_line
 from portfolio.model.native import SUMMED, NativeModel, clear_lead, own_errors
-from portfolio.model.oracle import LENGTH_TIE
-from portfolio.model.plausibility import PlausibilityCheck
 
 TRAINING_ROWS, PROBES = 50_000, 2_000
 OUTPUT_ROWS = 500  # whose probabilities are looked at
 MOST_LEAVES = 5_000_000  # rows x trees that are looked at, about a second
 MOST_LITERALS = 4_000_000  # rows x literals of leaf boxes
-LENGTH_ROWS = 2_000
 MOVED_SHARE = 0.5  # of the columns of a probe that are put on a threshold
 SEEN_SHARE = 0.3  # that become another value that was seen, or missing, where some are
 MISREAD = (
@@ -175,33 +172,6 @@ def _group_shares(cells: Cells) -> FloatArray:
     for group in cells.groups:
         share[group.leaf] *= group.allowed.mean(axis=1)
     return share
-
-
-def check_lengths(
-    ensemble: Ensemble, cells: Cells, check: PlausibilityCheck, training: FloatArray
-) -> None:
-    """Make sure that path lengths add up to the isolation forest's own scores.
-
-    Parameters
-    ----------
-    ensemble : with the trees of the isolation forest
-    cells : of the same ensemble
-    check : with the forest itself
-    training : float64 (n_rows, n_columns)
-
-    Raises
-    ------
-    UnsupportedModelError
-        They do not: what is plausible would not be what the forest says.
-    """
-    rows = _thinned(_rows(ensemble, cells, training), LENGTH_ROWS)
-    assert ensemble.length is not None
-    ours = ensemble.length[ensemble.leaves(rows)].sum(axis=1)
-    own = check.lengths(rows)
-    if (np.abs(ours - own) > LENGTH_TIE * own).any():
-        raise UnsupportedModelError(
-            f"the isolation forest's scores are not those of its trees, {MISREAD}"
-        )
 
 
 def _rows(ensemble: Ensemble, cells: Cells, training: FloatArray) -> FloatArray:

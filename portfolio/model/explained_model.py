@@ -1,16 +1,12 @@
 """Everything about a model that is the same for all queries, read once."""
 
-import contextlib
 import time
-import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.errors import InputError, UnsupportedModelError
@@ -18,26 +14,20 @@ from encoders.posing.goal_rows import link_of
 from encoders.posing.starting_points import Reference, make_reference
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import ClassGoal, Goal
-from encoders.query.infer_features import infer_features
 from encoders.trees.cells import Cells, cut
-from encoders.trees.ensemble import Ensemble, with_codes
-from encoders.trees.isolation import with_isolation
-from encoders.trees.read import read_ensemble
+from encoders.trees.companions import accompanied
+from encoders.trees.ensemble import Ensemble
 from portfolio.fingerprint import fingerprint
-from portfolio.model.categories import library_codes, own_codes
-from portfolio.model.evidence import check_boxes, check_lengths, hold_against
-from portfolio.model.native import NativeModel, predicting_alone, wrap_native
+from portfolio.model.companions import companions_of
+from portfolio.model.evidence import check_boxes, hold_against
+from portfolio.model.native import NativeModel
 from portfolio.model.oracle import Oracle
-from portfolio.model.pipeline import is_pipeline, last_step, over_raw_columns, table_of
 from portfolio.model.pipeline_steps import Said
-from portfolio.model.plausibility import Plausibility, PlausibilityCheck
-from portfolio.model.table import Table, make_table
-from portfolio.model.training_frame import as_numbers, refuse_values, training_frame
+from portfolio.model.plausibility import Plausibility
+from portfolio.model.readings import Features, over_columns, read_alone
 from selector.descriptors import EnsembleDescriptors, describe_ensemble
 
 NEAREST = 50  # training rows to start from where none reaches the goal
-
-FRAME_ROWS = 300  # of the user's own frame that the model predicts, to hold ours against
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +36,32 @@ class ClassView:
 
     Attributes
     ----------
-    ensemble : the model's trees, and those of the isolation forest where there is one
+    ensemble : the model's trees, and those of its companions
     cells : the same, cut into intervals of each column
     reference : training rows by class, to start looking from
-    plausibility : says whether a row is plausible for the class; None where that is not asked
+    companions : those of the ensemble, asked as their owners would
     """
 
     ensemble: Ensemble
     cells: Cells
     reference: Reference
-    plausibility: PlausibilityCheck | None
+    companions: tuple[Oracle, ...] = ()
+
+    @property
+    def forests(self) -> tuple[Oracle, ...]:
+        """The isolation forest that answers have to please; none where that is not asked for."""
+        pairs = zip(self.ensemble.companions, self.companions, strict=True)
+        return tuple(oracle for own, oracle in pairs if own.always is not None)
+
+    def without_forest(self) -> "ClassView":
+        """The same, whose answers need not be plausible."""
+        pairs = list(zip(self.ensemble.companions, self.companions, strict=True))
+        kept = [(own, oracle) for own, oracle in pairs if own.always is None]
+        return replace(
+            self,
+            ensemble=replace(self.ensemble, companions=tuple(own for own, _ in kept)),
+            companions=tuple(oracle for _, oracle in kept),
+        )
 
     def near(self, goal: Goal) -> IntArray:
         """Training rows from which to look for answers, as the cells of :class:`Reference`.
@@ -100,7 +106,7 @@ class ExplainedModel:
     @cached_property
     def identity(self) -> str:
         """A digest of all that a decision depends on, besides the question."""
-        joined = [view.ensemble for view in self.views if view.plausibility is not None]
+        joined = [view.ensemble for view in self.views if view.companions]
         own = [] if self.ensemble.blend is None else [self.ensemble.blend]
         return fingerprint(self.ensemble, self.space, self.native.classes, joined, *own)
 
@@ -128,157 +134,76 @@ class ExplainedModel:
         target : index of the class whose trees and isolation forest are asked
         """
         view = self.views[target]
-        return Oracle(view.ensemble, self.native, view.plausibility)
+        return Oracle(view.ensemble, self.native, view.companions)
 
     @property
     def plausible(self) -> bool:
         """Whether answers must be plausible."""
-        return self.views[0].plausibility is not None
+        return any(view.forests for view in self.views)
+
+    @property
+    def also(self) -> tuple[Oracle, ...]:
+        """Further models under which answers must hold."""
+        first = self.views[0]
+        return tuple(own for own in first.companions if own not in first.forests)
 
     def without_plausibility(self) -> "ExplainedModel":
         """The same model, whose answers need not be plausible."""
         if not self.plausible:
             return self
-        views = {
-            id(view): replace(
-                view,
-                ensemble=replace(view.ensemble, length=None, least_length=0.0),
-                cells=replace(view.cells, length=None),
-                plausibility=None,
-            )
-            for view in self.views
-        }
+        views = {id(view): view.without_forest() for view in self.views}
         return replace(self, views=tuple(views[id(view)] for view in self.views))
 
 
 def read(
     model: Any,
     X_train: Any,
-    features: Mapping[str, Any] | str | Path | FeatureSpace | None,
+    features: Features,
     voting: str | None,
     plausibility: Plausibility | None = None,
     said: Mapping[str, Said] | None = None,
+    also: Sequence[Any] = (),
 ) -> ExplainedModel:
     """Read a model and describe its features; checks that its own predict agrees.
 
     Parameters
     ----------
-    model, X_train, features, voting, plausibility : as in :class:`portfolio.explainer.Explainer`
+    model, X_train, features, voting, plausibility, also : as in
+        :class:`portfolio.explainer.Explainer`
     said : the ``steps`` there
 
     Raises
     ------
     InputError
-        Columns, overrides or isolation forests do not fit the model.
+        Columns, overrides, isolation forests or further models do not fit the model.
     UnsupportedModelError
-        The model can't be read exactly.
+        A model can't be read exactly.
     """
     began = time.perf_counter()
-    model = _with_voting(model, voting)
-    piped = is_pipeline(model)
-    if said and not piped:
-        raise InputError("steps are those of a Pipeline, and the model is none.")
-    ensemble = read_ensemble(last_step(model) if piped else model)
-    native = wrap_native(model, ensemble.n_classes, ensemble.regression)
-    width = _width(model, X_train) if piped else ensemble.n_columns
-    frame = training_frame(X_train, native.columns, width)
-    steps = table_of(model, frame, ensemble.n_columns, said or {}) if piped else None
-    codes = {} if piped else library_codes(model, frame)
-    table = steps.table if steps else make_table(frame, codes, False) if codes else None
-    if table is not None and plausibility is not None:
-        raise InputError("plausibility needs a frame of numbers, and a model without a pipeline.")
-    rows = _rows(frame, table, piped or ensemble.default_left is not None)
-    space = _space(rows, table, features)
-    values = rows.to_numpy()
-    if steps is not None:
-        _check_frames(model, X_train, steps.table, values)
-        ensemble, table = over_raw_columns(ensemble, steps, values, space)
-    _check_plausible(plausibility, space)
-    ensemble = _as_asked(ensemble, {} if piped else own_codes(codes, table), space)
-    native = replace(native, table=table)
-    labels = native.classes or (None,)
-    if plausibility is None:
-        views = (_view(ensemble, space, values, None),) * len(labels)
-    else:
-        checks = [plausibility.check_of(label, native.columns) for label in labels]
-        views = tuple(_view(ensemble, space, values, check) for check in checks)
-    for view in dict.fromkeys(views):
-        check_boxes(view.ensemble, view.cells, values)
-        if view.plausibility is not None:
-            check_lengths(view.ensemble, view.cells, view.plausibility, values)
+    main = read_alone(_with_voting(model, voting))
+    asked = companions_of(main, plausibility, also)
+    readings = over_columns(
+        [main, *(own.alone for own in asked.every)], X_train, features, said or {}
+    )
+    main, space, values = readings.models[0], readings.space, readings.values
+    ensemble, native = main.ensemble, main.native
+    oracles = [Oracle(own.ensemble, own.native) for own in readings.models[1:]]
+    views: dict[tuple[int, ...], ClassView] = {}
+    for own in asked.of_class:
+        if own not in views:
+            joined = accompanied(ensemble, [asked.every[at].of(oracles[at].ensemble) for at in own])
+            cells = cut(joined)
+            check_boxes(joined, cells, values)
+            reference = make_reference(joined, cells, space, values)
+            views[own] = ClassView(joined, cells, reference, tuple(oracles[at] for at in own))
+    for reading in readings.models[1:]:
+        with reading.named():
+            hold_against(reading.ensemble, cut(reading.ensemble), reading.native, values, space)
     if len(native.classes) != 1:
-        hold_against(ensemble, views[0].cells, native, values, space)
-    return ExplainedModel(ensemble, space, native, views, time.perf_counter() - began)
-
-
-def _width(pipeline: Any, X_train: Any) -> int:
-    """Columns of the user's frame; a first step that passes them on tells none."""
-    with contextlib.suppress(AttributeError):
-        return int(pipeline.n_features_in_)
-    return int(np.shape(X_train)[1])
-
-
-def _check_plausible(plausibility: Plausibility | None, space: FeatureSpace) -> None:
-    missing = [feature.name for feature in space.features if feature.missing]
-    if plausibility is not None and missing:
-        raise InputError(
-            f"plausibility takes no missing values, and {missing[0]} may be missing; fill them in, "
-            "or ask without plausibility."
-        )
-
-
-def _check_frames(model: Any, X_train: Any, table: Table, rows: FloatArray) -> None:
-    """Make sure that the model takes our frames for the user's own."""
-    if not hasattr(X_train, "head"):
-        return
-    with predicting_alone(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        theirs = np.asarray(model.predict(X_train.head(FRAME_ROWS)))
-        ours = np.asarray(model.predict(table.frame(rows[:FRAME_ROWS])))
-    # Threads of a forest may add up a regressor's trees in another order.
-    same = np.allclose(theirs, ours) if theirs.dtype.kind == "f" else np.array_equal(theirs, ours)
-    if not same:
-        raise UnsupportedModelError(
-            "the pipeline predicts rows of X_train otherwise than the same rows as this library "
-            "gives them to it, in pandas; fit it on a frame of pandas without mixed columns."
-        )
-
-
-def _rows(frame: pd.DataFrame, table: Table | None, takes_missing: bool) -> pd.DataFrame:
-    """The training rows in numbers."""
-    if table is None:
-        return as_numbers(frame, "X_train", takes_missing)
-    numbers = table.numbers(frame, "X_train:")
-    for at, column in enumerate(table.columns):
-        refuse_values(numbers[:, at], column.name, "X_train", takes_missing)
-    return pd.DataFrame(numbers, columns=frame.columns)
-
-
-def _space(
-    rows: pd.DataFrame,
-    table: Table | None,
-    features: Mapping[str, Any] | str | Path | FeatureSpace | None,
-) -> FeatureSpace:
-    if isinstance(features, FeatureSpace):
-        return features.ordered(list(rows.columns))
-    return infer_features(rows, features, None if table is None else table.labels)
-
-
-def _as_asked(ensemble: Ensemble, codes: Mapping[int, FloatArray], space: FeatureSpace) -> Ensemble:
-    """The trees over the user's codes; where values go that are missing only if some may be."""
-    missing = [feature.name for feature in space.features if feature.missing]
-    if missing and ensemble.default_left is None:
-        raise InputError(f"feature {missing[0]}: the model takes no missing values.")
-    ensemble = with_codes(ensemble, codes)
-    return ensemble if missing else replace(ensemble, default_left=None)
-
-
-def _view(
-    ensemble: Ensemble, space: FeatureSpace, rows: FloatArray, check: PlausibilityCheck | None
-) -> ClassView:
-    joined = ensemble if check is None else with_isolation(ensemble, check.forest)
-    cells = cut(joined)
-    return ClassView(joined, cells, make_reference(joined, cells, space, rows), check)
+        cells = cut(ensemble) if readings.models[1:] else views[()].cells
+        hold_against(ensemble, cells, native, values, space)
+    every_view = tuple(views[own] for own in asked.of_class)
+    return ExplainedModel(ensemble, space, native, every_view, time.perf_counter() - began)
 
 
 def _with_voting(model: Any, voting: str | None) -> Any:

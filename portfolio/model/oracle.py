@@ -1,19 +1,18 @@
-"""Who decides whether a row is an answer: the user's model, and the isolation forest."""
+"""Who decides whether a row is an answer: the user's model, and its companions."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray
+from encoders.posing.companion_rows import goal_of
 from encoders.posing.goal_rows import link_of
 from encoders.posing.leaf_rows import ROUNDING_SHARE
 from encoders.query.goal import ClassGoal, Goal, ValueGoal
 from encoders.trees.blend import Blend
 from encoders.trees.ensemble import Ensemble
 from portfolio.model.native import SUMMED, NativeModel, clear_lead
-from portfolio.model.plausibility import PlausibilityCheck
-
-LENGTH_TIE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,27 +24,32 @@ class Oracle:
     Attributes
     ----------
     ensemble : the trees that the class' :class:`ClassView` has
-    plausibility : None where it is not asked for
+    companions : an isolation forest and further models, in the order that the ensemble has them
     margin : that the class leads by where outputs are blended, in the user's score unit; elsewhere
         the problem's rows see to it
     """
 
     ensemble: Ensemble
     native: NativeModel
-    plausibility: PlausibilityCheck | None
+    companions: tuple["Oracle", ...] = ()
     margin: float = 0.0
 
     def accepts(self, row: FloatArray, goal: Goal) -> bool:
-        """Whether the model itself says that the row reaches the goal, and it is plausible.
+        """Whether the model itself says that the row reaches the goal, and so do its companions.
 
         Parameters
         ----------
         row : float64 (n_columns,)
         goal : a class, or limits of one of the model's numbers
         """
-        return self._reaches(row, goal) and (
-            self.plausibility is None or self.plausibility.accepts(row)
+        return self._reaches(row, goal) and all(
+            own.accepts(row, its) for own, its in self._others(goal)
         )
+
+    def _others(self, goal: Goal) -> Iterator[tuple["Oracle", Goal]]:
+        """The companions, and what each has to say of an answer."""
+        for oracle, own in zip(self.companions, self.ensemble.companions, strict=True):
+            yield oracle, goal_of(own, goal)
 
     def accepts_with(self, row: FloatArray, goal: Goal, margin: float) -> bool:
         """Whether the model accepts the row, and its scores have the lead that was asked for.
@@ -69,7 +73,7 @@ class Oracle:
         return reached and (isinstance(goal, ValueGoal) or self._leads(row, goal.target))
 
     def reached(self, rows: FloatArray, goal: Goal) -> BoolArray:
-        """Which rows reach the goal, as the model itself says; plausible or not, bool (n_rows,).
+        """Which rows reach the goal, as the model alone says, bool (n_rows,).
 
         Parameters
         ----------
@@ -90,7 +94,7 @@ class Oracle:
         row : float64 (n_columns,)
         goal : as in :meth:`accepts`
         """
-        return self.plausibility is None and self._clearly_reaches(row, goal)
+        return not self.companions and self._clearly_reaches(row, goal)
 
     def _leads(self, row: FloatArray, target: int) -> bool:
         """Whether the class leads by the margin, which rounding may change by a tenth."""
@@ -111,12 +115,11 @@ class Oracle:
         row : float64 (n_columns,)
         goal : as in :meth:`accepts`
         """
-        if self.plausibility is None or not self._reaches(row, goal):
+        if not self.companions or not self._reaches(row, goal):
             return self._clearly_reaches(row, goal)
-        if self.plausibility.accepts(row):
-            return True  # goal and plausibility hold: something else is wrong
-        least = self.ensemble.least_length
-        return self.ensemble.lengths(row) > least + LENGTH_TIE * abs(least)
+        refusing = (pair for pair in self._others(goal) if not pair[0].accepts(row, pair[1]))
+        first = next(refusing, None)  # None: all hold, something else is wrong
+        return first is None or first[0].contradicts_the_trees(row, first[1])
 
     def _clearly_misses(self, row: FloatArray, goal: Goal) -> bool:
         """Whether blended outputs are short of the goal, whatever the model rounds.

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from encoders.trees.refusals import first_line
 from encoders.trees.sources import Source
 from portfolio.model.categories import Codes, library_codes
 from portfolio.model.frames import as_pandas
-from portfolio.model.pipeline_sources import check_said, encoded_columns, sources_of
+from portfolio.model.pipeline_sources import encoded_columns, sources_of
 from portfolio.model.pipeline_steps import Said
 from portfolio.model.table import Table, is_category, make_table
 
@@ -36,6 +36,18 @@ def is_pipeline(model: Any) -> bool:
     model : of any type
     """
     return type(model).__name__ == "Pipeline" and type(model).__module__.startswith("sklearn.")
+
+
+def as_pipeline(model: Any) -> Any:
+    """The model as a pipeline, of a single step if it is none.
+
+    Parameters
+    ----------
+    model : fitted
+    """
+    from sklearn.pipeline import Pipeline
+
+    return model if is_pipeline(model) else Pipeline([("model", model)])
 
 
 def last_step(model: Any) -> Any:
@@ -138,7 +150,7 @@ def _in_codes(inputs: Any, codes: Mapping[int, Codes]) -> FloatArray:
     return numbers
 
 
-def table_of(
+def preprocessing_of(
     model: Any, frame: pd.DataFrame, n_inputs: int, said: Mapping[str, Said]
 ) -> Preprocessing:
     """The user's columns before a pipeline, and what becomes of them.
@@ -148,14 +160,13 @@ def table_of(
     model : a fitted pipeline
     frame : its training frame
     n_inputs : that the last step reads
-    said : what the user says of steps that are not known, by name
+    said : what the user says of steps that are not known, by name; may be of other pipelines
 
     Raises
     ------
     UnsupportedModelError
         A step that can't be followed.
     """
-    check_said(model, said)
     sources = _columns(frame)
     if len(model.steps) > 1:
         sources = sources_of(model[:-1], sources, n_inputs, said)
@@ -171,10 +182,27 @@ def table_of(
     for at in codes:
         _refuse_steps(sources[at], frame, inputs.iloc[:, at])
     sources = tuple(s.encoded if at in codes else s for at, s in enumerate(sources))
-    known: dict[int, tuple[Any, ...]] = dict.fromkeys(encoded_columns(sources), ())
-    table = make_table(frame, known, text_is_category=True, seen_only=True)
     xgboost = type(last_step(model)).__module__.startswith("xgboost.")
+    table = _table(frame, encoded_columns(sources))
     return Preprocessing(model, table, sources, codes, zeros_missing=xgboost and sparse)
+
+
+def joint_table(frame: pd.DataFrame, steps: Sequence[Preprocessing]) -> Table:
+    """The user's columns before several pipelines.
+
+    Parameters
+    ----------
+    frame : their training frame
+    steps : at least one
+    """
+    if len(steps) == 1:
+        return steps[0].table
+    return _table(frame, frozenset().union(*(encoded_columns(own.sources) for own in steps)))
+
+
+def _table(frame: pd.DataFrame, encoded: frozenset[int]) -> Table:
+    known: dict[int, tuple[Any, ...]] = dict.fromkeys(encoded, ())
+    return make_table(frame, known, text_is_category=True, seen_only=True)
 
 
 def _columns(frame: pd.DataFrame) -> tuple[Source, ...]:
@@ -246,7 +274,7 @@ def over_raw_columns(
     columns = tuple(
         own
         if own.labels is not None
-        else replace(own, low=float(low[at]), high=float(high[at]), unsure=unsure.get(at))
+        else own.narrowed(float(low[at]), float(high[at]), unsure.get(at))
         for at, own in enumerate(steps.table.columns)
     )
     return pulled, Table(columns)

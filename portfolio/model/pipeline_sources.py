@@ -29,15 +29,17 @@ REMEDIES = {
 }
 
 
-def check_said(model: Any, said: Mapping[str, Any]) -> None:
+def check_said(pipelines: Sequence[Any], said: Mapping[str, Any]) -> None:
     """Raise :class:`InputError` unless all that the user says is of a step, and known.
 
     Parameters
     ----------
-    model : a pipeline
+    pipelines : maybe none
     said : by name of a step
     """
-    names = model.get_params()
+    if said and not pipelines:
+        raise InputError("steps are those of a Pipeline, and the model is none.")
+    names = {name for model in pipelines for name in model.get_params()}
     for name, word in said.items():
         if name not in names:
             raise InputError(

@@ -1,5 +1,6 @@
 """Counterfactuals that look like the training data of their class (appendix C of the paper)."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -8,56 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray
 from encoders.errors import InputError
-from encoders.trees.isolation import expected_length
-from portfolio.model.native import predicting_alone
+from encoders.trees.isolation import least_length, longest
+from encoders.trees.refusals import first_line
+from portfolio.model.frames import as_pandas
+from portfolio.model.pipeline import is_pipeline, last_step
+from portfolio.model.table import is_category
+from portfolio.model.training_frame import training_frame
 
-
-@dataclass(frozen=True, eq=False)
-class PlausibilityCheck:
-    """One class' isolation forest, asked as its owner would.
-
-    Attributes
-    ----------
-    forest : fitted scikit-learn IsolationForest
-    columns : names of the model's columns, None where it has none
-    """
-
-    forest: Any
-    columns: list[str] | None
-
-    def accepts(self, row: FloatArray) -> bool:
-        """The forest's own verdict on one row.
-
-        Parameters
-        ----------
-        row : float64 (n_columns,)
-        """
-        with predicting_alone():
-            return bool(self.forest.decision_function(self._given(row[None, :]))[0] >= 0)
-
-    def lengths(self, rows: FloatArray) -> FloatArray:
-        """Sum of path lengths that the forest's own score of each row stands for.
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns)
-
-        Returns
-        -------
-        float64 (n_rows,)
-        """
-        with predicting_alone():
-            score = np.asarray(self.forest.score_samples(self._given(rows)))
-        expected = expected_length(np.array([self.forest.max_samples_]))[0]
-        lengths: FloatArray = -len(self.forest.estimators_) * expected * np.log2(-score)
-        return lengths
-
-    def _given(self, rows: FloatArray) -> Any:
-        if hasattr(self.forest, "feature_names_in_"):
-            return pd.DataFrame(rows, columns=self.columns)
-        return rows
+MOST_CATEGORIES = 20  # columns that one column of categories becomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +26,8 @@ class Plausibility:
 
     Parameters
     ----------
-    forests : a fitted scikit-learn IsolationForest for all classes, or one per class label;
-        fitted on the model's columns
+    forests : a fitted scikit-learn IsolationForest for all classes, or one per class label, or a
+        Pipeline that ends with one; fitted on the columns of the model's frame
     """
 
     forests: Any
@@ -83,9 +43,14 @@ class Plausibility:
     ) -> "Plausibility":
         """One isolation forest per class, trained on the rows labelled so.
 
+        Categories and text are one-hot encoded for it (of more than 20 in a column the rarest
+        count as one), and numbers that may be missing are filled by the median, with a column
+        of 0 and 1 that says so.
+
         Parameters
         ----------
-        X_train : DataFrame or array (n_rows, n_columns), as the model was trained on
+        X_train : DataFrame (of pandas, polars or pyarrow) or array (n_rows, n_columns), as the
+            model was trained on
         y : labels, (n_rows,)
         contamination : share of the training rows that count as outliers, above 0, at most 0.5
         n_estimators : trees of each forest
@@ -96,7 +61,7 @@ class Plausibility:
         InputError
             A value out of range, or labels that do not go with the rows.
         """
-        from sklearn.ensemble import IsolationForest
+        from sklearn.pipeline import make_pipeline
 
         labels = np.asarray(y)
         if labels.shape != (len(X_train),):
@@ -107,29 +72,29 @@ class Plausibility:
             )
         if not isinstance(n_estimators, Integral) or n_estimators < 1:
             raise InputError(f"n_estimators must be at least 1, got {n_estimators!r}.")
-        if not isinstance(X_train, pd.DataFrame):
-            X_train = np.asarray(X_train)
-        for name, own in X_train.items() if isinstance(X_train, pd.DataFrame) else ():
-            if not pd.api.types.is_numeric_dtype(own.dtype):
-                raise InputError(
-                    f"column {name!r} of X_train holds no numbers, which an isolation forest "
-                    "needs; encode it for forest and model alike."
-                )
-        forests = {}
-        for label in np.unique(labels).tolist():
-            forest = IsolationForest(
-                n_estimators=n_estimators, contamination=contamination, random_state=seed
-            )
-            forests[label] = forest.fit(X_train[labels == label])
-        return cls(forests)
+        if isinstance(X_train, np.ndarray) and X_train.dtype != object:
+            return cls(_forests(X_train, labels, n_estimators, contamination, seed))
+        frame = as_pandas(X_train)[0]
+        frame = training_frame(frame, None, np.shape(frame)[1]).infer_objects()
+        encoder = _encoder(frame)
+        if encoder is None:
+            return cls(_forests(frame, labels, n_estimators, contamination, seed))
+        try:
+            rows = encoder.fit_transform(frame)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"X_train can't be encoded for an isolation forest ({first_line(error)}); give "
+                "Plausibility a Pipeline of yours that ends with one."
+            ) from error
+        found = _forests(rows, labels, n_estimators, contamination, seed)
+        return cls({label: make_pipeline(encoder, forest) for label, forest in found.items()})
 
-    def check_of(self, label: Any, columns: list[str] | None) -> PlausibilityCheck:
+    def forest_of(self, label: Any) -> Any:
         """What decides for one class.
 
         Parameters
         ----------
         label : of the class, None for a regressor
-        columns : the model's column names, None if it has none
 
         Raises
         ------
@@ -137,7 +102,7 @@ class Plausibility:
             There is no forest for it.
         """
         if not isinstance(self.forests, Mapping):
-            return _check(self.forests, columns)
+            return self.forests
         if label is None:
             raise InputError(
                 "a regressor has no classes; give Plausibility one isolation forest for all rows."
@@ -147,14 +112,65 @@ class Plausibility:
             raise InputError(
                 f"plausibility has no isolation forest for class {label!r}, only for {known}."
             )
-        return _check(self.forests[label], columns)
+        return self.forests[label]
 
 
-def _check(forest: Any, columns: list[str] | None) -> PlausibilityCheck:
-    named = getattr(forest, "feature_names_in_", None)
-    if named is not None and columns is not None and list(named) != columns:
-        raise InputError(
-            "the isolation forest was fitted on other columns than the model, or in another "
-            f"order: {', '.join(map(str, named[:5]))}; fit it on X_train."
+def is_forest(model: Any) -> bool:
+    """Whether a model is a fitted isolation forest, or a pipeline that ends with one.
+
+    Parameters
+    ----------
+    model : of any type
+    """
+    last = last_step(model) if is_pipeline(model) else model
+    return type(last).__name__ == "IsolationForest" and hasattr(last, "estimators_")
+
+
+def decides_alike(model: Any) -> bool | None:
+    """Whether every row is plausible, if all rows are or none is; None where rows differ.
+
+    Parameters
+    ----------
+    model : as :func:`is_forest` takes it
+    """
+    forest = last_step(model) if is_pipeline(model) else model
+    if longest(forest) > 0 and np.isfinite(least_length(forest)):
+        return None
+    row = np.zeros((1, forest.n_features_in_))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it may have been fitted on a frame
+        return bool(forest.predict(row)[0] == 1)
+
+
+def _forests(
+    rows: Any, labels: Any, n_estimators: int, contamination: float, seed: int
+) -> dict[Any, Any]:
+    from sklearn.ensemble import IsolationForest
+
+    def fitted(own: Any) -> Any:
+        forest = IsolationForest(
+            n_estimators=n_estimators, contamination=contamination, random_state=seed
         )
-    return PlausibilityCheck(forest, columns)
+        return forest.fit(own)
+
+    return {label: fitted(rows[labels == label]) for label in np.unique(labels).tolist()}
+
+
+def _encoder(frame: pd.DataFrame) -> Any:
+    """What makes numbers of a frame; None where it holds numbers in every place."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.preprocessing import OneHotEncoder
+
+    each = [(at, frame.iloc[:, at]) for at in range(frame.shape[1])]
+    words = [at for at, own in each if is_category(own, text_is_category=True)]
+    gaps = [at for at, own in each if at not in words and own.isna().any()]
+    if not words and not gaps:
+        return None
+    one_hot = OneHotEncoder(
+        max_categories=MOST_CATEGORIES, handle_unknown="infrequent_if_exist", sparse_output=False
+    )
+    fill = SimpleImputer(strategy="median", add_indicator=True)
+    return make_column_transformer(
+        (one_hot, words), (fill, gaps), remainder="passthrough", sparse_threshold=0.0
+    )

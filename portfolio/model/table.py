@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -39,6 +39,21 @@ class Column:
     low: float = -np.inf
     high: float = np.inf
     unsure: Stretches | None = None
+
+    def narrowed(self, low: float, high: float, unsure: Stretches | None) -> "Column":
+        """The same where less is known.
+
+        Parameters
+        ----------
+        low, high, unsure : as the attributes, of one model more
+        """
+        both = [own for own in (self.unsure, unsure) if own is not None]
+        return replace(
+            self,
+            low=max(self.low, low),
+            high=min(self.high, high),
+            unsure=Stretches.of_all(both) if both else None,
+        )
 
     @cached_property
     def _codes(self) -> dict[Hashable, float]:

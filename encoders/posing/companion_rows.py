@@ -1,0 +1,43 @@
+"""The leaf rows of companions: what else has to say yes to an answer."""
+
+from dataclasses import replace
+
+from encoders.arrays import IntArray
+from encoders.posing.goal_rows import goal_rows
+from encoders.problem.problem import LeafRow
+from encoders.query.goal import ClassGoal, Goal
+from encoders.trees.ensemble import Companion
+
+
+def goal_of(companion: Companion, goal: Goal) -> Goal:
+    """What a companion has to say of an answer.
+
+    Parameters
+    ----------
+    companion : of an ensemble
+    goal : what the ensemble itself has to say
+    """
+    if companion.always is not None:
+        return ClassGoal(companion.always)
+    if isinstance(goal, ClassGoal):
+        return ClassGoal(companion.classes[goal.target])
+    own = companion.classes
+    return replace(goal, target=own[goal.target], output=own[goal.output])
+
+
+def companion_rows(
+    companion: Companion, node: IntArray, tree_start: IntArray, goal: Goal
+) -> tuple[LeafRow, ...]:
+    """Rows that every answer keeps which the companion itself may accept.
+
+    Its own predict has the last word on what they admit.
+
+    Parameters
+    ----------
+    companion : of an ensemble
+    node : int64 (n_leaves,), node of each leaf among those of all
+    tree_start : int64 (n_trees + 1,), trees of all
+    goal : of the ensemble itself
+    """
+    score = companion.scores_at(node)
+    return goal_rows(score, tree_start, companion.ensemble, goal_of(companion, goal), 0.0)[0]

@@ -1,0 +1,137 @@
+"""What else has to say yes to an answer: isolation forests, and further models."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from encoders.errors import InputError, UnsupportedModelError
+from encoders.trees.ensemble import Companion, Ensemble
+from portfolio.model.plausibility import Plausibility, decides_alike, is_forest
+from portfolio.model.readings import Reading, read_alone
+
+INLIER = 1  # class index of an isolation forest
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """One model, and what it has to say.
+
+    Attributes
+    ----------
+    alone : the model, over what it reads itself
+    classes, always : as of :class:`encoders.trees.ensemble.Companion`
+    """
+
+    alone: Reading
+    classes: tuple[int, ...] = ()
+    always: int | None = None
+
+    def of(self, ensemble: Ensemble) -> Companion:
+        """The companion, once its trees are known over the user's columns.
+
+        Parameters
+        ----------
+        ensemble : these trees
+        """
+        return Companion(ensemble, 0, self.classes, self.always)
+
+
+@dataclass(frozen=True, eq=False)
+class Companions:
+    """All that accompany a model.
+
+    Attributes
+    ----------
+    every : each once
+    of_class : for each class of the model's (one entry for a regressor), places among ``every``
+    """
+
+    every: tuple[Wanted, ...]
+    of_class: tuple[tuple[int, ...], ...]
+
+
+def companions_of(
+    main: Reading, plausibility: Plausibility | None, also: Sequence[Any]
+) -> Companions:
+    """What accompanies a model.
+
+    Parameters
+    ----------
+    main : the model that is explained
+    plausibility, also : as in :class:`portfolio.explainer.Explainer`
+
+    Raises
+    ------
+    InputError
+        A class has no isolation forest, or a further model does not know it.
+    UnsupportedModelError
+        A model can't be read exactly.
+    """
+    labels = main.native.classes or (None,)
+    forests = [] if plausibility is None else [plausibility.forest_of(label) for label in labels]
+    distinct = {id(forest): forest for forest in forests if not _pleased(forest)}
+    every = [
+        Wanted(_read(forest, "the isolation forest"), always=INLIER) for forest in distinct.values()
+    ]
+    place = {own: at for at, own in enumerate(distinct)}
+    every += [_further(model, at, main) for at, model in enumerate(also)]
+    shared = tuple(range(len(distinct), len(every)))
+    if not forests:
+        return Companions(tuple(every), (shared,) * len(labels))
+    own = [(place[id(forest)],) if id(forest) in place else () for forest in forests]
+    return Companions(tuple(every), tuple(first + shared for first in own))
+
+
+def _read(model: Any, name: str) -> Reading:
+    try:
+        return read_alone(model, name)
+    except UnsupportedModelError as error:
+        raise UnsupportedModelError(f"{name}: {error}") from error
+
+
+def _pleased(forest: Any) -> bool:
+    """Whether every row is plausible to a forest; one that no row pleases is refused."""
+    if not is_forest(forest):
+        raise UnsupportedModelError(
+            "plausibility needs a fitted IsolationForest, or a Pipeline that ends with one, got "
+            f"{type(forest).__name__}."
+        )
+    alike = decides_alike(forest)
+    if alike is False:
+        raise InputError(
+            "no row is plausible for an isolation forest of that offset_; fit it with a "
+            "contamination."
+        )
+    return alike is not None
+
+
+def _further(model: Any, at: int, main: Reading) -> Wanted:
+    """A model under which answers have to hold, too."""
+    name = f"also[{at}], a {type(model).__name__},"
+    reading = _read(model, name.rstrip(","))
+    if reading.ensemble.regression != main.ensemble.regression:
+        kinds = "classifiers", "regressors"
+        own, its = kinds[main.ensemble.regression], kinds[reading.ensemble.regression]
+        raise InputError(f"{name} is one of {its}, and the model one of {own}; give the same.")
+    if reading.ensemble.blend is not None or main.ensemble.blend is not None:
+        raise UnsupportedModelError(
+            f"{name} and the model can't be asked together where one of them blends several sums "
+            "(soft voting of boosting, calibrated folds); give models that are one sum."
+        )
+    if reading.ensemble.regression:
+        return Wanted(reading, classes=(0,))
+    missing = [label for label in main.native.classes if not _knows(reading, label)]
+    if missing:
+        raise InputError(
+            f"{name} does not know the class {missing[0]!r}; its classes are "
+            f"{', '.join(map(repr, reading.native.classes))}."
+        )
+    return Wanted(reading, tuple(reading.native.class_index(own) for own in main.native.classes))
+
+
+def _knows(reading: Reading, label: Any) -> bool:
+    try:
+        reading.native.class_index(label)
+    except InputError:
+        return False
+    return True

@@ -1,0 +1,251 @@
+"""Fitted models as trees over the user's own columns, one or several over the same ones."""
+
+import contextlib
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import FloatArray
+from encoders.errors import CounterfolioError, InputError, UnsupportedModelError
+from encoders.query.features import FeatureSpace
+from encoders.query.infer_features import infer_features
+from encoders.trees.ensemble import Ensemble, with_codes
+from encoders.trees.read import read_ensemble
+from portfolio.model.categories import library_codes, own_codes
+from portfolio.model.native import NativeModel, predicting_alone, wrap_native
+from portfolio.model.pipeline import (
+    as_pipeline,
+    is_pipeline,
+    joint_table,
+    last_step,
+    over_raw_columns,
+    preprocessing_of,
+)
+from portfolio.model.pipeline_sources import check_said
+from portfolio.model.pipeline_steps import Said
+from portfolio.model.table import Table, make_table
+from portfolio.model.training_frame import as_numbers, refuse_values, training_frame
+
+FRAME_ROWS = 300  # of the user's own frame that the model predicts, to hold ours against
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A model as trees.
+
+    Attributes
+    ----------
+    name : begins what is told of it, "" for the model that is explained
+    ensemble : at first over what it reads itself, in the end over the user's columns
+    native : the user's own object
+    """
+
+    name: str
+    ensemble: Ensemble
+    native: NativeModel
+
+    @contextlib.contextmanager
+    def named(self) -> Iterator[None]:
+        """Whatever is told goes with the model's name."""
+        try:
+            yield
+        except CounterfolioError as error:
+            if not self.name:
+                raise
+            raise type(error)(f"{self.name}: {error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """Models over the same columns.
+
+    Attributes
+    ----------
+    models : the one that is explained, and its companions
+    space : what the columns mean
+    values : float64 (n_rows, n_columns), the training rows in numbers
+    """
+
+    models: tuple[Reading, ...]
+    space: FeatureSpace
+    values: FloatArray
+
+
+Features = Mapping[str, Any] | str | Path | FeatureSpace | None
+
+
+def read_alone(model: Any, name: str = "") -> Reading:
+    """A model over what its trees read themselves.
+
+    Parameters
+    ----------
+    model : fitted
+    name : begins what is told of it
+
+    Raises
+    ------
+    UnsupportedModelError
+        It can't be read exactly.
+    """
+    ensemble = read_ensemble(last_step(model) if is_pipeline(model) else model)
+    return Reading(name, ensemble, wrap_native(model, ensemble.n_classes, ensemble.regression))
+
+
+def over_columns(
+    alone: Sequence[Reading], X_train: Any, features: Features, said: Mapping[str, Said]
+) -> Readings:
+    """Models over the columns of the training frame.
+
+    One with a table, of text, categories or the columns of a pipeline, makes it a table for all: a
+    column whose values one of them takes for themselves has categories for each of them.
+
+    Parameters
+    ----------
+    alone : the one that is explained first, each as of :func:`read_alone`
+    X_train, features : as in :class:`portfolio.explainer.Explainer`
+    said : the ``steps`` there
+
+    Raises
+    ------
+    InputError
+        Columns or overrides do not fit a model.
+    UnsupportedModelError
+        A pipeline can't be read exactly.
+    """
+    main = alone[0]
+    check_said([own.native.model for own in alone if is_pipeline(own.native.model)], said)
+    frame = _frame_of(main, X_train)
+    for other in alone[1:]:
+        _check_columns(other, main, frame)
+    piped = [is_pipeline(own.native.model) for own in alone]
+    known = [
+        {} if is_piped else library_codes(own.native.model, frame)
+        for own, is_piped in zip(alone, piped, strict=True)
+    ]
+    if any(piped) or (any(known) and len(alone) > 1):
+        return _through_table(alone, X_train, frame, features, said)
+    codes = known[0]
+    table = make_table(frame, codes, False) if codes else None
+    rows = _rows(frame, table, main.ensemble.default_left is not None)
+    space = _space(rows, table, features)
+    labels = own_codes(codes, table)
+    models = [_as_asked(own, own.ensemble, labels, table, space) for own in alone]
+    return Readings(tuple(models), space, rows.to_numpy())
+
+
+def _through_table(
+    alone: Sequence[Reading],
+    X_train: Any,
+    frame: pd.DataFrame,
+    features: Features,
+    said: Mapping[str, Said],
+) -> Readings:
+    """Each model as a pipeline, of a single step where it is none."""
+    steps = []
+    for own in alone:
+        model = as_pipeline(own.native.model)
+        with own.named():
+            steps.append(preprocessing_of(model, frame, own.ensemble.n_columns, said))
+    table = joint_table(frame, steps)
+    rows = _rows(frame, table, True)
+    space, values = _space(rows, table, features), rows.to_numpy()
+    pulled = []
+    for own, before in zip(alone, steps, strict=True):
+        with own.named():
+            if is_pipeline(own.native.model):
+                _check_frames(own.native.model, X_train, table, values)
+            ensemble, table = over_raw_columns(
+                own.ensemble, replace(before, table=table), values, space
+            )
+            pulled.append(ensemble)
+    models = [_as_asked(o, e, {}, table, space) for o, e in zip(alone, pulled, strict=True)]
+    return Readings(tuple(models), space, values)
+
+
+def _frame_of(main: Reading, X_train: Any) -> pd.DataFrame:
+    width = main.ensemble.n_columns
+    if is_pipeline(main.native.model):
+        width = _width(main.native.model, X_train)
+    return training_frame(X_train, main.native.columns, width)
+
+
+def _width(pipeline: Any, X_train: Any) -> int:
+    """Columns of the user's frame; a first step that passes them on tells none."""
+    with contextlib.suppress(AttributeError):
+        return int(pipeline.n_features_in_)
+    return int(np.shape(X_train)[1])
+
+
+def _check_columns(other: Reading, main: Reading, frame: pd.DataFrame) -> None:
+    """A companion takes the same columns in the same order."""
+    known, width = other.native.columns, frame.shape[1]
+    own = other.ensemble.n_columns
+    if is_pipeline(other.native.model):
+        own = getattr(other.native.model, "n_features_in_", width)
+    if known is not None and main.native.columns is not None:
+        blank = [name.replace(" ", "_") for name in known]  # lightgbm writes underscores for blanks
+        if blank != [name.replace(" ", "_") for name in frame.columns]:
+            raise InputError(
+                f"{other.name} was fitted on other columns than the model, or in another order: "
+                f"{', '.join(known[:5])}; fit it on X_train."
+            )
+    if own != width:
+        raise UnsupportedModelError(
+            f"{other.name} knows {own} columns, the model {width}; fit both on the same frame."
+        )
+
+
+def _check_frames(model: Any, X_train: Any, table: Table, rows: FloatArray) -> None:
+    """Make sure that the model takes our frames for the user's own."""
+    if not hasattr(X_train, "head"):
+        return
+    with predicting_alone(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = np.asarray(model.predict(X_train.head(FRAME_ROWS)))
+        ours = np.asarray(model.predict(table.frame(rows[:FRAME_ROWS])))
+    # Threads of a forest may add up a regressor's trees in another order.
+    same = np.allclose(theirs, ours) if theirs.dtype.kind == "f" else np.array_equal(theirs, ours)
+    if not same:
+        raise UnsupportedModelError(
+            "the pipeline predicts rows of X_train otherwise than the same rows as this library "
+            "gives them to it, in pandas; fit it on a frame of pandas without mixed columns."
+        )
+
+
+def _rows(frame: pd.DataFrame, table: Table | None, takes_missing: bool) -> pd.DataFrame:
+    """The training rows in numbers."""
+    if table is None:
+        return as_numbers(frame, "X_train", takes_missing)
+    numbers = table.numbers(frame, "X_train:")
+    for at, column in enumerate(table.columns):
+        refuse_values(numbers[:, at], column.name, "X_train", takes_missing)
+    return pd.DataFrame(numbers, columns=frame.columns)
+
+
+def _space(rows: pd.DataFrame, table: Table | None, features: Features) -> FeatureSpace:
+    if isinstance(features, FeatureSpace):
+        return features.ordered(list(rows.columns))
+    return infer_features(rows, features, None if table is None else table.labels)
+
+
+def _as_asked(
+    own: Reading,
+    ensemble: Ensemble,
+    codes: Mapping[int, FloatArray],
+    table: Table | None,
+    space: FeatureSpace,
+) -> Reading:
+    """The trees over the user's codes; where values go that are missing only if some may be."""
+    missing = [feature.name for feature in space.features if feature.missing]
+    if missing and ensemble.default_left is None:
+        with own.named():
+            raise InputError(f"feature {missing[0]}: the model takes no missing values.")
+    ensemble = with_codes(ensemble, codes)
+    if not missing:
+        ensemble = replace(ensemble, default_left=None)
+    return Reading(own.name, ensemble, replace(own.native, table=table))

@@ -71,6 +71,7 @@ def value_goal(model: ExplainedModel, wanted: Wanted, row: FloatArray) -> ValueG
     row : float64 (n_columns,), the query
     """
     scale, output = _number(model, wanted)
+    _check_also(model, wanted, scale)
     now = float(model.native.values(row[None, :], scale, output)[0]) if relative(wanted) else 0.0
     low, high = limits_of(wanted, now)
     return ValueGoal(_view(model, output, low), scale, output, low, high)
@@ -121,6 +122,22 @@ def _view(model: ExplainedModel, output: int, low: float) -> int:
             "at_least, or Plausibility one forest for all classes."
         )
     return output
+
+
+def _check_also(model: ExplainedModel, wanted: Wanted, scale: Scale) -> None:
+    """Raise :class:`InputError` unless the number is one that further models have, too."""
+    for at, own in enumerate(model.also):
+        link = own.ensemble.link
+        if scale == "raw":
+            raise InputError(
+                f"{wanted} is about the model's own score, which says nothing of other models'; "
+                "with also ask for a class or a Probability."
+            )
+        if own.ensemble.votes or link.kind in ("none", "softmax", "blend"):
+            raise InputError(
+                f"{wanted}: also[{at}] has no number of that kind that one sum of its leaves "
+                "decides; ask for a class."
+            )
 
 
 def _check_probability(model: ExplainedModel, wanted: Probability) -> None:

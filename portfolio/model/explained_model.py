@@ -1,7 +1,7 @@
 """Everything about a model that is the same for all queries, read once."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from encoders.query.features import FeatureSpace
 from encoders.query.goal import ClassGoal, Goal
 from encoders.trees.cells import Cells, cut
 from encoders.trees.companions import accompanied
-from encoders.trees.ensemble import Ensemble
+from encoders.trees.ensemble import Companion, Ensemble
 from portfolio.fingerprint import fingerprint
 from portfolio.model.companions import companions_of
 from portfolio.model.evidence import check_boxes, hold_against
@@ -53,14 +53,19 @@ class ClassView:
         pairs = zip(self.ensemble.companions, self.companions, strict=True)
         return tuple(oracle for own, oracle in pairs if own.always is not None)
 
-    def without_forest(self) -> "ClassView":
-        """The same, whose answers need not be plausible."""
-        pairs = list(zip(self.ensemble.companions, self.companions, strict=True))
-        kept = [(own, oracle) for own, oracle in pairs if own.always is None]
+    def keeping(self, kept: Callable[[Companion], bool]) -> "ClassView":
+        """The same with some of its companions.
+
+        Parameters
+        ----------
+        kept : says of each whether it stays
+        """
+        every = self.ensemble.companions
+        pairs = zip(every, self.companions, strict=True)
         return replace(
             self,
-            ensemble=replace(self.ensemble, companions=tuple(own for own, _ in kept)),
-            companions=tuple(oracle for _, oracle in kept),
+            ensemble=replace(self.ensemble, companions=tuple(own for own in every if kept(own))),
+            companions=tuple(oracle for own, oracle in pairs if kept(own)),
         )
 
     def near(self, goal: Goal) -> IntArray:
@@ -149,9 +154,16 @@ class ExplainedModel:
 
     def without_plausibility(self) -> "ExplainedModel":
         """The same model, whose answers need not be plausible."""
-        if not self.plausible:
+        return self._keeping(lambda own: own.always is None)
+
+    def without_also(self) -> "ExplainedModel":
+        """The same model, whose answers need not hold under further ones."""
+        return self._keeping(lambda own: own.always is not None)
+
+    def _keeping(self, kept: Callable[[Companion], bool]) -> "ExplainedModel":
+        if all(kept(own) for view in self.views for own in view.ensemble.companions):
             return self
-        views = {id(view): view.without_forest() for view in self.views}
+        views = {id(view): view.keeping(kept) for view in self.views}
         return replace(self, views=tuple(views[id(view)] for view in self.views))
 
 

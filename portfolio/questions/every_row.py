@@ -28,11 +28,16 @@ def every_row(asker: Asker, bounds: Bounds = "features") -> Asker:
     Raises
     ------
     InputError
-        Bounds are neither.
+        Bounds are neither, or answers have to hold under several models.
     """
     if bounds not in ("features", None):
         raise InputError(f"bounds must be 'features' or None, got {bounds!r}.")
     model = asker.model
+    if model.also:
+        raise InputError(
+            "reasons, regions and robustness are about the decisions of one model; use an explainer "
+            "without also."
+        )
     features = tuple(_free(feature, model, bounds) for feature in model.space.features)
     if features == model.space.features:
         return asker

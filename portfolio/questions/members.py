@@ -25,7 +25,7 @@ from portfolio.model.tabular import Row
 from portfolio.question import Question
 from portfolio.solving.ask import Asker
 
-Kind = Literal["bounds", "plausibility", "action", "margin", "constraint"]
+Kind = Literal["bounds", "also", "plausibility", "action", "margin", "constraint"]
 Limits = tuple[float, float]
 
 
@@ -35,8 +35,8 @@ class Member:
 
     Attributes
     ----------
-    kind : "constraint", "margin" or "plausibility" of the question; "action", a feature's default
-        action; "bounds", those of a feature
+    kind : "constraint", "margin" or "plausibility" of the question; "also", further models;
+        "action", a feature's default action; "bounds", those of a feature
     words : what is demanded
     constraint : the user's, or None
     feature : whose action or bounds it is, or that the constraint is about; "" for none or several
@@ -132,6 +132,8 @@ class Demands:
             model = self.asker.model
             if self._drops("plausibility", own):
                 model = model.without_plausibility()
+            if self._drops("also", own):
+                model = model.without_also()
             free = {self.members[i].feature for i in own if self.members[i].kind == "action"}
             wide = {self.members[i].feature for i in own if self.members[i].kind == "bounds"}
             most = float(np.finfo(model.ensemble.dtype).max)
@@ -169,6 +171,8 @@ def _of_features(model: ExplainedModel, row: Row) -> Iterator[Member]:
         if has_bounds(feature):
             words = f"{feature.name} must lie within its bounds, {feature.describe_values()}"
             yield Member("bounds", words, feature=feature.name)
+    if model.also:
+        yield Member("also", "the answer must hold under the models of also")
     if model.plausible:
         yield Member("plausibility", "the answer must be plausible for its isolation forest")
     for feature, own in zip(model.space.features, values, strict=True):

@@ -112,12 +112,14 @@ def stricter(
     InputError
         The target is no class.
     """
+    if model.also:
+        raise InputError("Retraining is about one forest; use an explainer without also.")
     native = model.native.model
     kind = type(last_step(native) if is_pipeline(native) else native).__name__
     if kind not in FORESTS:
         raise UnsupportedModelError(
             f"Retraining is for random forests and extra trees, whose trees are independent draws; "
-            f"a {kind} is none. Give the models that were trained anew."
+            f"a {kind} is none. Give Explainer(also=[...]) the models that were trained anew."
         )
     label = _label(model, question.target, current)
     trees = int(model.ensemble.root.size)

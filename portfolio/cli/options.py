@@ -207,6 +207,10 @@ class ModelOptions:
     model: Annotated[
         Path | None, typer.Option(help="Model file: .json, .ubj, .txt, .cbm, .skops, or a pickle.")
     ] = None
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(help="Model file under which answers have to hold, too; may be repeated."),
+    ] = None
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Load pickles, which can run any code.")
     ] = False
@@ -239,11 +243,16 @@ class ModelOptions:
         from portfolio.data.plain_tables import PlainTable
         from portfolio.explainer import Explainer
 
-        model = self._load_or_train(data)
-        if isinstance(data, PlainTable):
-            return Explainer(model, data.X, question.features, diagram=question.diagram)
-        stated = data.space if question.features is None else data.overridden(question.features)
-        return Explainer(model, data.X, features=stated, diagram=question.diagram)
+        model, also = self._load_or_train(data), self._load_also()
+        stated: Any = question.features
+        if not isinstance(data, PlainTable):
+            stated = data.space if stated is None else data.overridden(stated)
+        return Explainer(model, data.X, features=stated, diagram=question.diagram, also=also)
+
+    def _load_also(self) -> list[Any]:
+        from portfolio.model.files import load_model
+
+        return [load_model(path, self.trust_pickle) for path in self.also or ()]
 
     def _load_or_train(self, data: "Dataset | PlainTable") -> Any:
         from portfolio.data.trained_models import train

@@ -107,8 +107,8 @@ def _pleased(forest: Any) -> bool:
 
 def _further(model: Any, at: int, main: Reading) -> Wanted:
     """A model under which answers have to hold, too."""
-    name = f"also[{at}], a {type(model).__name__},"
-    reading = _read(model, name.rstrip(","))
+    name = f"also[{at}] ({type(model).__name__})"
+    reading = _read(model, name)
     if reading.ensemble.regression != main.ensemble.regression:
         kinds = "classifiers", "regressors"
         own, its = kinds[main.ensemble.regression], kinds[reading.ensemble.regression]

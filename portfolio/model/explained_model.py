@@ -122,7 +122,8 @@ class ExplainedModel:
         ----------
         numbers : whether they reach one of the model's numbers, and not a class
         """
-        return fingerprint(self.identity, self.ensemble.link) if numbers else self.identity
+        links = [self.ensemble.link, *(own.ensemble.link for own in self.also)]
+        return fingerprint(self.identity, *links) if numbers else self.identity
 
     @cached_property
     def described(self) -> tuple[EnsembleDescriptors, float]:

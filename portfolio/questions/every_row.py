@@ -35,8 +35,8 @@ def every_row(asker: Asker, bounds: Bounds = "features") -> Asker:
     model = asker.model
     if model.also:
         raise InputError(
-            "reasons, regions and robustness are about the decisions of one model; use an explainer "
-            "without also."
+            "reasons, regions and robustness are about the decisions of one model; use an "
+            "explainer without also."
         )
     features = tuple(_free(feature, model, bounds) for feature in model.space.features)
     if features == model.space.features:

@@ -47,17 +47,6 @@ def said(model, rows):
         return np.ravel(model.predict(rows))
 
 
-def asked_about(models, X, seed):
-    """A label that some row does not have, and three such rows; None where all have the same."""
-    labels = said(models[0], X)
-    known = sorted(set(labels.tolist()))
-    if len(known) < 2:
-        return None, ()
-    target = known[seed % len(known)]
-    rows = np.flatnonzero(labels != target)
-    return target, np.random.default_rng(seed).permutation(rows)[:3].tolist()
-
-
 def compare(explainer, parts, X, place, target, decide, backend):
     """What a query came to; its answer is the cheapest row that ``decide`` takes."""
     best = cheapest(parts, X.iloc[place], X, decide, limit=60_000)

@@ -10,7 +10,6 @@ from lightgbm import LGBMClassifier
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
-    IsolationForest,
     RandomForestClassifier,
 )
 from sklearn.impute import SimpleImputer
@@ -24,7 +23,7 @@ from sklearn.preprocessing import (
 )
 from xgboost import XGBClassifier
 
-from portfolio import Allowed, Explainer, Fixed, InputError, Plausibility, UnsupportedModelError
+from portfolio import Allowed, Explainer, Fixed, InputError, UnsupportedModelError
 
 N = 90
 
@@ -138,13 +137,6 @@ def test_bins_that_are_scaled_are_refused():
     model = make_pipeline(steps, RandomForestClassifier(3)).fit(X[["v"]], y)
     with pytest.raises(UnsupportedModelError, match="scales the columns of a KBinsDiscretizer"):
         Explainer(model, X[["v"]])
-
-
-def test_plausibility_of_rows_that_may_miss_a_value_is_refused(gaps):
-    model, X = gaps
-    plausibility = Plausibility(IsolationForest(random_state=0).fit(X.fillna(0)))
-    with pytest.raises(InputError, match="plausibility takes no missing values, and k may be"):
-        Explainer(model, X, plausibility=plausibility)
 
 
 def test_a_category_that_the_model_never_saw_is_told():

@@ -149,5 +149,5 @@ def test_a_forest_whose_scores_are_not_those_of_its_trees_is_refused(fitted):
     model, X, _ = fitted
     forest = IsolationForest(n_estimators=5, random_state=0).fit(X)
     forest._max_samples = forest._max_samples // 2  # what its scores are divided by
-    with pytest.raises(UnsupportedModelError, match="isolation forest's scores"):
+    with pytest.raises(UnsupportedModelError, match="isolation forest: the model's own scores"):
         Explainer(model, X, plausibility=Plausibility(forest))

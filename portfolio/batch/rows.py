@@ -63,7 +63,7 @@ def read_batch(asker: Asker, question: Question, X: Any) -> BatchRows:
         model.native.class_index(question.target)
     asker.check_classes()
     table = model.native.table
-    rows = BatchRows(*read_rows(X, model.space, model.ensemble.dtype, table), table)
+    rows = BatchRows(*read_rows(X, model.space, model.input_type, table), table)
     values = next((v for v in rows.values if not isinstance(v, str)), None)
     if values is not None:
         goal = ClassGoal(0) if wanted is None else value_goal(model, wanted, values)

@@ -113,10 +113,10 @@ def _further(model: Any, at: int, main: Reading) -> Wanted:
         kinds = "classifiers", "regressors"
         own, its = kinds[main.ensemble.regression], kinds[reading.ensemble.regression]
         raise InputError(f"{name} is one of {its}, and the model one of {own}; give the same.")
-    if reading.ensemble.blend is not None or main.ensemble.blend is not None:
+    if reading.ensemble.blend is not None:
         raise UnsupportedModelError(
-            f"{name} and the model can't be asked together where one of them blends several sums "
-            "(soft voting of boosting, calibrated folds); give models that are one sum."
+            f"{name} blends several sums (as soft voting of boosting does), which only the model "
+            "that is explained may; make it that one."
         )
     if reading.ensemble.regression:
         return Wanted(reading, classes=(0,))

@@ -142,6 +142,12 @@ class ExplainedModel:
         view = self.views[target]
         return Oracle(view.ensemble, self.native, view.companions)
 
+    @cached_property
+    def input_type(self) -> np.dtype[Any]:
+        """The narrowest type that the model or a companion reads: what it can't hold is no value."""
+        every = [self.ensemble, *(own.ensemble for view in self.views for own in view.companions)]
+        return min((own.dtype for own in every), key=lambda dtype: dtype.itemsize)
+
     @property
     def plausible(self) -> bool:
         """Whether answers must be plausible."""

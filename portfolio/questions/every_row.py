@@ -48,7 +48,7 @@ def _free(feature: Feature, model: ExplainedModel, bounds: Bounds) -> Feature:
     freed = replace(feature, action="free")
     if bounds == "features" or feature.kind != "numeric" or feature.values:
         return freed
-    most = float(np.finfo(model.ensemble.dtype).max)
+    most = float(np.finfo(model.input_type).max)
     return replace(freed, lower=-most, upper=most)
 
 

@@ -136,7 +136,7 @@ class Demands:
                 model = model.without_also()
             free = {self.members[i].feature for i in own if self.members[i].kind == "action"}
             wide = {self.members[i].feature for i in own if self.members[i].kind == "bounds"}
-            most = float(np.finfo(model.ensemble.dtype).max)
+            most = float(np.finfo(model.input_type).max)
             features = []
             for feature in model.space.features:
                 action = "free" if feature.name in free else feature.action

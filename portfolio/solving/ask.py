@@ -78,7 +78,7 @@ class Asker:
         """
         if isinstance(x, Row):
             return x
-        return read_row(x, self.model.space, self.model.ensemble.dtype, self.model.native.table)
+        return read_row(x, self.model.space, self.model.input_type, self.model.native.table)
 
     def strategy(
         self, question: Question, options: Options, run: RunBackend | None = None

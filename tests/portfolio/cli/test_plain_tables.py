@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
@@ -14,6 +15,7 @@ from sklearn.preprocessing import OneHotEncoder
 from typer.testing import CliRunner
 
 from portfolio.cli.app import app
+from portfolio.model.files import load_model
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +60,21 @@ def test_a_pipeline_explains_a_row_of_any_table(loans, name):
     answer = json.loads(done.output)
     assert answer["status"] == "optimal" and answer["verified"]
     assert set(answer["query"]) == {"income", "job", "owns"}
+
+
+def test_an_answer_holds_under_the_model_of_another_file(loans, tmp_path):
+    whole = pd.read_csv(loans / "loans.csv")
+    model = load_model(loans / "pipeline.skops")
+    other = clone(model).set_params(randomforestclassifier__random_state=7)
+    skops.io.dump(other.fit(whole.drop(columns="granted"), whole.granted), tmp_path / "new.skops")
+    given = ("explain", "--data", loans / "loans.csv", "--label", "granted", "--row", 1, "--json")
+    alone = run(*given, "--model", loans / "pipeline.skops")
+    both = run(*given, "--model", loans / "pipeline.skops", "--also", tmp_path / "new.skops")
+    assert both.exit_code == 0, both.output
+    told = json.loads(both.output)
+    assert told["distance"] >= json.loads(alone.output)["distance"]
+    row = pd.DataFrame([told["counterfactual"]])
+    assert model.predict(row) == other.predict(row) == [told["target"]]
 
 
 def test_a_batch_takes_rows_of_another_file(loans, tmp_path):

@@ -144,7 +144,7 @@ class ExplainedModel:
 
     @cached_property
     def input_type(self) -> np.dtype[Any]:
-        """The narrowest type that the model or a companion reads: what it can't hold is no value."""
+        """The narrowest type that the model or a companion reads; it has to hold all values."""
         every = [self.ensemble, *(own.ensemble for view in self.views for own in view.companions)]
         return min((own.dtype for own in every), key=lambda dtype: dtype.itemsize)
 

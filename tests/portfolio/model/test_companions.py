@@ -61,7 +61,7 @@ def encoded(form, last):
     if form != "labels":
         words = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     by_value = ["job", "age"] if form == "one-hot age" else ["job"]
-    numbers = KBinsDiscretizer(5, encode="ordinal", strategy="uniform", quantile_method="linear")
+    numbers = KBinsDiscretizer(5, encode="ordinal", strategy="uniform")
     if form != "labels":
         numbers = StandardScaler()
     fill = SimpleImputer(strategy="median", add_indicator=form == "text")

@@ -1,8 +1,8 @@
-"""What one action may do to several rows: the options of each feature, and what each makes of a row.
+"""What one action may do to several rows: options of each feature, and what each makes of a row.
 
-An option of a number is to leave it, to raise it to at least a limit, or to lower it to at most one;
-rows beyond the limit stay as they are. An option of a category is to leave it, or to become another
-one. What is missing stays so.
+An option of a number is to leave it, to raise it to at least a limit, or to lower it to at most
+one; rows beyond the limit stay as they are. An option of a category is to leave it, or to become
+another one. What is missing stays so.
 
 Of all limits that lie in one cell, the first number of the cell (of "at most" the last) is the best
 for every row: they end in the same cells, and no row goes farther. So a few limits stand for all.
@@ -113,10 +113,11 @@ def _numbers(
         below.update(axis.value[axis.value < start].tolist())
         above.update(axis.value[axis.value > start].tolist())
     down, up = np.array(sorted(below)), np.array(sorted(above))
-    ways: tuple[Way, ...] = (*["at most"] * down.size, "none", *["at least"] * up.size)  # type: ignore[assignment]
+    lower: list[Way] = ["at most"] * down.size
+    higher: list[Way] = ["at least"] * up.size
     column = own[:, None]
     moved = np.hstack([np.minimum(column, down[None, :]), column, np.maximum(column, up[None, :])])
-    return ways, np.concatenate([down, [np.nan], up]), moved
+    return (*lower, "none", *higher), np.concatenate([down, [np.nan], up]), moved
 
 
 def _categories(
@@ -133,4 +134,5 @@ def _categories(
     told = known[able]
     value = np.hstack([own[:, None], np.tile(told, (own.size, 1))])
     value[np.isnan(own)] = np.nan
-    return ("none", *["becomes"] * told.size), np.concatenate([[np.nan], told]), value  # type: ignore[return-value]
+    others: list[Way] = ["becomes"] * told.size
+    return ("none", *others), np.concatenate([[np.nan], told]), value

@@ -1,8 +1,8 @@
-"""Rows under one action as finite-domain problems over the same axes: those of the action's options.
+"""Rows under one action as finite-domain problems over the same axes: the action's options.
 
 An option of a number takes every row to a cell that rises with the option, so the leaves that the
-row may get to are boxes of options. Options without such an order have an axis each, with the levels
-no and yes, of which exactly one is yes.
+row may get to are boxes of options. Options without such an order have an axis each, with the
+levels no and yes, of which exactly one is yes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,7 +45,9 @@ class SharedAxes:
     def first(self) -> IntArray:
         """First axis of each feature, int64 (n_features + 1,)."""
         return starts(
-            np.array([1 if o else len(f.way) for f, o in zip(self.options, self.ordered, strict=True)])
+            np.array(
+                [1 if o else len(f.way) for f, o in zip(self.options, self.ordered, strict=True)]
+            )
         )
 
     @cached_property
@@ -91,7 +93,10 @@ class SharedAxes:
         """
         taken = self.level_start[:-1] + levels
         return np.array(
-            [int(np.flatnonzero(np.isin(self.levels(i), taken))[0]) for i in range(len(self.options))]
+            [
+                int(np.flatnonzero(np.isin(self.levels(i), taken))[0])
+                for i in range(len(self.options))
+            ]
         )
 
     def levels_of(self, chosen: IntArray) -> IntArray:
@@ -159,7 +164,9 @@ def pose_row(
     score = cells.score[alive]
     asked = (score, tree_start, ensemble, query.goal, query.margin)
     relaxation = relaxation_of(*asked)
-    rows, exact = goal_rows(*asked) if relaxation is None else (relaxation.rows(relaxation.whole), True)
+    rows, exact = (
+        goal_rows(*asked) if relaxation is None else (relaxation.rows(relaxation.whole), True)
+    )
     if cells.length is not None:
         long = length_row(cells.length[alive], tree_start, ensemble.least_length)
         rows += (long or LeafRow(np.zeros(score.shape[0], dtype=np.int64), 1),)
@@ -279,7 +286,7 @@ def _by_columns(
 
 
 def _exclusions(first: int, leaves: IntArray, able: BoolArray) -> Literals:
-    """Literals of options with an axis each: yes of the only one that gets there, or no of others."""
+    """Literals of options with an axis each: yes of the only one that does, or no of others."""
     single = able.sum(axis=1) == 1
     literal = np.where(single[:, None], able, ~able)
     at, option = np.nonzero(literal)
@@ -352,7 +359,9 @@ def _reachable(part: Problem, before: IntArray) -> Problem | None:
         minimum = row.minimum - int(row.weight[certain].sum())
         weight = row.weight[stays]
         rows.append(
-            LeafRow.normalised(weight, minimum, tree_start) if weight.size else LeafRow(weight, minimum)
+            LeafRow.normalised(weight, minimum, tree_start)
+            if weight.size
+            else LeafRow(weight, minimum)
         )
     return replace(
         part,

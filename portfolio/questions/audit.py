@@ -156,7 +156,7 @@ class Audit:
         return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
-        lines = [str(group) for group in self.groups]
+        lines = [f"{self.by} {group}" for group in self.groups]
         lines += [str(difference) for difference in self.differences]
         unproved = sum(group.unproved for group in self.groups)
         if unproved:

@@ -1,6 +1,5 @@
 """Asks for recourse of every adverse row, and counts what was found by group."""
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -86,8 +85,7 @@ def find_audit(
         raise InputError(f"row {wrong} of the table: {given[wrong]}")
     rows = np.array(given, dtype=np.float64).reshape(len(given), -1)
     groups = _groups(model, frame, rows, by)
-    if reference is not None and reference not in groups.names:
-        raise InputError(f"reference {reference!r} is no group; groups are {groups.names}.")
+    first = _place(groups, reference)
     adverse = ~_reached(model, rows, question.target)
     places = np.flatnonzero(adverse)
     picked = frame.iloc[places] if isinstance(frame, pd.DataFrame) else np.asarray(frame)[places]
@@ -99,7 +97,6 @@ def find_audit(
         _group(name, groups.of_row == at, adverse, costs[at], sampling)
         for at, name in enumerate(groups.names)
     ]
-    first = 0 if reference is None else groups.names.index(reference)
     status, reason = _ended(answers, costs, lead)
     return Audit(
         status=status,
@@ -146,13 +143,25 @@ def _groups(model: ExplainedModel, frame: Any, rows: FloatArray, by: Any) -> Gro
     counts = pd.Series(told, dtype=object).value_counts()
     if not 1 <= len(counts) <= MOST_GROUPS:
         raise InputError(
-            f"by has {len(counts)} different values; an audit takes 1 to {MOST_GROUPS}: put numbers "
-            "into bands first, as with pandas.cut."
+            f"by has {len(counts)} different values; an audit takes 1 to {MOST_GROUPS}: put "
+            "numbers into bands first, as with pandas.cut."
         )
-    names = tuple(sorted(counts.index, key=lambda name: (-counts[name], str(name))))
-    place = {name: at for at, name in enumerate(names)}
+    ordered = tuple(sorted(counts.index, key=lambda name: (-counts[name], str(name))))
+    place = {name: at for at, name in enumerate(ordered)}
     title = by if isinstance(by, str) else str(getattr(by, "name", None) or "group")
-    return Groups(title, names, np.array([place[value] for value in told]))
+    return Groups(title, ordered, np.array([place[value] for value in told]))
+
+
+def _place(groups: Groups, reference: Any) -> int:
+    """The place of the reference group, which may be named as text."""
+    if reference is None:
+        return 0
+    for at, name in enumerate(groups.names):
+        if name == reference or str(name) == str(reference):
+            return at
+    raise InputError(
+        f"reference={reference!r} is no group; groups are {', '.join(map(str, groups.names))}."
+    )
 
 
 def _reached(model: ExplainedModel, rows: FloatArray, target: Any) -> BoolArray:
@@ -212,9 +221,7 @@ def _differences(
     return found
 
 
-def _ended(
-    answers: pd.DataFrame, costs: Sequence[Costs], lead: float
-) -> tuple[Status, StopReason]:
+def _ended(answers: pd.DataFrame, costs: Sequence[Costs], lead: float) -> tuple[Status, StopReason]:
     if all(each.proved for each in costs):
         return "optimal", "proved"
     settled = answers["status"].isin(["optimal", "infeasible"]) & (answers["margin"] == lead)

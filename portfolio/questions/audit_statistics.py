@@ -1,8 +1,8 @@
 """Means, shares and differences with confidence intervals, honest where costs are only bounded.
 
-Of a row with an answer that is not proved the cost lies between its bound and that of the answer. A row
-of which nothing is known may have no recourse at all, or one of any cost from its bound on. Intervals
-go from the least that all this allows to the most.
+Of a row with an answer that is not proved the cost lies between its bound and that of the answer.
+A row of which nothing is known may have no recourse at all, or one of any cost from its bound on.
+Intervals go from the least that all this allows to the most.
 """
 
 import math
@@ -150,7 +150,9 @@ def share(sure: int, maybe: int, rows: int, sampling: Sampling) -> Estimate:
     return Estimate(low, high, float(ends[0].low), float(ends[1].high))
 
 
-def mean_difference(one: Costs, other: Costs, sampling: Sampling) -> tuple[Estimate | None, float | None]:
+def mean_difference(
+    one: Costs, other: Costs, sampling: Sampling
+) -> tuple[Estimate | None, float | None]:
     """The mean cost of one group minus that of another, and the p-value of a permutation test.
 
     The test asks how often groups of these sizes differ by as much if rows are dealt to them at

@@ -31,7 +31,9 @@ class GroupStep:
         said = exactly(self.value)
         if self.way == "becomes":
             return f"Change {self.feature} to {said}"
-        return f"{'Raise' if self.way == 'at least' else 'Lower'} {self.feature} to {self.way} {said}"
+        return (
+            f"{'Raise' if self.way == 'at least' else 'Lower'} {self.feature} to {self.way} {said}"
+        )
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Limit:
         feature : that the index is of
         """
         way = "becomes" if feature.kind == "binary" else self.way
-        return GroupStep(feature.name, way, feature.show(self.value))  # type: ignore[arg-type]
+        return GroupStep(feature.name, way, feature.show(self.value))
 
 
 def applied(space: FeatureSpace, row: FloatArray, limits: Sequence[Limit]) -> FloatArray:

@@ -4,7 +4,7 @@ import math
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from portfolio.model.tabular import Row, read_rows
 from portfolio.question import LONGEST_S, OWN, Options, Question
 from portfolio.questions.group import GroupAction, GroupMember, GroupRecourse, State
 from portfolio.questions.group_polish import Polished, polish
-from portfolio.questions.group_rows import GroupRows, group_rows
+from portfolio.questions.group_rows import group_rows
 from portfolio.questions.group_search import GroupSearch
 from portfolio.running.interrupt import run_interruptible
 from portfolio.solving.ask import Asker, check_progress
@@ -116,7 +116,9 @@ def find_group(
 def _check(n_actions: int, budget: float | None, question: Question) -> None:
     whole = isinstance(n_actions, int) and not isinstance(n_actions, bool)
     if not whole or not 1 <= n_actions <= MOST_ACTIONS:
-        raise InputError(f"actions must be a whole number from 1 to {MOST_ACTIONS}, not {n_actions!r}.")
+        raise InputError(
+            f"actions must be a whole number from 1 to {MOST_ACTIONS}, not {n_actions!r}."
+        )
     number = isinstance(budget, int | float | np.number) and not isinstance(budget, bool)
     if budget is not None and not (number and 0 <= budget < math.inf):
         raise InputError(f"budget must be a number from 0, or None for no limit, got {budget!r}.")

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -69,9 +69,7 @@ def _without_idle(rows: GroupRows, own: Sequence[int], chosen: IntArray) -> IntA
     return chosen
 
 
-def _shortened(
-    rows: GroupRows, own: Sequence[int], chosen: IntArray, deadline: float
-) -> Polished:
+def _shortened(rows: GroupRows, own: Sequence[int], chosen: IntArray, deadline: float) -> Polished:
     """The action with the fewest digits with which it still serves its rows."""
     limits: list[Limit] = []
     for index, option in enumerate(rows.axes.options):

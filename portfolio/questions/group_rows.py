@@ -226,7 +226,9 @@ class GroupRows:
         chosen : int64 (n_features,), the option of each feature
         """
         after = np.array([query.row for query in self.queries])
-        for feature, own, at in zip(self.model.space.features, self.axes.options, chosen, strict=True):
+        for feature, own, at in zip(
+            self.model.space.features, self.axes.options, chosen, strict=True
+        ):
             value, moves = own.value[:, at], own.moves[:, at]
             for category, column in enumerate(feature.columns):
                 told = value == category if feature.one_hot else value

@@ -78,7 +78,8 @@ class GroupSearch:
                 return
             self.bound = min(self.bound, sum(map(len, groups)))
             self._told()
-            if self.proved or not all([self._settle(group) for group in groups]):
+            settled = [self._settle(group) for group in groups]
+            if self.proved or not all(settled):
                 return
 
     def find(self, rows: Rows) -> Found:
@@ -148,7 +149,7 @@ class GroupSearch:
         return [group for group in groups if group]
 
     def _settle(self, group: Rows) -> bool:
-        """An action for a group, or conflicts in it that have no row in common; False if neither."""
+        """An action for a group, or conflicts in it that share no row; False if neither."""
         while group:
             found = self.find(group)
             if not found.none:

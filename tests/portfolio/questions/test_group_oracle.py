@@ -85,8 +85,10 @@ class Case:
         limits = {float(limit) for rule in rules for limit in (rule.lower, rule.upper)}
         values = np.array(sorted(values | limits))
         if len(values) > 12:  # the ends of each cell, and some in between
-            cell = np.searchsorted(sorted(cuts), values.astype(dtype).astype(float))
-            ends = np.r_[True, np.diff(cell) > 0] | np.r_[np.diff(cell) > 0, True]
+            read, ends = values.astype(dtype).astype(float), np.zeros(values.size, bool)
+            for side in ("left", "right"):  # whichever side a threshold itself belongs to
+                apart = np.diff(np.searchsorted(sorted(cuts), read, side)) > 0
+                ends |= np.r_[True, apart] | np.r_[apart, True]
             kept = ends | np.isin(values, list(limits)) | (self.rng.random(values.size) < 0.1)
             values = values[kept]
         found += [np.maximum(own, v) for v in values]
@@ -123,7 +125,9 @@ class Case:
         for spec in self.specs:
             moved = (after[:, spec.columns] != before[:, spec.columns]).any(axis=1).astype(float)
             if spec.kind in ("numeric", "ordinal") and self.norm != 0:
-                gap = np.abs(after - before)[:, spec.columns[0]] / ((spec.upper - spec.lower) or 1.0)
+                gap = np.abs(after - before)[:, spec.columns[0]] / (
+                    (spec.upper - spec.lower) or 1.0
+                )
                 moved = gap if math.isinf(self.norm) else gap**self.norm
             parts.append(moved)
         table = np.column_stack(parts)
@@ -181,7 +185,7 @@ def test_actions_serve_as_many_rows_as_any(batch):
 
 
 def _check(case, found, budget, where):
-    """Every row served is, as the model itself says, within the budget, by the action's own words."""
+    """Every row served is, as the model itself says, within budget, by the action's own words."""
     if not found.covered:
         assert not found.actions and found.counterfactuals.empty, where
         return

@@ -97,14 +97,14 @@ def _verified(
     rows: GroupRows, own: Sequence[int], limits: Sequence[Limit]
 ) -> dict[int, tuple[float, FloatArray]] | None:
     """Each row after the action, as the model itself confirms it; None if one is not served."""
-    found = {}
-    for row in own:
-        query = rows.queries[row]
-        after = applied(rows.model.space, query.row, limits)
-        paid = priced(after, query, rows.model.space)
+    space = rows.model.space
+    after = np.array([applied(space, rows.queries[row].row, limits) for row in own])
+    cost = []
+    for row, moved in zip(own, after, strict=True):
+        paid = priced(moved, rows.queries[row], space)
         if paid is None or paid.distance > rows.budget * (1 + ROOM):
             return None
-        if not rows.model.oracle(query.goal.target).accepts_with(after, query.goal, query.margin):
-            return None
-        found[row] = (paid.distance, after)
-    return found
+        cost.append(paid.distance)
+    if not rows.reached(np.array(own), after).all():
+        return None
+    return {row: (cost[at], after[at]) for at, row in enumerate(own)}

@@ -14,11 +14,12 @@ from encoders.backends.registry import find_backend
 from encoders.errors import BrokenProblemError
 from encoders.posing.shared_options import options_of
 from encoders.posing.shared_rows import SharedAxes, open_levels, pose_row, shared_axes, together
+from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import Box, Problem
 from encoders.query.goal import Goal
 from encoders.query.query import Query
 from encoders.reduce.compress import compress
-from encoders.reduce.reduction import reduce
+from encoders.reduce.incumbent import find_incumbent
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.solving.certify import BROKEN, INEXACT, MISREAD
 
@@ -136,28 +137,27 @@ class GroupRows:
 
         What it costs on average is at most the budget, which leaves much less to look at.
         """
-        cutoff = self.budget * (1 + SLACK)
-        reduction = reduce(problem, np.empty((0, problem.n_axes), dtype=np.int64), cutoff)
-        if reduction.incumbent is not None:
-            return reduction.incumbent, False
-        if reduction.problem is None:
-            return None, True
+        known = find_incumbent(
+            problem, tabulate(problem), np.empty((0, problem.n_axes), dtype=np.int64)
+        )
+        if known is not None:
+            return known, False
         left = deadline - time.perf_counter()
         if left <= 0 or request.stop.is_set():
             return None, False
         enough = _EitherEvent(request.stop)
         outcome = find_backend("search").load()(
-            reduction.problem,
+            problem,
             replace(
                 request,
                 time_limit_s=left,
-                cutoff=cutoff,
+                cutoff=self.budget * (1 + SLACK),
                 stop=enough,
                 on_choice=lambda levels: enough.set(),
             ),
         )
         if outcome.choices:
-            return reduction.lift.up(outcome.choices[0]), False
+            return outcome.choices[0], False
         return None, outcome.status == "infeasible"
 
     def cheapest(
@@ -212,9 +212,8 @@ class GroupRows:
         key = chosen.tobytes()
         if key not in self._known:
             distance = self._costs(chosen)
-            after = self.moved(chosen)
-            for goal, rows in self._by_goal(np.flatnonzero(np.isfinite(distance))):
-                distance[rows[~self._reached(goal, rows, after)]] = np.inf
+            able = np.flatnonzero(np.isfinite(distance))
+            distance[able[~self.reached(able, self.moved(chosen)[able])]] = np.inf
             self._known[key] = Served(chosen, distance)
         return self._known[key]
 
@@ -249,18 +248,23 @@ class GroupRows:
                 fits[row] &= counted.sum() <= limit.count
         return np.where(fits, total, np.inf)
 
-    def _by_goal(self, rows: IntArray) -> list[tuple[Goal, IntArray]]:
-        goals: dict[Goal, list[int]] = {}
-        for row in rows.tolist():
-            goals.setdefault(self.queries[row].goal, []).append(row)
-        return [(goal, np.array(own)) for goal, own in goals.items()]
+    def reached(self, rows: IntArray, after: FloatArray) -> BoolArray:
+        """Whether rows reach their goals, as the model itself says, bool (n_places,).
 
-    def _reached(self, goal: Goal, rows: IntArray, after: FloatArray) -> BoolArray:
-        oracle, margin = self.model.oracle(goal.target), self.queries[0].margin
-        good = oracle.reached(after[rows], goal)
-        if self.model.plausible or margin > 0:
-            for at in np.flatnonzero(good):
-                good[at] = oracle.accepts_with(after[rows[at]], goal, margin)
+        Parameters
+        ----------
+        rows : int64 (n_places,), which rows they are
+        after : float64 (n_places, n_columns), what was made of them
+        """
+        goals: dict[Goal, list[int]] = {}
+        for at, row in enumerate(rows.tolist()):
+            goals.setdefault(self.queries[row].goal, []).append(at)
+        good, margin = np.zeros(rows.size, dtype=np.bool_), self.queries[0].margin
+        for goal, own in goals.items():
+            oracle = self.model.oracle(goal.target)
+            good[own] = oracle.reached(after[own], goal)
+            if self.model.plausible or margin > 0:
+                good[own] &= [oracle.accepts_with(after[at], goal, margin) for at in own]
         return good
 
     def _cut(self, row: int, levels: IntArray) -> None:

@@ -99,8 +99,12 @@ def shorter(limit: Limit, feature: Feature, most: float) -> list[Limit]:
     side = 1.0 if limit.way == "at least" else -1.0
     for digits in range(-12, 16):
         unit = 10.0**-digits
-        value = round(side * np.ceil(round(side * limit.value / unit, 6)) * unit, max(digits, 0))
-        beyond = side * (value - limit.value)
-        if 0 <= beyond <= most and feature.lower <= value <= feature.upper:
-            found.append(Limit(limit.index, limit.way, float(value)))
+        count = np.rint(limit.value / unit)
+        for value in (round(float(c * unit), max(digits, 0)) for c in (count, count + side)):
+            if (
+                0 <= side * (value - limit.value) <= most
+                and feature.lower <= value <= feature.upper
+            ):
+                found.append(Limit(limit.index, limit.way, value))
+                break
     return found

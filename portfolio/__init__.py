@@ -38,8 +38,12 @@ if TYPE_CHECKING:
     from portfolio.explainer import Explainer
     from portfolio.logbook import Logbook, LogWarning
     from portfolio.model.plausibility import Plausibility
+    from portfolio.questions.audit import Audit, AuditDifference, AuditGroup
+    from portfolio.questions.audit_statistics import Estimate
     from portfolio.questions.contrast import Contrast
     from portfolio.questions.front import Front, FrontPoint
+    from portfolio.questions.group import GroupAction, GroupMember, GroupRecourse
+    from portfolio.questions.group_action import GroupStep
     from portfolio.questions.members import Member
     from portfolio.questions.nearby import Around
     from portfolio.questions.necessary import Necessary
@@ -109,7 +113,11 @@ HOMES = {
         "Logbook",
     ),
     "portfolio.model.plausibility": ("Plausibility",),
+    "portfolio.questions.audit": ("Audit", "AuditDifference", "AuditGroup"),
+    "portfolio.questions.audit_statistics": ("Estimate",),
     "portfolio.questions.front": ("Front", "FrontPoint"),
+    "portfolio.questions.group": ("GroupAction", "GroupMember", "GroupRecourse"),
+    "portfolio.questions.group_action": ("GroupStep",),
     "portfolio.questions.several": ("Several",),
     "portfolio.questions.span": ("Span",),
     "portfolio.questions.contrast": ("Contrast",),
@@ -146,6 +154,9 @@ __all__ = [
     "AtLeast",
     "AtMost",
     "Attempt",
+    "Audit",
+    "AuditDifference",
+    "AuditGroup",
     "BatchError",
     "Becomes",
     "Change",
@@ -154,6 +165,7 @@ __all__ = [
     "CounterfolioError",
     "Decrease",
     "Diagram",
+    "Estimate",
     "Explainer",
     "Falls",
     "Feature",
@@ -162,6 +174,10 @@ __all__ = [
     "Forbidden",
     "Front",
     "FrontPoint",
+    "GroupAction",
+    "GroupMember",
+    "GroupRecourse",
+    "GroupStep",
     "HardVotingClassifier",
     "Implies",
     "Increase",

@@ -14,6 +14,7 @@ from portfolio.cli.batch import batch
 from portfolio.cli.bench import bench, figures
 from portfolio.cli.decisions import contrast, necessary, reason_codes, reasons, robustness
 from portfolio.cli.explain import demo, explain
+from portfolio.cli.groups import audit, group
 from portfolio.cli.logs import app as logs_app
 from portfolio.cli.output import BAD_INPUT, INTERRUPTED, print_error
 from portfolio.cli.selector import app as selector_app
@@ -21,9 +22,9 @@ from portfolio.cli.several import front, several
 from portfolio.running.interrupt import hear_interrupts
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
-answers = (explain, several, front, region, robust)
+answers = (explain, several, front, region, robust, group)
 decisions = (reasons, robustness, necessary, contrast)
-for command in (demo, *answers, *decisions, batch, bench, figures, backends):
+for command in (demo, *answers, *decisions, batch, audit, bench, figures, backends):
     app.command()(command)
 app.command("reason-codes")(reason_codes)
 app.command("why-not")(why_not)

@@ -8,6 +8,7 @@ from encoders.query.cost import Norm
 from portfolio.question import Options, Question, strategy_name
 from portfolio.questions.answer_methods import AnswerQuestions
 from portfolio.questions.every_row import Bounds, every_row
+from portfolio.questions.group_methods import GroupQuestions
 from portfolio.questions.several_methods import SeveralQuestions
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from portfolio.questions.robustness import Robustness
 
 
-class Questions(AnswerQuestions, SeveralQuestions):
+class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
     """Methods that an explainer inherits; each is a docstring and a call."""
 
     _asker: Asker

@@ -1,0 +1,374 @@
+"""Rows under one action as finite-domain problems over the same axes: the action's options.
+
+An option of a number takes every row to a cell that rises with the option, so the leaves that the
+row may get to are boxes of options. Options without such an order have an axis each, with the
+levels no and yes, of which exactly one is yes.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from encoders.arrays import BoolArray, FloatArray, IntArray, owners, starts
+from encoders.posing.goal_rows import goal_rows, relaxation_of
+from encoders.posing.leaf_rows import length_row
+from encoders.posing.shared_options import Options
+from encoders.problem.problem import LeafRow, LevelRow, Problem
+from encoders.query.features import Feature, FeatureSpace
+from encoders.query.query import Query
+from encoders.trees.cells import Cells
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.set_splits import cell_of
+
+BUDGET_UNITS = 2.0**40  # whole units of a budget; costs are rounded down to them
+
+# Leaf, axis, first and last level of literals, int64 (n_literals,) each.
+Literals = tuple[IntArray, IntArray, IntArray, IntArray]
+
+
+@dataclass(frozen=True, eq=False)
+class SharedAxes:
+    """The axes of an action.
+
+    Attributes
+    ----------
+    options : one per feature
+    ordered : bool (n_features,), whether all options are levels of one axis
+    """
+
+    options: tuple[Options, ...]
+    ordered: BoolArray
+
+    @cached_property
+    def first(self) -> IntArray:
+        """First axis of each feature, int64 (n_features + 1,)."""
+        return starts(
+            np.array(
+                [1 if o else len(f.way) for f, o in zip(self.options, self.ordered, strict=True)]
+            )
+        )
+
+    @cached_property
+    def level_start(self) -> IntArray:
+        """Levels of each axis, int64 (n_axes + 1,)."""
+        sizes = [
+            [len(f.way)] if o else [2] * len(f.way)
+            for f, o in zip(self.options, self.ordered, strict=True)
+        ]
+        return starts(np.array([size for own in sizes for size in own]))
+
+    def levels(self, index: int) -> IntArray:
+        """The level of each option of a feature, int64 (n_options,).
+
+        Parameters
+        ----------
+        index : of the feature
+        """
+        begin, end = self.first[index : index + 2]
+        if self.ordered[index]:
+            return np.arange(*self.level_start[begin : begin + 2])
+        return self.level_start[begin:end] + 1
+
+    def spread(self, per_option: Sequence[np.ndarray], other: float) -> np.ndarray:
+        """What is known of each option, by level; a level "no" has ``other``.
+
+        Parameters
+        ----------
+        per_option : one array per feature
+        other : of levels that are no option
+        """
+        found = np.full(int(self.level_start[-1]), other, dtype=per_option[0].dtype)
+        for index, known in enumerate(per_option):
+            found[self.levels(index)] = known
+        return found
+
+    def chosen(self, levels: IntArray) -> IntArray:
+        """The option of each feature, int64 (n_features,).
+
+        Parameters
+        ----------
+        levels : int64 (n_axes,), a choice
+        """
+        taken = self.level_start[:-1] + levels
+        return np.array(
+            [
+                int(np.flatnonzero(np.isin(self.levels(i), taken))[0])
+                for i in range(len(self.options))
+            ]
+        )
+
+    def levels_of(self, chosen: IntArray) -> IntArray:
+        """The choice of an action, int64 (n_axes,).
+
+        Parameters
+        ----------
+        chosen : int64 (n_features,), the option of each feature
+        """
+        levels = np.zeros(self.level_start.size - 1, dtype=np.int64)
+        for index, option in enumerate(chosen.tolist()):
+            if self.ordered[index]:
+                levels[self.first[index]] = option
+            else:
+                levels[self.first[index] + option] = 1
+        return levels
+
+    def groups(self) -> tuple[IntArray, ...]:
+        """Levels of which exactly one is chosen, of each feature with several axes."""
+        return tuple(self.levels(int(index)) for index in np.flatnonzero(~self.ordered))
+
+
+def shared_axes(space: FeatureSpace, cells: Cells, options: tuple[Options, ...]) -> SharedAxes:
+    """The axes of an action.
+
+    Parameters
+    ----------
+    space : the features
+    cells : of the model
+    options : one per feature
+    """
+    grouped = {group.column for group in cells.groups}
+    ordered = [f.kind != "categorical" and f.column not in grouped for f in space.features]
+    return SharedAxes(options, np.array(ordered))
+
+
+def pose_row(
+    row: int,
+    axes: SharedAxes,
+    ensemble: Ensemble,
+    cells: Cells,
+    space: FeatureSpace,
+    query: Query,
+    budget: float,
+) -> Problem:
+    """One row under an action, at no cost: it reaches its goal, within the budget.
+
+    Options that are not admissible are not left out; see :func:`open_levels`.
+
+    Parameters
+    ----------
+    row : its place among the rows of the options
+    axes : of the action
+    ensemble : with isolation trees if plausibility is asked for
+    cells : of the same ensemble
+    space : the features
+    query : of this row
+    budget : what it may cost at most; inf for no limit
+    """
+    literals, alive = _boxes(row, axes, ensemble, cells, space)
+    leaf, axis, lo, hi = (part[alive[literals[0]]] for part in literals)
+    number = np.cumsum(alive) - 1
+    tree = owners(cells.tree_start)[alive]
+    tree_start = starts(np.bincount(tree, minlength=cells.tree_start.size - 1))
+    score = cells.score[alive]
+    asked = (score, tree_start, ensemble, query.goal, query.margin)
+    relaxation = relaxation_of(*asked)
+    rows, exact = (
+        goal_rows(*asked) if relaxation is None else (relaxation.rows(relaxation.whole), True)
+    )
+    if cells.length is not None:
+        long = length_row(cells.length[alive], tree_start, ensemble.least_length)
+        rows += (long or LeafRow(np.zeros(score.shape[0], dtype=np.int64), 1),)
+    return Problem(
+        level_start=axes.level_start,
+        cost=np.zeros(int(axes.level_start[-1])),
+        aggregate="sum",
+        one_hot=axes.groups(),
+        tree_start=tree_start,
+        leaf_start=starts(np.bincount(number[leaf], minlength=score.shape[0])),
+        axis=axis,
+        lo=lo,
+        hi=hi,
+        leaf_rows=rows,
+        level_rows=tuple(_level_rows(row, axes, query, budget)),
+        exact=exact,
+    )
+
+
+def open_levels(row: int, axes: SharedAxes, query: Query, budget: float) -> BoolArray:
+    """Levels that an action may choose if it is to serve a row, bool (n_levels,).
+
+    Parameters
+    ----------
+    row : its place among the rows of the options
+    axes : of the action
+    query : of this row
+    budget : as of :func:`pose_row`
+    """
+    fitting = [o.fits[row] & (o.cost[row] <= budget) for o in axes.options]
+    found: BoolArray = axes.spread(fitting, 1)
+    return found
+
+
+def _level_rows(row: int, axes: SharedAxes, query: Query, budget: float) -> Iterator[LevelRow]:
+    if query.cost.aggregate == "sum" and np.isfinite(budget):
+        unit = (budget or 1.0) / BUDGET_UNITS
+        costs = [np.floor(np.minimum(o.cost[row] / unit, 2 * BUDGET_UNITS)) for o in axes.options]
+        weight = axes.spread([c.astype(np.int64) for c in costs], 0)
+        yield LevelRow(weight, int(np.ceil(budget / unit)))
+    for limit in query.max_changes:
+        counted = [
+            (o.moves[row] & (limit.features is None or i in limit.features)).astype(np.int64)
+            for i, o in enumerate(axes.options)
+        ]
+        yield LevelRow(axes.spread(counted, 0), limit.count)
+
+
+def _boxes(
+    row: int, axes: SharedAxes, ensemble: Ensemble, cells: Cells, space: FeatureSpace
+) -> tuple[Literals, BoolArray]:
+    """Leaf boxes in options instead of cells, and the leaves that the row may get to."""
+    alive = np.ones(cells.leaf_start.size - 1, dtype=np.bool_)
+    leaf_of, groups = owners(cells.leaf_start), {group.column: group for group in cells.groups}
+    order = np.argsort(cells.column, kind="stable")
+    begin = np.searchsorted(cells.column[order], np.arange(len(cells.boundary) + 1))
+    parts: list[Literals] = []
+    for index, feature in enumerate(space.features):
+        value = axes.options[index].value[row]
+        mine = np.concatenate([order[begin[c] : begin[c + 1]] for c in feature.columns])
+        if axes.ordered[index]:
+            cell = _cells(cells, ensemble, feature.column, value)
+            first, last = _intervals(cells, mine, cell, bool(np.isnan(value[0])))
+            alive[leaf_of[mine[first > last]]] = False
+            axis = np.full(mine.size, axes.first[index])
+            parts.append((leaf_of[mine], axis, first, last))
+            continue
+        if feature.one_hot:
+            leaves, able = _by_columns(cells, ensemble, feature, value, mine, leaf_of)
+        elif feature.column in groups:
+            group = groups[feature.column]
+            cell = _cells(cells, ensemble, feature.column, value)
+            leaves, able = group.leaf, group.allowed[:, group.class_of[cell]]
+        else:
+            continue  # a category that no tree looks at
+        alive[leaves[~able.any(axis=1)]] = False
+        parts.append(_exclusions(int(axes.first[index]), leaves, able))
+    joined = [np.concatenate(each) for each in zip(*parts, strict=True)] if parts else []
+    turn = np.argsort(joined[0], kind="stable")
+    leaf, axis, lo, hi = (each[turn] for each in joined)
+    return (leaf, axis, lo, hi), alive
+
+
+def _cells(cells: Cells, ensemble: Ensemble, column: int, value: FloatArray) -> IntArray:
+    """The cell that each option takes the row to."""
+    return cell_of(cells.boundary[column], value.astype(ensemble.dtype).astype(np.float64))
+
+
+def _intervals(
+    cells: Cells, mine: IntArray, cell: IntArray, missing: bool
+) -> tuple[IntArray, IntArray]:
+    """First and last option that keeps each literal; the last comes first where none does."""
+    if missing:  # and stays so
+        assert cells.takes_missing is not None
+        return np.zeros_like(mine), np.where(cells.takes_missing[mine], cell.size - 1, -1)
+    first = np.searchsorted(cell, cells.lo[mine], side="left")
+    return first, np.searchsorted(cell, cells.hi[mine], side="right") - 1
+
+
+def _by_columns(
+    cells: Cells,
+    ensemble: Ensemble,
+    feature: Feature,
+    value: FloatArray,
+    mine: IntArray,
+    leaf_of: IntArray,
+) -> tuple[IntArray, BoolArray]:
+    """Leaves that look at the columns of a one-hot feature, and the options that get there."""
+    leaves, at = np.unique(leaf_of[mine], return_inverse=True)
+    able = np.ones((leaves.size, value.size), dtype=np.bool_)
+    for category, column in enumerate(feature.columns):
+        own = cells.column[mine] == column
+        cell = _cells(cells, ensemble, column, (value == category).astype(np.float64))
+        lo, hi = cells.lo[mine[own]][:, None], cells.hi[mine[own]][:, None]
+        able[at[own]] &= (lo <= cell) & (cell <= hi)
+    return leaves, able
+
+
+def _exclusions(first: int, leaves: IntArray, able: BoolArray) -> Literals:
+    """Literals of options with an axis each: yes of the only one that does, or no of others."""
+    single = able.sum(axis=1) == 1
+    literal = np.where(single[:, None], able, ~able)
+    at, option = np.nonzero(literal)
+    level = single[at].astype(np.int64)
+    return leaves[at], first + option, level, level
+
+
+def together(parts: Sequence[Problem], keep: BoolArray) -> Problem | None:
+    """Several rows under one action; None if one of them has no way to its goal.
+
+    Parameters
+    ----------
+    parts : of :func:`pose_row`, over the same axes, maybe without some choices
+    keep : bool (n_levels,), levels that may be chosen
+    """
+    before = np.concatenate([[0], np.cumsum(keep)])
+    left = [_reachable(part, before) for part in parts]
+    if any(part is None for part in left):
+        return None
+    kept = [part for part in left if part is not None]
+    n_leaves = [part.n_leaves for part in kept]
+    at = starts(np.array(n_leaves))
+    rows = []
+    for place, part in enumerate(kept):
+        for row in part.leaf_rows:
+            weight = np.zeros(int(at[-1]), dtype=np.int64)
+            weight[at[place] : at[place + 1]] = row.weight
+            rows.append(LeafRow(weight, row.minimum))
+    return replace(
+        kept[0],
+        tree_start=_appended([part.tree_start for part in kept]),
+        leaf_start=_appended([part.leaf_start for part in kept]),
+        axis=np.concatenate([part.axis for part in kept]),
+        lo=np.concatenate([part.lo for part in kept]),
+        hi=np.concatenate([part.hi for part in kept]),
+        leaf_rows=tuple(rows),
+        level_rows=tuple(row for part in kept for row in part.level_rows),
+        exact=all(part.exact for part in kept),
+        forbidden=tuple(box for part in kept for box in part.forbidden),
+    )
+
+
+def _appended(offsets: Sequence[IntArray]) -> IntArray:
+    return starts(np.concatenate([np.diff(each) for each in offsets]))
+
+
+def _reachable(part: Problem, before: IntArray) -> Problem | None:
+    """A row's problem without leaves that no level kept gets to, and trees that are settled.
+
+    ``before`` has for each level how many before it are kept.
+    """
+    first = part.level_start[part.axis]
+    broken = before[first + part.hi + 1] == before[first + part.lo]
+    leaf, tree = owners(part.leaf_start), owners(part.tree_start)
+    alive = np.bincount(leaf[broken], minlength=part.n_leaves) == 0
+    for row in part.leaf_rows:
+        most = np.maximum.reduceat(np.where(alive, row.weight, -1), part.tree_start[:-1])
+        if int(most.sum()) < row.minimum:
+            return None
+    left = np.bincount(tree[alive], minlength=part.tree_start.size - 1)
+    if (left == 0).any():
+        return None
+    certain = alive & (left[tree] == 1)
+    stays = alive & ~certain
+    tells = stays[leaf]
+    counts = np.bincount(tree[stays], minlength=left.size)
+    tree_start = starts(counts[counts > 0])
+    rows = []
+    for row in part.leaf_rows:
+        minimum = row.minimum - int(row.weight[certain].sum())
+        weight = row.weight[stays]
+        rows.append(
+            LeafRow.normalised(weight, minimum, tree_start)
+            if weight.size
+            else LeafRow(weight, minimum)
+        )
+    return replace(
+        part,
+        tree_start=tree_start,
+        leaf_start=starts(np.bincount(leaf[tells], minlength=alive.size)[stays]),
+        axis=part.axis[tells],
+        lo=part.lo[tells],
+        hi=part.hi[tells],
+        leaf_rows=tuple(rows),
+    )

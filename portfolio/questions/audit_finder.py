@@ -1,0 +1,232 @@
+"""Asks for recourse of every adverse row, and counts what was found by group."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import BoolArray, FloatArray, IntArray
+from encoders.backends.interface import Status, StopReason
+from encoders.errors import InputError
+from encoders.query.features import is_missing
+from encoders.query.goal import ClassGoal
+from portfolio.goals import value_goal, wanted_of
+from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.frames import as_pandas
+from portfolio.model.tabular import read_rows
+from portfolio.question import Question
+from portfolio.questions.audit import Audit, AuditDifference, AuditGroup
+from portfolio.questions.audit_statistics import (
+    Costs,
+    Sampling,
+    average,
+    mean_difference,
+    share,
+    share_difference,
+)
+
+MOST_GROUPS = 50
+MISSING = "missing"  # the group of rows that have no value
+
+Explain = Callable[[Any], pd.DataFrame]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Which group each row is in.
+
+    Attributes
+    ----------
+    by : the attribute
+    names : of the groups, the largest first
+    of_row : int64 (n_rows,), place among the names
+    """
+
+    by: str
+    names: tuple[Any, ...]
+    of_row: IntArray
+
+
+def find_audit(
+    model: ExplainedModel,
+    X: Any,
+    by: Any,
+    reference: Any,
+    question: Question,
+    sampling: Sampling,
+    explain: Explain,
+) -> Audit:
+    """The cost of recourse by group.
+
+    Parameters
+    ----------
+    model : that is explained
+    X : a table of rows, in any shape that users may give
+    by : a feature, a column of ``X``, or a value for each row
+    reference : the group that others are compared with; None for the largest
+    question : gives the target and the margin
+    sampling : how intervals are made
+    explain : a batch of answers to some rows
+
+    Raises
+    ------
+    InputError
+        Rows, attribute, reference, target or sampling can't be used.
+    """
+    began = time.perf_counter()
+    _check(question, sampling, model)
+    frame, _ = as_pandas(X)
+    _, _, given = read_rows(frame, model.space, model.ensemble.dtype, model.native.table)
+    wrong = next((at for at, values in enumerate(given) if isinstance(values, str)), None)
+    if wrong is not None:
+        raise InputError(f"row {wrong} of the table: {given[wrong]}")
+    rows = np.array(given, dtype=np.float64).reshape(len(given), -1)
+    groups = _groups(model, frame, rows, by)
+    first = _place(groups, reference)
+    adverse = ~_reached(model, rows, question.target)
+    places = np.flatnonzero(adverse)
+    picked = frame.iloc[places] if isinstance(frame, pd.DataFrame) else np.asarray(frame)[places]
+    answers = as_pandas(explain(picked))[0] if places.size else pd.DataFrame()
+    of_answer = groups.of_row[places]
+    lead = question.lead(model.ensemble.votes)
+    costs = [_costs(answers, of_answer == at, lead) for at in range(len(groups.names))]
+    told = [
+        _group(name, groups.of_row == at, adverse, costs[at], sampling)
+        for at, name in enumerate(groups.names)
+    ]
+    status, reason = _ended(answers, costs, lead)
+    return Audit(
+        status=status,
+        stop_reason=reason,
+        by=groups.by,
+        target=question.target,
+        confidence=sampling.confidence,
+        groups=tuple(told),
+        differences=tuple(_differences(groups.names, costs, first, sampling)),
+        seconds=time.perf_counter() - began,
+        answers=answers.assign(group=[groups.names[at] for at in of_answer]),
+    )
+
+
+def _check(question: Question, sampling: Sampling, model: ExplainedModel) -> None:
+    if question.target is None:
+        raise InputError("say what counts as a good decision: target='granted', or a goal.")
+    if wanted_of(model, question.target) is None:
+        model.native.class_index(question.target)
+    level = sampling.confidence
+    if not (isinstance(level, float) and 0 < level < 1):
+        raise InputError(f"confidence must be between 0 and 1, got {level!r}.")
+    count = sampling.resamples
+    if not isinstance(count, int) or isinstance(count, bool) or not 100 <= count <= 10**6:
+        raise InputError(f"resamples must be a whole number from 100 to 10**6, got {count!r}.")
+
+
+def _groups(model: ExplainedModel, frame: Any, rows: FloatArray, by: Any) -> Groups:
+    if isinstance(by, str):
+        feature = model.space.named(by)
+        if feature is not None:
+            at = model.space.features.index(feature)
+            told: list[Any] = [feature.show(float(model.space.values(row)[at])) for row in rows]
+        elif isinstance(frame, pd.DataFrame) and by in frame.columns:
+            told = frame[by].tolist()
+        else:
+            names = ", ".join(feature.name for feature in model.space.features)
+            raise InputError(f"by={by!r} is no feature; features are {names}.")
+    else:
+        told = list(by)
+        if len(told) != len(rows):
+            raise InputError(f"by has {len(told)} values for {len(rows)} rows.")
+    told = [MISSING if is_missing(value) else value for value in told]
+    counts = pd.Series(told, dtype=object).value_counts()
+    if not 1 <= len(counts) <= MOST_GROUPS:
+        raise InputError(
+            f"by has {len(counts)} different values; an audit takes 1 to {MOST_GROUPS}: put "
+            "numbers into bands first, as with pandas.cut."
+        )
+    ordered = tuple(sorted(counts.index, key=lambda name: (-counts[name], str(name))))
+    place = {name: at for at, name in enumerate(ordered)}
+    title = by if isinstance(by, str) else str(getattr(by, "name", None) or "group")
+    return Groups(title, ordered, np.array([place[value] for value in told]))
+
+
+def _place(groups: Groups, reference: Any) -> int:
+    """The place of the reference group, which may be named as text."""
+    if reference is None:
+        return 0
+    for at, name in enumerate(groups.names):
+        if name == reference or str(name) == str(reference):
+            return at
+    raise InputError(
+        f"reference={reference!r} is no group; groups are {', '.join(map(str, groups.names))}."
+    )
+
+
+def _reached(model: ExplainedModel, rows: FloatArray, target: Any) -> BoolArray:
+    """Which rows are decided as wanted as they are, as the model itself says."""
+    if not len(rows):
+        return np.zeros(0, dtype=np.bool_)
+    wanted = wanted_of(model, target)
+    if wanted is None:
+        goal = ClassGoal(model.native.class_index(target))
+        return model.oracle(goal.target).reached(rows, goal)
+    goals = [value_goal(model, wanted, row) for row in rows]
+    number = model.native.values(rows, goals[0].scale, goals[0].output)
+    return np.array([g.low <= n <= g.high for g, n in zip(goals, number, strict=True)])
+
+
+def _costs(answers: pd.DataFrame, mine: BoolArray, lead: float) -> Costs:
+    if answers.empty:
+        return Costs(np.zeros(0), np.zeros(0), np.zeros(0), 0)
+    own = answers[mine]
+    status = own["status"].to_numpy()
+    upper = own["distance"].to_numpy(dtype=np.float64)
+    lower = own["bound"].to_numpy(dtype=np.float64)
+    sure = own["margin"].to_numpy(dtype=np.float64) == lead  # else only rows with some lead count
+    lower = np.where((status == "optimal") & sure, upper, np.where(sure, lower, 0.0))
+    without = (status == "infeasible") & sure
+    found = np.isfinite(upper)
+    bound = np.where(np.isfinite(lower), lower, 0.0)
+    return Costs(bound[found], upper[found], bound[~found & ~without], int(without.sum()))
+
+
+def _group(
+    name: Any, mine: BoolArray, adverse: BoolArray, costs: Costs, sampling: Sampling
+) -> AuditGroup:
+    rows, bad = int(mine.sum()), int((mine & adverse).sum())
+    return AuditGroup(
+        name=name,
+        rows=rows,
+        adverse=bad,
+        adverse_share=share(bad, 0, rows, sampling),
+        without=share(costs.without, costs.open.size, bad, sampling) if bad else None,
+        mean=average(costs, np.mean, sampling),
+        median=average(costs, np.median, sampling),
+        unproved=int((costs.lower < costs.upper).sum()) + costs.open.size,
+    )
+
+
+def _differences(
+    names: Sequence[Any], costs: Sequence[Costs], first: int, sampling: Sampling
+) -> list[AuditDifference]:
+    found = []
+    for at, name in enumerate(names):
+        if at == first or not (costs[at].rows and costs[first].rows):
+            continue
+        mean, mean_p = mean_difference(costs[at], costs[first], sampling)
+        without, without_p = share_difference(costs[at], costs[first], sampling)
+        found.append(AuditDifference(name, names[first], mean, mean_p, without, without_p))
+    return found
+
+
+def _ended(answers: pd.DataFrame, costs: Sequence[Costs], lead: float) -> tuple[Status, StopReason]:
+    if all(each.proved for each in costs):
+        return "optimal", "proved"
+    settled = answers["status"].isin(["optimal", "infeasible"]) & (answers["margin"] == lead)
+    reasons = [r for r in answers["stop_reason"][~settled] if r != "proved"]
+    known = any(each.lower.size or each.without for each in costs)
+    reason = str(reasons[0]) if reasons else "error"
+    told: StopReason = "time_limit" if reason == "deadline" else reason  # type: ignore[assignment]
+    return ("feasible" if known else "unknown"), told

@@ -1,0 +1,47 @@
+"""A picture of an audit."""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from portfolio.questions.audit_statistics import Estimate
+
+COLOUR = "#0072B2"
+WIDTH, HEIGHT, PER_GROUP = 7.0, 1.2, 0.35  # inches
+
+
+def draw(
+    names: Sequence[str], means: Sequence[Estimate | None], shares: Sequence[Estimate | None]
+) -> Figure:
+    """Two panels: mean cost, and share without recourse; a thick line is what is not proved.
+
+    Parameters
+    ----------
+    names : of the groups
+    means, shares : one per group, None where there is none
+    """
+    figure = Figure(figsize=(WIDTH, HEIGHT + PER_GROUP * len(names)), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    for axes, found, words in (
+        (left, means, "mean cost of recourse"),
+        (right, shares, "share without recourse"),
+    ):
+        for at, estimate in enumerate(found):
+            if estimate is not None:
+                _draw(axes, at, estimate)
+        axes.set_xlabel(words)
+        axes.set_xlim(left=0)
+        axes.grid(axis="x", alpha=0.3)
+    left.set_yticks(range(len(names)), names)
+    left.set_ylim(len(names) - 0.5, -0.5)
+    return figure
+
+
+def _draw(axes: Axes, at: int, estimate: Estimate) -> None:
+    if estimate.ci_low is not None and estimate.ci_high is not None:
+        axes.plot([estimate.ci_low, estimate.ci_high], [at, at], "-", color=COLOUR, alpha=0.5)
+    if estimate.exact:
+        axes.plot([estimate.low], [at], "o", color=COLOUR)
+    else:
+        axes.plot([estimate.low, estimate.high], [at, at], "-", color=COLOUR, linewidth=4)

@@ -1,0 +1,244 @@
+"""Asks for the actions of a group, and tells what was found."""
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import FloatArray
+from encoders.backends.interface import Request, Status, StopReason
+from encoders.backends.stopping import why
+from encoders.errors import InputError
+from encoders.query.constraints import AllowMissing
+from encoders.query.goal import ClassGoal, Goal
+from encoders.query.query import Query
+from encoders.query.relations import Relation
+from portfolio.goals import value_goal, wanted_of
+from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.native import predict_one
+from portfolio.model.tabular import Row, read_rows
+from portfolio.question import LONGEST_S, OWN, Options, Question
+from portfolio.questions.group import GroupAction, GroupMember, GroupRecourse, State
+from portfolio.questions.group_polish import Polished, polish
+from portfolio.questions.group_rows import group_rows
+from portfolio.questions.group_search import GroupSearch
+from portfolio.running.interrupt import run_interruptible
+from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.progress import OnProgress
+from portfolio.solving.warm_up import warm_up
+
+MOST_ACTIONS = 20
+POLISH_SHARE = 0.1  # of the time limit, for actions that serve the same rows for less
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The rows of a group as they were read.
+
+    Attributes
+    ----------
+    ids : one per row
+    queries : one per row; None where constraints leave a feature no value
+    there : places of the rows that reach the target as they are
+    """
+
+    ids: Sequence[Any]
+    queries: Sequence[Query | None]
+    there: frozenset[int]
+
+    @property
+    def open(self) -> list[int]:
+        """Places of the rows that an action may serve."""
+        every = enumerate(self.queries)
+        return [at for at, query in every if query is not None and at not in self.there]
+
+
+def find_group(
+    asker: Asker,
+    X: Any,
+    n_actions: int,
+    budget: float | None,
+    question: Question,
+    options: Options,
+    on_progress: OnProgress | None = None,
+) -> GroupRecourse:
+    """Actions that give recourse to as many rows as possible.
+
+    Parameters
+    ----------
+    asker : of the user's explainer
+    X : a table of rows, in any shape that users may give
+    n_actions : at most so many
+    budget : what a row may pay at most; None for no limit
+    question : of every row
+    options : limits, threads and seed
+    on_progress : called with (seconds, most rows that there may be, rows served)
+
+    Raises
+    ------
+    InputError
+        Rows, target, constraints, budget or the number of actions can't be used.
+    """
+    warm_up()
+    began = time.perf_counter()
+    check_progress(on_progress)
+    _check(n_actions, budget, question)
+    asker.check_classes()
+    asked = _read(asker.model, X, question)
+    stop = threading.Event()
+    limit_s = min(float(options.time_limit_s), LONGEST_S)
+    request = Request(limit_s, int(options.threads or 1), int(options.seed), stop=stop)
+    most = math.inf if budget is None else float(budget)
+
+    def tell(bound: int, covered: int) -> None:
+        if on_progress is not None:
+            on_progress(time.perf_counter() - began, float(bound), float(covered))
+
+    def solve() -> tuple[GroupSearch, list[Polished]] | None:
+        if not asked.open:
+            return None
+        queries = [asked.queries[at] for at in asked.open]
+        rows = group_rows(asker.model, [q for q in queries if q is not None], most)
+        polish_s = POLISH_SHARE * limit_s
+        search = GroupSearch(rows, n_actions, asker, request, began + limit_s - polish_s, tell)
+        search.run()
+        return search, polish(rows, search.best, request, time.perf_counter() + polish_s)
+
+    found = run_interruptible(solve, stop)
+    return _told(asker.model, asked, found, question.target, most, request, began)
+
+
+def _check(n_actions: int, budget: float | None, question: Question) -> None:
+    whole = isinstance(n_actions, int) and not isinstance(n_actions, bool)
+    if not whole or not 1 <= n_actions <= MOST_ACTIONS:
+        raise InputError(
+            f"actions must be a whole number from 1 to {MOST_ACTIONS}, not {n_actions!r}."
+        )
+    number = isinstance(budget, int | float | np.number) and not isinstance(budget, bool)
+    if budget is not None and not (number and 0 <= budget < math.inf):
+        raise InputError(f"budget must be a number from 0, or None for no limit, got {budget!r}.")
+    for rule in question.constraints:
+        if isinstance(rule, Relation | AllowMissing):
+            raise InputError(
+                f"{rule} is not for actions that rows share; use constraints on one feature, or "
+                "MaxChanges."
+            )
+    if question.measure == OWN:
+        raise InputError("actions that rows share need a norm that is a number or 'inf'.")
+
+
+def _read(model: ExplainedModel, X: Any, question: Question) -> Asked:
+    """The rows, each with its query."""
+    index, _, given = read_rows(X, model.space, model.ensemble.dtype, model.native.table)
+    ids = list(index)
+    if not ids:
+        raise InputError("a group needs at least one row.")
+    wanted = wanted_of(model, question.target)
+    if wanted is None and question.target is None and len(model.native.classes) > 2:
+        raise InputError(
+            f"the model has {len(model.native.classes)} classes; say which one rows are to reach: "
+            "target=..."
+        )
+    queries: list[Query | None] = []
+    there, failed = set(), []
+    for at, (name, values) in enumerate(zip(ids, given, strict=True)):
+        if isinstance(values, str):
+            raise InputError(f"row {name}: {values}")
+        goal = _goal(model, question.target, values)
+        try:
+            query = question.query(model, Row.of_values(values), goal)
+        except InputError as error:
+            failed.append(error)
+            queries.append(None)
+            continue
+        queries.append(query)
+        oracle = model.oracle(goal.target)
+        stays = all(admissible.stay for admissible in query.admissible)
+        if stays and oracle.accepts_with(query.row, goal, query.margin):
+            there.add(at)
+    if len(failed) == len(ids):
+        raise failed[0]
+    return Asked(ids, queries, frozenset(there))
+
+
+def _goal(model: ExplainedModel, target: Any, values: FloatArray) -> Goal:
+    wanted = wanted_of(model, target)
+    if wanted is not None:
+        return value_goal(model, wanted, values)
+    if target is None:
+        return ClassGoal(1 - predict_one(model.ensemble, model.native, values))
+    return ClassGoal(model.native.class_index(target))
+
+
+def _told(
+    model: ExplainedModel,
+    asked: Asked,
+    found: tuple[GroupSearch, list[Polished]] | None,
+    target: Any,
+    budget: float,
+    request: Request,
+    began: float,
+) -> GroupRecourse:
+    search, polished = found or (None, [])
+    doubt = "" if search is None else search.rows.doubt
+    polished = sorted(polished, key=lambda action: -len(action.rows))
+    takes: dict[int, tuple[int, float, FloatArray]] = {}
+    for at, action in enumerate(polished, 1):
+        for place, (distance, after) in action.rows.items():
+            takes[asked.open[place]] = (at, distance, after)
+    n_open = 0 if search is None else len(asked.open)
+    bound = 0 if search is None else n_open if doubt else search.bound
+    able = set(range(n_open)) if search is None or doubt else set(search.able)
+    members = []
+    for row, name in enumerate(asked.ids):
+        state: State = "not served"
+        if row in asked.there:
+            state = "already there"
+        elif row in takes:
+            state = "served"
+        elif asked.queries[row] is None or asked.open.index(row) not in able:
+            state = "out of reach"
+        members.append(GroupMember(name, state, *takes.get(row, (0, math.inf))[:2]))
+    proved = not doubt and len(takes) == bound
+    status: Status = "optimal" if proved else "feasible"
+    if not takes and len(asked.there) < len(asked.ids):
+        status = "infeasible" if proved else "unknown"
+    stopped: StopReason = "error" if doubt else why(request)
+    return GroupRecourse(
+        status=status,
+        stop_reason="proved" if proved else stopped,
+        target=target,
+        budget=budget,
+        actions=tuple(_action(model, action, asked) for action in polished),
+        members=tuple(members),
+        covered=len(takes),
+        bound=bound,
+        asked=0 if search is None else search.rows.asked,
+        seconds=time.perf_counter() - began,
+        message=doubt,
+        counterfactuals=_frame(model, asked, {row: take[2] for row, take in takes.items()}),
+    )
+
+
+def _action(model: ExplainedModel, action: Polished, asked: Asked) -> GroupAction:
+    costs = [distance for distance, _ in action.rows.values()]
+    return GroupAction(
+        steps=tuple(limit.told(model.space.features[limit.index]) for limit in action.limits),
+        rows=tuple(asked.ids[asked.open[place]] for place in action.rows),
+        mean_cost=math.fsum(costs) / len(costs),
+    )
+
+
+def _frame(model: ExplainedModel, asked: Asked, after: dict[int, FloatArray]) -> pd.DataFrame:
+    places = sorted(after)
+    ids = [asked.ids[place] for place in places]
+    values = np.array([after[place] for place in places]).reshape(-1, len(model.space.columns))
+    table = model.native.table
+    if table is not None:
+        return table.frame(values).set_axis(ids, axis=0)
+    return pd.DataFrame(values, columns=list(model.space.columns), index=ids)

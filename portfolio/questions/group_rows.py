@@ -1,0 +1,313 @@
+"""Several rows and one action: whether one serves all of some rows, and whom an action serves."""
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from encoders.arrays import BoolArray, FloatArray, IntArray
+from encoders.backends.interface import Request
+from encoders.backends.registry import find_backend
+from encoders.errors import BrokenProblemError
+from encoders.posing.shared_options import options_of
+from encoders.posing.shared_rows import SharedAxes, open_levels, pose_row, shared_axes, together
+from encoders.problem.flat_problem import tabulate
+from encoders.problem.problem import Box, Problem
+from encoders.query.goal import Goal
+from encoders.query.query import Query
+from encoders.reduce.compress import compress
+from encoders.reduce.incumbent import find_incumbent
+from portfolio.model.explained_model import ExplainedModel
+from portfolio.solving.certify import BROKEN, INEXACT, MISREAD
+
+MOST_REFUSED = 50  # choices that the model refuses before a question counts as not decided
+ROOM = 1e-9  # relative, of the budget: costs are added up in another order here
+SLACK = 1e-6  # relative, of the budget: more than rounding can change in a mean cost
+
+
+class _EitherEvent(threading.Event):
+    """Set by its own, or by another event."""
+
+    def __init__(self, other: threading.Event) -> None:
+        super().__init__()
+        self._other = other
+
+    def is_set(self) -> bool:
+        return super().is_set() or self._other.is_set()
+
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """Whom an action serves, as the model itself says.
+
+    Attributes
+    ----------
+    chosen : int64 (n_features,), the action's option of each feature
+    distance : float64 (n_rows,), inf where the action does not serve the row
+    """
+
+    chosen: IntArray
+    distance: FloatArray
+
+    @property
+    def rows(self) -> frozenset[int]:
+        """Places of the rows that it serves."""
+        return frozenset(np.flatnonzero(np.isfinite(self.distance)).tolist())
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is known of the actions that serve all of some rows.
+
+    Attributes
+    ----------
+    served : one of them, or None
+    none : whether it is proved that there is none
+    """
+
+    served: Served | None
+    none: bool = False
+
+
+@dataclass(eq=False)
+class GroupRows:
+    """Rows and the actions that they might share.
+
+    Attributes
+    ----------
+    model : all that is read of it
+    queries : one per row
+    axes : of an action
+    budget : of each row, inf for none
+    parts : the rows as problems over these axes, without what the model refused
+    open : levels that an action may choose if it is to serve a row, bool (n_levels,) each
+    asked : how many problems were solved
+    doubt : why nothing is proved, "" if proofs hold
+    """
+
+    model: ExplainedModel
+    queries: Sequence[Query]
+    axes: SharedAxes
+    budget: float
+    parts: list[Problem]
+    open: list[BoolArray]
+    asked: int = 0
+    doubt: str = ""
+    _known: dict[bytes, Served] = field(default_factory=dict, repr=False)
+
+    def find(self, rows: Iterable[int], request: Request, deadline: float) -> Found:
+        """An action that serves all of some rows.
+
+        Parameters
+        ----------
+        rows : their places
+        request : for the search
+        deadline : ``time.perf_counter()`` at which to stop
+        """
+        own = sorted(rows)
+        keep = np.logical_and.reduce([self.open[row] for row in own])
+        for _ in range(MOST_REFUSED):
+            joint = together([self.parts[row] for row in own], keep)
+            smaller = None
+            if joint is not None:
+                priced = replace(joint, cost=self._mean_cost(own, keep), aggregate=self._aggregate)
+                smaller = compress(priced, keep, np.ones(joint.n_leaves, dtype=np.bool_))
+            if smaller is None:
+                return Found(None, not self.doubt)
+            self.asked += 1
+            choice, none = self._any_choice(smaller[0], request, deadline)
+            if choice is None:
+                return Found(None, none and not self.doubt)
+            levels = smaller[1].up(choice)
+            served = self.serve(self.axes.chosen(levels))
+            missed = [row for row in own if not np.isfinite(served.distance[row])]
+            if not missed:
+                return Found(served)
+            for row in missed:
+                self._cut(row, levels)
+        return Found(None)
+
+    def _any_choice(
+        self, problem: Problem, request: Request, deadline: float
+    ) -> tuple[IntArray | None, bool]:
+        """A choice that need not be the cheapest; or None, and whether there is none for sure.
+
+        What it costs on average is at most the budget, which leaves much less to look at.
+        """
+        known = find_incumbent(
+            problem, tabulate(problem), np.empty((0, problem.n_axes), dtype=np.int64)
+        )
+        if known is not None:
+            return known, False
+        left = deadline - time.perf_counter()
+        if left <= 0 or request.stop.is_set():
+            return None, False
+        enough = _EitherEvent(request.stop)
+        outcome = find_backend("search").load()(
+            problem,
+            replace(
+                request,
+                time_limit_s=left,
+                cutoff=self.budget * (1 + SLACK),
+                stop=enough,
+                on_choice=lambda levels: enough.set(),
+            ),
+        )
+        if outcome.choices:
+            return outcome.choices[0], False
+        return None, outcome.status == "infeasible"
+
+    def cheapest(
+        self, rows: Sequence[int], served: Served, request: Request, deadline: float
+    ) -> Served:
+        """An action that serves some rows at the least mean cost, as far as time allows.
+
+        Parameters
+        ----------
+        rows : places
+        served : an action that serves them
+        request : for the search
+        deadline : ``time.perf_counter()`` at which to stop
+        """
+        own = list(rows)
+        keep = np.logical_and.reduce([self.open[row] for row in own])
+        joint = together([self.parts[row] for row in own], keep)
+        left = deadline - time.perf_counter()
+        if joint is None or left <= 0 or request.stop.is_set():
+            return served
+        dear = replace(joint, cost=self._mean_cost(own, keep), aggregate=self._aggregate)
+        known = dear.distance(self.axes.levels_of(served.chosen))
+        smaller = compress(dear, keep, np.ones(dear.n_leaves, dtype=np.bool_))
+        if smaller is None:
+            return served
+        search = find_backend("search").load()
+        outcome = search(smaller[0], replace(request, time_limit_s=left, cutoff=known))
+        for choice in outcome.choices[:1]:
+            other = self.serve(self.axes.chosen(smaller[1].up(choice)))
+            if np.isfinite(other.distance[own]).all():
+                return other
+        return served
+
+    @property
+    def _aggregate(self) -> Literal["sum", "max"]:
+        return self.queries[0].cost.aggregate
+
+    def _mean_cost(self, rows: Sequence[int], keep: BoolArray) -> FloatArray:
+        """What each level costs the rows on average (their largest cost where that counts)."""
+        own = list(rows)
+        among = np.max if self._aggregate == "max" else np.mean
+        cost = [among(option.cost[own], axis=0) for option in self.axes.options]
+        return np.where(keep, self.axes.spread(cost, 0.0), 0.0)
+
+    def serve(self, chosen: IntArray) -> Served:
+        """Whom an action serves.
+
+        Parameters
+        ----------
+        chosen : int64 (n_features,), the option of each feature
+        """
+        key = chosen.tobytes()
+        if key not in self._known:
+            distance = self._costs(chosen)
+            able = np.flatnonzero(np.isfinite(distance))
+            distance[able[~self.reached(able, self.moved(chosen)[able])]] = np.inf
+            self._known[key] = Served(chosen, distance)
+        return self._known[key]
+
+    def moved(self, chosen: IntArray) -> FloatArray:
+        """The rows after an action, float64 (n_rows, n_columns).
+
+        Parameters
+        ----------
+        chosen : int64 (n_features,), the option of each feature
+        """
+        after = np.array([query.row for query in self.queries])
+        for feature, own, at in zip(
+            self.model.space.features, self.axes.options, chosen, strict=True
+        ):
+            value, moves = own.value[:, at], own.moves[:, at]
+            for category, column in enumerate(feature.columns):
+                told = value == category if feature.one_hot else value
+                after[moves, column] = told[moves]
+        return after
+
+    def _costs(self, chosen: IntArray) -> FloatArray:
+        """What the action costs each row, inf where it is not admissible or too dear."""
+        taken = list(zip(self.axes.options, chosen, strict=True))
+        cost = np.column_stack([own.cost[:, at] for own, at in taken])
+        fits = np.all([own.fits[:, at] for own, at in taken], axis=0)
+        moves = np.column_stack([own.moves[:, at] for own, at in taken])
+        total = cost.max(axis=1) if self.queries[0].cost.aggregate == "max" else cost.sum(axis=1)
+        fits &= total <= self.budget * (1 + ROOM)
+        for row, query in enumerate(self.queries):
+            for limit in query.max_changes:
+                counted = moves[row] if limit.features is None else moves[row, list(limit.features)]
+                fits[row] &= counted.sum() <= limit.count
+        return np.where(fits, total, np.inf)
+
+    def reached(self, rows: IntArray, after: FloatArray) -> BoolArray:
+        """Whether rows reach their goals, as the model itself says, bool (n_places,).
+
+        Parameters
+        ----------
+        rows : int64 (n_places,), which rows they are
+        after : float64 (n_places, n_columns), what was made of them
+        """
+        goals: dict[Goal, list[int]] = {}
+        for at, row in enumerate(rows.tolist()):
+            goals.setdefault(self.queries[row].goal, []).append(at)
+        good, margin = np.zeros(rows.size, dtype=np.bool_), self.queries[0].margin
+        for goal, own in goals.items():
+            oracle = self.model.oracle(goal.target)
+            good[own] = oracle.reached(after[own], goal)
+            if self.model.plausible or margin > 0:
+                good[own] &= [oracle.accepts_with(after[at], goal, margin) for at in own]
+        return good
+
+    def _cut(self, row: int, levels: IntArray) -> None:
+        """Cut off a choice that a row is not served by, with all that the model decides alike."""
+        part, chosen = self.parts[row], self.axes.chosen(levels)
+        if not np.isfinite(self._costs(chosen)[row]):  # too dear by what costs were rounded
+            alone = Box(np.arange(levels.size), levels, levels)
+            self.parts[row] = replace(part, forbidden=(*part.forbidden, alone))
+            return
+        goal = self.queries[row].goal
+        oracle = self.model.oracle(goal.target)
+        if oracle.contradicts_the_trees(self.moved(chosen)[row], goal):
+            self.doubt = MISREAD
+        self.parts[row] = part.without(levels)
+
+
+def group_rows(model: ExplainedModel, queries: Sequence[Query], budget: float) -> GroupRows:
+    """Pose every row over the options of an action.
+
+    Parameters
+    ----------
+    model : that is explained
+    queries : one per row, at least one
+    budget : of each row, inf for none
+    """
+    space = model.space
+    own = np.array([space.values(query.row) for query in queries])
+    view = model.views[queries[0].goal.target]
+    options = tuple(
+        options_of(index, feature, view.ensemble, view.cells, queries, own[:, index])
+        for index, feature in enumerate(space.features)
+    )
+    axes = shared_axes(space, view.cells, options)
+    parts, doubt = [], ""
+    for row, query in enumerate(queries):
+        view = model.views[query.goal.target]
+        parts.append(pose_row(row, axes, view.ensemble, view.cells, space, query, budget))
+        try:
+            parts[-1].check()
+        except BrokenProblemError as error:
+            doubt = BROKEN.format(error)
+        if not parts[-1].exact:
+            doubt = INEXACT
+    most = budget * (1 + ROOM)
+    levels = [open_levels(row, axes, query, most) for row, query in enumerate(queries)]
+    return GroupRows(model, queries, axes, budget, parts, levels, doubt=doubt)

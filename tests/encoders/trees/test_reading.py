@@ -9,7 +9,12 @@ import pytest
 from catboost import CatBoostClassifier, CatBoostRegressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+)
 from typer.testing import CliRunner
 from xgboost import XGBClassifier
 
@@ -387,3 +392,23 @@ def test_catboost_models_that_are_no_sums_of_thresholds_are_refused(tumours):
     sigmoid = CalibratedClassifierCV(CatBoostClassifier(**CAT), ensemble=False).fit(X, y)
     with pytest.raises(UnsupportedModelError, match="not over this CatBoostClassifier"):
         Explainer(sigmoid, X)
+
+
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, GradientBoostingRegressor])
+def test_stages_of_boosting_that_stopped_early_are_those_that_there_are(kind):
+    """treelite goes by ``n_estimators``, and read memory beyond the trees."""
+    X, y = load_iris(return_X_y=True)
+    model = kind(n_estimators=200, max_depth=2, n_iter_no_change=2, random_state=0).fit(X, y)
+    assert model.n_estimators_ < 50
+    ensemble = read_ensemble(model)
+    assert ensemble.root.size == model.estimators_.size
+    own = getattr(model, "decision_function", model.predict)(X).reshape(len(X), -1)
+    assert ensemble.scores(X) == pytest.approx(own, rel=1e-12, abs=1e-12)
+
+
+def test_boosting_that_starts_from_an_estimator_of_its_own_is_refused():
+    X, y = load_iris(return_X_y=True)
+    for init in (DummyClassifier(strategy="stratified"), RandomForestClassifier(2)):
+        model = GradientBoostingClassifier(n_estimators=2, init=init).fit(X, y)
+        with pytest.raises(UnsupportedModelError, match="starts from an estimator of its own"):
+            read_ensemble(model)

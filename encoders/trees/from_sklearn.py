@@ -104,8 +104,8 @@ def _read_gradient_boosting(model: Any) -> Ensemble:
     constant = isinstance(init, str) or type(init).__name__ in ("DummyRegressor", "DummyClassifier")
     if not constant or getattr(init, "strategy", "") == "stratified":
         raise UnsupportedModelError(
-            f"this {type(model).__name__} starts from an estimator of its own, which is no sum of "
-            "leaves; fit it with the default init, or init='zero'."
+            f"this {type(model).__name__} can't be read exactly, as it starts from an estimator of "
+            "its own, which is no sum of leaves; fit it with the default init, or init='zero'."
         )
     n_columns, regression = int(model.n_features_in_), type(model).__name__.endswith("Regressor")
     # The estimator's answer is the same for every row.

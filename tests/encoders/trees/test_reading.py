@@ -9,7 +9,6 @@ import pytest
 from catboost import CatBoostClassifier, CatBoostRegressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
@@ -404,11 +403,3 @@ def test_stages_of_boosting_that_stopped_early_are_those_that_there_are(kind):
     assert ensemble.root.size == model.estimators_.size
     own = getattr(model, "decision_function", model.predict)(X).reshape(len(X), -1)
     assert ensemble.scores(X) == pytest.approx(own, rel=1e-12, abs=1e-12)
-
-
-def test_boosting_that_starts_from_an_estimator_of_its_own_is_refused():
-    X, y = load_iris(return_X_y=True)
-    for init in (DummyClassifier(strategy="stratified"), RandomForestClassifier(2)):
-        model = GradientBoostingClassifier(n_estimators=2, init=init).fit(X, y)
-        with pytest.raises(UnsupportedModelError, match="starts from an estimator of its own"):
-            read_ensemble(model)

@@ -241,7 +241,9 @@ class SumLevels:
             own, slope = self.options[index], price * float(factor)
             at = posed.level_start[own.axis] + own.level
             start = float(self.space.values(self.query.row)[index])
-            ends = [own.low, own.high, own.value, np.clip(start, own.low, own.high)]
+            ends = [own.low, own.high, own.value]
+            if start == start:  # else it is missing, and all numbers cost the same
+                ends.append(np.clip(start, own.low, own.high))
             least = np.min([self._costs(index, end) + slope * end for end in ends], axis=0)
             value[at] = least - least.min()
             room -= float(least.min())

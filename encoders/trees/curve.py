@@ -67,19 +67,22 @@ class Step:
             case "jump":
                 return (given >= 0.0).astype(np.float64), np.zeros(given.shape)
 
-    def back(self, taken: FloatArray) -> FloatArray:
-        """About what the step was given; infinite where it is never so.
+    def back(self, taken: FloatArray, way: float) -> FloatArray:
+        """About what the step was given where a limit of it is so; not finite where it never is.
 
         Parameters
         ----------
         taken : float64 (n,), of a scale, a sigmoid or a logit
+        way : 1.0: by the upper limit, -1.0: by the lower one
         """
         with np.errstate(all="ignore"):
             match self.kind:
                 case "scale":
-                    return (taken - self.shift) / self.factor
+                    moved = taken - self.shift - way * self.error * abs(self.shift)
+                    return moved / (1.0 + way * self.error * np.sign(moved)) / self.factor
                 case "sigmoid":
-                    return np.log(taken) - np.log1p(-taken)
+                    moved = taken - way * self.error
+                    return np.log(moved) - np.log1p(-moved)
                 case "logit":
                     return 1.0 / (1.0 + np.exp(-taken))
         return np.full(taken.shape, np.inf)
@@ -95,7 +98,8 @@ class Step:
         low, high = given[:-1], given[1:]
         match self.kind:
             case "scale":
-                return self.factor * slope, self.factor * curved
+                steepest = self.factor * (1.0 + self.error)
+                return steepest * slope, steepest * curved
             case "sigmoid":
                 nearest = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(abs(low), abs(high)))
                 flat = np.exp(-nearest)
@@ -157,18 +161,19 @@ class Curve:
         ----------
         points : float64 (n_points,), rising
         """
-        slope, curved = np.ones(points.size - 1), np.zeros(points.size - 1)
         worst = np.zeros(points.size - 1)
-        for side in (-self.width, self.width):
-            slope, curved, given = np.ones_like(slope), np.zeros_like(curved), points + side
+        for way in (-1.0, 1.0):
+            slope, curved = np.ones_like(worst), np.zeros_like(worst)
+            given = points + way * self.width
             for step in self.steps:
                 slope, curved = step.bends(given, slope, curved)
-                given = step.of(given)[0]
+                found, error = step.of(given)
+                given = found + way * error
             worst = np.maximum(worst, curved)
         return worst
 
     def knots(self, low: float, high: float) -> FloatArray:
-        """Points on both sides of where the curve bends or jumps, float64 (n_knots,), rising.
+        """Points on both sides of where a limit bends or jumps, float64 (n_knots,), rising.
 
         Parameters
         ----------
@@ -177,10 +182,11 @@ class Curve:
         found = [np.zeros(0)]
         for depth, step in enumerate(self.steps):
             if step.kind in ("points", "jump"):
-                at = np.zeros(1) if step.x is None else step.x
-                for earlier in reversed(self.steps[:depth]):
-                    at = earlier.back(at)
-                found += [at - self.width, at + self.width]
+                for way in (-1.0, 1.0):
+                    at = np.zeros(1) if step.x is None else step.x
+                    for earlier in reversed(self.steps[:depth]):
+                        at = earlier.back(at, way)
+                    found.append(at - way * self.width)
         there = np.concatenate(found)
         near = BESIDE * np.spacing(np.abs(there))
         there = np.concatenate([there - near, there, there + near])

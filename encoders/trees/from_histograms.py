@@ -1,4 +1,4 @@
-"""scikit-learn's histogram gradient boosting with categories of its own."""
+"""scikit-learn's histogram gradient boosting."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,7 @@ BITS = 32  # of a word of a set of categories
 
 
 def read_histograms(model: Any) -> Ensemble:
-    """Read the nodes of a model that splits on categories; treelite takes only numbers.
+    """Read the nodes of a model, which may split on categories.
 
     Categories are encoded first, and their columns come before the others
     (``sklearn/ensemble/_hist_gradient_boosting/gradient_boosting.py``, ``_preprocess_X``); an
@@ -23,7 +23,8 @@ def read_histograms(model: Any) -> Ensemble:
     ----------
     model : a fitted HistGradientBoostingClassifier or HistGradientBoostingRegressor
     """
-    categorical = np.asarray(model.is_categorical_)
+    given = model.is_categorical_  # None: no column holds categories
+    categorical = np.zeros(model.n_features_in_, bool) if given is None else np.asarray(given)
     order = np.r_[np.flatnonzero(categorical), np.flatnonzero(~categorical)]
     rounds = model._predictors
     regression = type(model).__name__.endswith("Regressor")

@@ -64,6 +64,11 @@ def read_lightgbm(model: Any) -> Ensemble:
             f"a lightgbm model with objective {objective} does not classify or predict by score; "
             f"train with objective binary, multiclass, {', '.join(REGRESSION)}."
         )
+    if type(model).__name__.endswith("Regressor") and name not in REGRESSION:
+        raise UnsupportedModelError(
+            f"a lightgbm regressor with objective {objective} is a classifier in disguise; train "
+            "an LGBMClassifier."
+        )
     for setting, sentence in REFUSED_SETTINGS.items():
         if setting in text:
             raise UnsupportedModelError(sentence)

@@ -8,10 +8,9 @@ import numpy as np
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_histograms import read_histograms
-from encoders.trees.from_treelite import from_treelite
 from encoders.trees.input_type import largest_at_most
 from encoders.trees.link import Link
-from encoders.trees.refusals import SEVERAL_OUTPUTS, require_fitted, unreadable
+from encoders.trees.refusals import SEVERAL_OUTPUTS, require_fitted
 from encoders.trees.rounding import rounding_of
 from encoders.trees.tree_nodes import NO_CHILD, TreeNodes, joined
 
@@ -53,7 +52,7 @@ def read_sklearn(model: Any) -> Ensemble:
     Raises
     ------
     UnsupportedModelError
-        Not fitted, several outputs, or what treelite can't read.
+        Not fitted, several outputs, or boosting that starts from an estimator of its own.
     """
     regression = type(model).__name__.endswith("Regressor")
     require_fitted(model, "n_features_in_" if regression else "classes_")
@@ -63,10 +62,6 @@ def read_sklearn(model: Any) -> Ensemble:
 
 
 def _read_forest(model: Any) -> Ensemble:
-    """Leaves are taken from the trees themselves, as their ``predict_proba`` does.
-
-    treelite divides each leaf's shares by their sum once more, which moves some by a last bit.
-    """
     estimators = [model] if hasattr(model, "tree_") else model.estimators_
     classes = getattr(model, "classes_", None)
     n_classes, unit = 1 if classes is None else len(classes), float(len(estimators))
@@ -95,21 +90,44 @@ def _tree(tree: Any, n_classes: int) -> TreeNodes:
 
 
 def _read_boosting(model: Any) -> Ensemble:
-    import treelite
+    return _with_rounding(
+        model, read_histograms(model) if _histograms(model) else _read_gradient_boosting(model)
+    )
 
-    name = type(model).__name__
-    if np.any(getattr(model, "is_categorical_", None)):
-        return _with_rounding(model, read_histograms(model))
-    try:
-        trees = treelite.sklearn.import_model(model)
-    except (treelite.TreeliteError, NotImplementedError, ValueError) as error:
-        remedy = "; use numeric input columns and the default initial estimator."
-        raise unreadable(name, error, remedy) from error
-    dtype = np.dtype(np.float64 if _histograms(model) else np.float32)
-    read = from_treelite(trees, dtype, "sklearn", name.endswith("Regressor"))
-    if not _histograms(model):
-        read = replace(read, default_left=None)  # its predict refuses missing values
-    return _with_rounding(model, read)
+
+def _read_gradient_boosting(model: Any) -> Ensemble:
+    """Stages are those that there are: early stopping leaves fewer than ``n_estimators``.
+
+    treelite goes by that number, and reads memory beyond the trees.
+    """
+    init = model.init_
+    constant = isinstance(init, str) or type(init).__name__ in ("DummyRegressor", "DummyClassifier")
+    if not constant or getattr(init, "strategy", "") == "stratified":
+        raise UnsupportedModelError(
+            f"this {type(model).__name__} can't be read exactly, as it starts from an estimator of "
+            "its own, which is no sum of leaves; fit it with the default init, or init='zero'."
+        )
+    n_columns, regression = int(model.n_features_in_), type(model).__name__.endswith("Regressor")
+    # The estimator's answer is the same for every row.
+    raw = model._raw_predict_init(np.zeros((1, n_columns), dtype=np.float32))[0]
+    n_classes = raw.size if regression else max(2, raw.size)
+    first = n_classes - raw.size  # one raw score is that of class 1
+    trees = [
+        _stage_tree(own.tree_, float(model.learning_rate), n_classes, at + first)
+        for stage in model.estimators_
+        for at, own in enumerate(stage)
+    ]
+    bias = np.append(np.zeros(first), raw)
+    read = joined(trees, n_columns, bias, np.dtype(np.float32), 1.0, "sklearn")
+    # Its predict refuses missing values.
+    return replace(read, regression=regression, default_left=None)
+
+
+def _stage_tree(tree: Any, rate: float, n_classes: int, own: int) -> TreeNodes:
+    found = _tree(tree, 1)
+    score = np.zeros((found.left.size, n_classes))
+    score[:, own] = rate * found.score[:, 0]
+    return replace(found, score=score)
 
 
 def _histograms(model: Any) -> bool:

@@ -105,7 +105,7 @@ def _blended(
         every = Member(ensemble, np.arange(ensemble.n_columns), np.arange(ensemble.n_sums))
         members.append((every, [add.times(factor) for add in adds]))
     counted = not soft and bool((weights == np.rint(weights)).all())
-    single = soft and model.weights is None and all(_single(e.link) for e in ensembles)
+    single = soft and _narrow(model) and all(_single(e.link) for e in ensembles)
     rounded = (SINGLE if single else DOUBLE) * (len(members) + MEAN)
     size = float(np.abs(weights).sum()) / (float(weights.sum()) if soft else 1.0)
     error = 0.0 if counted else rounded * size
@@ -118,6 +118,12 @@ def _blended(
         lambda shares: Blend(tuple(shares), error, True, not soft, total, missed),
     )
     return replace(whole, votes=not soft and model.weights is None)
+
+
+def _narrow(model: Any) -> bool:
+    """Whether float32 probabilities stay so when they are weighted."""
+    given = model._weights_not_none
+    return given is None or np.result_type(np.float32, np.asarray(given).dtype) == np.float32
 
 
 def _single(link: Link | Blend) -> bool:

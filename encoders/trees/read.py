@@ -32,6 +32,17 @@ MEMBERS = {
     "CalibratedClassifierCV": read_calibrated,
     "VotingClassifier": read_voting,
 }
+SEARCHES = (
+    *("GridSearchCV", "RandomizedSearchCV"),
+    *("HalvingGridSearchCV", "HalvingRandomSearchCV"),
+)
+THRESHOLDS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
+REMEDIES = {
+    **dict.fromkeys(SEARCHES, "explain its best_estimator_"),
+    **dict.fromkeys(
+        THRESHOLDS, "explain its estimator_, with a Probability of at least the threshold as target"
+    ),
+}
 
 
 def read_ensemble(model: Any) -> Ensemble:
@@ -65,10 +76,14 @@ def read_ensemble(model: Any) -> Ensemble:
         return read_lightgbm(model)
     if package == "catboost" and name in CATBOOST:
         return read_catboost(model)
+    if name == "Pipeline" and package != "sklearn":
+        raise UnsupportedModelError(
+            f"a Pipeline of {package} is not known; as samplers do nothing in predict, make one of "
+            "scikit-learn of its other steps, which are fitted."
+        )
     if name == "Pipeline":
         raise UnsupportedModelError(
             "a Pipeline within the model can't be followed; put its steps into the outer pipeline."
         )
-    raise UnsupportedModelError(
-        f"a model of type {name} can't be read exactly; supported are {SUPPORTED}."
-    )
+    remedy = REMEDIES.get(name, f"supported are {SUPPORTED}")
+    raise UnsupportedModelError(f"a model of type {name} can't be read exactly; {remedy}.")

@@ -11,6 +11,7 @@ import pytest
 import xgboost
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.decomposition import PCA
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     AdaBoostClassifier,
     GradientBoostingClassifier,
@@ -18,7 +19,8 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
@@ -158,6 +160,10 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
     missing[0, 1] = np.nan
     linear = xgboost.XGBClassifier(booster="gblinear").fit(plain, y)
     survival = xgboost.train({"objective": "survival:cox"}, xgboost.DMatrix(plain, y), 2)
+    random = DummyClassifier(strategy="stratified")
+    imbalanced = type("Pipeline", (Pipeline,), {"__module__": "imblearn.pipeline"})(
+        [("scale", StandardScaler()), ("tree", DecisionTreeClassifier())]
+    )
     rooted = LGBMRegressor(n_estimators=2, reg_sqrt=True, verbose=-1).fit(X, y)
     cases = [
         (AdaBoostClassifier(LogisticRegression()).fit(X, y), "type LogisticRegression"),
@@ -178,6 +184,11 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
         (xgboost.XGBClassifier(), "is not fitted"),
         (RandomForestClassifier(2).fit(X, np.c_[y, y]), "several outputs"),
         (GradientBoostingClassifier(init=DecisionTreeClassifier()).fit(X, y), "can't be read"),
+        (GradientBoostingClassifier(init=random).fit(X, y), "starts from an estimator of its own"),
+        (LGBMRegressor(objective="binary", verbose=-1).fit(X, y), "classifier in disguise"),
+        (GridSearchCV(DecisionTreeClassifier(), {}, cv=2).fit(X, y), "explain its best_estimator_"),
+        (FixedThresholdClassifier(DecisionTreeClassifier()).fit(X, y), "its estimator_, with a Pr"),
+        (imbalanced.fit(X, y), "make one of scikit-learn"),
         ("a string", "type str"),
     ]
     for model, message in cases:

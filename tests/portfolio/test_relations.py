@@ -32,6 +32,7 @@ from portfolio import (
     Linear,
     MaxChanges,
     Precedence,
+    Range,
     Rises,
     Stays,
     Together,
@@ -434,3 +435,17 @@ def test_a_solver_of_sums_that_gives_up_has_not_said_that_there_is_nothing(monke
     monkeypatch.setattr(z3.Optimize, "check", lambda self: z3.unknown)
     with pytest.raises(UnrepresentableError):
         cheapest_numbers(spans, limits, 1.0, "sum")
+
+
+def test_a_sum_takes_a_number_that_is_missing_and_must_be_filled_in():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.uniform(0, 10, (300, 2)), columns=["a", "b"])
+    y = ((X["a"] > 5) & (X["b"] > 3)).astype(int)
+    X.loc[::7, "a"] = np.nan
+    model = xgboost.XGBClassifier(n_estimators=3, max_depth=3).fit(X, y)
+    row = pd.Series({"a": np.nan, "b": 0.5})
+    given = {"target": 1, "scale": "none"}
+    limits = [Range("a", 0, 6), Linear({"a": 1, "b": 1}, ">=", 10)]
+    result = Explainer(model, X).explain(row, constraints=limits, norm=1, **given)
+    assert result.status == "optimal" and dict(result.counterfactual) == {"a": 6.0, "b": 4.0}
+    assert result.distance == 1.0 + 3.5  # filling in costs 1

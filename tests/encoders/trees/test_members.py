@@ -18,6 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
 
 from encoders.errors import UnsupportedModelError
 from encoders.trees.read import read_ensemble
@@ -167,6 +168,18 @@ def test_bagging_goes_through_as_many_members_as_its_setting_says(data):
     model.set_params(n_estimators=3)
     assert read_ensemble(model).root.size == 3
     assert Explainer(model, X).explain(X.iloc[0]).status == "optimal"
+
+
+def test_float32_weights_keep_probabilities_of_xgboost_in_float32(data):
+    X, labels = data
+    members = [(name, XGBClassifier(n_estimators=2, max_depth=1)) for name in "ab"]
+    error = {}
+    for kind in (np.float32, np.float64):
+        weights = np.array([1.0, 3.0], dtype=kind)
+        voting = VotingClassifier(members, voting="soft", weights=weights).fit(X, labels)
+        assert voting.predict_proba(X).dtype == kind
+        error[kind] = read_ensemble(voting).link.error
+    assert error[np.float32] == error[np.float64] * 2.0**29
 
 
 BOOSTING = GradientBoostingClassifier(n_estimators=2)

@@ -9,7 +9,11 @@ import pytest
 from catboost import CatBoostClassifier, CatBoostRegressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+)
 from typer.testing import CliRunner
 from xgboost import XGBClassifier
 
@@ -387,3 +391,15 @@ def test_catboost_models_that_are_no_sums_of_thresholds_are_refused(tumours):
     sigmoid = CalibratedClassifierCV(CatBoostClassifier(**CAT), ensemble=False).fit(X, y)
     with pytest.raises(UnsupportedModelError, match="not over this CatBoostClassifier"):
         Explainer(sigmoid, X)
+
+
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, GradientBoostingRegressor])
+def test_stages_of_boosting_that_stopped_early_are_those_that_there_are(kind):
+    """treelite goes by ``n_estimators``, and read memory beyond the trees."""
+    X, y = load_iris(return_X_y=True)
+    model = kind(n_estimators=200, max_depth=2, n_iter_no_change=2, random_state=0).fit(X, y)
+    assert model.n_estimators_ < 50
+    ensemble = read_ensemble(model)
+    assert ensemble.root.size == model.estimators_.size
+    own = getattr(model, "decision_function", model.predict)(X).reshape(len(X), -1)
+    assert ensemble.scores(X) == pytest.approx(own, rel=1e-12, abs=1e-12)

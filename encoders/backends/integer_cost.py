@@ -11,7 +11,7 @@ from encoders.backends.interface import Outcome, Request
 from encoders.problem.problem import Problem
 
 # See docs/exactness.md, sections 4 and 7.
-LARGEST_TOTAL = 2.0**44  # whole units of the dearest choice; more would not stay exact in solvers
+LARGEST_TOTAL = 2.0**44  # whole units of a choice; more would not stay exact in solvers
 RELATIVE_GAP = 1e-9  # of the answer: a larger gap is solved again with finer units
 
 
@@ -57,7 +57,7 @@ class IntegerCost:
         return int(np.floor(cutoff * self.scale + self.slack))
 
 
-def integer_cost(problem: Problem, ceiling: float = np.inf) -> IntegerCost:
+def integer_cost(problem: Problem, ceiling: float = np.inf, finest: bool = False) -> IntegerCost:
     """Ranks for "max" (exact); scaled and rounded costs for "sum".
 
     Parameters
@@ -65,13 +65,15 @@ def integer_cost(problem: Problem, ceiling: float = np.inf) -> IntegerCost:
     problem : of which costs are rounded
     ceiling : costs above it are of no interest and may be rounded down to just above it, which
         leaves more digits for those below.
+    finest : the largest total holds for what is of interest, and not for the dearest choice;
+        numbers get longer where there are many axes
     """
     if problem.aggregate == "max":
         values, rank = np.unique(np.append(problem.cost, 0.0), return_inverse=True)
         return IntegerCost(rank[:-1].astype(np.int64), values, 1.0, 0.0)
     cost = np.minimum(problem.cost, 2 * ceiling)
     worst = np.maximum.reduceat(cost, problem.level_start[:-1]) if cost.size else cost
-    total = float(worst.sum())
+    total = float(worst.max(initial=0.0) if finest else worst.sum())
     # A power of two, so that scaling itself does not round.
     scale = 2.0 ** np.floor(np.log2(LARGEST_TOTAL / total)) if total > 0 else 1.0
     moving = int((worst > 0).sum())
@@ -88,7 +90,7 @@ def solve_within_gap(
     """Solve with rounded costs, and again with finer ones around the answer if need be.
 
     "optimal" then means a real gap of at most 1e-9 of the answer. Where rounding can't be made
-    fine enough the gap is reported, and a proof is not claimed.
+    fine enough the gap is reported as what it stopped at, and a proof is not claimed.
 
     Parameters
     ----------
@@ -102,7 +104,9 @@ def solve_within_gap(
     while outcome.status == "optimal" and _gap(outcome) > RELATIVE_GAP:
         finer = integer_cost(problem, outcome.upper)
         if finer.scale <= costs.scale:
-            return replace(outcome, status="feasible", stop_reason="error")
+            finer = integer_cost(problem, outcome.upper, finest=True)
+        if finer.scale <= costs.scale:
+            return replace(outcome, status="feasible", stop_reason="gap")
         remaining_s = request.time_limit_s - (time.perf_counter() - began)
         tighter = replace(request, time_limit_s=remaining_s, cutoff=outcome.upper)
         outcome, costs = _joined(outcome, attempt(problem, tighter, finer)), finer

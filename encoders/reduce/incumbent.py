@@ -1,12 +1,16 @@
 """A good counterfactual in milliseconds: greedy walks and minimised training rows."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from encoders.arrays import IntArray
 from encoders.compiled import inlined, kernel
 from encoders.problem.flat_problem import Tables
 from encoders.problem.problem import Problem
+from encoders.reduce.level_rows import load_eased, load_kept, swap_kept
 from encoders.reduce.local_moves import (
+    category_of,
     deficit,
     evaluate,
     move,
@@ -20,9 +24,13 @@ WALKS = (0.5, 1.0, 2.0)  # exponents of the gain: with larger ones a walk prefer
 # made incumbents 2 to 3 times faster.
 POLISHED = 3
 TINY = 1e-12  # least cost of a step, so that gain over cost is finite
+# Literals of all axes that are polished in one call: 0.2 s on large models; each call costs 2 ms.
+PIECE = 10_000_000
 
 
-def find_incumbent(problem: Problem, t: Tables, starts: IntArray) -> IntArray | None:
+def find_incumbent(
+    problem: Problem, t: Tables, starts: IntArray, over: Callable[[], bool] = lambda: False
+) -> IntArray | None:
     """The cheapest choice found that keeps every constraint, or None.
 
     Parameters
@@ -31,21 +39,33 @@ def find_incumbent(problem: Problem, t: Tables, starts: IntArray) -> IntArray | 
     t : its tables
     starts : int64 (n_starts, n_axes)
         Choices to begin from beside the query itself; they need not keep the rows.
+    over : whether there is no time left; asked every now and then
     """
     walks = [(t.best, power) for power in WALKS]
     walks += [(_repaired(problem, t, start), 1.0) for start in starts]
     found: dict[bytes, IntArray] = {}
     for start, power in walks:
+        if over():
+            break
         levels = start.copy()
         if descend(t, levels, power):
             found[levels.tobytes()] = levels
     best, cheapest = None, np.inf
     for levels in sorted(found.values(), key=problem.distance)[:POLISHED]:
-        polish(t, levels)
+        _polish_all(t, levels, over)
         cost = problem.distance(levels)
         if cost < cheapest and problem.admits(levels):
             best, cheapest = levels, cost
     return best
+
+
+def _polish_all(t: Tables, levels: IntArray, over: Callable[[], bool]) -> None:
+    """Polish every axis, in pieces that take a moment each."""
+    piece = max(1, PIECE // max(t.axis.size, 1))
+    for first in range(0, levels.size, piece):
+        if over():
+            break
+        polish(t, levels, first, min(first + piece, levels.size))
 
 
 def _repaired(problem: Problem, t: Tables, start: IntArray) -> IntArray:
@@ -82,19 +102,20 @@ def descend(t, levels, power):
 
 
 @kernel
-def polish(t, levels):
+def polish(t, levels, first, end):
     """Take one change at a time back whole, and close the gap more cheaply if it can be.
 
     Parameters
     ----------
     t : see :mod:`encoders.compiled`
     levels : int64 (n_axes,), keeps all rows; changed in place
+    first, end : the axes whose changes are taken back
     """
     misses, lead, load, out = _workspace(t)
     evaluate(t, levels, misses, lead, load)
     held = levels.copy()
     cost = total_cost(t, levels)
-    for a in range(levels.size):
+    for a in range(first, end):
         if levels[a] == t.best[a] or t.group_of[a] >= 0:
             continue
         move(t, levels, misses, lead, load, a, t.best[a])
@@ -132,6 +153,7 @@ def _walk(t, levels, misses, lead, load, out, power):
         missing = deficit(lead, load)
         if missing == 0:
             return True
+        broken = load.size > 0 and not np.isfinite(missing)
         now = total_cost(t, levels)
         best_ratio, best_axis, best_level = 0.0, -1, -1
         for a in range(levels.size):
@@ -143,9 +165,11 @@ def _walk(t, levels, misses, lead, load, out, power):
                 lead, a, out,
             )  # fmt: skip
             for v in range(size):
-                if v == old or (load.size and not _load_kept(t, load, a, old, v)):
+                if v == old or (load.size and not load_kept(t, load, a, old, v)):
                     continue
-                gain = _gain(missing, load.size, out, lead.size, v)
+                if broken and not load_eased(t, load, a, old, v):
+                    continue
+                gain = _gain(missing, broken, out, lead.size, v)
                 if gain <= 0:
                     continue
                 if is_max:
@@ -158,7 +182,7 @@ def _walk(t, levels, misses, lead, load, out, power):
         if group_start.size > 1:
             profile_groups(t, levels, misses, whole, entered)
         for g in range(group_start.size - 1):
-            left = _category(t, g, levels)
+            left = category_of(t, g, levels)
             if left < 0 or level_start[left + 1] - level_start[left] < 2:
                 continue
             before, after = level_start[left] + one[left], level_start[left] + 1 - one[left]
@@ -170,10 +194,10 @@ def _walk(t, levels, misses, lead, load, out, power):
                 left_over = 0.0
                 for r in range(lead.size):
                     left_over += max(0, -lead[r] - whole[r, g] - entered[r, a])
-                gain = 1.0 if load.size and not np.isfinite(missing) else missing - left_over
+                gain = 1.0 / (1.0 + left_over) if broken else missing - left_over
                 if gain <= 0:
                     continue
-                if load.size and not _swap_kept(t, load, left, a):
+                if load.size and not swap_kept(t, load, left, a, broken):
                     continue
                 if is_max:
                     extra = max(cost[first + one[a]], cost[after])
@@ -191,44 +215,13 @@ def _walk(t, levels, misses, lead, load, out, power):
 
 
 @inlined
-def _gain(missing, n_level_rows, out, n_rows, v):
-    """How much less is missing at level v; while a level row is broken any other level counts."""
+def _gain(missing, broken, out, n_rows, v):
+    """How much less is missing at level v; while a level row is broken, how little is missing."""
     left_over = 0.0
     for r in range(n_rows):
         if out[r, v] < 0:
             left_over -= out[r, v]
-    return 1.0 if n_level_rows and not np.isfinite(missing) else missing - left_over
-
-
-@kernel
-def _category(t, g, levels):
-    """The axis of a group's category, -1 where there is none."""
-    for i in range(t.group_start[g], t.group_start[g + 1]):
-        if levels[t.group_axes[i]] == t.one[t.group_axes[i]]:
-            return t.group_axes[i]
-    return -1
-
-
-@kernel
-def _swap_kept(t, load, left, a):
-    """Whether no level row is in the way of a group that goes from one category to another."""
-    weight, old, new = t.level_weight, t.level_start[left], t.level_start[a]
-    for q in range(load.size):
-        freed = weight[q, old + t.one[left]] - weight[q, old + 1 - t.one[left]]
-        change = weight[q, new + t.one[a]] - weight[q, new + 1 - t.one[a]]
-        if change > 0 and load[q] - freed + change > 0:
-            return False
-    return True
-
-
-@kernel
-def _load_kept(t, load, a, old, new):
-    first = t.level_start[a]
-    for q in range(load.size):
-        change = t.level_weight[q, first + new] - t.level_weight[q, first + old]
-        if change > 0 and load[q] + change > 0:
-            return False
-    return True
+    return 1.0 / (1.0 + left_over) if broken else missing - left_over
 
 
 @kernel
@@ -262,7 +255,7 @@ def _shrink(t, levels, misses, lead, load, out):
             for v in range(size):
                 if cost[first + v] >= cost[first + pick]:
                     continue
-                kept = load.size == 0 or _load_kept(t, load, a, levels[a], v)
+                kept = load.size == 0 or load_kept(t, load, a, levels[a], v)
                 for r in range(lead.size):
                     kept = kept and out[r, v] >= 0
                 if kept:
@@ -276,7 +269,7 @@ def _shrink(t, levels, misses, lead, load, out):
 def _cheaper_category(t, levels, misses, lead, load, g):
     """Enter the cheapest category of a group that keeps all rows; True if it changed."""
     cost, level_start, one = t.cost, t.level_start, t.one
-    start = _category(t, g, levels)
+    start = category_of(t, g, levels)
     left = level_start[start]
     saved = cost[left + one[start]] - cost[left + 1 - one[start]]
     best, cheapest = start, total_cost(t, levels)

@@ -111,6 +111,22 @@ def move(t, levels, misses, lead, load, a, new):
 
 
 @kernel
+def category_of(t, g, levels):
+    """The axis of a group's category, -1 where there is none.
+
+    Parameters
+    ----------
+    t : see :mod:`encoders.compiled`
+    g : group
+    levels : int64 (n_axes,)
+    """
+    for i in range(t.group_start[g], t.group_start[g + 1]):
+        if levels[t.group_axes[i]] == t.one[t.group_axes[i]]:
+            return t.group_axes[i]
+    return -1
+
+
+@kernel
 def total_cost(t, levels):
     """Objective of a choice.
 

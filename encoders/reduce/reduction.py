@@ -1,5 +1,6 @@
 """Incumbent, then tighten and compress to a fixpoint."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +50,7 @@ def reduce(
     starts: IntArray,
     cutoff: float = np.inf,
     on_bounds: OnBounds = lambda upper, lower: None,
+    over: Callable[[], bool] = lambda: False,
 ) -> Reduction:
     """Shrink a problem to the choices that beat the best one known.
 
@@ -60,14 +62,15 @@ def reduce(
     starts : int64 (n_starts, n_axes), choices from which to look for an incumbent
     cutoff : choices that cost at least this are of no interest
     on_bounds : told of the incumbent as soon as there is one
+    over : whether there is no time left; what is left to decide is then as large as it is
     """
     tables = tabulate(problem)
-    incumbent = find_incumbent(problem, tables, starts)
+    incumbent = find_incumbent(problem, tables, starts, over)
     upper = cutoff if incumbent is None else min(cutoff, problem.distance(incumbent))
     if incumbent is not None:
         on_bounds(upper, 0.0)
     lift, small, looked, effort, priced = identity(problem), problem, 0, 0, np.inf
-    while True:
+    while not over():
         keep = np.ones(small.cost.size, dtype=np.bool_)
         alive = np.ones(small.n_leaves, dtype=np.bool_)
         limit = ceiling_below(upper, unit_of(small))
@@ -100,3 +103,4 @@ def reduce(
             if merged is small or looked > BUDGET:
                 return Reduction(merged, lift, incumbent, upper)
             small, tables, effort = merged, tabulate(merged), 1
+    return Reduction(small, lift, incumbent, upper)

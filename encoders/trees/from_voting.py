@@ -48,6 +48,8 @@ def read_voting(model: Any, read: Reader) -> Ensemble:
     require_fitted(model, "estimators_")
     weights = _weights(model)
     estimators = [thawed(estimator) for estimator in model.estimators_]
+    if model.voting == "hard":
+        _check_votes(estimators)
     read_once = {id(estimator): read(estimator) for estimator in estimators}
     ensembles = [read_once[id(estimator)] for estimator in estimators]
     if not _summable(model, estimators, ensembles):
@@ -146,6 +148,15 @@ def _hard(estimator: Any, ensemble: Ensemble, weight: float, model: Any) -> Memb
         raise _other_labels()
     ballot = ballots(estimator, ensemble, classes.astype(np.int64), n_classes, won=weight)
     return Member(ballot, np.arange(ensemble.n_columns), np.arange(n_classes))
+
+
+def _check_votes(estimators: Sequence[Any]) -> None:
+    """Refuse members whose labels the VotingClassifier's own predict can't count."""
+    if any(type(e).__name__ == "CatBoostClassifier" and len(e.classes_) > 2 for e in estimators):
+        raise UnsupportedModelError(
+            "scikit-learn can't count the votes of a CatBoostClassifier of three classes or more, "
+            'whose predict returns a column and not a list; use VotingClassifier(voting="soft").'
+        )
 
 
 def _other_labels() -> UnsupportedModelError:

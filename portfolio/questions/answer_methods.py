@@ -1,6 +1,7 @@
 """Questions about answers: why there is none, how far one reaches, and what it withstands."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from encoders.query.constraints import Constraint
@@ -33,7 +34,7 @@ def regional(
     def region(*settings: Any) -> Any:
         from portfolio.questions.region import region_around
 
-        return region_around(asker, row, goal, label, changed, *settings)
+        return region_around(replace(asker, stop=None), row, goal, label, changed, *settings)
 
     return region
 

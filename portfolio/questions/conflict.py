@@ -37,13 +37,11 @@ class Trials:
     demands : the members
     options : the time limit is for all questions together
     began : ``time.perf_counter()`` at the call
-    answers : so far
     """
 
     demands: Demands
     options: Options
     began: float
-    answers: list[Result] = field(default_factory=list)
 
     def nearest(self, dropped: frozenset[int], instead: Instead | None = None) -> Result | None:
         """The cheapest answer; None if the question can't be posed so.
@@ -71,11 +69,9 @@ class Trials:
         options = replace(self.options, time_limit_s=limit_s)
         way = self.demands.asker.strategy(question, options)
         try:
-            result = asker.ask(question, options, self.demands.row, way)
+            return asker.ask(question, options, self.demands.row, way)
         except InputError:  # relations may need bounds that were dropped
             return None
-        self.answers.append(result)
-        return result
 
     @property
     def left(self) -> float:
@@ -85,12 +81,7 @@ class Trials:
     @property
     def over(self) -> bool:
         """Whether there is no time left, or somebody interrupted."""
-        return self.left <= 0 or self.interrupted
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the last question was."""
-        return bool(self.answers) and self.answers[-1].stop_reason == "interrupted"
+        return self.left <= 0 or self.demands.asker.stopped
 
 
 @dataclass(eq=False)

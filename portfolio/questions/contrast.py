@@ -16,6 +16,7 @@ from portfolio.change import in_short
 from portfolio.model.native import predict_one
 from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
+from portfolio.questions.interruptible import interruptible
 from portfolio.result import Result, as_plain
 from portfolio.solving.ask import Asker
 
@@ -75,6 +76,7 @@ class Contrast:
         return "\n".join([head, *lines])
 
 
+@interruptible
 def find_contrast(asker: Asker, x: Any, y: Any, options: Options) -> Contrast:
     """The fewest differences between two rows that are enough for the second one's decision.
 

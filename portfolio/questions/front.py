@@ -13,9 +13,13 @@ from encoders.errors import InputError
 from encoders.query.constraints import MaxChanges
 from encoders.query.goal import Probability, Wanted, is_number
 from portfolio.model.native import predict_one
+from portfolio.question import Options, Question
 from portfolio.questions.fewest import find_fewest
+from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series, with_more
 from portfolio.result import Result, as_plain
+from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.progress import OnProgress
 from portfolio.solving.verify import RELATIVE_TOLERANCE
 
 if TYPE_CHECKING:
@@ -108,7 +112,16 @@ class Front:
         return "\n".join(lines)
 
 
-def find_front(series: Series, by: By, levels: Sequence[float] | None) -> Front:
+@interruptible
+def find_front(
+    asker: Asker,
+    x: Any,
+    question: Question,
+    options: Options,
+    by: By,
+    levels: Sequence[float] | None,
+    on_progress: OnProgress | None = None,
+) -> Front:
     """The cheapest answer for each level, each used for what it says about the next.
 
     An answer that reaches the next level is the cheapest there, too; where nothing reaches a
@@ -116,10 +129,14 @@ def find_front(series: Series, by: By, levels: Sequence[float] | None) -> Front:
 
     Parameters
     ----------
-    series : has the question, and the time limit
+    asker : of the user's explainer
+    x : a row in any shape that users may give
+    question : that has an answer at each level
+    options : the time limit is for all levels together
     by : "changes" or "probability"
     levels : most changes, or least probabilities; None: every number of changes, or
         :data:`LEVELS`
+    on_progress : told (seconds, upper, lower) of the level under way
 
     Raises
     ------
@@ -129,13 +146,15 @@ def find_front(series: Series, by: By, levels: Sequence[float] | None) -> Front:
     if by not in get_args(By):
         raise InputError(f"by must be 'changes' or 'probability', got {by!r}.")
     chosen = None if levels is None else _checked(by, levels)
+    check_progress(on_progress)
+    series = Series(asker, asker.read(x), question, options, on_progress=on_progress)
     if by == "probability":
         points, whole = _by_probability(series, chosen or LEVELS)
     else:
         points, whole = _by_changes(series, chosen)
     proved = whole and all(p.result.status in PROOFS for p in points)
     weaker = (p.result.stop_reason for p in points if p.result.status not in PROOFS)
-    reason: StopReason = "proved" if proved else next(weaker, "time_limit")
+    reason: StopReason = "proved" if proved else next(weaker, series.asker.why)
     status: Status = "optimal" if proved else "feasible"
     if not any(math.isfinite(p.result.distance) for p in points):
         status = "infeasible" if proved else "unknown"

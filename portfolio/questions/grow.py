@@ -50,6 +50,9 @@ class Growth:
         index : of the feature
         """
         extent = self.extents[0].each[index]
+        if self.over:
+            self.settled &= bool(self.allowed[index].all())
+            return
         if extent.ordered:
             self._push(index, np.arange(extent.own, extent.size))
             self._push(index, np.arange(extent.own, -1, -1))

@@ -17,7 +17,7 @@ from encoders.query.goal import ClassGoal, Goal
 from encoders.query.relations import Forbidden
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.tabular import Row
-from portfolio.question import LONGEST_S, Options, Question
+from portfolio.question import Options, Question
 from portfolio.questions.decision import besides
 from portfolio.questions.every_row import every_row
 from portfolio.questions.extents import Extent, extents_of
@@ -102,6 +102,7 @@ class SafeSearch:
 
     def answer(self) -> tuple[Result, bool]:
         """The last answer, and whether every row around it is proved to be fine."""
+        lower = 0.0
         while True:
             left = self.options.time_limit_s - (time.perf_counter() - self.began)
             options = replace(self.options, time_limit_s=max(left, LEAST_S))
@@ -109,10 +110,13 @@ class SafeSearch:
             asked = replace(self.question, constraints=rules)
             way = self.asker.strategy(asked, options)
             result = self.asker.ask(asked, options, self.row, way)
+            # What is cut off is no robust answer, so bounds of earlier rounds stay valid.
+            lower = min(max(lower, result.lower_bound), result.distance)
+            result = replace(result, lower_bound=lower)
             self.rounds += 1
             if self.on_step is not None:
                 seconds = time.perf_counter() - self.began
-                self.on_step(seconds, self.rounds, result.lower_bound)
+                self.on_step(seconds, self.rounds, lower)
             if result.row is None:
                 return result, False
             flip, settled = self._flip(result.row)
@@ -128,12 +132,11 @@ class SafeSearch:
 
     @property
     def _deadline(self) -> float:
-        return self.began + min(float(self.options.time_limit_s), LONGEST_S)
+        return self.began + self._request.time_limit_s
 
     @property
     def _request(self) -> Request:
-        threads = int(self.options.threads or 1)
-        return Request(self.options.time_limit_s, threads, int(self.options.seed))
+        return self.asker.request(self.options)
 
     def _flip(self, middle: Row) -> tuple[Row | None, bool]:
         """A wrong row around the answer, and whether it is settled that there is one or none."""

@@ -9,6 +9,7 @@ from encoders.backends.interface import Status, StopReason
 from encoders.query.admissible import resolve
 from encoders.query.constraints import Fixed
 from portfolio.question import Options, Question
+from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series
 from portfolio.result import Result, as_plain
 from portfolio.solving.ask import Asker
@@ -23,7 +24,7 @@ class Necessary:
     status : "optimal": for each feature it is proved whether it is necessary; "feasible": for some
         it is not known; "infeasible": there is no recourse at all (proved); "unknown": it is not
         known whether there is any
-    stop_reason : of the last question that was asked
+    stop_reason : "proved", or why it is not
     features : names of those that are: with one of them fixed, nothing reaches the target (proved)
     undecided : names of those that are not known to be
     best : the cheapest answer found with nothing fixed
@@ -56,6 +57,7 @@ class Necessary:
         return "\n".join(lines)
 
 
+@interruptible
 def find_necessary(asker: Asker, x: Any, question: Question, options: Options) -> Necessary:
     """The features that every answer to a question about one row changes.
 
@@ -89,7 +91,7 @@ def find_necessary(asker: Asker, x: Any, question: Question, options: Options) -
             continue
         if name in must:
             sure.append(name)
-        elif series.interrupted:
+        elif series.over:
             open_.append(name)
         else:
             found = series.ask((Fixed(name),))
@@ -100,5 +102,6 @@ def find_necessary(asker: Asker, x: Any, question: Question, options: Options) -
                 open_.append(name)
     undecided = tuple(name for name in open_ if name in changed)
     status: Status = "feasible" if undecided else "optimal"
-    reason = series.answers[-1].stop_reason if undecided else "proved"
+    weaker = (a.stop_reason for a in series.answers if a.status in ("feasible", "unknown"))
+    reason = next(weaker, series.asker.why) if undecided else "proved"
     return Necessary(status, reason, tuple(sure), undecided, best, series.seconds)

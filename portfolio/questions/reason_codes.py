@@ -10,6 +10,7 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.constraints import Fixed
 from portfolio.question import Options, Question
+from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series
 from portfolio.result import Result, as_plain
 from portfolio.solving.ask import Asker
@@ -98,6 +99,7 @@ class ReasonCodes:
         return "\n".join([words[self.status], *map(str, self.codes)])
 
 
+@interruptible
 def find_reason_codes(
     asker: Asker, x: Any, question: Question, n: int, options: Options
 ) -> ReasonCodes:
@@ -131,7 +133,7 @@ def find_reason_codes(
     found: list[tuple[str, Result]] = []
     rest: list[str] = []
     for name in every:
-        if series.interrupted:
+        if series.over:
             break
         result = ask([name])
         if result.changed:
@@ -144,13 +146,16 @@ def find_reason_codes(
             )
     found.sort(key=lambda pair: pair[1].distance)
     codes = [_code(name, result, rank + 1, ()) for rank, (name, result) in enumerate(found[:n])]
-    if len(codes) < n and len(rest) > 1 and not series.interrupted:
+    cut = len(found) + len(rest) < len(every)
+    if len(codes) < n and len(rest) > 1 and series.over:
+        cut = True
+    elif len(codes) < n and len(rest) > 1:
         result = ask(rest)
         dearest = sorted(result.changed, key=lambda change: -change.cost)
         for change in dearest[: n - len(codes)]:
             others = tuple(c.feature for c in dearest if c.feature != change.feature)
             codes.append(_code(change.feature, result, len(codes) + 1, others))
-    return _joined(codes, series.answers, series.seconds)
+    return _joined(codes, series, cut)
 
 
 def _code(feature: str, result: Result, rank: int, together: tuple[str, ...]) -> ReasonCode:
@@ -159,11 +164,13 @@ def _code(feature: str, result: Result, rank: int, together: tuple[str, ...]) ->
     )
 
 
-def _joined(codes: list[ReasonCode], asked: list[Result], seconds: float) -> ReasonCodes:
-    weaker = next((r for r in asked if r.status in ("feasible", "unknown")), None)
+def _joined(codes: list[ReasonCode], series: Series, cut: bool) -> ReasonCodes:
+    """All codes, and what is proved of them; nothing where some questions were not come to."""
+    weaker = [a.stop_reason for a in series.answers if a.status in ("feasible", "unknown")]
+    weaker += [series.asker.why] if cut else []
     if codes:
-        status: Status = "optimal" if weaker is None else "feasible"
+        status: Status = "feasible" if weaker else "optimal"
     else:
-        status = "infeasible" if weaker is None else "unknown"
-    reason: StopReason = "proved" if weaker is None else weaker.stop_reason
-    return ReasonCodes(status, reason, tuple(codes), seconds)
+        status = "unknown" if weaker else "infeasible"
+    reason: StopReason = weaker[0] if weaker else "proved"
+    return ReasonCodes(status, reason, tuple(codes), series.seconds)

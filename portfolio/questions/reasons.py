@@ -1,7 +1,6 @@
 """A smallest set of features that alone decide a row: a sufficient reason."""
 
 import json
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from encoders.arrays import IntArray
-from encoders.backends.interface import Request, Status, StopReason
+from encoders.backends.interface import Status, StopReason
 from encoders.backends.stopping import why
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
 from portfolio.change import in_short
 from portfolio.model.tabular import Row
-from portfolio.question import LONGEST_S, Options
+from portfolio.question import Options
 from portfolio.questions.decision import Decision, decision_of
 from portfolio.questions.flips import pose_flips
+from portfolio.questions.interruptible import interruptible
 from portfolio.questions.reason_search import Search
 from portfolio.result import as_plain, by_name
-from portfolio.running.interrupt import run_interruptible
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.warm_up import warm_up
@@ -95,6 +94,7 @@ class Reasons:
         return f"{words} for {decided} (proved; {known}, maybe not all of them).{why_not}"
 
 
+@interruptible
 def find_reasons(
     asker: Asker,
     x: Any,
@@ -126,22 +126,15 @@ def find_reasons(
     row = asker.read(x)
     turn = _order(order, model.space)
     decision = decision_of(model, row, target)
-    stop = threading.Event()
-    limit_s = min(float(options.time_limit_s), LONGEST_S)
-    request = Request(limit_s, int(options.threads or 1), int(options.seed), stop=stop)
-
-    def solve() -> Search:
-        flips = pose_flips(asker, row, decision.others, request, began + limit_s)
-        search = Search(flips, len(model.space.features), began, on_progress)
-        search.delete(turn)
-        if smallest and search.settled:
-            search.shrink(asker)
-        search.show()
-        search.confirm()
-        return search
-
-    found = run_interruptible(solve, stop)
-    return _told(found, row, model.space, decision, smallest, began)
+    request = asker.request(options)
+    flips = pose_flips(asker, row, decision.others, request, began + request.time_limit_s)
+    search = Search(flips, len(model.space.features), began, on_progress)
+    search.delete(turn)
+    if smallest and search.settled:
+        search.shrink(asker)
+    search.show()
+    search.confirm()
+    return _told(search, row, model.space, decision, smallest, began)
 
 
 def _order(order: Sequence[str] | None, space: FeatureSpace) -> IntArray:

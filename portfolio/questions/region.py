@@ -1,27 +1,26 @@
 """A box around a row in which the model decides alike, and that can't be widened on any side."""
 
 import json
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from encoders.backends.interface import Request, Status, StopReason
+from encoders.backends.interface import Status, StopReason
 from encoders.backends.stopping import why
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import Goal
 from portfolio.model.tabular import Row
-from portfolio.question import LONGEST_S, Options
+from portfolio.question import Options
 from portfolio.questions.decision import besides, decision_of
 from portfolio.questions.every_row import every_row
 from portfolio.questions.extents import extents_of
 from portfolio.questions.flips import pose_flips
 from portfolio.questions.grow import Growth
+from portfolio.questions.interruptible import interruptible
 from portfolio.questions.span import Span, span_of
 from portfolio.result import as_plain, by_name
-from portfolio.running.interrupt import run_interruptible
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.warm_up import warm_up
 
@@ -142,28 +141,21 @@ class Surroundings:
         began = time.perf_counter()
         space = self.asker.model.space
         turn = _order((*(order or ()), *self.first), space)
-        stop = threading.Event()
-        limit_s = min(float(options.time_limit_s), LONGEST_S)
-        request = Request(limit_s, int(options.threads or 1), int(options.seed), stop=stop)
-
-        def grow() -> Growth:
-            deadline = began + limit_s
-            free = every_row(self.asker)  # whatever people may do, plausible or not
-            free = replace(free, model=free.model.without_plausibility())
-            flips = pose_flips(free, self.row, self.others, request, deadline)
-            extents = [extents_of(side, side.view.cells) for side in flips.sides]
-            growth = Growth(flips.sides, extents, request, deadline)
-            for done, index in enumerate(turn, start=1):
-                growth.widen(index)
-                if on_step is not None:
-                    on_step(time.perf_counter() - began, done, len(turn))
-            return growth
-
-        growth = run_interruptible(grow, stop)
+        request = self.asker.request(options)
+        free = every_row(self.asker)  # whatever people may do, plausible or not
+        free = replace(free, model=free.model.without_plausibility())
+        deadline = began + request.time_limit_s
+        flips = pose_flips(free, self.row, self.others, request, deadline)
+        extents = [extents_of(side, side.view.cells) for side in flips.sides]
+        growth = Growth(flips.sides, extents, request, deadline)
+        for done, index in enumerate(turn, start=1):
+            growth.widen(index)
+            if on_step is not None:
+                on_step(time.perf_counter() - began, done, len(turn))
         values = space.values(self.row.values)
         doubt = growth.doubt()
         if doubt:
-            growth = Growth(growth.sides, growth.extents, request, growth.deadline)
+            growth = Growth(growth.sides, growth.extents, request, deadline)
         sure = growth.settled and not doubt
         return Region(
             status="unknown" if doubt else "optimal" if sure else "feasible",
@@ -191,6 +183,7 @@ def _order(first: Sequence[str], space: FeatureSpace) -> list[int]:
     return [known.index(name) for name in dict.fromkeys([*first, *known])]
 
 
+@interruptible
 def region_of(
     asker: Asker,
     x: Any,
@@ -225,6 +218,7 @@ def region_of(
     return around.region(order, time_limit_s, threads, seed, on_step)
 
 
+@interruptible
 def region_around(
     asker: Asker,
     row: Row,

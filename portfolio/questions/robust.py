@@ -11,6 +11,7 @@ from encoders.errors import InputError
 from portfolio.model.native import predict_one
 from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
+from portfolio.questions.interruptible import interruptible
 from portfolio.questions.nearby import Around, safe_search
 from portfolio.questions.retraining import Retraining, stricter
 from portfolio.result import Result, as_plain
@@ -86,6 +87,7 @@ class Robust:
         return f"Every row that misses it by at most this is decided alike (proved): {told}."
 
 
+@interruptible
 def find_robust(
     asker: Asker,
     x: Any,
@@ -147,7 +149,7 @@ def _safe(
     search = safe_search(asker, row, question, against, options, began, current, step)
     result, safe = search.answer()
     if result.row is not None and not safe:
-        result = _without(result, search.doubt)
+        result = _without(result, search.doubt, asker.why)
     elif search.doubt:
         result = replace(result, status="unknown", lower_bound=0.0, message=search.doubt)
     else:  # a number a little further has other rows around it
@@ -156,12 +158,14 @@ def _safe(
     return Robust(result, against, None, search.rounds, time.perf_counter() - began)
 
 
-def _without(result: Result, doubt: str) -> Result:
+def _without(result: Result, doubt: str, ended: StopReason) -> Result:
     """What is left of an answer that is not known to be safe: its bound."""
+    if result.stop_reason != "proved":
+        ended = result.stop_reason
     return replace(
         result,
         status="unknown",
-        stop_reason="error" if doubt else _ended(result),
+        stop_reason="error" if doubt else ended,
         distance=math.inf,
         lower_bound=0.0 if doubt else result.lower_bound,
         verified=False,
@@ -172,7 +176,3 @@ def _without(result: Result, doubt: str) -> Result:
         rounder=None,
         regional=None,
     )
-
-
-def _ended(result: Result) -> StopReason:
-    return "time_limit" if result.stop_reason == "proved" else result.stop_reason

@@ -12,6 +12,7 @@ from encoders.errors import InputError
 from encoders.query.cost import Norm
 from portfolio.question import Options, Question
 from portfolio.questions.every_row import Bounds, every_row
+from portfolio.questions.interruptible import interruptible
 from portfolio.result import Result, as_plain
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress
@@ -114,6 +115,7 @@ class Robustness:
         )
 
 
+@interruptible
 def find_robustness(
     asker: Asker,
     x: Any,

@@ -73,14 +73,9 @@ class Series:
         return self.answers[-1]
 
     @property
-    def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the last question."""
-        return bool(self.answers) and self.answers[-1].stop_reason == "interrupted"
-
-    @property
     def over(self) -> bool:
-        """Whether there is no time left, or Ctrl-C ended the last question."""
-        return self.interrupted or self.seconds >= self.options.time_limit_s
+        """Whether there is no time left, or somebody interrupted."""
+        return self.asker.stopped or self.seconds >= self.options.time_limit_s
 
     @property
     def seconds(self) -> float:

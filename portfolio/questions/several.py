@@ -11,8 +11,12 @@ import pandas as pd
 from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.constraints import MaxChanges
+from portfolio.question import Options, Question
+from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series
 from portfolio.result import Result, as_plain
+from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.progress import OnProgress
 
 MOST = 1000  # answers; nobody reads more
 
@@ -111,7 +115,15 @@ def _lines(at: int, answer: Result) -> list[str]:
     return [headline, *(f"- {change}" for change in answer.told)]
 
 
-def find_several(series: Series, k: int) -> Several:
+@interruptible
+def find_several(
+    asker: Asker,
+    x: Any,
+    question: Question,
+    options: Options,
+    k: int,
+    on_progress: OnProgress | None = None,
+) -> Several:
     """The cheapest answers of which none changes all that an earlier one changes.
 
     After each answer a limit on changes among its features is added. What is left out needs no
@@ -121,8 +133,12 @@ def find_several(series: Series, k: int) -> Several:
 
     Parameters
     ----------
-    series : has the question, and the time limit
+    asker : of the user's explainer
+    x : a row in any shape that users may give
+    question : each answer is one to it
+    options : the time limit is for all answers together
     k : how many at most
+    on_progress : told (seconds, upper, lower) of the answer under way
 
     Raises
     ------
@@ -131,6 +147,8 @@ def find_several(series: Series, k: int) -> Several:
     """
     if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST:
         raise InputError(f"k must be a whole number from 1 to {MOST}, got {k!r}.")
+    check_progress(on_progress)
+    series = Series(asker, asker.read(x), question, options, on_progress=on_progress)
     found: list[Result] = []
     others: list[MaxChanges] = []
     complete = False
@@ -147,12 +165,13 @@ def find_several(series: Series, k: int) -> Several:
     status: Status = "optimal" if proved else "feasible"
     if not found:
         status = last.status
+    cut = not proved and last.status == "optimal"
     return Several(
         status=status,
-        stop_reason="time_limit" if not proved and last.status == "optimal" else last.stop_reason,
+        stop_reason=series.asker.why if cut else last.stop_reason,
         answers=tuple(found),
         complete=complete,
-        target=series.question.target,
+        target=question.target,
         seconds=series.seconds,
         message=last.message,
     )

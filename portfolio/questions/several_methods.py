@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from encoders.query.constraints import Constraint
 from encoders.query.cost import Norm
 from portfolio.question import Options, Question, strategy_name
-from portfolio.questions.series import Series
-from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class SeveralQuestions:
 
         question = Question(target, norm, scale, weights, constraints, margin)
         options = Options(strategy_name(strategy), time_limit_s, threads, seed)
-        return find_several(_series(self._asker, x, question, options, on_progress), k)
+        return find_several(self._asker, x, question, options, k, on_progress)
 
     def front(
         self,
@@ -108,12 +107,4 @@ class SeveralQuestions:
 
         question = Question(target, norm, scale, weights, constraints, margin)
         options = Options(strategy_name(strategy), time_limit_s, threads, seed)
-        series = _series(self._asker, x, question, options, on_progress)
-        return find_front(series, by, levels)
-
-
-def _series(
-    asker: Asker, x: Any, question: Question, options: Options, on_progress: OnProgress | None
-) -> Series:
-    check_progress(on_progress)
-    return Series(asker, asker.read(x), question, options, on_progress=on_progress)
+        return find_front(self._asker, x, question, options, by, levels, on_progress)

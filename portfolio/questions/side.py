@@ -188,12 +188,12 @@ class Side:
         for _ in range(MOST_REFUSED):
             if not self._may_reach(alive):
                 return Found(None, True)
-            smaller = compress(self.problem, keep, alive)
-            if smaller is None:
-                return Found(None, True)
             left = deadline - time.perf_counter()
             if left <= 0 or request.stop.is_set():
                 return Found(None, False)
+            smaller = compress(self.problem, keep, alive)
+            if smaller is None:
+                return Found(None, True)
             outcome = search(smaller[0], replace(request, time_limit_s=left))
             if not outcome.choices:
                 return Found(None, outcome.status == "infeasible")

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from encoders.backends.interface import StopReason
 from portfolio.question import Options, Question
 from portfolio.questions.conflict import Conflict, Trials
+from portfolio.questions.interruptible import interruptible
 from portfolio.questions.members import Member, demands_of
 from portfolio.questions.relaxation import Relaxation, relax
 from portfolio.result import Result, as_plain
@@ -96,6 +97,7 @@ class WhyNot:
         return f"These {len(self.conflict)} demands rule every answer out (proved{sure}).{why}"
 
 
+@interruptible
 def find_why_not(
     asker: Asker, x: Any, question: Question, options: Options, on_progress: OnStep | None = None
 ) -> WhyNot:
@@ -148,7 +150,7 @@ def find_why_not(
         found += [] if relaxation is None else [relaxation]
     stop: StopReason = "proved"
     if trials.over:
-        stop = "interrupted" if trials.interrupted else "time_limit"
+        stop = asker.why
     elif not conflict.minimal:
         stop = "error"
     return told(

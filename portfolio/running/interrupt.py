@@ -34,9 +34,11 @@ def run_interruptible(call: Callable[[], Answer], stop: threading.Event) -> Answ
     errors: list[BaseException] = []
 
     # An event, because a join that a signal cuts short may call a running thread finished.
-    over = threading.Event()
+    over, turn = threading.Event(), threading.Lock()
 
     def work() -> None:
+        if not turn.acquire(blocking=False):
+            return
         try:
             answers.append(call())
         except BaseException as error:
@@ -44,11 +46,15 @@ def run_interruptible(call: Callable[[], Answer], stop: threading.Event) -> Answ
         finally:
             over.set()
 
-    threading.Thread(target=work, name="counterfolio-solve", daemon=True).start()
+    def begin() -> None:
+        threading.Thread(target=work, name="counterfolio-solve", daemon=True).start()
+
     try:
+        begin()
         _wait(over)
     except KeyboardInterrupt:
         stop.set()
+        begin()  # it may have come before the first thread; if not, this one has no turn
         _wait(over)
     if errors:
         raise errors[0]

@@ -12,7 +12,7 @@ from typing import Any
 
 from encoders.arrays import FloatArray
 from encoders.backends.attempt import RunBackend
-from encoders.backends.interface import Request
+from encoders.backends.interface import Request, StopReason
 from encoders.errors import InputError
 from encoders.query.goal import ClassGoal, Goal, ValueGoal, Wanted
 from encoders.query.query import Query
@@ -62,12 +62,24 @@ class Asker:
     workers : run backends
     selector : what picks backends for "auto"
     regional : makes what draws the region around an answer; None for none
+    stop : ends every question once it is set; None: each has a stop of its own, as Ctrl-C ends it
     """
 
     model: ExplainedModel
     workers: Workers
     selector: Selector
     regional: Regional | None = None
+    stop: threading.Event | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether questions are to end."""
+        return self.stop is not None and self.stop.is_set()
+
+    @property
+    def why(self) -> StopReason:
+        """Why a question of many steps ends before the last one."""
+        return "interrupted" if self.stopped else "time_limit"
 
     def read(self, x: Any) -> Row:
         """A row of the user's in the model's order; InputError if it is none.
@@ -138,6 +150,17 @@ class Asker:
             self._log(log, question, options, row, strategy, result)
         return result
 
+    def request(self, options: Options) -> Request:
+        """What searches of a question's own are asked by, one after another.
+
+        Parameters
+        ----------
+        options : limits, threads and seed
+        """
+        limit_s = min(float(options.time_limit_s), LONGEST_S)
+        stop = self.stop or threading.Event()
+        return Request(limit_s, int(options.threads or 1), int(options.seed), stop=stop)
+
     def check_classes(self) -> None:
         """Raise :class:`InputError` if the model has nothing to change to."""
         classes = self.model.native.classes
@@ -170,7 +193,7 @@ class Asker:
         query = question.query(model, row, goals[0])
         if goals == own and self._may_stay(query):
             return self._unchanged(row, asked, goals[0], query.margin, began)
-        stop = threading.Event()
+        stop = self.stop or threading.Event()
         progress = Progress(began, [goal.target for goal in goals], on_progress, stop)
         time_limit_s = min(float(options.time_limit_s), LONGEST_S)
         request = Request(

@@ -56,7 +56,8 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
     starts : choices from which to look for an incumbent, int64 (n_starts, n_axes)
     """
     began = time.perf_counter()
-    reduction, reduce_s = _reduced(problem, starts, request)
+    deadline = began + request.time_limit_s
+    reduction, reduce_s = _reduced(problem, starts, request, deadline)
     plan: Plan | None = None
     steps: list[Step] = []
     done: list[Report] = []
@@ -67,23 +68,29 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
             plan = pick(reduction.problem, asked)
             steps = list(plan.steps)
         step = steps.pop(0)
-        remaining_s = request.time_limit_s - (time.perf_counter() - began)
+        remaining_s = deadline - time.perf_counter()
         asked = replace(asked, time_limit_s=max(0.0, min(step.seconds, remaining_s)))
         report = step.solve(reduction.problem, asked).decided(plan.why)
         done.append(replace(report, outcome=_lifted(problem, reduction, report.outcome)))
-        remaining_s = request.time_limit_s - (time.perf_counter() - began)
+        remaining_s = deadline - time.perf_counter()
         if not steps or report.outcome.stop_reason != "time_limit" or remaining_s <= 0:
             return _joined(problem, done, reduce_s)
         if report.outcome.choices:  # a better incumbent: there may be less to decide
             better = np.array(done[-1].outcome.choices[:1])
-            reduction, more = _reduced(problem, better, request)
+            reduction, more = _reduced(problem, better, request, deadline)
             reduce_s += more
     return _joined(problem, [*done, _proved_by_reduction(problem, reduction)], reduce_s)
 
 
-def _reduced(problem: Problem, starts: IntArray, request: Request) -> tuple[Reduction, float]:
+def _reduced(
+    problem: Problem, starts: IntArray, request: Request, deadline: float
+) -> tuple[Reduction, float]:
     began = time.perf_counter()
-    reduction = reduce(problem, starts, request.cutoff, request.on_bounds)
+
+    def over() -> bool:
+        return request.stop.is_set() or time.perf_counter() >= deadline
+
+    reduction = reduce(problem, starts, request.cutoff, request.on_bounds, over)
     return reduction, time.perf_counter() - began
 
 

@@ -1,6 +1,7 @@
 """Each step of the reduction keeps what beats the incumbent, and leads back."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -220,6 +221,34 @@ def test_reduce_and_lift_give_the_optimum():
         if levels is not None:
             assert problem.admits(reduction.lift.up(levels))
     assert proved > 20
+
+
+def test_a_reduction_that_is_cut_short_loses_nothing():
+    cut = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        looks = iter([False] * (seed % 9))  # so often there is still time
+        over = partial(next, looks, True)
+        reduction = reduce(problem, NO_STARTS.reshape(0, problem.n_axes), over=over)
+        held = np.inf if reduction.incumbent is None else problem.distance(reduction.incumbent)
+        again = np.inf if reduction.problem is None else optimum(reduction.problem)[0]
+        assert min(again, held) == pytest.approx(optimum(problem)[0])
+        cut += reduction.problem is problem
+    assert cut > len(SEEDS) // 9
+
+
+def test_walks_from_afar_keep_limits_on_changes():
+    """Starts that break the limit come back to it, and mostly find an answer where there is one."""
+    found = possible = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        last = np.diff(problem.level_start) - 1
+        starts = np.array([last // part for part in (1, 2, 3)])
+        if not problem.level_rows or problem.one_hot or not np.isfinite(optimum(problem)[0]):
+            continue
+        possible += 1
+        found += find_incumbent(problem, tabulate(problem), starts) is not None
+    assert possible > 10 and found > 0.9 * possible
 
 
 def test_the_incumbent_is_never_lost():

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from catboost import CatBoostClassifier
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -218,3 +219,14 @@ def test_models_that_are_not_fitted_are_told_so(data, kind):
 def test_voting_that_is_not_fitted_is_told_so(data):
     with pytest.raises(UnsupportedModelError, match="this VotingClassifier is not fitted"):
         Explainer(VotingClassifier([("a", Tree())]), data[0])
+
+
+def test_votes_that_scikit_learn_cannot_count_are_refused(data):
+    X = data[0]
+    one = CatBoostClassifier(iterations=2, verbose=0, allow_writing_files=False)
+    members = [("a", one), ("b", one)]
+    vote = VotingClassifier(members, voting="hard").fit(X, np.arange(len(X)) % 3)
+    with pytest.raises(ValueError, match="1d array"):
+        vote.predict(X)
+    with pytest.raises(UnsupportedModelError, match=r'use VotingClassifier\(voting="soft"\)'):
+        Explainer(vote, X)

@@ -2,8 +2,6 @@
 
 import itertools
 import json
-import threading
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -25,7 +23,7 @@ from encoders.backends.attempt import Provenance
 from portfolio import AtLeast, AtMost, Explainer, InputError, Plausibility, Probability
 from portfolio.cli.app import app
 from portfolio.model.oracle import Oracle
-from portfolio.questions import reasons, side
+from portfolio.questions import side
 from portfolio.solving import ask
 from portfolio.solving.certify import Certificate, Times
 from portfolio.solving.join import Answer
@@ -173,7 +171,7 @@ def test_without_time_nothing_is_claimed(explainer, refused):
     assert set(found.features) >= set(whole.features) and found.lower_bound == 0
 
 
-def test_an_interrupt_ends_the_search_with_what_is_known(explainer, refused, monkeypatch):
+def test_progress_ends_with_the_size_of_the_reason(explainer, refused):
     seen = []
 
     def progress(seconds, upper, lower):
@@ -181,14 +179,6 @@ def test_an_interrupt_ends_the_search_with_what_is_known(explainer, refused, mon
 
     whole = explainer.reasons(refused, on_progress=progress)
     assert seen[-1] == (whole.size, whole.lower_bound)
-
-    class Set(threading.Event):
-        def is_set(self):
-            return True
-
-    monkeypatch.setattr(reasons, "threading", SimpleNamespace(Event=Set))
-    found = explainer.reasons(refused)
-    assert found.status == "feasible" and found.stop_reason == "interrupted"
 
 
 def test_a_claim_that_a_training_row_refutes_is_no_proof(explainer, refused, monkeypatch):

@@ -29,6 +29,7 @@ def several(
     time_limit: TimeLimit = 60.0,
     threads: Threads = None,
     as_json: AsJson = False,
+    tie_break: options.TieBreak = False,
 ) -> None:
     """The cheapest answers that differ in what they change; exit codes as of explain."""
     constraints, explainer, asked = _asked(model, question, row, query)
@@ -39,6 +40,7 @@ def several(
         time_limit_s=time_limit,
         threads=threads,
         seed=model.seed,
+        tie_break=tie_break,
         **question.words(explainer),
     )
     _print(found, asked, as_json)
@@ -58,6 +60,7 @@ def front(
     time_limit: TimeLimit = 60.0,
     threads: Threads = None,
     as_json: AsJson = False,
+    tie_break: options.TieBreak = False,
 ) -> None:
     """What fewer changes cost, or a higher probability; exit codes as of explain."""
     chosen = _levels(levels)
@@ -70,6 +73,7 @@ def front(
         time_limit_s=time_limit,
         threads=threads,
         seed=model.seed,
+        tie_break=tie_break,
         **question.words(explainer),
     )
     if plot is not None:

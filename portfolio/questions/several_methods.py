@@ -35,6 +35,7 @@ class SeveralQuestions:
         seed: int = 0,
         on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
+        tie_break: bool = False,
     ) -> "Several":
         """The ``k`` cheapest answers that differ in what they change, each proved.
 
@@ -46,7 +47,7 @@ class SeveralQuestions:
         x, target, norm, scale, weights, constraints, margin : as for :meth:`Explainer.explain`
         k : how many at most
         time_limit_s : seconds for all answers together
-        threads, seed, strategy : as for :meth:`Explainer.explain`
+        threads, seed, strategy, tie_break : as for :meth:`Explainer.explain`
         on_progress : called with (seconds, upper bound, lower bound) of the answer under way
 
         Returns
@@ -61,7 +62,7 @@ class SeveralQuestions:
         from portfolio.questions.several import find_several
 
         question = Question(target, norm, scale, weights, constraints, margin)
-        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
+        options = Options(strategy_name(strategy), time_limit_s, threads, seed, tie_break=tie_break)
         return find_several(_series(self._asker, x, question, options, on_progress), k)
 
     def front(
@@ -80,6 +81,7 @@ class SeveralQuestions:
         seed: int = 0,
         on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
+        tie_break: bool = False,
     ) -> "Front":
         """What fewer changes cost, or a higher probability: a proved answer at each level.
 
@@ -92,7 +94,7 @@ class SeveralQuestions:
         levels : numbers of changes, or probabilities. None: from the cheapest answer to the fewest
             changes that suffice, or 0.5, 0.6, 0.7, 0.8, 0.9 and 0.95
         time_limit_s : seconds for all levels together
-        threads, seed, strategy : as for :meth:`Explainer.explain`
+        threads, seed, strategy, tie_break : as for :meth:`Explainer.explain`
         on_progress : called with (seconds, upper bound, lower bound) of the level under way
 
         Returns
@@ -107,7 +109,7 @@ class SeveralQuestions:
         from portfolio.questions.front import find_front
 
         question = Question(target, norm, scale, weights, constraints, margin)
-        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
+        options = Options(strategy_name(strategy), time_limit_s, threads, seed, tie_break=tie_break)
         series = _series(self._asker, x, question, options, on_progress)
         return find_front(series, by, levels)
 

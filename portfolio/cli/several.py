@@ -30,8 +30,9 @@ def several(
     threads: Threads = None,
     as_json: AsJson = False,
     tie_break: options.TieBreak = False,
+    different: Annotated[str, typer.Option(help="In what: features or region.")] = "features",
 ) -> None:
-    """The cheapest answers that differ in what they change; exit codes as of explain."""
+    """The cheapest answers that differ; exit codes as of explain."""
     constraints, explainer, asked = _asked(model, question, row, query)
     found = explainer.several(
         asked,
@@ -41,6 +42,7 @@ def several(
         threads=threads,
         seed=model.seed,
         tie_break=tie_break,
+        different=different,
         **question.words(explainer),
     )
     _print(found, asked, as_json)

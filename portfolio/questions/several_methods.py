@@ -36,11 +36,14 @@ class SeveralQuestions:
         on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
         tie_break: bool = False,
+        different: Literal["features", "region"] = "features",
     ) -> "Several":
-        """The ``k`` cheapest answers that differ in what they change, each proved.
+        """The ``k`` cheapest answers that differ, each proved.
 
         Each is the cheapest of all rows that do not change all that an earlier answer changes. So
-        no answer is an earlier one with more changes.
+        no answer is an earlier one with more changes. Or it is the cheapest of all rows outside the
+        regions of the earlier answers: boxes in which every row is decided as wanted, see
+        :meth:`Result.region`.
 
         Parameters
         ----------
@@ -49,6 +52,7 @@ class SeveralQuestions:
         time_limit_s : seconds for all answers together
         threads, seed, strategy, tie_break : as for :meth:`Explainer.explain`
         on_progress : called with (seconds, upper bound, lower bound) of the answer under way
+        different : "features" or "region", what tells answers apart
 
         Returns
         -------
@@ -63,7 +67,8 @@ class SeveralQuestions:
 
         question = Question(target, norm, scale, weights, constraints, margin)
         options = Options(strategy_name(strategy), time_limit_s, threads, seed, tie_break=tie_break)
-        return find_several(_series(self._asker, x, question, options, on_progress), k)
+        series = _series(self._asker, x, question, options, on_progress)
+        return find_several(series, k, different)
 
     def front(
         self,

@@ -25,6 +25,7 @@ from portfolio.question import RACE, Options, Question, strategy_name
 from portfolio.questions.answer_methods import regional
 from portfolio.questions.batch_methods import BatchQuestions
 from portfolio.questions.methods import Questions
+from portfolio.questions.series import Series
 from portfolio.result import Result
 from portfolio.running.ray_by_name import ray_by_name
 from portfolio.running.solver_workers import Workers
@@ -147,6 +148,7 @@ class Explainer(Questions, BatchQuestions):
         log: Log | None = None,
         metric: Metric = "total",
         strategy: str | Sequence[str] | None = None,
+        tie_break: bool = False,
     ) -> Result:
         """Find the cheapest change that makes the model reach ``target``, and prove it.
 
@@ -189,6 +191,9 @@ class Explainer(Questions, BatchQuestions):
             and the first proof ends it (see :attr:`Result.race`). "plain-cp", or "plain-" and
             another name, solves the unreduced problem by the backend's plain published
             formulation, for comparisons
+        tie_break : of all answers that cost the same (but for 1e-9 of it) give the first, whoever
+            solves: fewest changes, then the earliest features, then the nearest values. Takes a few
+            more solves; :attr:`Result.first` says whether it is proved
 
         Returns
         -------
@@ -201,10 +206,14 @@ class Explainer(Questions, BatchQuestions):
         """
         question = Question(target, norm, scale, weights, constraints, margin)
         name = strategy_name(strategy, backend, reduce, race)
-        options = Options(name, time_limit_s, threads, seed, metric)
+        options = Options(name, time_limit_s, threads, seed, metric, tie_break=tie_break)
         check_progress(on_progress)
         check_log(log)
-        way = self._asker.strategy(question, options, self._runner(executor))
+        run = self._runner(executor)
+        if tie_break:
+            row = self._asker.read(x)
+            return Series(self._asker, row, question, options, run, on_progress, log).ask([])
+        way = self._asker.strategy(question, options, run)
         return self._asker.ask(question, options, x, way, on_progress, log)
 
     def explain_batch(
@@ -227,6 +236,7 @@ class Explainer(Questions, BatchQuestions):
         on_answer: OnAnswer = lambda answered, rows: None,
         log: Log | None = None,
         strategy: str | Sequence[str] | None = None,
+        tie_break: bool = False,
     ) -> Any:
         """Explain every row of a table, with worker processes.
 
@@ -249,6 +259,7 @@ class Explainer(Questions, BatchQuestions):
         resume : keep the answers that ``out`` has to the same model, rows and settings, and ask
             the others only
         on_answer : called with (rows answered, rows in all)
+        tie_break : as for :meth:`explain`
 
         Returns
         -------
@@ -270,12 +281,13 @@ class Explainer(Questions, BatchQuestions):
         )
         question = Question(target, norm, scale, weights, constraints, margin)
         name = strategy_name(strategy, backend)
-        options = Options(name, per_query_limit_s, threads, seed)
+        options = Options(name, per_query_limit_s, threads, seed, tie_break=tie_break)
         check_log(log)
         rows = read_batch(self._asker, question, X)
         check_folder(log)
         identity = self._model.identity_for(wanted_of(self._model, target) is not None)
-        asked = (identity, question, name, threads, seed, per_query_limit_s)
+        more = [tie_break] if tie_break else []  # digests without it are those of older versions
+        asked = (identity, question, name, threads, seed, per_query_limit_s, *more)
         job = Job(self._asker, question, options, log)
         return as_kind(run_batch(rows, job, asked, settings), as_pandas(X)[1])
 

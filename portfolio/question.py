@@ -1,7 +1,7 @@
 """What is asked: the user's words, and how they become a query about one row."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, inf
 from numbers import Integral, Real
 from typing import Any
@@ -160,6 +160,7 @@ class Options:
     seed : of solvers
     metric : what "auto" goes by, "total" or "solver" seconds
     cutoff : only answers that cost less are of interest
+    tie_break : whether of answers that cost the same the first is wanted
 
     Raises
     ------
@@ -173,6 +174,7 @@ class Options:
     seed: int = 0
     metric: Metric = "total"
     cutoff: float = inf
+    tie_break: bool = field(default=False, metadata={"fingerprint": "given"})
 
     def __post_init__(self) -> None:
         check_seconds(self.time_limit_s)
@@ -186,6 +188,8 @@ class Options:
             raise InputError(f"seed must be a whole number from 0 to 2**31 - 1, got {seed!r}.")
         if self.metric not in ("total", "solver"):
             raise InputError(f"metric must be 'total' or 'solver', got {self.metric!r}.")
+        if not isinstance(self.tie_break, bool):
+            raise InputError(f"tie_break must be True or False, got {self.tie_break!r}.")
 
 
 def check_seconds(seconds: float) -> None:

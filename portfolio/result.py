@@ -21,6 +21,8 @@ from portfolio.model.tabular import Row
 from portfolio.solving.rounder import Rounded, Rounder
 
 Bounds = tuple[float, float, float]
+FIRST = ", and of all as small this is the first"
+UNSETTLED = " Whether it is the first of all as small is not known."
 RACE_COLUMNS = [
     *("backend", "engine", "formulation", "threads", "limit_s", "status", "stop_reason"),
     *("upper", "lower", "began_s", "ended_s", "build_s", "solve_s", "peak_bytes", "raw"),
@@ -79,6 +81,8 @@ class Result:
         where reduction alone proved
     margin : the lead, in the model's score, of the rows that the proof is about; 0 for all that
         the model's own predict decides as wanted
+    first : with ``tie_break``, whether it is proved to be the first of all answers that cost the
+        same; else None
     row : the counterfactual as the model reads it; :attr:`counterfactual` gives it as the query was
     scoring : what :attr:`score` and :attr:`score_before` ask the model with
     rounder : what :attr:`told` and :attr:`rounded` ask the model with
@@ -101,6 +105,7 @@ class Result:
     certified_by: str = ""
     decision: str = ""
     margin: float = 0.0
+    first: bool | None = None
     row: Row | None = field(default=None, repr=False)
     scoring: Scoring | None = field(default=None, repr=False, compare=False)
     rounder: Rounder | None = field(default=None, repr=False, compare=False)
@@ -241,6 +246,7 @@ class Result:
                 "lower_bound": self.lower_bound,
                 "gap": self.gap,
                 "margin": self.margin,
+                "first": self.first,
                 "backend": self.backend,
                 "decision": self.decision,
                 "verified": self.verified,
@@ -287,7 +293,9 @@ class Result:
         way = "reach" if isinstance(self.target, Wanted) else "be"
         text = f"{count} to {way} {_reached(self.target)}, at distance {self.distance:.6g}"
         if self.status == "optimal":
-            return f"Optimal: {text} (proved: no smaller change exists{self._lead()}).{why}"
+            proved = f"no smaller change exists{self._lead()}{FIRST if self.first else ''}"
+            open_ = UNSETTLED if self.first is False else ""
+            return f"Optimal: {text} (proved: {proved}).{open_}{why}"
         bound = f"at least {self.lower_bound:.6g} is needed; stopped by the {self._stopped()}"
         return f"Feasible: {text} ({bound}).{why}"
 

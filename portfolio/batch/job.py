@@ -15,6 +15,7 @@ from portfolio.batch.scores import batch_scores
 from portfolio.logbook import Log
 from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
+from portfolio.questions.series import Series
 from portfolio.result import Result
 from portfolio.running.work import Record, Task, in_a_sentence
 from portfolio.solving.ask import Asker
@@ -66,8 +67,10 @@ class Job:
 
     def _asked(self, task: Task) -> Result:
         options = replace(self.options, time_limit_s=task.limit_s)
-        strategy = self.asker.strategy(self.question, options)
         row = Row.of_values(task.payload)
+        if options.tie_break:
+            return Series(self.asker, row, self.question, options, log=self.log).ask([])
+        strategy = self.asker.strategy(self.question, options)
         return self.asker.ask(self.question, options, row, strategy, log=self.log)
 
     def lost(self, task: Task, message: str, late: bool = False) -> Record:

@@ -37,6 +37,7 @@ def batch(
     executor: options.Executor = "local",
     address: options.Address = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where OUT was left.")] = False,
+    tie_break: options.TieBreak = False,
 ) -> None:
     """Explain every row of a file, or ask another question: exit code 0 all answered, 3 not all."""
     from portfolio.batch.answer_log import refuse_used
@@ -50,6 +51,7 @@ def batch(
         explainer = model.explainer(data, question)
         ask, words = question_of(explainer, question, asking, settings, data.X)
         log = {"log": question.book(data)} if asking == EXPLAIN else {}
+        first = {"tie_break": True} if tie_break else {}
         run = partial(
             ask,
             asked,
@@ -62,6 +64,7 @@ def batch(
             resume=resume,
             **log,
             **words,
+            **first,
         )
         complete = batch_and_report(run, len(asked), out, Console())
     raise typer.Exit(0 if complete else EXIT_CODES["feasible"])

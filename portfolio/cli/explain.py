@@ -53,6 +53,7 @@ def explain(
     time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
     threads: Annotated[int | None, typer.Option(help="Solver threads.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    tie_break: options.TieBreak = False,
 ) -> None:
     """Explain one row: exit code 0 optimal, 3 feasible, 4 infeasible, 5 unknown, 2 bad input."""
     model.check()
@@ -68,6 +69,7 @@ def explain(
         threads=threads,
         seed=model.seed,
         log=question.book(data),
+        tie_break=tie_break,
         **question.words(explainer),
     )
     if as_json:

@@ -24,6 +24,9 @@ LARGEST_SEED = 2**31 - 1
 TRAINABLE = ("forest", "hard-forest", "xgboost")
 
 Norm = Annotated[str, typer.Option(help="Any p from 0 to 100, or inf.")]
+TieBreak = Annotated[
+    bool, typer.Option("--tie-break", help="Of answers that cost the same give the first.")
+]
 Executor = Annotated[str, typer.Option(help="local or ray.")]
 Address = Annotated[
     str | None, typer.Option(help="Ray cluster, auto for the one at hand; default its own.")

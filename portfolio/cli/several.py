@@ -29,8 +29,10 @@ def several(
     time_limit: TimeLimit = 60.0,
     threads: Threads = None,
     as_json: AsJson = False,
+    tie_break: options.TieBreak = False,
+    different: Annotated[str, typer.Option(help="In what: features or region.")] = "features",
 ) -> None:
-    """The cheapest answers that differ in what they change; exit codes as of explain."""
+    """The cheapest answers that differ; exit codes as of explain."""
     constraints, explainer, asked = _asked(model, question, row, query)
     found = explainer.several(
         asked,
@@ -39,6 +41,8 @@ def several(
         time_limit_s=time_limit,
         threads=threads,
         seed=model.seed,
+        tie_break=tie_break,
+        different=different,
         **question.words(explainer),
     )
     _print(found, asked, as_json)
@@ -58,6 +62,7 @@ def front(
     time_limit: TimeLimit = 60.0,
     threads: Threads = None,
     as_json: AsJson = False,
+    tie_break: options.TieBreak = False,
 ) -> None:
     """What fewer changes cost, or a higher probability; exit codes as of explain."""
     chosen = _levels(levels)
@@ -70,6 +75,7 @@ def front(
         time_limit_s=time_limit,
         threads=threads,
         seed=model.seed,
+        tie_break=tie_break,
         **question.words(explainer),
     )
     if plot is not None:

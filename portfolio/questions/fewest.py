@@ -72,7 +72,7 @@ def find_fewest(series: Series) -> Fewest | None:
     apart = any(isinstance(each, AllowMissing | JointCost) for each in own.constraints)
     if apart or own.measure == OWN or any(feature.missing for feature in model.space.features):
         return None
-    found = series.ask_instead(replace(own, norm=0, weights=None))
+    found = series.ask_plainly(replace(own, norm=0, weights=None))
     if found.row is None:
         return None
     query = own.query(model, series.row, ClassGoal(0))

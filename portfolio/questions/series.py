@@ -7,8 +7,10 @@ from math import inf
 
 from encoders.backends.attempt import RunBackend
 from encoders.query.constraints import Constraint
+from portfolio.logbook import Log
 from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
+from portfolio.questions.ties import check_countable, first_of
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
@@ -28,6 +30,7 @@ class Series:
     options : the time limit is for all together
     run : runs backends, None for the workers
     on_progress : told (seconds, upper, lower) of the question under way
+    log : gets records of what is asked for its own sake
     began : ``time.perf_counter()`` when it was made
     answers : so far
     """
@@ -38,6 +41,7 @@ class Series:
     options: Options
     run: RunBackend | None = None
     on_progress: OnProgress | None = None
+    log: Log | None = None
     began: float = field(default_factory=time.perf_counter)
     answers: list[Result] = field(default_factory=list)
 
@@ -51,7 +55,24 @@ class Series:
         return self.ask_instead(with_more(self.question, more))
 
     def ask_instead(self, question: Question, cutoff: float = inf) -> Result:
-        """Another question about the row.
+        """Another question about the row; of answers that cost the same the first, if so wished.
+
+        Parameters
+        ----------
+        question : any
+        cutoff : only answers that cost less are of interest
+        """
+        if not self.options.tie_break:
+            return self.ask_plainly(question, cutoff)
+        began, model = self.seconds, self.asker.model
+        check_countable(model, self.row, question)
+        answer = self.ask_plainly(question, cutoff)
+        quiet = replace(self, on_progress=None, log=None)
+        first = first_of(quiet.ask_plainly, model, self.row, question, answer)
+        return replace(first, timings=replace(first.timings, total=self.seconds - began))
+
+    def ask_plainly(self, question: Question, cutoff: float = inf) -> Result:
+        """Another question about the row; any of the answers that cost the same.
 
         Parameters
         ----------
@@ -69,7 +90,7 @@ class Series:
             told(began + seconds, upper, lower)
 
         heard = None if told is None else later
-        self.answers.append(self.asker.ask(question, limited, self.row, way, heard))
+        self.answers.append(self.asker.ask(question, limited, self.row, way, heard, self.log))
         return self.answers[-1]
 
     @property

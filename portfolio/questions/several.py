@@ -1,29 +1,37 @@
 """Several answers to one question, each the cheapest that differs from those before."""
 
 import json
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
-from encoders.query.constraints import MaxChanges
+from encoders.query.constraints import Constraint, MaxChanges
+from encoders.query.relations import Forbidden
 from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
-from portfolio.questions.series import Series
+from portfolio.questions.series import LEAST_S, Series
 from portfolio.result import Result, as_plain
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress
 
+if TYPE_CHECKING:
+    from portfolio.questions.region import Region
+
+Different = Literal["features", "region"]
 MOST = 1000  # answers; nobody reads more
+NO_MORE = {
+    "features": "There are no other answers: each changes all that one of these changes.",
+    "region": "There are no other answers: each lies in the region of one of these.",
+}
 
 
 @dataclass(frozen=True)
 class Several(Sequence[Result]):
-    """Answers by ascending cost, of which none changes all that an earlier one changes.
+    """Answers by ascending cost, of which each differs from all before.
 
     A sequence of :class:`portfolio.result.Result`.
 
@@ -39,6 +47,9 @@ class Several(Sequence[Result]):
     target : that was asked for
     seconds : from the call to the last answer
     message : why the last answer is weaker than a proof, "" if it is not
+    different : "features": none changes all that an earlier one changes; "region": none lies in the
+        region of an earlier one
+    regions : of all answers that another one was asked for after; none where features differ
     """
 
     status: Status
@@ -48,6 +59,8 @@ class Several(Sequence[Result]):
     target: Any
     seconds: float
     message: str = ""
+    different: Different = "features"
+    regions: "tuple[Region, ...]" = ()
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -82,8 +95,10 @@ class Several(Sequence[Result]):
                 "target": self.target,
                 "seconds": self.seconds,
                 "message": self.message,
+                "different": self.different,
             }
         )
+        plain["regions"] = [region.to_dict() for region in self.regions]
         return plain | {"answers": [answer.to_dict() for answer in self.answers]}
 
     def to_json(self) -> str:
@@ -97,7 +112,7 @@ class Several(Sequence[Result]):
             return sure if self.status == "infeasible" else unsure.strip()
         lines = [line for at, answer in enumerate(self.answers, 1) for line in _lines(at, answer)]
         if self.complete:
-            lines.append("There are no other answers: each changes all that one of these changes.")
+            lines.append(NO_MORE[self.different])
         elif self.status == "feasible" and self.answers[-1].status == "optimal":
             lines.append("Whether there are others is not known.")
         return "\n".join(lines)
@@ -122,14 +137,16 @@ def find_several(
     question: Question,
     options: Options,
     k: int,
+    different: Different = "features",
     on_progress: OnProgress | None = None,
 ) -> Several:
-    """The cheapest answers of which none changes all that an earlier one changes.
+    """The cheapest answers, each the cheapest of all rows that differ from the answers before.
 
-    After each answer a limit on changes among its features is added. What is left out needs no
-    thought: with an answer, every row that changes the same features and more is left out too, and
-    a row that changes a feature without crossing a threshold is never cheaper than one that does
-    not.
+    Where features are to differ, a limit on changes among an answer's features is added after it.
+    What is left out needs no thought: with an answer, every row that changes the same features and
+    more is left out too, and a row that changes a feature without crossing a threshold is never
+    cheaper than one that does not. Where regions are to differ, the box around an answer is
+    forbidden.
 
     Parameters
     ----------
@@ -138,29 +155,38 @@ def find_several(
     question : each answer is one to it
     options : the time limit is for all answers together
     k : how many at most
+    different : in what
     on_progress : told (seconds, upper, lower) of the answer under way
 
     Raises
     ------
     InputError
-        The row, the question or ``k`` can't be used.
+        The row, the question, ``k`` or ``different`` can't be used.
     """
     if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST:
         raise InputError(f"k must be a whole number from 1 to {MOST}, got {k!r}.")
+    if different not in get_args(Different):
+        raise InputError(f"different must be 'features' or 'region', got {different!r}.")
     check_progress(on_progress)
     series = Series(asker, asker.read(x), question, options, on_progress=on_progress)
     found: list[Result] = []
-    others: list[MaxChanges] = []
+    others: list[Constraint] = []
+    regions: list[Region] = []
     complete = False
     while True:
         last = series.ask(others)
-        if math.isfinite(last.distance):
+        complete = last.status == "infeasible"
+        if last.verified:
             found.append(last)
-            names = tuple(change.feature for change in last.changed)
-            others.append(MaxChanges(len(names) - 1, names) if names else MaxChanges(0))
-        complete = last.status == "infeasible" or (bool(found) and not found[-1].changed)
+            complete = different == "features" and not last.changed
         if complete or last.status != "optimal" or len(found) == k or series.over:
             break
+        if different == "region":
+            regions.append(_region(series, last))
+            others.append(Forbidden(*(span.condition() for span in regions[-1].spans)))
+        else:
+            names = tuple(change.feature for change in last.changed)
+            others.append(MaxChanges(len(names) - 1, names))
     proved = complete or (last.status == "optimal" and len(found) == k)
     status: Status = "optimal" if proved else "feasible"
     if not found:
@@ -174,4 +200,14 @@ def find_several(
         target=question.target,
         seconds=series.seconds,
         message=last.message,
+        different=different,
+        regions=tuple(regions),
     )
+
+
+def _region(series: Series, answer: Result) -> "Region":
+    """The region of an answer; any box around it will do where there is little time."""
+    options = series.options
+    left = max(options.time_limit_s - series.seconds, LEAST_S)
+    drawn: Region = answer.region(None, left, options.threads, options.seed)
+    return drawn

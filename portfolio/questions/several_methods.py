@@ -34,19 +34,24 @@ class SeveralQuestions:
         seed: int = 0,
         on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
+        tie_break: bool = False,
+        different: Literal["features", "region"] = "features",
     ) -> "Several":
-        """The ``k`` cheapest answers that differ in what they change, each proved.
+        """The ``k`` cheapest answers that differ, each proved.
 
         Each is the cheapest of all rows that do not change all that an earlier answer changes. So
-        no answer is an earlier one with more changes.
+        no answer is an earlier one with more changes. Or it is the cheapest of all rows outside the
+        regions of the earlier answers: boxes in which every row is decided as wanted, see
+        :meth:`Result.region`.
 
         Parameters
         ----------
         x, target, norm, scale, weights, constraints, margin : as for :meth:`Explainer.explain`
         k : how many at most
         time_limit_s : seconds for all answers together
-        threads, seed, strategy : as for :meth:`Explainer.explain`
+        threads, seed, strategy, tie_break : as for :meth:`Explainer.explain`
         on_progress : called with (seconds, upper bound, lower bound) of the answer under way
+        different : "features" or "region", what tells answers apart
 
         Returns
         -------
@@ -60,8 +65,8 @@ class SeveralQuestions:
         from portfolio.questions.several import find_several
 
         question = Question(target, norm, scale, weights, constraints, margin)
-        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
-        return find_several(self._asker, x, question, options, k, on_progress)
+        options = Options(strategy_name(strategy), time_limit_s, threads, seed, tie_break=tie_break)
+        return find_several(self._asker, x, question, options, k, different, on_progress)
 
     def front(
         self,
@@ -79,6 +84,7 @@ class SeveralQuestions:
         seed: int = 0,
         on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
+        tie_break: bool = False,
     ) -> "Front":
         """What fewer changes cost, or a higher probability: a proved answer at each level.
 
@@ -91,7 +97,7 @@ class SeveralQuestions:
         levels : numbers of changes, or probabilities. None: from the cheapest answer to the fewest
             changes that suffice, or 0.5, 0.6, 0.7, 0.8, 0.9 and 0.95
         time_limit_s : seconds for all levels together
-        threads, seed, strategy : as for :meth:`Explainer.explain`
+        threads, seed, strategy, tie_break : as for :meth:`Explainer.explain`
         on_progress : called with (seconds, upper bound, lower bound) of the level under way
 
         Returns
@@ -106,5 +112,5 @@ class SeveralQuestions:
         from portfolio.questions.front import find_front
 
         question = Question(target, norm, scale, weights, constraints, margin)
-        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
+        options = Options(strategy_name(strategy), time_limit_s, threads, seed, tie_break=tie_break)
         return find_front(self._asker, x, question, options, by, levels, on_progress)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from encoders.arrays import BoolArray
+from encoders.query.conditions import Becomes, Condition, Within
 from portfolio.change import exactly
 from portfolio.questions.extents import Extent
 
@@ -52,6 +53,14 @@ class Span:
             return value in self.labels
         number: Any = value
         return bool(self.lower <= number <= self.upper)
+
+    def condition(self) -> Condition:
+        """That a value is in it."""
+        if self.lower is None or self.upper is None:
+            return Becomes(self.feature, *self.labels)
+        if math.isnan(self.lower):
+            return Becomes(self.feature, None)
+        return Within(self.feature, self.lower, self.upper)
 
     def shares(self) -> tuple[tuple[float, float] | None, float | None]:
         """Where it lies in the range of the feature, from 0 to 1, and where the row does."""

@@ -32,6 +32,46 @@ def check_one(seed, k=6, strategy="auto"):
     return len(several)
 
 
+def check_regions(seed, k=4):
+    """Each answer against the cheapest candidate outside earlier regions; how many there were."""
+    case = enumerated(seed)
+    several = case.explainer.several(case.x, k, **case.given, threads=1, different="region")
+    where, left = f"seed {seed}, {case.given}", case.reached.copy()
+    for at, answer in enumerate(several):
+        best = case.cost[left].min(initial=math.inf)
+        assert answer.status == "optimal" and answer.verified, where
+        assert math.isclose(answer.distance, best, rel_tol=1e-7, abs_tol=1e-12), where
+        if at < len(several.regions):
+            left &= ~_inside(case, several.regions[at])
+    assert several.complete or len(several) == k, where
+    assert not (several.complete and left.any()), where
+    return len(several)
+
+
+def _inside(case, region):
+    group = np.array(["x", "y", "z"])[case.rows[:, 5:].argmax(axis=1)]
+    columns = dict(zip(case.names, [*case.rows[:, :5].T, group], strict=True))
+    own = [[s.holds(value) for value in columns[s.feature]] for s in region.spans]
+    return np.all(own, axis=0)
+
+
+def test_each_is_the_cheapest_outside_the_regions_of_those_before():
+    assert sum(check_regions(seed) for seed in range(6)) >= 10
+
+
+def test_no_other_is_in_the_region_of_one(explainer, refused):
+    several = explainer.several(refused, 3, target="granted", different="region")
+    assert several.status == "optimal" and len(several) == 3 and len(several.regions) == 2
+    for at, region in enumerate(several.regions):
+        for later in several[at + 1 :]:
+            values = explainer.features.values(later.row.values).tolist()
+            shown = [f.show(v) for f, v in zip(explainer.features.features, values, strict=True)]
+            assert not all(s.holds(v) for s, v in zip(region.spans, shown, strict=True))
+    assert len(json.loads(several.to_json())["regions"]) == 2
+    with pytest.raises(InputError, match="different must be"):
+        explainer.several(refused, different="value")
+
+
 def test_each_is_the_cheapest_that_is_left():
     found = [check_one(seed) for seed in range(18)]
     assert sum(n > 1 for n in found) >= 9, found
@@ -47,6 +87,8 @@ def test_many_random_questions():
     count = int(os.environ.get("SEVERAL_QUESTIONS", "700"))
     found = [check_one(seed) for seed in range(1000, 1000 + count)]
     print(f"several: {sum(map(bool, found))} questions with answers, {sum(found)} answers")
+    more = [check_regions(seed) for seed in range(1000, 1000 + count)]
+    print(f"regions: {sum(map(bool, more))} questions with answers, {sum(more)} answers")
 
 
 def test_an_answer_is_no_earlier_one_with_more_changes(explainer, refused):

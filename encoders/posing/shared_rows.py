@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, owners, starts
+from encoders.posing.companion_rows import companion_rows
 from encoders.posing.goal_rows import goal_rows, relaxation_of
-from encoders.posing.leaf_rows import length_row
 from encoders.posing.shared_options import Options
 from encoders.problem.problem import LeafRow, LevelRow, Problem
 from encoders.query.features import Feature, FeatureSpace
@@ -150,7 +150,7 @@ def pose_row(
     ----------
     row : its place among the rows of the options
     axes : of the action
-    ensemble : with isolation trees if plausibility is asked for
+    ensemble : with its companions
     cells : of the same ensemble
     space : the features
     query : of this row
@@ -167,9 +167,8 @@ def pose_row(
     rows, exact = (
         goal_rows(*asked) if relaxation is None else (relaxation.rows(relaxation.whole), True)
     )
-    if cells.length is not None:
-        long = length_row(cells.length[alive], tree_start, ensemble.least_length)
-        rows += (long or LeafRow(np.zeros(score.shape[0], dtype=np.int64), 1),)
+    for companion in ensemble.companions:
+        rows += companion_rows(companion, cells.node[alive], tree_start, query.goal)
     return Problem(
         level_start=axes.level_start,
         cost=np.zeros(int(axes.level_start[-1])),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from encoders.query.constraints import Constraint
 from encoders.query.cost import Norm
-from portfolio.batch.run import OnAnswer
+from portfolio.batch.settings import OnAnswer
 from portfolio.question import Options, Question
 from portfolio.running.work import Answers
 from portfolio.solving.ask import Asker

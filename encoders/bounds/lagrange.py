@@ -2,10 +2,10 @@
 
 The linear program of :mod:`encoders.backends.milp.linear_model` ties the active leaf of each tree
 to the axes by rows ``sum of z over leaves wholly at or below level m <= y[a, m]`` and ``... wholly
-above m <= 1 - y[a, m]``. With a price >= 0 on each of these rows and on each leaf row, every tree
-picks its cheapest leaf and every axis its cheapest level, and what that costs is a bound for all
-choices. Subgradient steps (Polyak) raise it. A leaf or level whose own price lifts the bound to
-``upper`` is in no choice that costs less.
+above m <= 1 - y[a, m]``. With a price >= 0 on each of these rows, each leaf row and each level row,
+every tree picks its cheapest leaf and every axis its cheapest level, and what that costs is a bound
+for all choices. Subgradient steps (Polyak) raise it. A leaf or level whose own price lifts the
+bound to ``upper`` is in no choice that costs less.
 """
 
 from typing import NamedTuple
@@ -37,6 +37,8 @@ class Coupling(NamedTuple):
     group_of : int64 (n_rows,)
     hi_row, lo_row : int64 (n_literals,), the row of a literal's own level, -1 if it has none
     share : float64 (n_leaf_rows, n_leaves), weights over the row's minimum
+    load, allowed : float64 (n_level_rows, n_levels) and (n_level_rows,), weights and maximum over
+        the row's largest weight
     """
 
     axis: IntArray
@@ -47,6 +49,8 @@ class Coupling(NamedTuple):
     hi_row: IntArray
     lo_row: IntArray
     share: FloatArray
+    load: FloatArray
+    allowed: FloatArray
 
 
 class Prices(NamedTuple):
@@ -92,6 +96,7 @@ def couple(t: Tables) -> Coupling:
     lo_row = np.full(t.axis.size, -1, dtype=np.int64)
     hi_row[below], lo_row[above] = row[: below.size], row[below.size :]
     need = np.maximum(t.need, 1).astype(np.float64)
+    heaviest = t.level_weight.max(axis=1, initial=1).astype(np.float64)
     return Coupling(
         axis=(key // width // 2) % n_axes,
         level=key % width,
@@ -101,6 +106,8 @@ def couple(t: Tables) -> Coupling:
         hi_row=hi_row,
         lo_row=lo_row,
         share=t.weight / need[:, None],
+        load=t.level_weight / heaviest[:, None],
+        allowed=t.level_limit / heaviest,
     )
 
 
@@ -161,9 +168,10 @@ def ascend(t, c, upper, steps, leaf_price, level_price):
     level_price : float64 (n_levels,), filled
     """
     n_trees, n_axes, n_rows = t.tree_start.size - 1, t.best.size, c.axis.size
-    n_needs = t.need.size
+    n_needs, n_limits = t.need.size, c.allowed.size
     price, momentum = np.zeros(n_rows), np.zeros(n_rows)
     worth, pull = np.zeros(n_needs), np.zeros(n_needs)
+    toll, push = np.zeros(n_limits), np.zeros(n_limits)
     chain, slope = np.zeros(n_rows), np.zeros(n_rows)
     leaf_now, level_now = np.zeros(leaf_price.size), np.zeros(level_price.size)
     chosen = np.zeros(n_trees, dtype=np.int64)
@@ -177,15 +185,20 @@ def ascend(t, c, upper, steps, leaf_price, level_price):
         constant = t.base
         for r in range(n_needs):
             constant += worth[r] * needed[r]
+        for q in range(n_limits):
+            constant -= toll[q] * c.allowed[q]
         _add_up(c.group_start, c.below, price, chain)
         leaves, size = _price_leaves(
             t.tree_start, t.leaf_start, c.hi_row, c.lo_row, c.share, chain, worth, leaf_now, chosen
         )
-        if max(abs(constant), size, price.sum()) > LARGEST * upper:
+        levied = 0.0
+        for q in range(n_limits):
+            levied += toll[q] * (1.0 + n_axes + abs(c.allowed[q]))
+        if max(abs(constant), size, price.sum(), levied) > LARGEST * upper:
             break  # sums of such numbers would be off by more than ROUNDING
         total = constant + leaves
         total += _price_levels(
-            t.level_start, t.cost, c.axis, c.level, c.below, price, level_now, point
+            t.level_start, t.cost, c.axis, c.level, c.below, price, c.load, toll, level_now, point
         )
         if total > best:
             stale = 0 if total > best + 1e-4 * abs(upper - best) else stale + 1
@@ -214,6 +227,13 @@ def ascend(t, c, upper, steps, leaf_price, level_price):
             momentum[i] = 0.5 * momentum[i] + slope[i]
             if price[i] > 0.0 or momentum[i] > 0.0:
                 size += momentum[i] * momentum[i]
+        for q in range(n_limits):
+            gap = -c.allowed[q]
+            for a in range(n_axes):
+                gap += c.load[q, t.level_start[a] + point[a]]
+            push[q] = 0.5 * push[q] + gap
+            if toll[q] > 0.0 or push[q] > 0.0:
+                size += push[q] * push[q]
         if size == 0.0:
             break
         stride = rate * (upper - total) / size
@@ -221,6 +241,8 @@ def ascend(t, c, upper, steps, leaf_price, level_price):
             price[i] = max(0.0, price[i] + stride * momentum[i])
         for r in range(n_needs):
             worth[r] = max(0.0, worth[r] + KAPPA * stride * pull[r])
+        for q in range(n_limits):
+            toll[q] = max(0.0, toll[q] + stride * push[q])
     return best, best_constant
 
 
@@ -289,7 +311,7 @@ def _price_leaves(tree_start, leaf_start, hi_row, lo_row, share, chain, worth, l
 
 
 @kernel
-def _price_levels(level_start, cost, axis, level, below, price, level_now, point):
+def _price_levels(level_start, cost, axis, level, below, price, load, toll, level_now, point):
     """Every level's cost less what it is paid; the cheapest of each axis; their sum."""
     for v in range(cost.size):
         level_now[v] = 0.0
@@ -308,6 +330,8 @@ def _price_levels(level_start, cost, axis, level, below, price, level_now, point
         for v in range(level_start[a], level_start[a + 1]):
             running += level_now[v]
             level_now[v] = running + cost[v]
+            for q in range(toll.size):
+                level_now[v] += toll[q] * load[q, v]
             if level_now[v] < least:
                 least = level_now[v]
                 point[a] = v - level_start[a]

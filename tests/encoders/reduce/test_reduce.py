@@ -9,7 +9,7 @@ import pytest
 from encoders.arrays import owners, starts
 from encoders.bounds.lagrange import bound_by_prices, drop_by_prices
 from encoders.problem.flat_problem import tabulate
-from encoders.problem.problem import LeafRow, Problem
+from encoders.problem.problem import LeafRow, LevelRow, Problem
 from encoders.reduce import reduce
 from encoders.reduce.compress import compress
 from encoders.reduce.incumbent import find_incumbent
@@ -88,6 +88,24 @@ def test_prices_of_any_choice_add_up_to_less_than_its_cost():
                 total = prices.leaf[leaves].sum() + prices.constant
                 total += prices.level[problem.level_start[:-1] + levels].sum()
                 assert total <= problem.distance(levels) + 1e-9
+
+
+def test_a_price_on_a_level_row_raises_the_bound():
+    raised = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        free, levels = optimum(problem)
+        if problem.aggregate == "max" or problem.n_leaves == 0 or not 0 < free < np.inf:
+            continue
+        paid = (problem.cost > 0).astype(np.int64)
+        most = int(paid[problem.level_start[:-1] + levels].sum()) - 1
+        fewer = replace(problem, level_rows=(*problem.level_rows, LevelRow(paid, most)))
+        cost, _ = optimum(fewer)
+        upper = min(cost, 2 * free)
+        with_row, without = (bound_by_prices(tabulate(p), upper).bound for p in (fewer, problem))
+        assert with_row <= cost + 1e-9
+        raised += with_row > without + 1e-6
+    assert raised > 10
 
 
 def test_merged_pairs_have_the_same_choices():

@@ -41,6 +41,7 @@ def test_nothing_within_reach_has_its_exit_code(loans):
         (("front", "--by", "cost"), "by must be"),
         (("front", "--plot", "front.docx"), "--plot front.docx"),
         (("several", "--count", 0), "k must be"),
+        (("several", "--different", "value"), "different must be"),
         (("several", "--log", "logs"), "--log is for"),
     ],
 )
@@ -48,3 +49,11 @@ def test_what_does_not_fit_is_told(loans, more, words):
     command, *rest = more
     result = ask(command, loans, *rest)
     assert result.exit_code != 0 and words in str(result.exception)
+
+
+def test_of_equal_answers_the_first_and_other_ways(loans):
+    first = json.loads(ask("explain", loans, "--norm", 0, "--tie-break", "--json").stdout)
+    assert first["status"] == "optimal" and first["first"] is True
+    ways = ask("several", loans, "--count", 2, "--different", "region", "--tie-break", "--json")
+    plain = json.loads(ways.stdout)
+    assert plain["different"] == "region" and len(plain["regions"]) == 1

@@ -256,7 +256,7 @@ class GroupRows:
         for goal, own in goals.items():
             oracle = self.model.oracle(goal.target)
             good[own] = oracle.reached(after[own], goal)
-            if self.model.plausible or margin > 0:
+            if oracle.companions or margin > 0:
                 good[own] &= [oracle.accepts_with(after[at], goal, margin) for at in own]
         return good
 

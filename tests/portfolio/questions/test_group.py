@@ -145,6 +145,11 @@ def test_blends_pipelines_regressors_and_plausibility_are_served():
     free = Explainer(forest, N).explain_group(rows, 1, None, "granted")
     assert careful.status == "optimal" and careful.covered <= free.covered
     assert free.covered == len(rows)
+    other = RandomForestClassifier(5, max_depth=3, random_state=1).fit(N, y)
+    both = Explainer(forest, N, also=[other]).explain_group(rows, 1, None, "granted")
+    assert both.status == "optimal" and both.covered >= 1
+    for own in (forest, other):
+        assert (own.predict(both.counterfactuals) == "granted").all()
     sure = Explainer(forest, N).explain_group(rows, 1, None, "granted", margin=0.2)
     shares = forest.predict_proba(sure.counterfactuals)
     assert sure.status == "optimal" and (shares[:, 0] - shares[:, 1] >= 0.2 - 1e-9).all()

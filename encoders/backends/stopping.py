@@ -19,6 +19,23 @@ def why(request: Request) -> StopReason:
     return "interrupted" if request.stop.is_set() else "time_limit"
 
 
+class EitherEvent(threading.Event):
+    """Set by itself, or by another event: ends one of several solves, or all of them.
+
+    Parameters
+    ----------
+    other : is only looked at
+    """
+
+    def __init__(self, other: threading.Event) -> None:
+        super().__init__()
+        self._other = other
+
+    def is_set(self) -> bool:
+        """Whether one of the two is set."""
+        return super().is_set() or self._other.is_set()
+
+
 class StopRepeater(threading.Thread):
     """Tells a solver to stop, again and again until the solve is over, where that is due.
 

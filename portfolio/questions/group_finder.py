@@ -25,7 +25,7 @@ from portfolio.model.tabular import Row, read_rows
 from portfolio.question import LONGEST_S, OWN, Options, Question
 from portfolio.questions.group import GroupAction, GroupMember, GroupRecourse, State
 from portfolio.questions.group_polish import Polished, polish
-from portfolio.questions.group_rows import group_rows
+from portfolio.questions.group_rows import MOST_REFUSED, group_rows
 from portfolio.questions.group_search import GroupSearch
 from portfolio.running.interrupt import run_interruptible
 from portfolio.solving.ask import Asker, check_progress
@@ -33,6 +33,7 @@ from portfolio.solving.progress import OnProgress
 from portfolio.solving.warm_up import warm_up
 
 MOST_ACTIONS = 20
+TIES = f"The model refused more than {MOST_REFUSED} choices near a tie; ask with a margin."
 POLISH_SHARE = 0.1  # of the time limit, for actions that serve the same rows for less
 
 
@@ -208,7 +209,8 @@ def _told(
     status: Status = "optimal" if proved else "feasible"
     if not takes and len(asked.there) < len(asked.ids):
         status = "infeasible" if proved else "unknown"
-    stopped: StopReason = "error" if doubt else why(request)
+    gave_up = search is not None and search.rows.gave_up and not proved
+    stopped: StopReason = "error" if doubt or gave_up else why(request)
     return GroupRecourse(
         status=status,
         stop_reason="proved" if proved else stopped,
@@ -220,7 +222,7 @@ def _told(
         bound=bound,
         asked=0 if search is None else search.rows.asked,
         seconds=time.perf_counter() - began,
-        message=doubt,
+        message=doubt or (TIES if gave_up else ""),
         counterfactuals=_frame(model, asked, {row: take[2] for row, take in takes.items()}),
     )
 

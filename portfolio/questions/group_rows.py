@@ -1,6 +1,5 @@
 """Several rows and one action: whether one serves all of some rows, and whom an action serves."""
 
-import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,9 +10,11 @@ import numpy as np
 from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.backends.interface import Request
 from encoders.backends.registry import find_backend
-from encoders.errors import BrokenProblemError
+from encoders.backends.stopping import EitherEvent
+from encoders.errors import BrokenProblemError, InputError
+from encoders.posing.shared_axes import SharedAxes, shared_axes
 from encoders.posing.shared_options import options_of
-from encoders.posing.shared_rows import SharedAxes, open_levels, pose_row, shared_axes, together
+from encoders.posing.shared_rows import open_levels, pose_row, together
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import Box, Problem
 from encoders.query.goal import Goal
@@ -26,17 +27,6 @@ from portfolio.solving.certify import BROKEN, INEXACT, MISREAD
 MOST_REFUSED = 50  # choices that the model refuses before a question counts as not decided
 ROOM = 1e-9  # relative, of the budget: costs are added up in another order here
 SLACK = 1e-6  # relative, of the budget: more than rounding can change in a mean cost
-
-
-class _EitherEvent(threading.Event):
-    """Set by its own, or by another event."""
-
-    def __init__(self, other: threading.Event) -> None:
-        super().__init__()
-        self._other = other
-
-    def is_set(self) -> bool:
-        return super().is_set() or self._other.is_set()
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +76,7 @@ class GroupRows:
     open : levels that an action may choose if it is to serve a row, bool (n_levels,) each
     asked : how many problems were solved
     doubt : why nothing is proved, "" if proofs hold
+    gave_up : whether the model refused more than ``MOST_REFUSED`` choices of some question
     """
 
     model: ExplainedModel
@@ -96,6 +87,7 @@ class GroupRows:
     open: list[BoolArray]
     asked: int = 0
     doubt: str = ""
+    gave_up: bool = False
     _known: dict[bytes, Served] = field(default_factory=dict, repr=False)
 
     def find(self, rows: Iterable[int], request: Request, deadline: float) -> Found:
@@ -128,6 +120,7 @@ class GroupRows:
                 return Found(served)
             for row in missed:
                 self._cut(row, levels)
+        self.gave_up = True
         return Found(None)
 
     def _any_choice(
@@ -145,7 +138,7 @@ class GroupRows:
         left = deadline - time.perf_counter()
         if left <= 0 or request.stop.is_set():
             return None, False
-        enough = _EitherEvent(request.stop)
+        enough = EitherEvent(request.stop)
         outcome = find_backend("search").load()(
             problem,
             replace(
@@ -263,7 +256,7 @@ class GroupRows:
         for goal, own in goals.items():
             oracle = self.model.oracle(goal.target)
             good[own] = oracle.reached(after[own], goal)
-            if self.model.plausible or margin > 0:
+            if oracle.companions or margin > 0:
                 good[own] &= [oracle.accepts_with(after[at], goal, margin) for at in own]
         return good
 
@@ -292,7 +285,13 @@ def group_rows(model: ExplainedModel, queries: Sequence[Query], budget: float) -
     """
     space = model.space
     own = np.array([space.values(query.row) for query in queries])
-    view = model.views[queries[0].goal.target]
+    views = {id(model.views[query.goal.target]) for query in queries}
+    if len(views) > 1:
+        raise InputError(
+            "rows with different isolation forests share no action; give one target for all, or "
+            "Plausibility one forest for all classes."
+        )
+    view, most = model.views[queries[0].goal.target], budget * (1 + ROOM)
     options = tuple(
         options_of(index, feature, view.ensemble, view.cells, queries, own[:, index])
         for index, feature in enumerate(space.features)
@@ -300,14 +299,12 @@ def group_rows(model: ExplainedModel, queries: Sequence[Query], budget: float) -
     axes = shared_axes(space, view.cells, options)
     parts, doubt = [], ""
     for row, query in enumerate(queries):
-        view = model.views[query.goal.target]
-        parts.append(pose_row(row, axes, view.ensemble, view.cells, space, query, budget))
+        parts.append(pose_row(row, axes, view.ensemble, view.cells, space, query, most))
         try:
             parts[-1].check()
         except BrokenProblemError as error:
             doubt = BROKEN.format(error)
         if not parts[-1].exact:
             doubt = INEXACT
-    most = budget * (1 + ROOM)
     levels = [open_levels(row, axes, query, most) for row, query in enumerate(queries)]
     return GroupRows(model, queries, axes, budget, parts, levels, doubt=doubt)

@@ -17,6 +17,10 @@ from portfolio.questions.group_rows import Found, GroupRows, Served
 from portfolio.solving.ask import Asker
 
 Rows = frozenset[int]
+REFUTED = (
+    "The search claimed that no action serves some rows, and one that was found later does, so "
+    "nothing is proved."
+)
 
 
 @dataclass(eq=False)
@@ -103,6 +107,9 @@ class GroupSearch:
 
     def _take(self, served: Served) -> None:
         self.known.append(served)
+        able = frozenset(self.able)
+        if not served.rows <= able or any(each <= served.rows for each in self.conflicts):
+            self.rows.doubt = REFUTED
         kept = list(self.best)
         options = [(*kept, served)] if len(kept) < self.n_actions else []
         options += [(*kept[:at], served, *kept[at + 1 :]) for at in range(len(kept))]

@@ -12,7 +12,7 @@ from tests.support.brute import candidates, predicted, thresholds
 from tests.support.ensembles import KINDS, random_frame, random_model
 from tests.support.parts import few_and_large
 
-BATCH, CASES, LARGE = 8, 2, 75
+BATCH, CASES, LARGE = 8, 1, 75
 MOST = 25_000  # actions of a brute force
 CLOSE = 1 + 1e-9
 

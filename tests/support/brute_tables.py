@@ -14,7 +14,6 @@ import pandas as pd
 
 from tests.support.brute import thresholds
 
-
 NUMBER = int | float | np.number
 
 

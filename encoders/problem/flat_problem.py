@@ -126,10 +126,9 @@ def _separable(
     """Per-axis costs that add up to the group's cost for every valid choice; the best levels."""
     cost = problem.cost.copy()
     first = problem.level_start[:-1]
-    best = np.array(
-        [int(np.argmin(cost[a:b])) for a, b in zip(first, problem.level_start[1:], strict=True)],
-        dtype=np.int64,
-    )
+    owner = owners(problem.level_start)
+    cheap = np.flatnonzero(cost == np.minimum.reduceat(cost, first)[owner])
+    best = cheap[np.searchsorted(cheap, first)] - first  # the first of each axis
     for axes in group_axes:
         price = problem.cost[first[axes] + one[axes]]
         order = np.argsort(price, kind="stable")

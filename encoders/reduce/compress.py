@@ -125,12 +125,16 @@ def _in_sole_leaves(problem: Problem, alive: BoolArray) -> BoolArray:
     tree = owners(problem.tree_start)
     left = np.bincount(tree[alive], minlength=problem.tree_start.size - 1)
     sole = alive & (left[tree] == 1)
-    inside = np.ones(problem.cost.size, dtype=np.bool_)
-    first = problem.level_start[:-1]
-    for k in np.flatnonzero(sole[owners(problem.leaf_start)]):
-        a = problem.axis[k]
-        inside[first[a] : first[a] + problem.lo[k]] = False
-        inside[first[a] + problem.hi[k] + 1 : problem.level_start[a + 1]] = False
+    literal = sole[owners(problem.leaf_start)]
+    axis, lo, hi = (
+        problem.axis[literal],
+        problem.level_start[:-1].copy(),
+        problem.level_start[1:] - 1,
+    )
+    np.maximum.at(lo, axis, problem.level_start[axis] + problem.lo[literal])
+    np.minimum.at(hi, axis, problem.level_start[axis] + problem.hi[literal])
+    owner, level = owners(problem.level_start), np.arange(problem.cost.size)
+    inside: BoolArray = (lo[owner] <= level) & (level <= hi[owner])
     return inside
 
 

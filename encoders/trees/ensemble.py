@@ -15,6 +15,7 @@ from encoders.trees.set_splits import SetSplits, no_sets
 from encoders.trees.stretches import Stretches
 
 CHUNK = 2**20  # rows times trees that are scored at once; more take more memory
+PATHS = 2**16  # rows times trees that are gone down at once; more are no longer in the fast memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +132,16 @@ class Ensemble:
         # A leaf leads to itself; the children of a node stand beside each other.
         child = np.stack([np.where(leaf, own, self.left), np.where(leaf, own, self.right)], axis=1)
         step, column = child.ravel(), np.maximum(self.column, 0)
-        first = (np.arange(rows.shape[0]) * rows.shape[1])[:, None]
-        node = np.tile(self.root, (rows.shape[0], 1))
+        few = max(1, PATHS // self.root.size)
+        ends = np.empty((rows.shape[0], self.root.size), dtype=np.int64)
+        for at in range(0, rows.shape[0], few):
+            ends[at : at + few] = self._ends(values[at : at + few], step, column)
+        return ends
+
+    def _ends(self, values: FloatArray, step: IntArray, column: IntArray) -> IntArray:
+        """The same, for values as the model reads them, given what each node leads to."""
+        first = (np.arange(values.shape[0]) * values.shape[1])[:, None]
+        node = np.tile(self.root, (values.shape[0], 1))
         turns = self.turns(values)
         while True:
             right = turns(node, first + column[node])

@@ -35,6 +35,7 @@ from portfolio.solving.progress import Progress
 from portfolio.solving.targets import answer
 
 WITNESSES = 200  # training rows that a proof is held against
+LITERALS = 1_000_000  # times training rows that are looked at together
 MOST_REFUSED = 20  # cells that the model refuses before the question goes the way of any other
 
 
@@ -265,6 +266,20 @@ class Side:
         stays = same(self.space.values(self.query.row), self.space.values(row))
         return ~stays
 
+    def _keep_leaf_rows(self, choices: IntArray) -> BoolArray:
+        """Which choices keep every leaf row, bool (n_choices,)."""
+        problem = self.problem
+        few = max(1, LITERALS // (problem.axis.size + 1))
+        keep = np.ones(len(choices), dtype=np.bool_)
+        for at in range(0, len(choices), few):
+            held = choices[at : at + few, problem.axis]
+            misses = np.zeros((len(held), problem.axis.size + 1), dtype=np.int32)
+            np.cumsum((held < problem.lo) | (held > problem.hi), axis=1, out=misses[:, 1:])
+            active = misses[:, problem.leaf_start[1:]] == misses[:, problem.leaf_start[:-1]]
+            for row in problem.leaf_rows:
+                keep[at : at + few] &= active @ row.weight >= row.minimum
+        return keep
+
     def confirm(self, flips: Sequence[Flip]) -> None:
         """Put flips to the model itself, all at once; if it denies one, that becomes the doubt.
 
@@ -286,7 +301,8 @@ class Side:
         """
         others = self.posed.closest(self.view.near(self.query.goal), WITNESSES)
         moves = free[self.feature]
-        for levels in np.unique(np.where(moves, others, self.own), axis=0):
+        mixed = np.unique(np.where(moves, others, self.own), axis=0)
+        for levels in mixed[self._keep_leaf_rows(mixed)]:
             if self.problem.keeps_rows(levels) and not self.problem.forbids(levels):
                 row = self.posed.decode(levels)
                 if self.oracle.accepts(row, self.query.goal):

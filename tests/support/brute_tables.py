@@ -14,6 +14,8 @@ import pandas as pd
 
 from tests.support.brute import thresholds
 
+NUMBER = int | float | np.number
+
 
 @dataclass(frozen=True)
 class Raw:
@@ -58,8 +60,9 @@ def _column(values, dtype):
         return pd.array(
             [pd.NA if missing(v) else v for v in values], dtype=dtype if whole else "Float64"
         )
-    if all(isinstance(v, int | float | np.number) for v in values):
-        return np.array(values, dtype=float)
+    if getattr(dtype, "kind", "") in "iuf" or all(isinstance(v, NUMBER) for v in values):
+        # A row of several columns may say pd.NA where its column says NaN.
+        return np.array([np.nan if missing(v) else v for v in values], dtype=float)
     return pd.Series(values, dtype=object)
 
 

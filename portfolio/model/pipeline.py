@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from portfolio.model.frames import as_pandas
 from portfolio.model.pipeline_sources import encoded_columns, sources_of
 from portfolio.model.pipeline_steps import Said
 from portfolio.model.table import Table, is_category, make_table
+from portfolio.model.whole_numbers import check_whole_numbers
 
 # How far beyond the training data a column is followed, in its own size; the first that its
 # transformers take. The last is the training data's own range.
@@ -251,6 +252,11 @@ def over_raw_columns(
     template = whole[0] if len(whole) else _filled(rows)
     low, high = _window(steps, rows, template, ensemble.dtype)
     _check_alone(steps, whole[:ALONE] if len(whole) else template[None, :])
+    seen = _seen(rows, template)
+    check_whole_numbers(
+        *(ensemble, steps.table, steps.sources, low, high, template, seen),
+        inputs=lambda table, rows: replace(steps, table=table).inputs(rows, True),
+    )
     raw = RawColumns(
         sources=steps.sources,
         names=[str(column.name) for column in steps.table.columns],
@@ -259,7 +265,7 @@ def over_raw_columns(
         high=high,
         missing=_missing(space),
         template=template,
-        seen=_seen(rows, template),
+        seen=seen,
         zeros_missing=steps.zeros_missing,
     )
     for feature in space.features:

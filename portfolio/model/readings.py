@@ -213,7 +213,8 @@ def _check_frames(model: Any, X_train: Any, table: Table, rows: FloatArray) -> N
     if not same:
         raise UnsupportedModelError(
             "the pipeline predicts rows of X_train otherwise than the same rows as this library "
-            "gives them to it, in pandas; fit it on a frame of pandas without mixed columns."
+            "gives them to it, in pandas and in float64; fit it on a frame of pandas without mixed "
+            "columns, and with float64 where it has float32."
         )
 
 

@@ -164,7 +164,8 @@ class Column:
                 return numbers
             cast = numbers.astype(self.dtype)
             return cast if (cast.astype(np.float64) == numbers).all() else numbers
-        if isinstance(self.dtype, np.dtype):
+        # Steps may reckon in float32 where all numbers of a frame fit, and otherwise in float64.
+        if isinstance(self.dtype, np.dtype) or (kind == "f" and self.dtype.itemsize < 8):
             return numbers
         cast = _cast(pd.Series(numbers), self.dtype)
         held = cast.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -197,3 +197,29 @@ def test_numbers_of_pandas_that_miss_some_pass_through_frames_between_steps():
     for place in (0, 1, 2, 5):
         result = explainer.explain(X.iloc[[place]])
         assert result.status == "optimal" and model.predict(result.counterfactual) == result.target
+
+
+@pytest.mark.parametrize(
+    ("dtype", "function", "refused"),
+    [
+        ("int8", np.sqrt, True),
+        ("uint8", np.negative, True),
+        ("Int8", np.sqrt, True),
+        ("int16", np.sqrt, False),
+        ("bool", np.sqrt, False),
+    ],
+)
+def test_whole_numbers_whose_type_changes_what_a_step_makes_are_refused(dtype, function, refused):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(
+        random.integers(0, 2 if dtype == "bool" else 100, (200, 2)), columns=list("ab")
+    )
+    y = (X["a"] + X["b"] + random.normal(size=200) > X["a"].mean() * 2).astype(int)
+    X = X.astype(dtype)
+    model = make_pipeline(FunctionTransformer(function), XGBClassifier(n_estimators=4, max_depth=3))
+    model.fit(X, y)
+    if refused:
+        with pytest.raises(UnsupportedModelError, match=f"other numbers of 'a' in {dtype} than"):
+            Explainer(model, X)
+    else:
+        assert Explainer(model, X).explain(X.iloc[0]).status == "optimal"

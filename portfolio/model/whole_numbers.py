@@ -1,0 +1,88 @@
+"""Columns of whole numbers: steps of a pipeline must make of them what they make of float64.
+
+A split is followed by bisection over float64, and an answer's whole numbers are given to the model
+in the user's type. numpy's functions may make another number of that: ``np.sqrt`` gives float16 for
+int8, and ``np.negative`` goes round below 0 for unsigned numbers.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import FloatArray
+from encoders.errors import UnsupportedModelError
+from encoders.trees.cells import codes, cut
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.sources import Source
+from portfolio.model.table import Column, Table
+
+NARROW = 2  # bytes of types all of whose numbers are looked at; of others those that were seen
+
+
+def check_whole_numbers(
+    ensemble: Ensemble,
+    table: Table,
+    sources: Sequence[Source],
+    low: FloatArray,
+    high: FloatArray,
+    template: FloatArray,
+    seen: FloatArray,
+    inputs: Callable[[Table, FloatArray], FloatArray],
+) -> None:
+    """Make sure that whole numbers are on the same side of each split in either type.
+
+    Parameters
+    ----------
+    ensemble : over the inputs
+    table : the user's columns
+    sources : the column that each input follows from
+    low, high : float64 (n_columns,), numbers between which columns are followed
+    template : float64 (n_columns,), a row
+    seen : float64 (n_seen, n_columns), numbers of each column that the training data has
+    inputs : what the steps make of rows of a table with these columns
+
+    Raises
+    ------
+    UnsupportedModelError
+        They are not.
+    """
+    whole = [at for at, column in enumerate(table.columns) if _is_whole(column)]
+    if not whole:
+        return
+    numbers = {
+        at: _numbers(table.columns[at].dtype, low[at], high[at], seen[:, at]) for at in whole
+    }
+    rows = np.tile(template, (max(own.size for own in numbers.values()), 1))
+    for at, own in numbers.items():
+        rows[:, at] = np.resize(own, len(rows))
+    double = np.dtype(np.float64)
+    plain = Table(
+        tuple(
+            replace(column, dtype=double) if at in numbers else column
+            for at, column in enumerate(table.columns)
+        )
+    )
+    cells = cut(ensemble)
+    theirs, ours = (codes(cells, inputs(each, rows), ensemble.dtype) for each in (table, plain))
+    wrong = np.flatnonzero((theirs != ours).any(axis=0))
+    if wrong.size:
+        column = table.columns[sources[int(wrong[0])].column]
+        raise UnsupportedModelError(
+            f"the pipeline's steps make other numbers of {column.name!r} in {column.dtype} than in "
+            "float64, so that its splits can't be followed; fit it on a frame with int64 or "
+            "float64 there."
+        )
+
+
+def _is_whole(column: Column) -> bool:
+    return column.labels is None and getattr(column.dtype, "kind", "O") in "iub"
+
+
+def _numbers(dtype: Any, low: float, high: float, seen: FloatArray) -> FloatArray:
+    """Whole numbers of a type within limits, float64 (n,)."""
+    if dtype.kind == "b" or dtype.itemsize > NARROW:
+        return np.unique(np.rint(seen))
+    info = np.iinfo(getattr(dtype, "numpy_dtype", dtype))
+    return np.arange(np.ceil(max(low, info.min)), np.floor(min(high, info.max)) + 1.0)

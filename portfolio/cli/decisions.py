@@ -1,43 +1,22 @@
 """The command line's questions about a decision: why it is so, and how firm."""
 
-import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from portfolio.cli import options
-from portfolio.cli.output import EXIT_CODES, escape
+from portfolio.cli.one_row import Asked, RowOptions
+from portfolio.cli.output import EXIT_CODES
 
-if TYPE_CHECKING:
-    from portfolio.explainer import Explainer
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 NOT_ROBUST = 1
 
 
-class Told(Protocol):
-    """An answer that can be printed."""
-
-    @property
-    def status(self) -> Any:
-        """What is proved."""
-        ...
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        ...
-
-
 @dataclass(frozen=True)
-class RowOptions:
-    """Which row, which decision about it, and for how long."""
+class DecisionOptions:
+    """Which decision about a row."""
 
-    row: Annotated[int | None, typer.Option(help="Row of the data set, from 0.")] = None
-    query: Annotated[Path | None, typer.Option(help="CSV with one row.")] = None
     target: Annotated[
         str | None, typer.Option(help="Class that the question is about; default see the docs.")
     ] = None
@@ -48,7 +27,6 @@ class RowOptions:
         str | None, typer.Option(help="Limits of the score or prediction: low:high.")
     ] = None
     features: Annotated[Path | None, typer.Option(help="JSON that overrides features.")] = None
-    time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0
 
     def question(self, **more: Any) -> options.QuestionOptions:
         """The same as options of a question.
@@ -79,44 +57,32 @@ class ConstraintOptions:
 
 
 def _asked(
-    model: options.ModelOptions, about: RowOptions, question: options.QuestionOptions
-) -> tuple["Explainer", Any, dict[str, Any]]:
-    """The explainer, the row, and the arguments that every question has."""
-    model.check()
-    options.one_of("--row", about.row, "--query", about.query)
-    data = model.table()
-    place = model.data or model.dataset
-    x = data.one(about.query) if about.query else options.pick(data.X, about.row, place)
-    explainer = model.explainer(data, question)
-    target = question.words(explainer)["target"]
-    return explainer, x, {"target": target, "time_limit_s": about.time_limit, "seed": model.seed}
-
-
-def _print(answer: Told, as_json: bool) -> None:
-    if as_json:
-        sys.stdout.write(json.dumps(answer.to_dict(), allow_nan=False) + "\n")
-    else:
-        Console().print(escape(str(answer)), highlight=False)
+    model: options.ModelOptions, question: options.QuestionOptions, one: RowOptions
+) -> tuple[Asked, dict[str, Any]]:
+    """The row, and the arguments that every question has."""
+    asked = one.asked(model, question)
+    target = question.words(asked.explainer)["target"]
+    return asked, {"target": target, **one.limits(model.seed)}
 
 
 @options.spread
 def reasons(
     model: options.ModelOptions,
-    about: RowOptions,
+    one: RowOptions,
+    about: DecisionOptions,
     smallest: Annotated[bool, typer.Option("--smallest", help="The fewest that suffice.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Features that alone decide a row: exit code 0 all proved, 3 not all, 2 bad input."""
-    explainer, x, words = _asked(model, about, about.question())
-    answer = explainer.reasons(x, smallest=smallest, **words)
-    _print(answer, as_json)
-    raise typer.Exit(EXIT_CODES[answer.status])
+    asked, words = _asked(model, about.question(), one)
+    answer = asked.explainer.reasons(asked.row, smallest=smallest, **words)
+    asked.print(answer, one.as_json)
 
 
 @options.spread
 def robustness(
     model: options.ModelOptions,
-    about: RowOptions,
+    one: RowOptions,
+    about: DecisionOptions,
     radius: Annotated[
         float | None, typer.Option(help="Only tell whether all within it is decided alike.")
     ] = None,
@@ -125,75 +91,65 @@ def robustness(
     unbounded: Annotated[
         bool, typer.Option("--unbounded", help="Numbers beyond the features' bounds, too.")
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """The smallest perturbation: codes of explain; with --radius 0 robust, 1 not, 5 unknown."""
-    explainer, x, words = _asked(model, about, about.question())
+    asked, words = _asked(model, about.question(), one)
     more: dict[str, Any] = {
         "norm": norm,
         "scale": scale,
         "bounds": None if unbounded else "features",
     }
     if radius is None:
-        answer = explainer.robustness(x, **words, **more)
+        answer = asked.explainer.robustness(asked.row, **words, **more)
         code = EXIT_CODES[answer.status]
     else:
-        answer = explainer.verify(x, radius, **words, **more)
+        answer = asked.explainer.verify(asked.row, radius, **words, **more)
         code = {True: 0, False: NOT_ROBUST, None: EXIT_CODES["unknown"]}[answer.robust]
-    _print(answer, as_json)
-    raise typer.Exit(code)
+    asked.print(answer, one.as_json, code)
 
 
 @options.spread
 def necessary(
     model: options.ModelOptions,
-    about: RowOptions,
+    one: RowOptions,
+    about: DecisionOptions,
     allowed: ConstraintOptions,
-    as_json: AsJson = False,
 ) -> None:
     """Features without which there is no recourse: exit codes of explain."""
     question = about.question(**vars(allowed))
-    explainer, x, words = _asked(model, about, question)
-    answer = explainer.necessary(x, constraints=question.constraints(), **words)
-    _print(answer, as_json)
-    raise typer.Exit(EXIT_CODES[answer.status])
+    asked, words = _asked(model, question, one)
+    answer = asked.explainer.necessary(asked.row, constraints=question.constraints(), **words)
+    asked.print(answer, one.as_json)
 
 
 @options.spread
 def reason_codes(
     model: options.ModelOptions,
-    about: RowOptions,
+    one: RowOptions,
+    about: DecisionOptions,
     allowed: ConstraintOptions,
     n: Annotated[int, typer.Option(min=1, help="At most so many.")] = 4,
     norm: options.Norm = "1",
     scale: Annotated[str, typer.Option(help="range, std, mad or none.")] = "range",
-    as_json: AsJson = False,
 ) -> None:
     """The principal reasons of an adverse decision: exit codes of explain."""
     question = about.question(**vars(allowed))
-    explainer, x, words = _asked(model, about, question)
-    answer = explainer.reason_codes(
-        x, n, norm=norm, scale=scale, constraints=question.constraints(), **words
+    asked, words = _asked(model, question, one)
+    answer = asked.explainer.reason_codes(
+        asked.row, n, norm=norm, scale=scale, constraints=question.constraints(), **words
     )
-    _print(answer, as_json)
-    raise typer.Exit(EXIT_CODES[answer.status])
+    asked.print(answer, one.as_json)
 
 
 @options.spread
 def contrast(
     model: options.ModelOptions,
-    row: Annotated[int, typer.Option(help="Row of the data set, from 0.")],
-    other: Annotated[int, typer.Option(help="Row that is decided otherwise.")],
+    one: RowOptions,
+    other: Annotated[int, typer.Option(help="Row that is decided otherwise, from 0.")],
     features: Annotated[Path | None, typer.Option(help="JSON that overrides features.")] = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
-    as_json: AsJson = False,
 ) -> None:
     """The fewest differences that explain why two rows are decided apart: codes of explain."""
-    model.check()
-    data = model.table()
-    place = model.data or model.dataset
-    x, y = (options.pick(data.X, at, place) for at in (row, other))
-    explainer = model.explainer(data, options.QuestionOptions(features=features))
-    answer = explainer.contrast(x, y, time_limit_s=time_limit, seed=model.seed)
-    _print(answer, as_json)
-    raise typer.Exit(EXIT_CODES[answer.status])
+    asked = one.asked(model, options.QuestionOptions(features=features))
+    y = options.pick(asked.data.X, other, model.data or model.dataset)
+    answer = asked.explainer.contrast(asked.row, y, **one.limits(model.seed))
+    asked.print(answer, one.as_json)

@@ -1,15 +1,13 @@
 """The command line: ``counterfolio explain`` and ``counterfolio demo``."""
 
-import json
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from portfolio.cli import options
-from portfolio.cli.output import EXIT_CODES, print_result, told
+from portfolio.cli.one_row import RowOptions
+from portfolio.cli.output import EXIT_CODES, print_result
 
 
 def demo(
@@ -48,34 +46,22 @@ def demo(
 def explain(
     model: options.ModelOptions,
     question: options.QuestionOptions,
-    row: Annotated[int | None, typer.Option(help="Row of the data set, from 0.")] = None,
-    query: Annotated[Path | None, typer.Option(help="CSV with one row to explain.")] = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
-    threads: Annotated[int | None, typer.Option(help="Solver threads.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    one: RowOptions,
     tie_break: options.TieBreak = False,
 ) -> None:
     """Explain one row: exit code 0 optimal, 3 feasible, 4 infeasible, 5 unknown, 2 bad input."""
-    model.check()
-    options.one_of("--row", row, "--query", query)
     constraints = question.constraints()
-    data = model.table()
-    asked = data.one(query) if query else options.pick(data.X, row, model.data or model.dataset)
-    explainer = model.explainer(data, question)
-    result = explainer.explain(
-        asked,
+    asked = one.asked(model, question)
+    result = asked.explainer.explain(
+        asked.row,
         constraints=constraints,
-        time_limit_s=time_limit,
-        threads=threads,
-        seed=model.seed,
-        log=question.book(data),
+        log=question.book(asked.data),
         tie_break=tie_break,
-        **question.words(explainer),
+        **one.limits(model.seed),
+        **question.words(asked.explainer),
     )
-    if as_json:
-        own = {str(name): told(value) for name, value in asked.iloc[0].items()}
-        answer = result.to_dict() | {"query": own}
-        sys.stdout.write(json.dumps(answer, allow_nan=False) + "\n")
+    if one.as_json:
+        asked.print_json(result)
     else:
         print_result(Console(), result)
     raise typer.Exit(EXIT_CODES[result.status])

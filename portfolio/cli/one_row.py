@@ -1,0 +1,120 @@
+"""Options of commands about one row: which row, for how long; and how answers are printed."""
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Protocol
+
+import typer
+from rich.console import Console
+
+from encoders.errors import InputError
+from portfolio.cli import options
+from portfolio.cli.output import EXIT_CODES, escape, told
+
+if TYPE_CHECKING:
+    from portfolio.data.datasets import Dataset
+    from portfolio.data.plain_tables import PlainTable
+    from portfolio.explainer import Explainer
+
+
+class Told(Protocol):
+    """An answer that can be printed."""
+
+    @property
+    def status(self) -> Any:
+        """What is proved."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        ...
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A row, and who is asked about it.
+
+    Attributes
+    ----------
+    explainer : of the model
+    row : a frame of one row
+    data : the data set
+    """
+
+    explainer: "Explainer"
+    row: Any
+    data: "Dataset | PlainTable"
+
+    def print(self, answer: Told, as_json: bool, code: int | None = None) -> NoReturn:
+        """Sentences, or one JSON object with the row; then the end, with an exit code.
+
+        Parameters
+        ----------
+        answer : to print
+        as_json : whether the answer is JSON
+        code : None for what the status means
+        """
+        if as_json:
+            self.print_json(answer)
+        else:
+            Console().print(escape(str(answer)), highlight=False)
+        raise typer.Exit(EXIT_CODES[answer.status] if code is None else code)
+
+    def print_json(self, answer: Told) -> None:
+        """One JSON object with the row.
+
+        Parameters
+        ----------
+        answer : to print
+        """
+        own = {str(name): told(value) for name, value in self.row.iloc[0].items()}
+        sys.stdout.write(json.dumps(answer.to_dict() | {"query": own}, allow_nan=False) + "\n")
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """Which row, for how long, and in which form."""
+
+    row: Annotated[int | None, typer.Option(help="Row of the data set, from 0.")] = None
+    query: Annotated[Path | None, typer.Option(help="CSV with one row.")] = None
+    time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0
+    threads: Annotated[int | None, typer.Option(help="Solver threads.")] = None
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
+
+    def asked(self, model: options.ModelOptions, question: options.QuestionOptions) -> Asked:
+        """The row, and who is asked about it.
+
+        Parameters
+        ----------
+        model : and its data
+        question : its features and its diagram are looked at
+        """
+        model.check()
+        options.one_of("--row", self.row, "--query", self.query)
+        data = model.table()
+        place = model.data or model.dataset
+        row = data.one(self.query) if self.query else options.pick(data.X, self.row, place)
+        return Asked(model.explainer(data, question), row, data)
+
+    def limits(self, seed: int) -> dict[str, Any]:
+        """Arguments that every question has.
+
+        Parameters
+        ----------
+        seed : of the model's options
+        """
+        return {"time_limit_s": self.time_limit, "threads": self.threads, "seed": seed}
+
+
+def without_log(question: options.QuestionOptions) -> options.QuestionOptions:
+    """The same options; InputError where a log is asked for.
+
+    Parameters
+    ----------
+    question : of a command that asks more than one question
+    """
+    if question.log is not None:
+        raise InputError("--log is for explain and batch, which ask one question.")
+    return question

@@ -38,25 +38,25 @@ if TYPE_CHECKING:
     from portfolio.explainer import Explainer
     from portfolio.logbook import Logbook, LogWarning
     from portfolio.model.plausibility import Plausibility
-    from portfolio.questions.audit import Audit, AuditDifference, AuditGroup
-    from portfolio.questions.audit_statistics import Estimate
-    from portfolio.questions.contrast import Contrast
-    from portfolio.questions.front import Front, FrontPoint
-    from portfolio.questions.group import GroupAction, GroupMember, GroupRecourse
-    from portfolio.questions.group_action import GroupStep
-    from portfolio.questions.members import Member
-    from portfolio.questions.nearby import Around
-    from portfolio.questions.necessary import Necessary
-    from portfolio.questions.reason_codes import ReasonCode, ReasonCodes
-    from portfolio.questions.reasons import Reasons
-    from portfolio.questions.region import Region
-    from portfolio.questions.relaxation import Relaxation
-    from portfolio.questions.retraining import Retraining
-    from portfolio.questions.robust import Robust
-    from portfolio.questions.robustness import Robustness
-    from portfolio.questions.several import Several
-    from portfolio.questions.span import Span
-    from portfolio.questions.why_not import WhyNot
+    from portfolio.questions.groups.audit import Audit, AuditDifference, AuditGroup
+    from portfolio.questions.groups.audit_statistics import Estimate
+    from portfolio.questions.groups.group import GroupAction, GroupMember, GroupRecourse
+    from portfolio.questions.groups.group_action import GroupStep
+    from portfolio.questions.reasons.contrast import Contrast
+    from portfolio.questions.reasons.necessary import Necessary
+    from portfolio.questions.reasons.reason_codes import ReasonCode, ReasonCodes
+    from portfolio.questions.reasons.reasons import Reasons
+    from portfolio.questions.region.region import Region
+    from portfolio.questions.region.span import Span
+    from portfolio.questions.robust.nearby import Around
+    from portfolio.questions.robust.retraining import Retraining
+    from portfolio.questions.robust.robust import Robust
+    from portfolio.questions.robust.robustness import Robustness
+    from portfolio.questions.several.front import Front, FrontPoint
+    from portfolio.questions.several.several import Several
+    from portfolio.questions.why_not.loosening import Relaxation
+    from portfolio.questions.why_not.members import Member
+    from portfolio.questions.why_not.why_not import WhyNot
     from portfolio.result import Result, Timings
     from portfolio.running.local_executor import LocalExecutor
     from portfolio.running.ray.executor import RayExecutor
@@ -113,28 +113,28 @@ HOMES = {
         "Logbook",
     ),
     "portfolio.model.plausibility": ("Plausibility",),
-    "portfolio.questions.audit": ("Audit", "AuditDifference", "AuditGroup"),
-    "portfolio.questions.audit_statistics": ("Estimate",),
-    "portfolio.questions.front": ("Front", "FrontPoint"),
-    "portfolio.questions.group": ("GroupAction", "GroupMember", "GroupRecourse"),
-    "portfolio.questions.group_action": ("GroupStep",),
-    "portfolio.questions.several": ("Several",),
-    "portfolio.questions.span": ("Span",),
-    "portfolio.questions.contrast": ("Contrast",),
-    "portfolio.questions.members": ("Member",),
-    "portfolio.questions.nearby": ("Around",),
-    "portfolio.questions.necessary": ("Necessary",),
-    "portfolio.questions.reason_codes": (
+    "portfolio.questions.groups.audit": ("Audit", "AuditDifference", "AuditGroup"),
+    "portfolio.questions.groups.audit_statistics": ("Estimate",),
+    "portfolio.questions.several.front": ("Front", "FrontPoint"),
+    "portfolio.questions.groups.group": ("GroupAction", "GroupMember", "GroupRecourse"),
+    "portfolio.questions.groups.group_action": ("GroupStep",),
+    "portfolio.questions.several.several": ("Several",),
+    "portfolio.questions.region.span": ("Span",),
+    "portfolio.questions.reasons.contrast": ("Contrast",),
+    "portfolio.questions.why_not.members": ("Member",),
+    "portfolio.questions.robust.nearby": ("Around",),
+    "portfolio.questions.reasons.necessary": ("Necessary",),
+    "portfolio.questions.reasons.reason_codes": (
         "ReasonCode",
         "ReasonCodes",
     ),
-    "portfolio.questions.reasons": ("Reasons",),
-    "portfolio.questions.region": ("Region",),
-    "portfolio.questions.relaxation": ("Relaxation",),
-    "portfolio.questions.retraining": ("Retraining",),
-    "portfolio.questions.robust": ("Robust",),
-    "portfolio.questions.robustness": ("Robustness",),
-    "portfolio.questions.why_not": ("WhyNot",),
+    "portfolio.questions.reasons.reasons": ("Reasons",),
+    "portfolio.questions.region.region": ("Region",),
+    "portfolio.questions.why_not.loosening": ("Relaxation",),
+    "portfolio.questions.robust.retraining": ("Retraining",),
+    "portfolio.questions.robust.robust": ("Robust",),
+    "portfolio.questions.robust.robustness": ("Robustness",),
+    "portfolio.questions.why_not.why_not": ("WhyNot",),
     "portfolio.result": (
         "Result",
         "Timings",

@@ -65,8 +65,8 @@ def robust(
     ] = "",
 ) -> None:
     """The nearest answer that withstands retraining or a miss: exit codes of explain."""
-    from portfolio.questions.nearby import Around
-    from portfolio.questions.retraining import Retraining
+    from portfolio.questions.robust.nearby import Around
+    from portfolio.questions.robust.retraining import Retraining
 
     options.one_of("--confidence", confidence, "--around", around or None)
     against = Around(_radii(around)) if confidence is None else Retraining(confidence, certainty)

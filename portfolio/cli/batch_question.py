@@ -81,8 +81,8 @@ def _refuse_others(command: str, question: options.QuestionOptions, known: froze
 
 
 def _against(settings: dict[str, Any]) -> Any:
-    from portfolio.questions.nearby import Around
-    from portfolio.questions.retraining import Retraining
+    from portfolio.questions.robust.nearby import Around
+    from portfolio.questions.robust.retraining import Retraining
 
     if settings.keys() == {"around"}:
         return Around(settings["around"])

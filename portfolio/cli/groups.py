@@ -16,8 +16,8 @@ from portfolio.cli.output import EXIT_CODES, escape, wide_console
 from portfolio.running.interrupt import ended_gently
 
 if TYPE_CHECKING:
-    from portfolio.questions.audit import Audit
-    from portfolio.questions.audit_statistics import Estimate
+    from portfolio.questions.groups.audit import Audit
+    from portfolio.questions.groups.audit_statistics import Estimate
 
 RowsOption = Annotated[
     Path | None,

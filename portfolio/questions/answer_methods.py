@@ -13,12 +13,12 @@ from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 
 if TYPE_CHECKING:
-    from portfolio.questions.nearby import Around
-    from portfolio.questions.region import OnStep as OnFeature
-    from portfolio.questions.region import Region
-    from portfolio.questions.retraining import Retraining
-    from portfolio.questions.robust import Robust
-    from portfolio.questions.why_not import OnStep, WhyNot
+    from portfolio.questions.region.region import OnStep as OnFeature
+    from portfolio.questions.region.region import Region
+    from portfolio.questions.robust.nearby import Around
+    from portfolio.questions.robust.retraining import Retraining
+    from portfolio.questions.robust.robust import Robust
+    from portfolio.questions.why_not.why_not import OnStep, WhyNot
 
 
 def regional(
@@ -28,11 +28,12 @@ def regional(
 
     Parameters
     ----------
-    asker, row, goal, label, changed : as for :func:`portfolio.questions.region.region_around`
+    asker, row, goal, label, changed : as for
+        :func:`portfolio.questions.region.region.region_around`
     """
 
     def region(*settings: Any) -> Any:
-        from portfolio.questions.region import region_around
+        from portfolio.questions.region.region import region_around
 
         return region_around(replace(asker, stop=None), row, goal, label, changed, *settings)
 
@@ -81,7 +82,7 @@ class AnswerQuestions:
         InputError
             Bad row, target, norm, constraints, limits or strategy.
         """
-        from portfolio.questions.why_not import find_why_not
+        from portfolio.questions.why_not.why_not import find_why_not
 
         question = Question(target, norm, scale, weights, constraints, margin)
         options = Options(strategy_name(strategy), time_limit_s, threads, seed)
@@ -122,7 +123,7 @@ class AnswerQuestions:
         InputError
             Bad row, target, order or limits; or the row does not reach the target.
         """
-        from portfolio.questions.region import region_of
+        from portfolio.questions.region.region import region_of
 
         return region_of(self._asker, x, target, order, time_limit_s, threads, seed, on_progress)
 
@@ -168,7 +169,7 @@ class AnswerQuestions:
         UnsupportedModelError
             Retraining, and the model is no forest.
         """
-        from portfolio.questions.robust import find_robust
+        from portfolio.questions.robust.robust import find_robust
 
         question = Question(target, norm, scale, weights, constraints, margin)
         options = Options(strategy_name(strategy), time_limit_s, threads, seed)

@@ -123,7 +123,7 @@ class BatchQuestions:
         InputError
             Bad settings, or columns other than the model's.
         """
-        from portfolio.questions.robustness import check_radius, check_scale, judged
+        from portfolio.questions.robust.robustness import check_radius, check_scale, judged
 
         check_scale(norm, scale, bounds)
         if radius is not None:

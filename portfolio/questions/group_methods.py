@@ -13,8 +13,8 @@ from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 
 if TYPE_CHECKING:
-    from portfolio.questions.audit import Audit
-    from portfolio.questions.group import GroupRecourse
+    from portfolio.questions.groups.audit import Audit
+    from portfolio.questions.groups.group import GroupRecourse
 
 
 class GroupQuestions:
@@ -69,7 +69,7 @@ class GroupQuestions:
         InputError
             Bad rows, number of actions, budget, target, norm, constraints or limits.
         """
-        from portfolio.questions.group_finder import find_group
+        from portfolio.questions.groups.group_finder import find_group
 
         question = Question(target, norm, scale, weights, constraints, margin)
         options = Options("auto", time_limit_s, threads, seed)
@@ -129,8 +129,8 @@ class GroupQuestions:
         BatchError
             The folder can't be written to any more; holds what was answered.
         """
-        from portfolio.questions.audit_finder import find_audit
-        from portfolio.questions.audit_statistics import Sampling
+        from portfolio.questions.groups.audit_finder import find_audit
+        from portfolio.questions.groups.audit_statistics import Sampling
 
         explainer: Any = self
         question = Question(target, norm, scale, weights, constraints, margin)

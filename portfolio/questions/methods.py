@@ -14,11 +14,11 @@ from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 
 if TYPE_CHECKING:
-    from portfolio.questions.contrast import Contrast
-    from portfolio.questions.necessary import Necessary
-    from portfolio.questions.reason_codes import ReasonCodes
-    from portfolio.questions.reasons import Reasons
-    from portfolio.questions.robustness import Robustness
+    from portfolio.questions.reasons.contrast import Contrast
+    from portfolio.questions.reasons.necessary import Necessary
+    from portfolio.questions.reasons.reason_codes import ReasonCodes
+    from portfolio.questions.reasons.reasons import Reasons
+    from portfolio.questions.robust.robustness import Robustness
 
 
 class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
@@ -63,7 +63,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         InputError
             Bad row, target, order or limits.
         """
-        from portfolio.questions.reasons import find_reasons
+        from portfolio.questions.reasons.reasons import find_reasons
 
         options = Options("auto", time_limit_s, threads, seed)
         return find_reasons(
@@ -107,7 +107,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         InputError
             Bad row, target, norm, scale, weights, bounds, limits or strategy.
         """
-        from portfolio.questions.robustness import find_robustness
+        from portfolio.questions.robust.robustness import find_robustness
 
         question = Question(target, norm, scale, weights)
         options = Options(strategy_name(strategy), time_limit_s, threads, seed)
@@ -149,7 +149,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         InputError
             Bad row, radius, target, norm, scale, weights, bounds, limits or strategy.
         """
-        from portfolio.questions.robustness import find_robustness
+        from portfolio.questions.robust.robustness import find_robustness
 
         question = Question(target, norm, scale, weights)
         options = Options(strategy_name(strategy), time_limit_s, threads, seed)
@@ -183,7 +183,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         InputError
             Bad row, target, constraints, limits or strategy.
         """
-        from portfolio.questions.necessary import find_necessary
+        from portfolio.questions.reasons.necessary import find_necessary
 
         question = Question(target, constraints=constraints)
         options = Options(strategy_name(strategy), time_limit_s, threads, seed)
@@ -226,7 +226,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         InputError
             Bad row, number, target, norm, constraints, limits or strategy.
         """
-        from portfolio.questions.reason_codes import find_reason_codes
+        from portfolio.questions.reasons.reason_codes import find_reason_codes
 
         question = Question(target, norm, scale, weights, constraints)
         options = Options(strategy_name(strategy), time_limit_s, threads, seed)
@@ -260,7 +260,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         InputError
             Bad rows or limits, or both rows are predicted alike.
         """
-        from portfolio.questions.contrast import find_contrast
+        from portfolio.questions.reasons.contrast import find_contrast
 
         options = Options(strategy_name(strategy), time_limit_s, threads, seed)
         return find_contrast(every_row(self._asker), x, y, options)

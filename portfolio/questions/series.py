@@ -10,7 +10,7 @@ from encoders.query.constraints import Constraint
 from portfolio.logbook import Log
 from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
-from portfolio.questions.ties import check_countable, first_of
+from portfolio.questions.several.ties import check_countable, first_of
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress

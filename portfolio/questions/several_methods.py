@@ -10,8 +10,8 @@ from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 
 if TYPE_CHECKING:
-    from portfolio.questions.front import Front
-    from portfolio.questions.several import Several
+    from portfolio.questions.several.front import Front
+    from portfolio.questions.several.several import Several
 
 
 class SeveralQuestions:
@@ -62,7 +62,7 @@ class SeveralQuestions:
         InputError
             Bad query, target, norm, weights, constraints, limits or strategy.
         """
-        from portfolio.questions.several import find_several
+        from portfolio.questions.several.several import find_several
 
         question = Question(target, norm, scale, weights, constraints, margin)
         options = Options(strategy_name(strategy), time_limit_s, threads, seed, tie_break=tie_break)
@@ -109,7 +109,7 @@ class SeveralQuestions:
         InputError
             Bad query, levels, target, norm, weights, constraints, limits or strategy.
         """
-        from portfolio.questions.front import find_front
+        from portfolio.questions.several.front import find_front
 
         question = Question(target, norm, scale, weights, constraints, margin)
         options = Options(strategy_name(strategy), time_limit_s, threads, seed, tie_break=tie_break)

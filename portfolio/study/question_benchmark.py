@@ -12,7 +12,7 @@ from portfolio.data.collection import DrawnQuery, datasets, draw_queries
 from portfolio.data.datasets import Dataset
 from portfolio.data.trained_models import train
 from portfolio.explainer import Explainer
-from portfolio.questions.nearby import Around
+from portfolio.questions.robust.nearby import Around
 from portfolio.study.benchmark import Benchmark
 from portfolio.study.pressed import pressed
 from portfolio.study.protocol import KIND_NAMES

@@ -9,7 +9,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from portfolio import AtLeast, Explainer, Increase, InputError, Range
-from portfolio.questions.audit_statistics import (
+from portfolio.questions.groups.audit_statistics import (
     Costs,
     Sampling,
     average,

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from encoders.errors import InputError
 from portfolio.batch.answer_log import TABLE
 from portfolio.cli.app import app
-from portfolio.questions.nearby import Around
+from portfolio.questions.robust.nearby import Around
 from tests.support.answers import lines
 
 QUESTIONS = [

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from portfolio import InputError, Linear
-from portfolio.questions.nearer import Nearer
 from portfolio.questions.series import Series
+from portfolio.questions.several.nearer import Nearer
 from portfolio.running.local_executor import LocalExecutor
 from tests.support.enumerated import enumerated
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
-from portfolio.questions.audit_statistics import Estimate
+from portfolio.questions.groups.audit_statistics import Estimate
 from portfolio.result import as_plain
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Audit:
         -------
         matplotlib.figure.Figure
         """
-        from portfolio.questions.audit_picture import draw
+        from portfolio.questions.groups.audit_picture import draw
 
         return draw(
             [str(group.name) for group in self.groups],

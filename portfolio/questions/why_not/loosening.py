@@ -16,8 +16,8 @@ from encoders.query.grid import Grid
 from encoders.query.relations import Relation
 from encoders.trees.input_type import last_read_as
 from portfolio.change import exactly
-from portfolio.questions.conflict import Trials
-from portfolio.questions.members import Limits, Member
+from portfolio.questions.why_not.conflict import Trials
+from portfolio.questions.why_not.members import Limits, Member
 from portfolio.result import Result
 
 Loosened = Callable[[float], Constraint | Limits]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from portfolio.questions.front_picture import COLOUR
+from portfolio.questions.several.front_picture import COLOUR
 
 WIDTH, LINE, MARGIN = 6.0, 0.32, 0.7  # inches: of the picture, of a feature, above and below
 THICK = 0.5  # of a bar, as a share of its line

@@ -14,9 +14,9 @@ from encoders.query.constraints import MaxChanges
 from encoders.query.goal import Probability, Wanted, is_number
 from portfolio.model.native import predict_one
 from portfolio.question import Options, Question
-from portfolio.questions.fewest import find_fewest
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series, with_more
+from portfolio.questions.several.fewest import find_fewest
 from portfolio.result import Result, as_plain
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress
@@ -87,7 +87,7 @@ class Front:
         -------
         matplotlib.figure.Figure
         """
-        from portfolio.questions.front_picture import draw
+        from portfolio.questions.several.front_picture import draw
 
         places = [(p.level, p.result.distance, p.result.status) for p in self.points]
         return draw(self.by, places)

@@ -20,9 +20,9 @@ from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
 from portfolio.questions.decision import besides
 from portfolio.questions.every_row import every_row
-from portfolio.questions.extents import Extent, extents_of
 from portfolio.questions.flips import pose_flips
-from portfolio.questions.grow import Growth
+from portfolio.questions.region.extents import Extent, extents_of
+from portfolio.questions.region.grow import Growth
 from portfolio.questions.series import LEAST_S
 from portfolio.questions.side import Side
 from portfolio.result import Result

@@ -19,7 +19,7 @@ from portfolio.question import Options
 from portfolio.questions.decision import Decision, decision_of
 from portfolio.questions.flips import pose_flips
 from portfolio.questions.interruptible import interruptible
-from portfolio.questions.reason_search import Search
+from portfolio.questions.reasons.reason_search import Search
 from portfolio.result import as_plain, by_name
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress

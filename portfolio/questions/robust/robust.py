@@ -12,8 +12,8 @@ from portfolio.model.native import predict_one
 from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
-from portfolio.questions.nearby import Around, safe_search
-from portfolio.questions.retraining import Retraining, stricter
+from portfolio.questions.robust.nearby import Around, safe_search
+from portfolio.questions.robust.retraining import Retraining, stricter
 from portfolio.result import Result, as_plain
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress

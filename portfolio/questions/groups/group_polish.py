@@ -8,8 +8,8 @@ import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.backends.interface import Request
-from portfolio.questions.group_action import Limit, applied, shorter
-from portfolio.questions.group_rows import ROOM, GroupRows, Served
+from portfolio.questions.groups.group_action import Limit, applied, shorter
+from portfolio.questions.groups.group_rows import ROOM, GroupRows, Served
 from portfolio.solving.verify import priced
 
 DIGITS = 1e-3  # of a feature's range: how far a number with fewer digits may be from the limit

@@ -76,7 +76,7 @@ class ReasonCodes:
         -------
         matplotlib.figure.Figure
         """
-        from portfolio.questions.reason_codes_picture import draw
+        from portfolio.questions.reasons.reason_codes_picture import draw
 
         return draw([(code.feature, code.cost, code.alone) for code in self.codes])
 

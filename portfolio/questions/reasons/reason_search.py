@@ -8,7 +8,7 @@ import numpy as np
 
 from encoders.arrays import BoolArray, IntArray
 from portfolio.questions.flips import Flips
-from portfolio.questions.hitting import fewest
+from portfolio.questions.reasons.hitting import fewest
 from portfolio.questions.side import Flip
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
-from portfolio.questions.group_action import GroupStep
+from portfolio.questions.groups.group_action import GroupStep
 from portfolio.result import as_plain
 
 State = Literal["served", "not served", "out of reach", "already there"]

@@ -10,7 +10,7 @@ import numpy as np
 from encoders.arrays import BoolArray
 from encoders.query.conditions import Becomes, Condition, Within
 from portfolio.change import exactly
-from portfolio.questions.extents import Extent
+from portfolio.questions.region.extents import Extent
 
 DECIMAL = Context(prec=400)
 MOST_DIGITS = 17  # that tell any two float64 apart

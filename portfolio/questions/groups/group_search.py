@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from encoders.backends.interface import Request
-from portfolio.questions.group_cover import most_rows
-from portfolio.questions.group_rows import Found, GroupRows, Served
+from portfolio.questions.groups.group_cover import most_rows
+from portfolio.questions.groups.group_rows import Found, GroupRows, Served
 from portfolio.solving.ask import Asker
 
 Rows = frozenset[int]

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from encoders.backends.interface import StopReason
 from portfolio.question import Options, Question
-from portfolio.questions.conflict import Conflict, Trials
 from portfolio.questions.interruptible import interruptible
-from portfolio.questions.members import Member, demands_of
-from portfolio.questions.relaxation import Relaxation, relax
+from portfolio.questions.why_not.conflict import Conflict, Trials
+from portfolio.questions.why_not.loosening import Relaxation, relax
+from portfolio.questions.why_not.members import Member, demands_of
 from portfolio.result import Result, as_plain
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.warm_up import warm_up

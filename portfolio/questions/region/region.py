@@ -15,11 +15,11 @@ from portfolio.model.tabular import Row
 from portfolio.question import Options
 from portfolio.questions.decision import besides, decision_of
 from portfolio.questions.every_row import every_row
-from portfolio.questions.extents import extents_of
 from portfolio.questions.flips import pose_flips
-from portfolio.questions.grow import Growth
 from portfolio.questions.interruptible import interruptible
-from portfolio.questions.span import Span, span_of
+from portfolio.questions.region.extents import extents_of
+from portfolio.questions.region.grow import Growth
+from portfolio.questions.region.span import Span, span_of
 from portfolio.result import as_plain, by_name
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.warm_up import warm_up
@@ -64,7 +64,7 @@ class Region:
         -------
         matplotlib.figure.Figure
         """
-        from portfolio.questions.region_picture import Bar, draw
+        from portfolio.questions.region.region_picture import Bar, draw
 
         return draw([Bar(span.feature, span.words, *span.shares()) for span in self.spans])
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from portfolio.questions.front_picture import COLOUR
+from portfolio.questions.several.front_picture import COLOUR
 
 WIDTH, LINE, MARGIN = 5.0, 0.4, 0.8  # inches: of the picture, of a reason, above and below
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from encoders.arrays import BoolArray
 from encoders.backends.interface import Request
-from portfolio.questions.extents import Extents
+from portfolio.questions.region.extents import Extents
 from portfolio.questions.side import WITNESSES, Flip, Side
 from portfolio.solving.certify import REFUTED
 

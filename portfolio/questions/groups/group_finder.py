@@ -23,10 +23,10 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
 from portfolio.model.tabular import Row, read_rows
 from portfolio.question import LONGEST_S, OWN, Options, Question
-from portfolio.questions.group import GroupAction, GroupMember, GroupRecourse, State
-from portfolio.questions.group_polish import Polished, polish
-from portfolio.questions.group_rows import MOST_REFUSED, group_rows
-from portfolio.questions.group_search import GroupSearch
+from portfolio.questions.groups.group import GroupAction, GroupMember, GroupRecourse, State
+from portfolio.questions.groups.group_polish import Polished, polish
+from portfolio.questions.groups.group_rows import MOST_REFUSED, group_rows
+from portfolio.questions.groups.group_search import GroupSearch
 from portfolio.running.interrupt import run_interruptible
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress

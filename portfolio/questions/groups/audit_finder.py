@@ -18,8 +18,8 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.frames import as_pandas
 from portfolio.model.tabular import read_rows
 from portfolio.question import Question
-from portfolio.questions.audit import Audit, AuditDifference, AuditGroup
-from portfolio.questions.audit_statistics import (
+from portfolio.questions.groups.audit import Audit, AuditDifference, AuditGroup
+from portfolio.questions.groups.audit_statistics import (
     Costs,
     Sampling,
     average,

@@ -19,7 +19,7 @@ from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress
 
 if TYPE_CHECKING:
-    from portfolio.questions.region import Region
+    from portfolio.questions.region.region import Region
 
 Different = Literal["features", "region"]
 MOST = 1000  # answers; nobody reads more

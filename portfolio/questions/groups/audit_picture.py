@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from portfolio.questions.audit_statistics import Estimate
+from portfolio.questions.groups.audit_statistics import Estimate
 
 COLOUR = "#0072B2"
 WIDTH, HEIGHT, PER_GROUP = 7.0, 1.2, 0.35  # inches

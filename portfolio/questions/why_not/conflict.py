@@ -8,8 +8,8 @@ from encoders.errors import InputError
 from encoders.query.constraints import Constraint
 from encoders.query.relations import JointCost
 from portfolio.question import Options, Question
-from portfolio.questions.members import Demands, Limits
 from portfolio.questions.series import LEAST_S
+from portfolio.questions.why_not.members import Demands, Limits
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
 

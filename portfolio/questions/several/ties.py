@@ -18,7 +18,7 @@ from encoders.query.relations import Forbidden
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.tabular import Row
 from portfolio.question import OWN, Question
-from portfolio.questions.nearer import Nearer
+from portfolio.questions.several.nearer import Nearer
 from portfolio.result import Result
 
 SAME = 1e-9  # relative; costs that differ by less are equal

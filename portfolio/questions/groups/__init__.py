@@ -1,0 +1,1 @@
+"""Many rows together: actions that they share, and audits."""

@@ -1,0 +1,1 @@
+"""Why a row is decided as it is."""

@@ -1,0 +1,1 @@
+"""What a decision and an answer withstand."""

@@ -1,0 +1,1 @@
+"""Several answers, fronts, and which answer of equals comes first."""

@@ -1,0 +1,1 @@
+"""Why there is no answer."""

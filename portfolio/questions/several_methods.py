@@ -71,7 +71,7 @@ class SeveralQuestions:
     def front(
         self,
         x: Any,
-        by: Literal["changes", "probability"] = "changes",
+        by: Literal["changes", "probability", "plausibility"] = "changes",
         levels: Sequence[float] | None = None,
         target: Any = None,
         norm: Norm = 1,
@@ -86,16 +86,18 @@ class SeveralQuestions:
         strategy: str | Sequence[str] | None = None,
         tie_break: bool = False,
     ) -> "Front":
-        """What fewer changes cost, or a higher probability: a proved answer at each level.
+        """What fewer changes cost, or a higher probability or plausibility: a proved answer each.
 
         Parameters
         ----------
         x, target, norm, scale, weights, constraints, margin : as for :meth:`Explainer.explain`; by
             "probability" the target is a class, None for the other one of two
         by : "changes": the cheapest answer with at most so many changes; "probability": with at
-            least this probability of the target
-        levels : numbers of changes, or probabilities. None: from the cheapest answer to the fewest
-            changes that suffice, or 0.5, 0.6, 0.7, 0.8, 0.9 and 0.95
+            least this probability of the target; "plausibility": with at least this score of the
+            isolation forest, as its ``score_samples`` gives it
+        levels : numbers of changes, probabilities or scores. None: from the cheapest answer to the
+            fewest changes that suffice; 0.5, 0.6, 0.7, 0.8, 0.9 and 0.95; or from the forest's own
+            threshold up to three quarters of it, in steps of a twentieth
         time_limit_s : seconds for all levels together
         threads, seed, strategy, tie_break : as for :meth:`Explainer.explain`
         on_progress : called with (seconds, upper bound, lower bound) of the level under way

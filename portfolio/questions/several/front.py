@@ -1,4 +1,4 @@
-"""What more is worth: the cheapest answer for each number of changes, or each probability."""
+"""What more is worth: the cheapest answer at each level of changes, probability, plausibility."""
 
 import json
 import math
@@ -12,7 +12,9 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.constraints import MaxChanges
 from encoders.query.goal import Probability, Wanted, is_number
+from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
+from portfolio.model.plausible_level import asking_for, is_plausible, least_scores
 from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series, with_more
@@ -25,8 +27,9 @@ from portfolio.solving.verify import RELATIVE_TOLERANCE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-By = Literal["changes", "probability"]
+By = Literal["changes", "probability", "plausibility"]
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # probabilities asked about where none are given
+SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)  # of the forest's own least score, if none are given
 MOST_LEVELS = 1000
 PROOFS = ("optimal", "infeasible")
 
@@ -37,7 +40,7 @@ class FrontPoint:
 
     Attributes
     ----------
-    level : most changes, or least probability
+    level : most changes, or least probability or score of plausibility
     result : "infeasible" where no answer reaches the level
     """
 
@@ -51,7 +54,7 @@ class Front:
 
     Attributes
     ----------
-    by : "changes" or "probability"
+    by : "changes", "probability" or "plausibility"
     status : "optimal": every point is proved; "feasible": some are not, or some levels were not
         come to; "infeasible": no level has an answer (proved); "unknown": no answer was found
     stop_reason : of the last question that was asked
@@ -133,9 +136,9 @@ def find_front(
     x : a row in any shape that users may give
     question : that has an answer at each level
     options : the time limit is for all levels together
-    by : "changes" or "probability"
-    levels : most changes, or least probabilities; None: every number of changes, or
-        :data:`LEVELS`
+    by : "changes", "probability" or "plausibility"
+    levels : most changes, or least probabilities or scores; None: every number of changes,
+        :data:`LEVELS`, or :data:`SHARES`
     on_progress : told (seconds, upper, lower) of the level under way
 
     Raises
@@ -144,12 +147,14 @@ def find_front(
         The row, the question or the levels can't be used.
     """
     if by not in get_args(By):
-        raise InputError(f"by must be 'changes' or 'probability', got {by!r}.")
+        raise InputError(f"by must be 'changes', 'probability' or 'plausibility', got {by!r}.")
     chosen = None if levels is None else _checked(by, levels)
     check_progress(on_progress)
     series = Series(asker, asker.read(x), question, options, on_progress=on_progress)
     if by == "probability":
         points, whole = _by_probability(series, chosen or LEVELS)
+    elif by == "plausibility":
+        points, whole = _by_plausibility(series, chosen)
     else:
         points, whole = _by_changes(series, chosen)
     proved = whole and all(p.result.status in PROOFS for p in points)
@@ -177,6 +182,38 @@ def _by_probability(series: Series, levels: Sequence[float]) -> tuple[list[Front
         answer = series.ask_instead(replace(series.question, target=wanted))
         points.append(FrontPoint(level, answer))
     return points, True
+
+
+def _by_plausibility(
+    series: Series, levels: Sequence[float] | None
+) -> tuple[list[FrontPoint], bool]:
+    """A point for each level, and whether all were come to."""
+    model, points = series.asker.model, list[FrontPoint]()
+    least = least_scores(model)
+    for level in sorted(set(levels or [share * max(least) for share in SHARES])):
+        if not -1 < level < 0:
+            raise InputError(f"scores of plausibility lie between -1 and 0, got {level:g}.")
+        asking = asking_for(model, level)
+        last = points[-1].result if points else None
+        if last is not None and (last.status == "infeasible" or _holds(asking, last)):
+            points.append(FrontPoint(level, last))
+            continue
+        if points and series.over:
+            return points, False
+        asker = replace(series.asker, model=asking)
+        answer = replace(series, asker=asker).ask_instead(series.question)
+        points.append(FrontPoint(level, answer))
+    return points, True
+
+
+def _holds(model: ExplainedModel, answer: Result) -> bool:
+    """Whether an answer to less is one to this, too."""
+    if answer.row is None:
+        return False
+    classes: Sequence[int] = range(len(model.views))
+    if not isinstance(answer.target, Wanted) and not model.ensemble.regression:
+        classes = [model.native.class_index(answer.target)]
+    return all(is_plausible(model, own, answer.row.values) for own in classes)
 
 
 def _by_changes(series: Series, levels: Sequence[float] | None) -> tuple[list[FrontPoint], bool]:
@@ -252,7 +289,7 @@ def _sentence(by: By, point: FrontPoint) -> str:
     if by == "changes":
         words = f"At most {point.level:g} change{'' if point.level == 1 else 's'}"
     else:
-        words = f"Probability of at least {point.level:g}"
+        words = f"{by.capitalize()} of at least {point.level:g}"
     if answer.status == "infeasible":
         return f"{words}: out of reach (proved)."
     if not answer.verified:

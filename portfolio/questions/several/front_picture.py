@@ -9,12 +9,16 @@ from matplotlib.ticker import MaxNLocator
 
 COLOUR = "#0072B2"
 SIZE = (5.0, 3.2)  # inches
-WORDS = {"changes": "most changes", "probability": "least probability"}
+WORDS = {
+    "changes": "most changes",
+    "probability": "least probability",
+    "plausibility": "least score of the isolation forest",
+}
 
 Place = tuple[float, float, str]  # level, distance and status of a point
 
 
-def draw(by: Literal["changes", "probability"], places: Sequence[Place]) -> Figure:
+def draw(by: Literal["changes", "probability", "plausibility"], places: Sequence[Place]) -> Figure:
     """Cost against level: filled points are proved, and levels out of reach are crosses.
 
     Parameters

@@ -1,12 +1,18 @@
 """Fronts: every level against brute force over every cell."""
 
+import itertools
 import json
 import math
 import os
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 
-from portfolio import Explainer, Fixed, InputError, Probability
+from portfolio import Explainer, Fixed, InputError, Plausibility, Probability
 from tests.support.enumerated import enumerated
 
 LEVELS = (0.3, 0.5, 0.65, 0.8, 0.95)
@@ -48,6 +54,52 @@ def test_fewer_changes_cost_what_brute_force_says():
 def test_higher_probabilities_cost_what_brute_force_says():
     found = [check_probabilities(seed) for seed in range(200, 220)]
     assert sum(n > 2 for n in found) >= 3, found
+
+
+def check_plausibility(seed, piped):
+    """For every level the cheapest of all rows; how many different costs there were."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.binomial(6, 0.4, (150, 3)), columns=["a", "b", "c"])
+    y = np.where(X.a + X.b * X.c + rng.normal(0, 1, 150) > 7, "yes", "no")
+    model = RandomForestClassifier(5, max_depth=4, random_state=seed).fit(X, y)
+    forest = IsolationForest(n_estimators=10, contamination=0.2, random_state=seed)
+    scorer = (make_pipeline(MinMaxScaler(), forest) if piped else forest).fit(X)
+    explainer = Explainer(model, X, plausibility=Plausibility(scorer))
+    names = [range(int(X[name].min()), int(X[name].max()) + 1) for name in X]
+    rows = pd.DataFrame(list(itertools.product(*names)), columns=X.columns)
+    x = X[model.predict(X) == "no"].iloc[0]
+    cost = ((rows - x).abs() / (X.max() - X.min())).sum(axis=1).to_numpy()
+    reached, score = model.predict(rows) == "yes", scorer.score_samples(rows)
+    levels = [*np.quantile(score[reached], [0.2, 0.5, 0.7, 0.9, 1.0]).tolist(), -0.05]
+    front = explainer.front(x, "plausibility", levels, target="yes", threads=1)
+    for point, level in zip(front.points, sorted(levels), strict=True):
+        best = cost[reached & (score >= level)].min(initial=math.inf)
+        assert point.result.status == ("infeasible" if math.isinf(best) else "optimal"), seed
+        assert math.isclose(point.result.distance, best, rel_tol=1e-7, abs_tol=1e-12), seed
+    assert front.status == "optimal" and front.asked <= len(levels)
+    return len({point.result.distance for point in front.points})
+
+
+def test_more_plausible_answers_cost_what_brute_force_says():
+    found = [check_plausibility(seed, seed % 3 == 0) for seed in range(6)]
+    assert sum(n > 2 for n in found) >= 3, found
+
+
+def test_levels_of_plausibility_that_none_can_reach(explainer, refused, credit):
+    with pytest.raises(InputError, match="give the Explainer a Plausibility"):
+        explainer.front(refused, "plausibility")
+    careful = Explainer(credit[0], credit[1], plausibility=Plausibility(
+        IsolationForest(n_estimators=5, random_state=0).fit(credit[1])
+    ))  # fmt: skip
+    with pytest.raises(InputError, match="between -1 and 0, got 0"):
+        careful.front(refused, "plausibility", [0.0])
+    assert "Plausibility of at least -0.5" in str(careful.front(refused, "plausibility", [-0.5]))
+
+
+@pytest.mark.large
+def test_many_scores_of_plausibility():
+    for seed in range(100, 300):
+        check_plausibility(seed, seed % 3 == 0)
 
 
 @pytest.mark.large

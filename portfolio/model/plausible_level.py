@@ -1,0 +1,93 @@
+"""The same model with isolation forests that ask for more, or for less."""
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import FloatArray
+from encoders.errors import InputError
+from encoders.trees.ensemble import Companion
+from encoders.trees.from_isolation import read_isolation
+from encoders.trees.isolation import longest
+from portfolio.model.companions import INLIER
+from portfolio.model.explained_model import ClassView, ExplainedModel
+from portfolio.model.oracle import Oracle
+from portfolio.model.pipeline import is_pipeline, last_step
+
+
+def least_scores(model: ExplainedModel) -> list[float]:
+    """What a row has to score at least for each of a model's isolation forests.
+
+    Parameters
+    ----------
+    model : whose answers have to be plausible
+
+    Raises
+    ------
+    InputError
+        They do not.
+    """
+    forests = {id(own): own for view in model.views for own in view.forests}
+    if not forests:
+        raise InputError(
+            "a front by plausibility needs isolation forests; give the Explainer a Plausibility."
+        )
+    return [float(_forest(own).offset_) for own in forests.values()]
+
+
+def asking_for(model: ExplainedModel, score: float) -> ExplainedModel:
+    """The same model, with answers that score so much in their isolation forest.
+
+    Trees and cells stay; a forest's ``offset_``, with which scikit-learn compares scores, is
+    another one, in a copy of the user's object.
+
+    Parameters
+    ----------
+    model : whose answers have to be plausible
+    score : at least, as ``score_samples`` of scikit-learn gives it, between -1 and 0
+    """
+    forests = {id(own): _asking(own, score) for view in model.views for own in view.forests}
+    views = {id(view): _view(view, forests) for view in model.views}
+    return replace(model, views=tuple(views[id(view)] for view in model.views))
+
+
+def is_plausible(model: ExplainedModel, target: int, row: FloatArray) -> bool:
+    """Whether a row is an inlier of the isolation forests of a class, as they say themselves.
+
+    Parameters
+    ----------
+    model : of the forests
+    target : index of the class
+    row : float64 (n_columns,)
+    """
+    forests = model.views[target].forests
+    return all(int(own.native.predict(row[None, :])[0]) == INLIER for own in forests)
+
+
+def _forest(oracle: Oracle) -> Any:
+    model = oracle.native.model
+    return last_step(model) if is_pipeline(model) else model
+
+
+def _asking(oracle: Oracle, score: float) -> Oracle:
+    forest = copy.copy(_forest(oracle))
+    forest.offset_ = np.float64(score)
+    model = forest
+    if is_pipeline(oracle.native.model):
+        model = copy.copy(oracle.native.model)
+        model.steps = [*model.steps[:-1], (model.steps[-1][0], forest)]
+    assert longest(forest) > 0  # one whose trees tell no rows apart is no companion
+    read = read_isolation(forest)
+    ensemble = replace(oracle.ensemble, bias=read.bias, rounding=read.rounding)
+    return replace(oracle, ensemble=ensemble, native=replace(oracle.native, model=model))
+
+
+def _view(view: ClassView, forests: dict[int, Oracle]) -> ClassView:
+    oracles = tuple(forests.get(id(own), own) for own in view.companions)
+    pairs = zip(view.ensemble.companions, oracles, strict=True)
+    own: tuple[Companion, ...] = tuple(
+        replace(companion, ensemble=oracle.ensemble) for companion, oracle in pairs
+    )
+    return replace(view, ensemble=replace(view.ensemble, companions=own), companions=oracles)

@@ -41,9 +41,10 @@ class GroupQuestions:
         """A few actions that give recourse to as many rows as possible, and the proof of it.
 
         An action is a set of steps: raise a number to at least a limit, lower one to at most a
-        limit, change a category to another. Rows that fulfil a step already stay as they are there.
-        An action serves a row if all of its steps are admissible for it, cost it no more than the
-        budget, and the model itself then decides as wanted. Limits may be any numbers.
+        limit, change a category to another; at most one step for each feature. Rows that
+        fulfil a step already stay as they are there. An action serves a row if all of its steps
+        are admissible for it, cost it no more than the budget, and the model itself then decides
+        as wanted. Limits may be any numbers.
 
         Parameters
         ----------

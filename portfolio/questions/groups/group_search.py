@@ -83,6 +83,7 @@ class GroupSearch:
             self.bound = min(self.bound, sum(map(len, groups)))
             self._told()
             settled = [self._settle(group) for group in groups]
+            self._join(groups)
             if self.proved or not all(settled):
                 return
 
@@ -166,6 +167,20 @@ class GroupSearch:
             if self._over():
                 return False
         return True
+
+    def _join(self, groups: Sequence[Rows]) -> None:
+        """Take one known action for each group, if together they serve more rows than the best.
+
+        The best actions are replaced one at a time, so they may miss what several new ones serve.
+        """
+        found = (
+            next((served for served in self.known if group <= served.rows), None)
+            for group in groups
+        )
+        option = tuple(served for served in found if served is not None)
+        if len(_union(option)) > len(self.covered):
+            self.best = option
+            self._told()
 
     def _shrunk(self, rows: Rows) -> Rows:
         """A conflict among rows of which none can be left out, as far as time allows."""

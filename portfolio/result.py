@@ -307,7 +307,7 @@ class Result:
             "time_limit": "time limit",
             "memory_limit": "memory limit",
             "interrupted": "interrupt",
-            "gap": "gap asked for",
+            "gap": "solver's own gap",
         }
         return words.get(self.stop_reason, "solver")
 

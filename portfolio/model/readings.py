@@ -68,7 +68,8 @@ class Readings:
     ----------
     models : the one that is explained, and its companions
     space : what the columns mean
-    values : float64 (n_rows, n_columns), the training rows in numbers
+    values : float64 (n_rows, n_columns), the training rows in numbers, without gaps in what may
+        not be missing
     """
 
     models: tuple[Reading, ...]
@@ -135,7 +136,7 @@ def over_columns(
     space = _space(rows, table, features)
     labels = own_codes(codes, table)
     models = [_as_asked(own, own.ensemble, labels, table, space) for own in alone]
-    return Readings(tuple(models), space, rows.to_numpy())
+    return Readings(tuple(models), space, _without_gaps(rows.to_numpy(), space))
 
 
 def _through_table(
@@ -164,7 +165,7 @@ def _through_table(
             )
             pulled.append(ensemble)
     models = [_as_asked(o, e, {}, table, space) for o, e in zip(alone, pulled, strict=True)]
-    return Readings(tuple(models), space, values)
+    return Readings(tuple(models), space, _without_gaps(values, space))
 
 
 def _frame_of(main: Reading, X_train: Any) -> pd.DataFrame:
@@ -231,6 +232,17 @@ def _space(rows: pd.DataFrame, table: Table | None, features: Features) -> Featu
     if isinstance(features, FeatureSpace):
         return features.ordered(list(rows.columns))
     return infer_features(rows, features, None if table is None else table.labels)
+
+
+def _without_gaps(rows: FloatArray, space: FeatureSpace) -> FloatArray:
+    """The training rows, with a value that was seen where a feature may not be missing."""
+    rows = rows.copy()
+    for feature in space.features:
+        columns = list(feature.columns)
+        gaps = np.isnan(rows[:, columns]).any(axis=1)
+        if gaps.any() and not feature.missing:
+            rows[np.ix_(gaps, columns)] = rows[~gaps][:1, columns]
+    return rows
 
 
 def _as_asked(

@@ -197,3 +197,26 @@ def test_numbers_of_pandas_that_miss_some_pass_through_frames_between_steps():
     for place in (0, 1, 2, 5):
         result = explainer.explain(X.iloc[[place]])
         assert result.status == "optimal" and model.predict(result.counterfactual) == result.target
+
+
+@pytest.mark.parametrize("names", [["k"], ["v"], ["k", "v"]])
+def test_what_has_gaps_in_training_may_be_said_to_have_none(gaps, names):
+    _, X = gaps
+    X = X.assign(v=X.v.where(np.arange(N) % 5 > 0))
+    model = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5).fit(X, X.index % 2)
+    for own in (model, make_pipeline(StandardScaler(), model).fit(X, X.index % 2)):
+        explainer = Explainer(own, X, features={name: {"missing": False} for name in names})
+        answer = explainer.explain(X.iloc[[1]])
+        assert answer.status == "optimal"
+        with pytest.raises(InputError, match=f"{names[0]} is missing"):
+            explainer.explain(X.iloc[[0]])
+
+
+def test_what_does_not_go_with_a_column_is_told(gaps):
+    model, X = gaps
+    with pytest.raises(InputError, match="feature k: the model takes numbers there"):
+        Explainer(model, X, features={"k": "categorical"})
+    X, y = words(none=False)
+    pipeline = make_pipeline(OneHotEncoder(), RandomForestClassifier(3)).fit(X[["s"]], y)
+    with pytest.raises(InputError, match="feature s: step and digits are for numeric"):
+        Explainer(pipeline, X[["s"]], features={"s": {"step": 1}})

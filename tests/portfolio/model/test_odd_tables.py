@@ -220,3 +220,23 @@ def test_what_does_not_go_with_a_column_is_told(gaps):
     pipeline = make_pipeline(OneHotEncoder(), RandomForestClassifier(3)).fit(X[["s"]], y)
     with pytest.raises(InputError, match="feature s: step and digits are for numeric"):
         Explainer(pipeline, X[["s"]], features={"s": {"step": 1}})
+
+
+def test_numbers_in_a_mixed_array_are_numbers():
+    X, y = words()
+    X = X.assign(s=X.s.fillna("w"), k=np.arange(N) % 7)
+    X["g"] = pd.Series([None if at % 5 == 0 else at % 4 for at in range(N)], dtype=object)
+    steps = make_column_transformer(
+        (OneHotEncoder(), ["s", "g"]), (SimpleImputer(), ["v", "k"]), remainder="drop"
+    )
+    pipeline = make_pipeline(steps, RandomForestClassifier(5, random_state=0)).fit(X, y)
+    places = make_column_transformer((OneHotEncoder(), [0, 3]), (SimpleImputer(), [1, 2]))
+    mixed = make_pipeline(places, RandomForestClassifier(5, random_state=0)).fit(X.to_numpy(), y)
+    explainer, other = Explainer(pipeline, X), Explainer(mixed, X.to_numpy())
+    kinds = ["categorical", "numeric", "ordinal", "categorical"]
+    assert [feature.kind for feature in other.features.features] == kinds
+    for at in range(12):
+        one, same = explainer.explain(X.iloc[[at]]), other.explain(X.to_numpy()[at])
+        assert one.distance == pytest.approx(same.distance)
+        assert mixed.predict(same.counterfactual[None, :])[0] == same.target
+        assert type(same.counterfactual[2]) is int

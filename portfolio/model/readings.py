@@ -164,7 +164,11 @@ def _through_table(
                 own.ensemble, replace(before, table=table), values, space
             )
             pulled.append(ensemble)
-    models = [_as_asked(o, e, {}, table, space) for o, e in zip(alone, pulled, strict=True)]
+    unnamed = isinstance(X_train, np.ndarray)
+    models = [
+        _as_asked(own, ensemble, {}, table, space, unnamed and own.native.columns is None)
+        for own, ensemble in zip(alone, pulled, strict=True)
+    ]
     return Readings(tuple(models), space, _without_gaps(values, space))
 
 
@@ -238,10 +242,10 @@ def _without_gaps(rows: FloatArray, space: FeatureSpace) -> FloatArray:
     """The training rows, with a value that was seen where a feature may not be missing."""
     rows = rows.copy()
     for feature in space.features:
-        columns = list(feature.columns)
+        columns = np.array(feature.columns)
         gaps = np.isnan(rows[:, columns]).any(axis=1)
         if gaps.any() and not feature.missing:
-            rows[np.ix_(gaps, columns)] = rows[~gaps][:1, columns]
+            rows[np.ix_(np.flatnonzero(gaps), columns)] = rows[~gaps][:1, columns]
     return rows
 
 
@@ -251,6 +255,7 @@ def _as_asked(
     codes: Mapping[int, FloatArray],
     table: Table | None,
     space: FeatureSpace,
+    unnamed: bool = False,
 ) -> Reading:
     """The trees over the user's codes; where values go that are missing only if some may be."""
     missing = [feature.name for feature in space.features if feature.missing]
@@ -260,4 +265,4 @@ def _as_asked(
     ensemble = with_codes(ensemble, codes)
     if not missing:
         ensemble = replace(ensemble, default_left=None)
-    return Reading(own.name, ensemble, replace(own.native, table=table))
+    return Reading(own.name, ensemble, replace(own.native, table=table, unnamed=unnamed))

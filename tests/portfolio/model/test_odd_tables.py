@@ -220,6 +220,16 @@ def test_what_does_not_go_with_a_column_is_told(gaps):
     pipeline = make_pipeline(OneHotEncoder(), RandomForestClassifier(3)).fit(X[["s"]], y)
     with pytest.raises(InputError, match="feature s: step and digits are for numeric"):
         Explainer(pipeline, X[["s"]], features={"s": {"step": 1}})
+    with pytest.raises(InputError, match="X_train has 'label', which the model does not know"):
+        Explainer(pipeline, X[["s"]].assign(label=y))
+
+
+@pytest.mark.filterwarnings("error:X has feature names")
+def test_a_pipeline_of_an_array_is_not_warned_of_names():
+    X = np.random.default_rng(2).normal(size=(N, 3))
+    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), RandomForestClassifier(3))
+    result = Explainer(pipeline.fit(X, X.sum(axis=1) > 0), X).explain(X[0])
+    assert result.status == "optimal" and "Probability" in str(result)
 
 
 def test_numbers_in_a_mixed_array_are_numbers():

@@ -153,6 +153,11 @@ def _claimed_columns(
             wanted = list(entry.get("columns") or [])
             wanted = wanted or [c for c in names if c.startswith(name) and _cut(c, len(name))]
         missing = [column for column in wanted if column not in names]
+        if name in names and not wanted:
+            raise InputError(
+                f"feature {name}: the model takes numbers there, not categories; a categorical "
+                "feature needs one-hot columns, or a step or model that takes it as categories."
+            )
         if missing or not wanted:
             raise InputError(
                 f"feature {name}: there is no column {(missing or [name])[0]!r} "
@@ -261,6 +266,7 @@ def _coded(
             f"feature {name}: {ignored[0]} is for columns of numbers; this one holds categories: "
             f"limit it by a constraint, such as Allowed({name!r}, [...])."
         )
+    _step(name, "categorical", entry)
     action = cast(Action, entry.get("action", "free"))
     _check_categorical(name, action)
     column = values[:, place]

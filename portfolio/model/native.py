@@ -33,12 +33,14 @@ class NativeModel:
     classes : the labels, in the order of the model's scores; none of a regressor
     columns : names the model was fitted with, or None
     table : the user's columns, where not all of them hold numbers
+    unnamed : whether the user's table was an array; scikit-learn warns of names that it never saw
     """
 
     model: Any
     classes: tuple[Any, ...]
     columns: list[str] | None
     table: Table | None = None
+    unnamed: bool = False
 
     def predict(self, rows: FloatArray) -> IntArray:
         """Class index of each row, int64 (n_rows,).
@@ -98,7 +100,9 @@ class NativeModel:
 
     def _given(self, rows: FloatArray) -> Any:
         if self.table is not None:
-            return self.table.frame(rows)
+            frame = self.table.frame(rows)
+            places = range(frame.shape[1])
+            return frame.set_axis(places, axis=1) if self.unnamed else frame
         return rows if self.columns is None else pd.DataFrame(rows, columns=self.columns)
 
     def class_index(self, target: Any) -> int:

@@ -68,7 +68,8 @@ class Readings:
     ----------
     models : the one that is explained, and its companions
     space : what the columns mean
-    values : float64 (n_rows, n_columns), the training rows in numbers
+    values : float64 (n_rows, n_columns), the training rows in numbers, without gaps in what may
+        not be missing
     """
 
     models: tuple[Reading, ...]
@@ -135,7 +136,7 @@ def over_columns(
     space = _space(rows, table, features)
     labels = own_codes(codes, table)
     models = [_as_asked(own, own.ensemble, labels, table, space) for own in alone]
-    return Readings(tuple(models), space, rows.to_numpy())
+    return Readings(tuple(models), space, _without_gaps(rows.to_numpy(), space))
 
 
 def _through_table(
@@ -163,8 +164,12 @@ def _through_table(
                 own.ensemble, replace(before, table=table), values, space
             )
             pulled.append(ensemble)
-    models = [_as_asked(o, e, {}, table, space) for o, e in zip(alone, pulled, strict=True)]
-    return Readings(tuple(models), space, values)
+    unnamed = isinstance(X_train, np.ndarray)
+    models = [
+        _as_asked(own, ensemble, {}, table, space, unnamed and own.native.columns is None)
+        for own, ensemble in zip(alone, pulled, strict=True)
+    ]
+    return Readings(tuple(models), space, _without_gaps(values, space))
 
 
 def _frame_of(main: Reading, X_train: Any) -> pd.DataFrame:
@@ -234,12 +239,24 @@ def _space(rows: pd.DataFrame, table: Table | None, features: Features) -> Featu
     return infer_features(rows, features, None if table is None else table.labels)
 
 
+def _without_gaps(rows: FloatArray, space: FeatureSpace) -> FloatArray:
+    """The training rows, with a value that was seen where a feature may not be missing."""
+    rows = rows.copy()
+    for feature in space.features:
+        columns = np.array(feature.columns)
+        gaps = np.isnan(rows[:, columns]).any(axis=1)
+        if gaps.any() and not feature.missing:
+            rows[np.ix_(np.flatnonzero(gaps), columns)] = rows[~gaps][:1, columns]
+    return rows
+
+
 def _as_asked(
     own: Reading,
     ensemble: Ensemble,
     codes: Mapping[int, FloatArray],
     table: Table | None,
     space: FeatureSpace,
+    unnamed: bool = False,
 ) -> Reading:
     """The trees over the user's codes; where values go that are missing only if some may be."""
     missing = [feature.name for feature in space.features if feature.missing]
@@ -249,4 +266,4 @@ def _as_asked(
     ensemble = with_codes(ensemble, codes)
     if not missing:
         ensemble = replace(ensemble, default_left=None)
-    return Reading(own.name, ensemble, replace(own.native, table=table))
+    return Reading(own.name, ensemble, replace(own.native, table=table, unnamed=unnamed))

@@ -16,6 +16,7 @@ from encoders.query.features import is_missing
 from encoders.trees.stretches import Stretches
 
 MOST_NAMED = 12  # categories that a message names
+NUMBERS = ("integer", "floating", "mixed-integer-float")  # what pandas calls objects that are some
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,12 +165,21 @@ class Column:
                 return numbers
             cast = numbers.astype(self.dtype)
             return cast if (cast.astype(np.float64) == numbers).all() else numbers
+        if kind == "O" and isinstance(self.dtype, np.dtype):
+            return self._objects(numbers)
         # Steps may reckon in float32 where all numbers of a frame fit, and otherwise in float64.
         if isinstance(self.dtype, np.dtype) or (kind == "f" and self.dtype.itemsize < 8):
             return numbers
         cast = _cast(pd.Series(numbers), self.dtype)
         held = cast.to_numpy(dtype=np.float64, na_value=np.nan)
         return cast if np.array_equal(held, numbers, equal_nan=True) else numbers
+
+    def _objects(self, numbers: FloatArray) -> Any:
+        values = numbers.astype(object)
+        whole = (numbers == np.round(numbers)) & (np.abs(numbers) < 2.0**53)
+        values[whole] = numbers[whole].astype(np.int64).astype(object)
+        values[np.isnan(numbers)] = self.blank
+        return pd.Series(values, dtype=object)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +273,10 @@ def is_category(own: "pd.Series[Any]", text_is_category: bool) -> bool:
     """
     if isinstance(own.dtype, pd.CategoricalDtype):
         return True
-    return text_is_category and not pd.api.types.is_numeric_dtype(own.dtype)
+    if not text_is_category or pd.api.types.is_numeric_dtype(own.dtype):
+        return False
+    # An array of mixed columns holds its numbers as objects, too.
+    return own.dtype != object or pd.api.types.infer_dtype(own, skipna=True) not in NUMBERS
 
 
 def _labels(own: "pd.Series[Any]", known: Iterable[Any], seen_only: bool) -> tuple[Any, ...]:

@@ -143,7 +143,7 @@ def _not_missing(
 ) -> str:
     column = names[columns[int(np.flatnonzero(np.isnan(own))[0])]]
     return (
-        f"the query's {column} is missing (NaN); give it a finite value. If the model was trained "
+        f"the query's {column} is missing (NaN); give it a value. If the model was trained "
         f"with values missing there, say so: features={{{name!r}: {{'missing': True}}}}."
     )
 

@@ -48,6 +48,8 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
         twice = frame.columns[frame.columns.duplicated()][0]
         raise InputError(f"X_train has two columns named {twice!r}; rename one.")
     if frame.shape[1] != n_columns:
+        if model_columns is not None:
+            check_names(frame.columns, model_columns, "X_train")
         raise InputError(
             f"X_train has {frame.shape[1]} columns, the model was trained on {n_columns}."
         )

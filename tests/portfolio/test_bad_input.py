@@ -197,7 +197,7 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
     linear = LGBMClassifier(n_estimators=2, linear_tree=True, verbose=-1).fit(plain, y)
     expect("linear leaves", lambda: Explainer(linear, plain))
     model = RandomForestClassifier(3, random_state=0).fit(X, y)
-    expect("5 columns, the model was trained on 6", lambda: Explainer(model, X.iloc[:, :5]))
+    expect("X_train lacks .home_rent", lambda: Explainer(model, X.iloc[:, :5]))
     expect("lacks 'age'", lambda: Explainer(model, X.set_axis(names, axis=1)))
     expect("has no rows", lambda: Explainer(model, X.iloc[:0]))
     expect("not numeric", lambda: Explainer(model, X.assign(age="old")))

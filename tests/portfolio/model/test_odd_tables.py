@@ -223,3 +223,56 @@ def test_whole_numbers_whose_type_changes_what_a_step_makes_are_refused(dtype, f
             Explainer(model, X)
     else:
         assert Explainer(model, X).explain(X.iloc[0]).status == "optimal"
+
+
+@pytest.mark.parametrize("names", [["k"], ["v"], ["k", "v"]])
+def test_what_has_gaps_in_training_may_be_said_to_have_none(gaps, names):
+    _, X = gaps
+    X = X.assign(v=X.v.where(np.arange(N) % 5 > 0))
+    model = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5).fit(X, X.index % 2)
+    for own in (model, make_pipeline(StandardScaler(), model).fit(X, X.index % 2)):
+        explainer = Explainer(own, X, features={name: {"missing": False} for name in names})
+        answer = explainer.explain(X.iloc[[1]])
+        assert answer.status == "optimal"
+        with pytest.raises(InputError, match=f"{names[0]} is missing"):
+            explainer.explain(X.iloc[[0]])
+
+
+def test_what_does_not_go_with_a_column_is_told(gaps):
+    model, X = gaps
+    with pytest.raises(InputError, match="feature k: the model takes numbers there"):
+        Explainer(model, X, features={"k": "categorical"})
+    X, y = words(none=False)
+    pipeline = make_pipeline(OneHotEncoder(), RandomForestClassifier(3)).fit(X[["s"]], y)
+    with pytest.raises(InputError, match="feature s: step and digits are for numeric"):
+        Explainer(pipeline, X[["s"]], features={"s": {"step": 1}})
+    with pytest.raises(InputError, match="X_train has 'label', which the model does not know"):
+        Explainer(pipeline, X[["s"]].assign(label=y))
+
+
+@pytest.mark.filterwarnings("error:X has feature names")
+def test_a_pipeline_of_an_array_is_not_warned_of_names():
+    X = np.random.default_rng(2).normal(size=(N, 3))
+    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), RandomForestClassifier(3))
+    result = Explainer(pipeline.fit(X, X.sum(axis=1) > 0), X).explain(X[0])
+    assert result.status == "optimal" and "Probability" in str(result)
+
+
+def test_numbers_in_a_mixed_array_are_numbers():
+    X, y = words()
+    X = X.assign(s=X.s.fillna("w"), k=np.arange(N) % 7)
+    X["g"] = pd.Series([None if at % 5 == 0 else at % 4 for at in range(N)], dtype=object)
+    steps = make_column_transformer(
+        (OneHotEncoder(), ["s", "g"]), (SimpleImputer(), ["v", "k"]), remainder="drop"
+    )
+    pipeline = make_pipeline(steps, RandomForestClassifier(5, random_state=0)).fit(X, y)
+    places = make_column_transformer((OneHotEncoder(), [0, 3]), (SimpleImputer(), [1, 2]))
+    mixed = make_pipeline(places, RandomForestClassifier(5, random_state=0)).fit(X.to_numpy(), y)
+    explainer, other = Explainer(pipeline, X), Explainer(mixed, X.to_numpy())
+    kinds = ["categorical", "numeric", "ordinal", "categorical"]
+    assert [feature.kind for feature in other.features.features] == kinds
+    for at in range(12):
+        one, same = explainer.explain(X.iloc[[at]]), other.explain(X.to_numpy()[at])
+        assert one.distance == pytest.approx(same.distance)
+        assert mixed.predict(same.counterfactual[None, :])[0] == same.target
+        assert type(same.counterfactual[2]) is int

@@ -18,6 +18,8 @@ from encoders.trees.stretches import Stretches
 MOST_NAMED = 12  # categories that a message names
 NUMBERS = ("integer", "floating", "mixed-integer-float")  # what pandas calls objects that are some
 
+WHOLE = 2.0**53  # below it every whole number is a float64
+
 
 @dataclass(frozen=True, eq=False)
 class Column:
@@ -176,7 +178,7 @@ class Column:
 
     def _objects(self, numbers: FloatArray) -> Any:
         values = numbers.astype(object)
-        whole = (numbers == np.round(numbers)) & (np.abs(numbers) < 2.0**53)
+        whole = (numbers == np.round(numbers)) & (np.abs(numbers) < WHOLE)
         values[whole] = numbers[whole].astype(np.int64).astype(object)
         values[np.isnan(numbers)] = self.blank
         return pd.Series(values, dtype=object)

@@ -1,6 +1,5 @@
 """The answer to a query: an immutable record that shares nothing with later calls."""
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,6 +14,7 @@ from encoders.backends.attempt import Attempt
 from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.goal import Wanted
+from portfolio.as_json import AsJson
 from portfolio.change import Change
 from portfolio.model.scoring import Scoring
 from portfolio.model.tabular import Row
@@ -55,7 +55,7 @@ class Timings:
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(AsJson):
     """A verified counterfactual, or a proof that there is none, or an honest neither.
 
     Attributes
@@ -267,10 +267,6 @@ class Result:
             }
         )
         return plain
-
-    def to_json(self) -> str:
-        """:meth:`to_dict` as one JSON object."""
-        return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
         headline = " ".join(filter(None, [self._headline(), self.scored]))

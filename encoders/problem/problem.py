@@ -48,6 +48,8 @@ class LeafRow:
 class LevelRow:
     """``sum of weight[level] over the chosen levels <= maximum``.
 
+    Weights are at least 0: what prices on such rows are off by is counted on that.
+
     Attributes
     ----------
     weight : int64 (n_levels,)
@@ -221,6 +223,7 @@ class Problem:
                 (np.minimum.reduceat(row.weight, self.tree_start[:-1]) == 0).all()
                 for row in self.leaf_rows
             ),
+            "level weights are at least 0": all((r.weight >= 0).all() for r in self.level_rows),
             "every group has a category": all(group.size for group in self.one_hot),
         }
         for law, holds in whole.items():

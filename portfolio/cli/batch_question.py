@@ -46,8 +46,10 @@ def question_of(
     _refuse_others(command, question, known)
     if "against" in known:
         more = {"against": _against(more)}
+    if given := sorted(more.keys() & words.keys()):
+        raise InputError(f"--settings has {given[0]!r}, for which there are options.")
     if "y" in more:
-        more["y"] = options.pick(X, more["y"], None).iloc[0]
+        more["y"] = _row(X, more["y"])
     return _by_name(explainer, name), {key: words[key] for key in words.keys() & known} | more
 
 
@@ -78,6 +80,12 @@ def _refuse_others(command: str, question: options.QuestionOptions, known: froze
         asks = {"norm", "scale", "margin", "strategy", "constraints"}
         if needs in asks - known and getattr(question, field.name) != field.default:
             raise InputError(f"{command} takes no --{field.name.replace('_', '-')}.")
+
+
+def _row(X: Any, place: Any) -> Any:
+    if not isinstance(place, int) or not 0 <= place < len(X):
+        raise InputError(f"--settings: y is the place of a row, from 0 to {len(X) - 1}.")
+    return X.iloc[place]
 
 
 def _against(settings: dict[str, Any]) -> Any:

@@ -17,8 +17,8 @@ from portfolio.model.oracle import Oracle
 from portfolio.model.pipeline import is_pipeline, last_step
 
 
-def least_scores(model: ExplainedModel) -> list[float]:
-    """What a row has to score at least for each of a model's isolation forests.
+def least_score(model: ExplainedModel) -> float:
+    """What a row has to score at least for a model's isolation forests, the largest of several.
 
     Parameters
     ----------
@@ -27,14 +27,18 @@ def least_scores(model: ExplainedModel) -> list[float]:
     Raises
     ------
     InputError
-        They do not.
+        They do not, or to some class every row is plausible, whatever it scores.
     """
-    forests = {id(own): own for view in model.views for own in view.forests}
-    if not forests:
+    if not model.plausible:
         raise InputError(
             "a front by plausibility needs isolation forests; give the Explainer a Plausibility."
         )
-    return [float(_forest(own).offset_) for own in forests.values()]
+    if not all(view.forests for view in model.views):
+        raise InputError(
+            "a front by plausibility needs isolation forests that tell rows apart, and one of a "
+            "class scores all rows alike; fit it on more rows."
+        )
+    return max(float(_forest(own).offset_) for view in model.views for own in view.forests)
 
 
 def asking_for(model: ExplainedModel, score: float) -> ExplainedModel:

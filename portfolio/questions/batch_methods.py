@@ -78,6 +78,8 @@ class BatchQuestions:
         Options(name, per_query_limit_s, threads, seed)
         model = self._asker.model
         rows = read_batch(self._asker, asked, X)
+        if "y" in settings:  # a second row, of whatever kind, is told by its values
+            settings["y"] = self._asker.read(settings["y"])
         identity = model.identity_for(wanted_of(model, asked.target) is not None)
         job = QuestionJob(self._asker, question, settings | {"threads": threads, "seed": seed})
         whole = (identity, question, settings, threads, seed, per_query_limit_s)

@@ -1,6 +1,5 @@
 """What recourse costs the groups of a protected attribute, and whether they differ."""
 
-import json
 import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
+from portfolio.as_json import AsJson
 from portfolio.questions.groups.audit_statistics import Estimate
 from portfolio.result import as_plain
 
@@ -83,7 +83,7 @@ class AuditDifference:
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(AsJson):
     """The exact cost of recourse in each group.
 
     Attributes
@@ -150,10 +150,6 @@ class Audit:
         told["groups"] = [_plain(group) for group in self.groups]
         told["differences"] = [_plain(difference) for difference in self.differences]
         return dict(as_plain(told))
-
-    def to_json(self) -> str:
-        """:meth:`to_dict` as one JSON object."""
-        return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
         lines = [f"{self.by} {group}" for group in self.groups]

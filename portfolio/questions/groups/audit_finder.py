@@ -79,7 +79,7 @@ def find_audit(
     began = time.perf_counter()
     _check(question, sampling, model)
     frame, _ = as_pandas(X)
-    _, _, given = read_rows(frame, model.space, model.ensemble.dtype, model.native.table)
+    _, _, given = read_rows(frame, model.space, model.input_type, model.native.table)
     wrong = next((at for at, values in enumerate(given) if isinstance(values, str)), None)
     if wrong is not None:
         raise InputError(f"row {wrong} of the table: {given[wrong]}")

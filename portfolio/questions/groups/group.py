@@ -1,6 +1,5 @@
 """A few actions that give recourse to as many rows as possible."""
 
-import json
 import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -8,6 +7,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
+from portfolio.as_json import AsJson
 from portfolio.questions.groups.group_action import GroupStep
 from portfolio.result import as_plain
 
@@ -59,7 +59,7 @@ class GroupMember:
 
 
 @dataclass(frozen=True)
-class GroupRecourse:
+class GroupRecourse(AsJson):
     """Actions that together serve as many rows as possible.
 
     Attributes
@@ -112,10 +112,6 @@ class GroupRecourse:
             for action in self.actions
         ]
         return dict(as_plain(told))
-
-    def to_json(self) -> str:
-        """:meth:`to_dict` as one JSON object."""
-        return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
         lines = [self._headline()]

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class Asked:
     queries: Sequence[Query | None]
     there: frozenset[int]
 
-    @property
+    @cached_property
     def open(self) -> list[int]:
         """Places of the rows that an action may serve."""
         every = enumerate(self.queries)
@@ -135,7 +136,7 @@ def _check(n_actions: int, budget: float | None, question: Question) -> None:
 
 def _read(model: ExplainedModel, X: Any, question: Question) -> Asked:
     """The rows, each with its query."""
-    index, _, given = read_rows(X, model.space, model.ensemble.dtype, model.native.table)
+    index, _, given = read_rows(X, model.space, model.input_type, model.native.table)
     ids = list(index)
     if not ids:
         raise InputError("a group needs at least one row.")

@@ -1,6 +1,5 @@
 """Which of the differences between two rows are enough to explain that they are decided apart."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
@@ -12,6 +11,7 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.constraints import Allowed, AllowMissing, Constraint, Fixed
 from encoders.query.features import Feature, FeatureSpace, same
+from portfolio.as_json import AsJson
 from portfolio.change import in_short
 from portfolio.model.native import predict_one
 from portfolio.model.tabular import Row
@@ -22,7 +22,7 @@ from portfolio.solving.ask import Asker
 
 
 @dataclass(frozen=True)
-class Contrast:
+class Contrast(AsJson):
     """The fewest values of a second row that turn the first one's decision into the second's.
 
     Attributes
@@ -53,10 +53,6 @@ class Contrast:
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
         return dict(as_plain(vars(self) | {"result": self.result.to_dict()}))
-
-    def to_json(self) -> str:
-        """:meth:`to_dict` as one JSON object."""
-        return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
         size, all_ = len(self.features), len(self.differences)

@@ -1,6 +1,5 @@
 """Features without which there is no recourse."""
 
-import json
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from encoders.backends.interface import Status, StopReason
 from encoders.query.admissible import resolve
 from encoders.query.constraints import Fixed
+from portfolio.as_json import AsJson
 from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series
@@ -16,7 +16,7 @@ from portfolio.solving.ask import Asker
 
 
 @dataclass(frozen=True)
-class Necessary:
+class Necessary(AsJson):
     """Features that every answer to a question changes.
 
     Attributes
@@ -41,10 +41,6 @@ class Necessary:
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
         return dict(as_plain(vars(self) | {"best": self.best.to_dict()}))
-
-    def to_json(self) -> str:
-        """:meth:`to_dict` as one JSON object."""
-        return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
         if self.status in ("infeasible", "unknown"):

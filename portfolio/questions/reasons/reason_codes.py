@@ -1,6 +1,5 @@
 """The principal reasons of an adverse decision, ranked by what is proved."""
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.constraints import Fixed
+from portfolio.as_json import AsJson
 from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series
@@ -52,7 +52,7 @@ class ReasonCode:
 
 
 @dataclass(frozen=True)
-class ReasonCodes:
+class ReasonCodes(AsJson):
     """The principal reasons of a decision, the first one first.
 
     Attributes
@@ -84,10 +84,6 @@ class ReasonCodes:
         """Plain Python values, ready for JSON."""
         codes = [vars(code) | {"answer": code.answer.to_dict()} for code in self.codes]
         return dict(as_plain(vars(self) | {"codes": codes}))
-
-    def to_json(self) -> str:
-        """:meth:`to_dict` as one JSON object."""
-        return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
         words = {

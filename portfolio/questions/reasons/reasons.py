@@ -1,6 +1,5 @@
 """A smallest set of features that alone decide a row: a sufficient reason."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from encoders.backends.interface import Status, StopReason
 from encoders.backends.stopping import why
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
+from portfolio.as_json import AsJson
 from portfolio.change import in_short
 from portfolio.model.tabular import Row
 from portfolio.question import Options
@@ -27,7 +27,7 @@ from portfolio.solving.warm_up import warm_up
 
 
 @dataclass(frozen=True)
-class Reasons:
+class Reasons(AsJson):
     """Features that alone decide a row: as long as they keep its values, so does the decision.
 
     Attributes
@@ -70,10 +70,6 @@ class Reasons:
         told = {name: value for name, value in vars(self).items() if name != "flips"}
         told["flips"] = {name: by_name(row) for name, row in self.flips.items()}
         return dict(as_plain(told))
-
-    def to_json(self) -> str:
-        """:meth:`to_dict` as one JSON object."""
-        return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
         lines = [self._headline()]

@@ -1,6 +1,5 @@
 """A box around a row in which the model decides alike, and that can't be widened on any side."""
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from encoders.backends.stopping import why
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import Goal
+from portfolio.as_json import AsJson
 from portfolio.model.tabular import Row
 from portfolio.question import Options
 from portfolio.questions.decision import besides, decision_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Region:
+class Region(AsJson):
     """A box around a row in which the model decides every row alike.
 
     Attributes
@@ -73,10 +73,6 @@ class Region:
         told = vars(self) | {"row": by_name(self.row.given())}
         told["spans"] = [vars(span) for span in self.spans]
         return dict(as_plain(told))
-
-    def to_json(self) -> str:
-        """:meth:`to_dict` as one JSON object."""
-        return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
         lines = [self._headline()]

@@ -1,6 +1,5 @@
 """Answers that still hold if the model is trained anew, or if they are missed by a little."""
 
-import json
 import math
 import time
 from dataclasses import dataclass, replace
@@ -8,6 +7,7 @@ from typing import Any
 
 from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
+from portfolio.as_json import AsJson
 from portfolio.model.native import predict_one
 from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
@@ -23,7 +23,7 @@ UNSAFE = "The nearest answer found has a row around it that is decided otherwise
 
 
 @dataclass(frozen=True)
-class Robust:
+class Robust(AsJson):
     """The nearest answer that is robust against something.
 
     Attributes
@@ -69,10 +69,6 @@ class Robust:
             "rounds": self.rounds,
         }
         return dict(as_plain(told))
-
-    def to_json(self) -> str:
-        """:meth:`to_dict` as one JSON object."""
-        return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
         return f"{self.result}\n{self._kept()}" if self.result.row is not None else str(self.result)

@@ -1,6 +1,5 @@
 """How far a row is from another decision: the smallest perturbation, and whether a radius holds."""
 
-import json
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +9,7 @@ import pandas as pd
 from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.cost import Norm
+from portfolio.as_json import AsJson
 from portfolio.question import Options, Question
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.questions.interruptible import interruptible
@@ -22,7 +22,7 @@ BEYOND = 1e-6
 
 
 @dataclass(frozen=True)
-class Robustness:
+class Robustness(AsJson):
     """The smallest perturbation of a row that changes the decision.
 
     Attributes
@@ -84,10 +84,6 @@ class Robustness:
         }
         told: dict[str, Any] = as_plain(self.result.to_dict() | own)
         return told
-
-    def to_json(self) -> str:
-        """:meth:`to_dict` as one JSON object."""
-        return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
         found = [f"- {change}" for change in self.result.changed]

@@ -1,6 +1,5 @@
 """What more is worth: the cheapest answer at each level of changes, probability, plausibility."""
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +11,10 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.constraints import MaxChanges
 from encoders.query.goal import Probability, Wanted, is_number
+from portfolio.as_json import AsJson
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
-from portfolio.model.plausible_level import asking_for, is_plausible, least_scores
+from portfolio.model.plausible_level import asking_for, is_plausible, least_score
 from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series, with_more
@@ -49,7 +49,7 @@ class FrontPoint:
 
 
 @dataclass(frozen=True)
-class Front:
+class Front(AsJson):
     """The cheapest answer for each level, the cheapest level first.
 
     Attributes
@@ -101,10 +101,6 @@ class Front:
         points = [p.result.to_dict() | {"level": p.level} for p in self.points]
         plain: dict[str, Any] = as_plain(own | {"seconds": self.seconds})
         return plain | {"points": points}
-
-    def to_json(self) -> str:
-        """:meth:`to_dict` as one JSON object."""
-        return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
         if not self.points:
@@ -189,10 +185,8 @@ def _by_plausibility(
 ) -> tuple[list[FrontPoint], bool]:
     """A point for each level, and whether all were come to."""
     model, points = series.asker.model, list[FrontPoint]()
-    least = least_scores(model)
-    for level in sorted(set(levels or [share * max(least) for share in SHARES])):
-        if not -1 < level < 0:
-            raise InputError(f"scores of plausibility lie between -1 and 0, got {level:g}.")
+    least = least_score(model)
+    for level in sorted(set(levels or [share * least for share in SHARES])):
         asking = asking_for(model, level)
         last = points[-1].result if points else None
         if last is not None and (last.status == "infeasible" or _holds(asking, last)):
@@ -281,6 +275,8 @@ def _checked(by: By, levels: Sequence[float]) -> tuple[float, ...]:
     whole = all(float(level).is_integer() and level >= 0 for level in found)
     if by == "changes" and not whole:
         raise InputError(f"numbers of changes are whole and at least 0, got {levels!r}.")
+    if by == "plausibility" and not all(-1 < level < 0 for level in found):
+        raise InputError(f"scores of plausibility lie between -1 and 0, got {levels!r}.")
     return tuple(int(level) for level in found) if by == "changes" else found
 
 

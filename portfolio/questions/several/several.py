@@ -1,6 +1,5 @@
 """Several answers to one question, each the cheapest that differs from those before."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args, overload
@@ -11,6 +10,7 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.constraints import Constraint, MaxChanges
 from encoders.query.relations import Forbidden
+from portfolio.as_json import AsJson
 from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import LEAST_S, Series
@@ -30,7 +30,7 @@ NO_MORE = {
 
 
 @dataclass(frozen=True)
-class Several(Sequence[Result]):
+class Several(Sequence[Result], AsJson):
     """Answers by ascending cost, of which each differs from all before.
 
     A sequence of :class:`portfolio.result.Result`.
@@ -100,10 +100,6 @@ class Several(Sequence[Result]):
         )
         plain["regions"] = [region.to_dict() for region in self.regions]
         return plain | {"answers": [answer.to_dict() for answer in self.answers]}
-
-    def to_json(self) -> str:
-        """:meth:`to_dict` as one JSON object."""
-        return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
         if not self.answers:

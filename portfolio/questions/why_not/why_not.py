@@ -1,12 +1,12 @@
 """Why there is no answer: demands that contradict each other, and how far to loosen one."""
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from encoders.backends.interface import StopReason
+from portfolio.as_json import AsJson
 from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.why_not.conflict import Conflict, Trials
@@ -20,7 +20,7 @@ OnStep = Callable[[float, int, int], None]
 
 
 @dataclass(frozen=True)
-class WhyNot:
+class WhyNot(AsJson):
     """Why a question has no answer.
 
     Attributes
@@ -66,10 +66,6 @@ class WhyNot:
             }
         )
         return told
-
-    def to_json(self) -> str:
-        """:meth:`to_dict` as one JSON object."""
-        return json.dumps(self.to_dict(), allow_nan=False)
 
     def __str__(self) -> str:
         lines = [self._headline()]

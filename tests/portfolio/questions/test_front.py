@@ -85,14 +85,20 @@ def test_more_plausible_answers_cost_what_brute_force_says():
     assert sum(n > 2 for n in found) >= 3, found
 
 
+def careful_forest(X):
+    return IsolationForest(n_estimators=5, random_state=0).fit(X)
+
+
 def test_levels_of_plausibility_that_none_can_reach(explainer, refused, credit):
     with pytest.raises(InputError, match="give the Explainer a Plausibility"):
         explainer.front(refused, "plausibility")
-    careful = Explainer(credit[0], credit[1], plausibility=Plausibility(
-        IsolationForest(n_estimators=5, random_state=0).fit(credit[1])
-    ))  # fmt: skip
-    with pytest.raises(InputError, match="between -1 and 0, got 0"):
-        careful.front(refused, "plausibility", [0.0])
+    careful = Explainer(*credit[:2], plausibility=Plausibility(careful_forest(credit[1])))
+    with pytest.raises(InputError, match="between -1 and 0, got"):
+        careful.front(refused, "plausibility", [-0.5, 0.0])
+    one_row = IsolationForest(n_estimators=5, random_state=0).fit(credit[1].head(1))
+    forests = {"refused": one_row, "granted": careful_forest(credit[1])}
+    with pytest.raises(InputError, match="scores all rows alike"):
+        Explainer(*credit[:2], plausibility=Plausibility(forests)).front(refused, "plausibility")
     assert "Plausibility of at least -0.5" in str(careful.front(refused, "plausibility", [-0.5]))
 
 

@@ -61,6 +61,19 @@ def differs(explainer, X, at):
     return explainer.predict(X.iloc[at]) != explainer.predict(X.iloc[0])
 
 
+def test_another_second_row_is_another_question(explainer, credit, rows, tmp_path):
+    X = credit[1]
+    apart = [X.iloc[at] for at in range(3, 60) if differs(explainer, X, at)][:2]
+    told = [
+        explainer.ask_batch(
+            "contrast", rows.head(1), y=y, executor=here, out=tmp_path, resume=True
+        )["text"][0]
+        for y in (apart[0], apart[1].to_frame().T)
+    ]
+    assert told == [str(explainer.contrast(rows.iloc[0], y)) for y in apart]
+    assert len(lines(tmp_path)) == 2
+
+
 def test_workers_keep_answers_and_go_on(explainer, rows, tmp_path):
     first = explainer.ask_batch("reasons", rows.head(2), out=tmp_path)
     both = explainer.ask_batch("reasons", rows, out=tmp_path, resume=True)
@@ -108,6 +121,7 @@ def test_the_command_asks_other_questions(loans, tmp_path):
         (["--norm", "2"], "reasons takes no --norm"),
         (["--settings", "[]"], "expected a JSON object"),
         (["--settings", '{"n": 2}'], "takes no 'n'"),
+        (["--settings", '{"target": 1}'], "has 'target', for which there are options"),
     ):
         done = CliRunner().invoke(app, [*call, "--resume", *more])
         assert message in str(done.exception)

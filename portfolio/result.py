@@ -87,6 +87,7 @@ class Result(AsJson):
     scoring : what :attr:`score` and :attr:`score_before` ask the model with
     rounder : what :attr:`told` and :attr:`rounded` ask the model with
     regional : what :meth:`region` asks the model with
+    recorder : what :meth:`record` proves and tells with
     """
 
     status: Status
@@ -110,6 +111,7 @@ class Result(AsJson):
     scoring: Scoring | None = field(default=None, repr=False, compare=False)
     rounder: Rounder | None = field(default=None, repr=False, compare=False)
     regional: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
+    recorder: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def score(self) -> float | None:
@@ -174,11 +176,41 @@ class Result(AsJson):
             )
         return self.regional(order, time_limit_s, threads, seed, on_progress)
 
+    def record(self, time_limit_s: float = 60.0) -> Any:
+        """What was asked, answered and proved, with a proof that others can check.
+
+        The search walks once more, with the bound known, and every step is written down. Where
+        there can be no such proof the record says why.
+
+        Parameters
+        ----------
+        time_limit_s : for the proof
+
+        Returns
+        -------
+        Record
+
+        Raises
+        ------
+        InputError
+            The result came from another process, or from a question of many steps.
+        """
+        if self.recorder is None:
+            raise InputError(
+                "a record is made where the model is, of an answer to explain; ask "
+                "explainer.explain in this process and take its record."
+            )
+        return self.recorder(self, time_limit_s)
+
     def __getstate__(self) -> dict[str, Any]:
         """The model stays where it is: what it says is looked up before a result leaves."""
         names = ("score", "score_before", "scored", "told", "rounded")
         known = {name: getattr(self, name) for name in names}
-        return self.__dict__ | known | {"scoring": None, "rounder": None, "regional": None}
+        return (
+            self.__dict__
+            | known
+            | {"scoring": None, "rounder": None, "regional": None, "recorder": None}
+        )
 
     @cached_property
     def scored(self) -> str:

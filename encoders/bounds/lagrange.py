@@ -73,6 +73,21 @@ class Prices(NamedTuple):
     level: FloatArray
 
 
+class Multipliers(NamedTuple):
+    """Prices on the rows themselves: what a bound can be computed from again by anybody.
+
+    Attributes
+    ----------
+    price : float64 (n_rows,), at least 0, of the rows of :class:`Coupling`
+    worth : float64 (n_leaf_rows,), at least 0, of all of a leaf row's minimum
+    toll : float64 (n_level_rows,), at least 0, of the largest weight of a level row
+    """
+
+    price: FloatArray
+    worth: FloatArray
+    toll: FloatArray
+
+
 def couple(t: Tables) -> Coupling:
     """The rows of a problem's tables.
 
@@ -119,9 +134,41 @@ def bound_by_prices(t: Tables, upper: float) -> Prices:
     t : of a problem with objective "sum"
     upper : finite
     """
-    coupling = couple(t)
+    return _bounded(t, couple(t), upper, Multipliers(np.zeros(0), np.zeros(0), np.zeros(0)))
+
+
+def multipliers(t: Tables, coupling: Coupling, upper: float) -> Multipliers:
+    """Those of :func:`bound_by_prices`.
+
+    Parameters
+    ----------
+    t, upper : as of :func:`bound_by_prices`
+    coupling : rows of the same tables
+    """
+    kept = Multipliers(
+        np.zeros(coupling.axis.size), np.zeros(t.need.size), np.zeros(coupling.allowed.size)
+    )
+    _bounded(t, coupling, upper, kept)
+    return kept
+
+
+def priced_by(t: Tables, coupling: Coupling, given: Multipliers) -> Prices:
+    """What leaves and levels cost at prices on the rows.
+
+    Parameters
+    ----------
+    t : of a problem with objective "sum"
+    coupling : rows of the same tables
+    given : any that are at least 0
+    """
     leaf, level = np.zeros(t.tree_of.size), np.zeros(t.cost.size)
-    bound, constant = ascend(t, coupling, upper, STEPS, leaf, level)
+    bound, constant = price_all(t, coupling, given, leaf, level)
+    return Prices(bound, constant, leaf, level)
+
+
+def _bounded(t: Tables, coupling: Coupling, upper: float, kept: Multipliers) -> Prices:
+    leaf, level = np.zeros(t.tree_of.size), np.zeros(t.cost.size)
+    bound, constant = ascend(t, coupling, upper, STEPS, leaf, level, *kept)
     return Prices(bound, constant, leaf, level)
 
 
@@ -153,7 +200,7 @@ def drop_by_prices(
 
 
 @kernel
-def ascend(t, c, upper, steps, leaf_price, level_price):
+def ascend(t, c, upper, steps, leaf_price, level_price, kept_price, kept_worth, kept_toll):
     """Subgradient steps; fills the prices of the best bound, returns it and its constant.
 
     The step length is Polyak's (1969): what is missing to ``upper`` over the squared length of the
@@ -166,6 +213,7 @@ def ascend(t, c, upper, steps, leaf_price, level_price):
     steps : at most so many
     leaf_price : float64 (n_leaves,), filled
     level_price : float64 (n_levels,), filled
+    kept_price, kept_worth, kept_toll : as in :class:`Multipliers`, filled; empty where nobody asks
     """
     n_trees, n_axes, n_rows = t.tree_start.size - 1, t.best.size, c.axis.size
     n_needs, n_limits = t.need.size, c.allowed.size
@@ -205,6 +253,8 @@ def ascend(t, c, upper, steps, leaf_price, level_price):
             best, best_constant = total, constant
             leaf_price[:] = leaf_now
             level_price[:] = level_now
+            if kept_price.size:
+                kept_price[:], kept_worth[:], kept_toll[:] = price, worth, toll
         else:
             stale += 1
         if best >= upper:
@@ -244,6 +294,53 @@ def ascend(t, c, upper, steps, leaf_price, level_price):
         for q in range(n_limits):
             toll[q] = max(0.0, toll[q] + stride * push[q])
     return best, best_constant
+
+
+@kernel
+def price_all(t, c, given, leaf_price, level_price):
+    """The bound and its constant at prices as they are; fills what leaves and levels cost.
+
+    Parameters
+    ----------
+    t : see :mod:`encoders.compiled`
+    c : :class:`Coupling`
+    given : :class:`Multipliers`
+    leaf_price, level_price : as of :func:`ascend`
+    """
+    chosen = np.zeros(t.tree_start.size - 1, dtype=np.int64)
+    point = np.zeros(t.best.size, dtype=np.int64)
+    chain = np.zeros(c.axis.size)
+    constant = t.base
+    for r in range(t.need.size):
+        constant += given.worth[r] * (t.need[r] / max(t.need[r], 1))
+    for q in range(c.allowed.size):
+        constant -= given.toll[q] * c.allowed[q]
+    _add_up(c.group_start, c.below, given.price, chain)
+    total, _ = _price_leaves(
+        t.tree_start,
+        t.leaf_start,
+        c.hi_row,
+        c.lo_row,
+        c.share,
+        chain,
+        given.worth,
+        leaf_price,
+        chosen,
+    )
+    total += constant
+    total += _price_levels(
+        t.level_start,
+        t.cost,
+        c.axis,
+        c.level,
+        c.below,
+        given.price,
+        c.load,
+        given.toll,
+        level_price,
+        point,
+    )
+    return total, constant
 
 
 @kernel

@@ -132,6 +132,13 @@ class ExplainedModel:
         descriptors = describe_ensemble(self.ensemble, self.space)
         return descriptors, time.perf_counter() - began
 
+    @cached_property
+    def for_checkers(self) -> Any:
+        """A :class:`TreesRead`: what the checker of records makes of the model."""
+        from portfolio.proofs.trees_read import TreesRead
+
+        return TreesRead.of(self.native.model)
+
     def oracle(self, target: int) -> Oracle:
         """Who decides whether a row is an answer.
 

@@ -191,8 +191,10 @@ class Asker:
             goals = own = [value_goal(model, wanted, row.values)]
             asked = wanted
         query = question.query(model, row, goals[0])
+        recorder = partial(_record, model, question, query, tuple(goals))
         if goals == own and self._may_stay(query):
-            return self._unchanged(row, asked, goals[0], query.margin, began)
+            unchanged = self._unchanged(row, asked, goals[0], query.margin, began)
+            return replace(unchanged, recorder=recorder)
         stop = self.stop or threading.Event()
         progress = Progress(began, [goal.target for goal in goals], on_progress, stop)
         time_limit_s = min(float(options.time_limit_s), LONGEST_S)
@@ -207,7 +209,8 @@ class Asker:
         solve = partial(answer, model, query, goals, strategy, run, request, deadline, progress)
         found = run_interruptible(solve, stop)
         progress.reraise()
-        return self._result(found, query, row, asked, progress, began)
+        result = self._result(found, query, row, asked, progress, began)
+        return replace(result, recorder=recorder)
 
     def _goals(self, target: Any, current: int) -> list[Goal]:
         """Classes that answer; the current one only where it is asked for."""
@@ -336,3 +339,19 @@ class Asker:
             log_result(book_of(log, result), context, result)
         except InputError as error:
             warnings.warn(str(error), LogWarning, stacklevel=4)
+
+
+def _record(
+    model: ExplainedModel,
+    question: Question,
+    query: Query,
+    goals: tuple[Goal, ...],
+    result: Result,
+    time_limit_s: float,
+) -> Any:
+    """The record of a result; its module is not imported before it is asked for."""
+    from portfolio.proofs.record import Recorder
+
+    return Recorder(model, question, replace(query, margin=result.margin), goals)(
+        result, time_limit_s
+    )

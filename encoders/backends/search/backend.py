@@ -49,7 +49,7 @@ def solve(problem: Problem, request: Request) -> Outcome:
     began = time.perf_counter()
     tables, unit = tabulate(problem), unit_of(problem)
     pool = make_pool(problem)
-    forbidden, forbidden_start = _boxes(problem)
+    forbidden, forbidden_start = forbidden_boxes(problem)
     prices = _prices(problem, tables, ceiling_below(request.cutoff, unit))
     build_s = time.perf_counter() - began
     best, upper, slice_nodes = BestSoFar(problem, request), request.cutoff, FIRST_SLICE
@@ -103,8 +103,13 @@ def _next_slice(nodes: int, seconds: float) -> int:
     return int(np.clip(nodes * SLICE_S / max(seconds, 1e-6), FIRST_SLICE, 8 * nodes))
 
 
-def _boxes(problem: Problem) -> tuple[IntArray, IntArray]:
-    """Forbidden boxes as rows of (axis, lo, hi)."""
+def forbidden_boxes(problem: Problem) -> tuple[IntArray, IntArray]:
+    """Forbidden boxes as rows of (axis, lo, hi), and where each begins.
+
+    Parameters
+    ----------
+    problem : of which what is forbidden is looked at
+    """
     rows = [np.stack([box.axis, box.lo, box.hi], axis=1) for box in problem.forbidden]
     start = starts(np.array([len(row) for row in rows], dtype=np.int64))
     return np.concatenate([np.zeros((0, 3), dtype=np.int64), *rows]), start

@@ -103,24 +103,24 @@ def _expand(
         if lower >= upper:
             return PRUNED, bound
         bound = max(bound, lower)
-        if not _fill_slack(t, best, slack):
+        if not fill_slack(t, best, slack):
             return PRUNED, bound
         if point_keeps_rows(t, point, live, forbidden, forbidden_start):
             return SOLVED, cost
         for r in range(t.need.size):
             fill_drops(t, r, point, live, best, up[r], down[r])
-        changed = _shrink(t, lo, hi, point, cost, upper, slack, up, down)
+        changed = shrink(t, lo, hi, point, cost, upper, slack, up, down)
         if changed < 0:
             return PRUNED, bound
         if changed == 0:
             break
-    if not _choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
+    if not choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
         return PRUNED, bound
     return SPLIT, bound
 
 
 @kernel
-def _fill_slack(t, best, slack):
+def fill_slack(t, best, slack):
     """What the best leaves of all trees give beyond each row's need; False if too little."""
     need, weight = t.need, t.weight
     for r in range(need.size):
@@ -133,7 +133,7 @@ def _fill_slack(t, best, slack):
 
 
 @inlined
-def _step_cost(cost_of, is_max, grouped, first, frm, to, cost):
+def step_cost(cost_of, is_max, grouped, first, frm, to, cost):
     """Bound on the whole cost once an axis has moved from its cheapest level this far."""
     moved = cost
     if is_max:
@@ -144,7 +144,7 @@ def _step_cost(cost_of, is_max, grouped, first, frm, to, cost):
 
 
 @kernel
-def _shrink(t, lo, hi, point, cost, upper, slack, up, down):
+def shrink(t, lo, hi, point, cost, upper, slack, up, down):
     """Cut off what is too dear, and sides on which a row can't be kept; -1 if nothing is left."""
     changed = 0
     cost_of, is_max, level_start, unimodal = t.cost, t.is_max, t.level_start, t.unimodal
@@ -156,14 +156,14 @@ def _shrink(t, lo, hi, point, cost, upper, slack, up, down):
         while (
             unimodal[a]
             and hi[a] > point[a]
-            and _step_cost(cost_of, is_max, grouped, first, point[a], hi[a], cost) >= upper
+            and step_cost(cost_of, is_max, grouped, first, point[a], hi[a], cost) >= upper
         ):
             hi[a] -= 1
             changed += 1
         while (
             unimodal[a]
             and lo[a] < point[a]
-            and _step_cost(cost_of, is_max, grouped, first, point[a], lo[a], cost) >= upper
+            and step_cost(cost_of, is_max, grouped, first, point[a], lo[a], cost) >= upper
         ):
             lo[a] += 1
             changed += 1
@@ -202,7 +202,7 @@ def _far_gain(is_max, grouped, dearer, share, beyond, room):
 
 
 @kernel
-def _choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
+def choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
     """The split whose near side loses most of a row and whose far side costs most."""
     score, room = -1.0, upper - cost
     cost_of, is_max, level_start, group_of = t.cost, t.is_max, t.level_start, t.group_of

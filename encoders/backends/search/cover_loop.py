@@ -1,0 +1,195 @@
+"""The compiled loop that proves a bound once more, and writes down each step."""
+
+import numpy as np
+
+from encoders.backends.search.loop import (
+    PROPAGATIONS,
+    choose_split,
+    fill_slack,
+    shrink,
+    step_cost,
+)
+from encoders.backends.search.node import (
+    SOLVED,
+    cheapest_point,
+    fill_drops,
+    overloaded,
+    point_keeps_rows,
+    scan_leaves,
+)
+from encoders.compiled import inlined, kernel
+
+# Steps, as docs/proofs.md defines them: (what, axis, level, side) of a box of levels.
+SPLIT, CUT, CLOSE, FILTER = 0, 1, 2, 3
+# Reasons why a box, or the side of it that is cut off, holds nothing of interest.
+COST, TREES, PRICES, LIMIT, REFUSED = 0, 1, 2, 3, 4
+LOW, HIGH = 0, 1
+OPEN, STEPS, ENDED, FULL, FOUND = 0, 1, 0, 1, 2  # counters, and how a slice ends
+
+
+@kernel
+def cover_slice(
+    t, prices, free, boxes, counts, steps, found, upper, forbidden, forbidden_start, n_nodes
+):
+    """Take up to ``n_nodes`` boxes from the stack, depth first, the low side first.
+
+    Ends early where the room for steps runs short, or at a choice that keeps every row and costs
+    less than ``upper``: its box is put back.
+
+    Parameters
+    ----------
+    t, upper : see :mod:`encoders.compiled`
+    prices : of :func:`encoders.bounds.lagrange.priced_by`
+    free : the same, of nothing
+    boxes : int32 (n_slots, 2, n_axes), lo and hi of the boxes that are open, changed in place
+    counts : int64 (2,), how many are OPEN, and how many STEPS there are
+    steps : int32 (n_steps, 5), filled: step, axis, level, side, reason
+    found : int64 (n_axes,), filled
+    forbidden, forbidden_start : as in :func:`encoders.backends.search.loop.run_slice`
+    n_nodes : at most so many; the stack has room for as many more
+    """
+    n_axes, n_leaves, n_rows = t.best.size, t.tree_of.size, t.need.size
+    lo = np.zeros(n_axes, dtype=np.int64)
+    hi = np.zeros(n_axes, dtype=np.int64)
+    live = np.zeros(n_leaves, dtype=np.bool_)
+    best = np.zeros((n_rows, t.tree_start.size - 1), dtype=np.int64)
+    up = np.zeros((n_rows, t.cost.size), dtype=np.int64)
+    down = np.zeros((n_rows, t.cost.size), dtype=np.int64)
+    split = np.zeros(3, dtype=np.int64)
+    for _ in range(n_nodes):
+        if counts[OPEN] == 0:
+            return ENDED
+        if steps.shape[0] - counts[STEPS] < steps_of_a_node(t):
+            return FULL
+        counts[OPEN] -= 1
+        lo[:] = boxes[counts[OPEN], 0]
+        hi[:] = boxes[counts[OPEN], 1]
+        kind = _expand(
+            t, prices, free, lo, hi, upper, forbidden, forbidden_start, found, live, best, up,
+            down, split, counts, steps,
+        )  # fmt: skip
+        if kind == SOLVED:
+            _put(boxes, counts, lo, hi)
+            return FOUND
+        if kind == SPLIT_IT:
+            a, v = split[0], split[1]
+            _write(steps, counts, SPLIT, a, v, LOW, 0)
+            last = hi[a]
+            lo[a], first = v + 1, lo[a]
+            _put(boxes, counts, lo, hi)
+            lo[a], hi[a] = first, v
+            _put(boxes, counts, lo, hi)
+            hi[a] = last
+    return FULL
+
+
+DONE, SPLIT_IT = 0, 2  # what becomes of a box besides SOLVED
+
+
+@inlined
+def steps_of_a_node(t):
+    """Most steps that one box takes: each cut takes a level away.
+
+    Parameters
+    ----------
+    t : see :mod:`encoders.compiled`
+    """
+    return t.cost.size + PROPAGATIONS + 4
+
+
+@inlined
+def _write(steps, counts, what, a, v, side, reason):
+    at = counts[STEPS]
+    steps[at, 0], steps[at, 1], steps[at, 2], steps[at, 3] = what, a, v, side
+    steps[at, 4] = reason
+    counts[STEPS] = at + 1
+
+
+@inlined
+def _put(boxes, counts, lo, hi):
+    boxes[counts[OPEN], 0] = lo
+    boxes[counts[OPEN], 1] = hi
+    counts[OPEN] += 1
+
+
+@kernel
+def _expand(
+    t, prices, free, lo, hi, upper, forbidden, forbidden_start, point, live, best, up, down,
+    split, counts, steps,
+):  # fmt: skip
+    """As the search expands a box; what is cut off and why is written down."""
+    slack = np.zeros(t.need.size, dtype=np.int64)
+    low, high = np.zeros_like(lo), np.zeros_like(hi)
+    for turn in range(PROPAGATIONS):
+        cost = cheapest_point(t, lo, hi, point)
+        if cost >= upper:
+            _write(steps, counts, CLOSE, 0, 0, 0, COST)
+            return DONE
+        if overloaded(t, lo, hi):
+            _write(steps, counts, CLOSE, 0, 0, 0, LIMIT)
+            return DONE
+        refused = _refused(lo, hi, forbidden, forbidden_start)
+        if refused >= 0:
+            _write(steps, counts, CLOSE, 0, refused, 0, REFUSED)
+            return DONE
+        low[:], high[:] = lo, hi
+        if scan_leaves(t, prices, lo, hi, point, cost, upper, turn > 0, live, best) >= upper:
+            lo[:], hi[:] = low, high
+            without = scan_leaves(t, free, lo, hi, point, cost, upper, False, live, best)
+            _write(steps, counts, CLOSE, 0, 0, 0, TREES if without >= upper else PRICES)
+            return DONE
+        _write(steps, counts, FILTER, 0, 0, 0, 0)
+        _tell_cuts(t, low, high, lo, hi, point, cost, upper, PRICES, steps, counts)
+        if not fill_slack(t, best, slack):
+            _write(steps, counts, CLOSE, 0, 0, 0, TREES)
+            return DONE
+        if point_keeps_rows(t, point, live, forbidden, forbidden_start):
+            return SOLVED
+        for r in range(t.need.size):
+            fill_drops(t, r, point, live, best, up[r], down[r])
+        low[:], high[:] = lo, hi
+        changed = shrink(t, lo, hi, point, cost, upper, slack, up, down)
+        _tell_cuts(t, low, high, lo, hi, point, cost, upper, TREES, steps, counts)
+        if changed < 0:
+            _write(steps, counts, CLOSE, 0, 0, 0, TREES)
+            return DONE
+        if changed == 0:
+            break
+    if not choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
+        _write(steps, counts, CLOSE, 0, 0, 0, TREES)
+        return DONE
+    return SPLIT_IT
+
+
+@kernel
+def _refused(lo, hi, forbidden, forbidden_start):
+    """The forbidden box that holds all of this one; -1 for none."""
+    for b in range(forbidden_start.size - 1):
+        inside = True
+        for i in range(forbidden_start[b], forbidden_start[b + 1]):
+            a = forbidden[i, 0]
+            if lo[a] < forbidden[i, 1] or hi[a] > forbidden[i, 2]:
+                inside = False
+                break
+        if inside:
+            return b
+    return -1
+
+
+@kernel
+def _tell_cuts(t, low, high, lo, hi, point, cost, upper, reason, steps, counts):
+    """Write down by how much each axis shrank; where both sides meet, the rest is for the end."""
+    for a in range(lo.size):
+        first, grouped = t.level_start[a], t.group_of[a] >= 0
+        if hi[a] < high[a]:
+            v = max(hi[a], low[a])
+            moved = step_cost(t.cost, t.is_max, grouped, first, point[a], hi[a] + 1, cost)
+            dear = t.unimodal[a] and hi[a] >= point[a] and moved >= upper
+            if v < high[a]:
+                _write(steps, counts, CUT, a, v, HIGH, COST if dear else reason)
+        if lo[a] > low[a]:
+            v = min(lo[a] - 1, min(high[a], max(hi[a], low[a])))
+            moved = step_cost(t.cost, t.is_max, grouped, first, point[a], lo[a] - 1, cost)
+            dear = t.unimodal[a] and lo[a] <= point[a] and moved >= upper
+            if v < min(high[a], max(hi[a], low[a])):
+                _write(steps, counts, CUT, a, v, LOW, COST if dear else reason)

@@ -1,0 +1,1 @@
+"""The record that a third party checks, and the checker."""

@@ -1,0 +1,278 @@
+"""What was asked, answered and proved, as one document that others can check."""
+
+import gzip
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import InputError
+from encoders.query.features import Feature
+from encoders.query.goal import ClassGoal, Goal
+from encoders.query.query import Query
+from encoders.whole_files import replace_whole
+from portfolio.as_json import AsJson
+from portfolio.checker.check import check
+from portfolio.model.explained_model import ExplainedModel
+from portfolio.proofs.prove import Cover, prove
+from portfolio.question import Question
+from portfolio.result import Result, as_plain
+
+FORMAT, VERSION = "counterfolio-record", 1
+# Of a bound: by how much less is claimed than what the search proves, for roundings of both.
+PROVED, CLAIMED = 1 - 5e-10, 1 - 2e-9
+MOST_BYTES = 2**26  # of the steps of a class, compressed
+
+
+@dataclass(frozen=True)
+class Record(AsJson):
+    """A versioned record of one answer, with its proof where there is one.
+
+    Attributes
+    ----------
+    content : plain values; ``docs/proofs.md`` names all of them
+    """
+
+    content: dict[str, Any]
+
+    @property
+    def proved(self) -> bool:
+        """Whether it carries a proof; :attr:`why_not` says why it does not."""
+        return self.content["proof"] is not None
+
+    @property
+    def why_not(self) -> str:
+        """Why there is no proof, "" if there is one."""
+        return str(self.content["why_no_proof"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return self.content
+
+    def check(self, model: Any) -> str:
+        """What the independent checker says of it, as one sentence.
+
+        Parameters
+        ----------
+        model : the fitted model, of its own library
+
+        Raises
+        ------
+        portfolio.checker.trees.RejectedError
+            The record does not prove what it claims.
+        """
+        return check(json.loads(self.to_json()), model)
+
+    def write(self, path: str | Path) -> None:
+        """Write it as JSON, compressed where the name ends in ``.gz``; whole or not at all.
+
+        Parameters
+        ----------
+        path : of a new file, or of one that is replaced
+
+        Raises
+        ------
+        InputError
+            It can't be written.
+        """
+        text = self.to_json().encode() + b"\n"
+        content = gzip.compress(text, mtime=0) if str(path).endswith(".gz") else text
+        try:
+            replace_whole(Path(path), lambda partial: partial.write_bytes(content))
+        except OSError as error:
+            raise InputError(f"the record can't be written to {path}: {error.strerror}.") from error
+
+
+@dataclass(frozen=True, eq=False)
+class Recorder:
+    """Makes the record of a result, where the model and the question still are.
+
+    Attributes
+    ----------
+    model : that was explained
+    question : as asked
+    query : as resolved for the row
+    goals : what was asked for, one class each or limits of a number
+    """
+
+    model: ExplainedModel
+    question: Question
+    query: Query
+    goals: tuple[Goal, ...]
+
+    def __call__(
+        self, result: Result, time_limit_s: float, over: Callable[[], bool] = lambda: False
+    ) -> Record:
+        """The record.
+
+        Parameters
+        ----------
+        result : to the question
+        time_limit_s : for the proof
+        over : whether to stop
+        """
+        deadline = time.perf_counter() + time_limit_s
+        proof = self._without_proof(result) or self._proof(result, deadline, over)
+        why = proof if isinstance(proof, str) else ""
+        space, row = self.model.space, None if result.row is None else result.row.values.tolist()
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "counterfolio": version("counterfolio"),
+            "model": self._model(),
+            "columns": list(space.columns),
+            "query": self.query.row.tolist(),
+            "question": self._question(),
+            "status": result.status,
+            "stop_reason": result.stop_reason,
+            "distance": _exact(result.distance),
+            "lower_bound": _exact(result.lower_bound),
+            "answer": None
+            if row is None
+            else {
+                "row": row,
+                "class": _label(result.target),
+                "score": result.score,
+                "score_before": result.score_before,
+                "changes": [vars(change) for change in result.changed],
+            },
+            "message": result.message,
+            "claimed_by": {
+                "backend": result.backend,
+                "decision": result.decision,
+                "certified_by": result.certified_by,
+                "attempts": [
+                    {"backend": a.backend, "status": a.status, "stop_reason": a.stop_reason}
+                    for a in result.attempts
+                ],
+            },
+            "seconds": result.timings.total,
+            "why_no_proof": why,
+        }
+        told = as_plain(content)
+        return Record(told | {"proof": None if why else proof})
+
+    def _model(self) -> dict[str, Any]:
+        native, digest = self.model.native, self.model.for_checkers.digest
+        kind = type(native.model)
+        library = kind.__module__.partition(".")[0]
+        name = {"sklearn": "scikit-learn"}.get(library, library)
+        return {
+            "type": kind.__name__,
+            "library": f"{name} {version(name)}" if digest else library,
+            "classes": [_label(each) for each in native.classes],
+            "trees": digest,
+        }
+
+    def _question(self) -> dict[str, Any]:
+        query, unit = self.query, self.model.ensemble.margin_unit
+        return {
+            "target": None if self.question.target is None else _label(self.question.target),
+            "any_other": self.question.target is None,
+            "classes": [goal.target for goal in self.goals],
+            "margin": query.margin,
+            "lead": query.margin * unit,
+            "norm": self.question.measure,
+            "scale": self.question.scale,
+            "power": "inf" if np.isinf(query.cost.power) else query.cost.power,
+            "constraints": [str(each) for each in self.question.constraints],
+            "features": [
+                self._feature(index, feature)
+                for index, feature in enumerate(self.model.space.features)
+            ],
+            "max_changes": [
+                {
+                    "count": limit.count,
+                    "features": None if limit.features is None else sorted(limit.features),
+                }
+                for limit in query.max_changes
+            ],
+        }
+
+    def _feature(self, index: int, feature: Feature) -> dict[str, Any]:
+        query = self.query
+        admissible, cost = query.admissible[index], query.cost
+        start = float(self.model.space.values(query.row)[index])
+        listed = [set(v) for v in (feature.values, admissible.values) if v is not None and len(v)]
+        table = cost.table(index)
+        prices = None
+        if table is not None:
+            told = {_number(feature, value): float(paid) for value, paid in table.items()}
+            prices = [[value, paid] for value, paid in sorted(told.items())]
+            listed.append(set(told))
+        if feature.one_hot and admissible.values is not None:
+            listed = [set(admissible.values), *listed]
+        return {
+            "name": feature.name,
+            "kind": feature.kind,
+            "columns": list(feature.columns),
+            "labels": list(feature.labels),
+            "start": start,
+            "lower": admissible.lower,
+            "upper": admissible.upper,
+            "values": sorted(set.intersection(*listed)) if listed else None,
+            "step": feature.step or None,
+            "stay": admissible.stay,
+            "unit": cost.unit[index],
+            "weight": cost.weight[index],
+            "prices": prices,
+        }
+
+    def _without_proof(self, result: Result) -> str:
+        """Why nobody could check a proof of this, "" if they could."""
+        model, query = self.model, self.query
+        if result.status == "unknown" and result.lower_bound <= 0:
+            return "nothing is known"
+        if any(not isinstance(goal, ClassGoal) for goal in self.goals):
+            return "goals besides a class can't be checked yet"
+        if query.related is not None:
+            return "relations between features can't be checked yet"
+        if any(callable(own) for own in query.cost.own):
+            return "costs by a function can't be computed by others"
+        ensemble = model.ensemble
+        if ensemble.companions or ensemble.sets is not None or model.native.table is not None:
+            return "pipelines, categories, gaps and further models can't be checked yet"
+        if any(f.missing or f.coded for f in model.space.features) or ensemble.unsure:
+            return "pipelines, categories, gaps and further models can't be checked yet"
+        return str(self.model.for_checkers.refusal)
+
+    def _proof(
+        self, result: Result, deadline: float, over: Callable[[], bool]
+    ) -> dict[str, Any] | str:
+        bound = result.lower_bound
+        if bound == 0:
+            return {"below": "0.0", "covers": []}
+        below = float(bound * CLAIMED) if np.isfinite(bound) else None
+        covers: list[Cover] = []
+        for goal in self.goals:
+            assert isinstance(goal, ClassGoal)
+            found = prove(
+                self.model, self.query, goal, bound * PROVED, below, MOST_BYTES, deadline, over
+            )
+            if isinstance(found, str):
+                return found
+            covers.append(found)
+        return {
+            "below": None if below is None else repr(below),
+            "covers": [each.to_dict() for each in covers],
+        }
+
+
+def _number(feature: Feature, value: Any) -> float:
+    from encoders.query.features import parse_value
+
+    return parse_value(feature, value, "cost table")
+
+
+def _exact(number: float) -> str | None:
+    """A float as the shortest decimal that is it; None for an infinite one."""
+    return repr(float(number)) if np.isfinite(number) else None
+
+
+def _label(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,33 @@
+"""What the checker makes of a model: read once for all records of it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from portfolio.checker.trees import RejectedError, read
+
+
+@dataclass(frozen=True)
+class TreesRead:
+    """What the checker makes of a model.
+
+    Attributes
+    ----------
+    digest : of the trees as the checker reads them; None where it does not
+    refusal : why it does not, else ""
+    """
+
+    digest: str | None
+    refusal: str
+
+    @staticmethod
+    def of(model: Any) -> "TreesRead":
+        """Read a model as the checker does.
+
+        Parameters
+        ----------
+        model : fitted
+        """
+        try:
+            return TreesRead(read(model).digest(), "")
+        except RejectedError as error:
+            return TreesRead(None, str(error))

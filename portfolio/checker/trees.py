@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -131,7 +132,10 @@ def read_forest(model: Any) -> Model:
     bias = np.zeros(len(labels))
 
     def predict(rows: Array) -> Array:
-        return np.array([labels.index(label) for label in model.predict(rows).tolist()])
+        with warnings.catch_warnings():  # of column names, which an array has not
+            warnings.simplefilter("ignore")
+            told = model.predict(rows).tolist()
+        return np.array([labels.index(label) for label in told])
 
     return Model(trees, bias, labels, least_lead(trees, bias, 2.0**-53, 0.0, 8), predict)
 

@@ -1,5 +1,6 @@
 """The command line: ``counterfolio explain`` and ``counterfolio demo``."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -7,7 +8,7 @@ from rich.console import Console
 
 from portfolio.cli import options
 from portfolio.cli.one_row import RowOptions
-from portfolio.cli.output import EXIT_CODES, print_result
+from portfolio.cli.output import EXIT_CODES, escape, print_result
 
 
 def demo(
@@ -48,6 +49,10 @@ def explain(
     question: options.QuestionOptions,
     one: RowOptions,
     tie_break: options.TieBreak = False,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="File for the answer's record, with a proof; .json or .json.gz."),
+    ] = None,
 ) -> None:
     """Explain one row: exit code 0 optimal, 3 feasible, 4 infeasible, 5 unknown, 2 bad input."""
     constraints = question.constraints()
@@ -64,4 +69,8 @@ def explain(
         asked.print_json(result)
     else:
         print_result(Console(), result)
+    if record is not None:
+        written = result.record(one.time_limit)
+        written.write(record)
+        Console(stderr=True).print(escape(f"{record}: {written}"), highlight=False)
     raise typer.Exit(EXIT_CODES[result.status])

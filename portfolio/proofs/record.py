@@ -50,6 +50,12 @@ class Record(AsJson):
         """Why there is no proof, "" if there is one."""
         return str(self.content["why_no_proof"])
 
+    def __str__(self) -> str:
+        if self.proved:
+            steps = sum(len(cover["steps"]) for cover in self.content["proof"]["covers"])
+            return f"a record of {self.content['status']}, with a proof of {steps} bytes."
+        return f"a record of {self.content['status']}, without a proof: {self.why_not}."
+
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
         return self.content

@@ -1,0 +1,286 @@
+"""Records of small problems, ways to spoil them, and whether what they claim is true."""
+
+import base64
+import copy
+import json
+import math
+import zlib
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
+
+from portfolio import Explainer
+from tests.support.brute import Spec, all_rows, as_frame, distances, thresholds
+from tests.support.ensembles import random_frame
+from tests.support.questions import random_constraints
+
+MODELS = (
+    lambda n, d, s: XGBClassifier(n_estimators=n, max_depth=d, random_state=s, n_jobs=1),
+    lambda n, d, s: RandomForestClassifier(n, max_depth=d, random_state=s),
+    lambda n, d, s: DecisionTreeClassifier(max_depth=d + 1, random_state=s),
+    lambda n, d, s: ExtraTreesClassifier(n, max_depth=d, random_state=s),
+)
+ROWS = 30_000  # of the brute force
+
+
+def recorded(seed):
+    """A random question, its record as others read it, and the model."""
+    rng = np.random.default_rng(seed)
+    X, specs = random_frame(rng)
+    y = rng.integers(0, int(rng.integers(2, 4)), len(X))
+    made = MODELS[seed % len(MODELS)](int(rng.integers(3, 8)), int(rng.integers(1, 4)), seed)
+    model = made.fit(X, np.unique(y, return_inverse=True)[1])
+    explainer = Explainer(model, X)
+    x = X.iloc[int(rng.integers(len(X)))]
+    constraints, _ = random_constraints(rng, specs, x.to_numpy())
+    result = explainer.explain(
+        x,
+        norm=[0, 0.5, 1, 2, "inf"][int(rng.integers(5))],
+        weights=[float(w) for w in rng.choice([0.5, 1.0, 2.0], len(specs))],
+        constraints=constraints,
+        threads=1,
+    )
+    return json.loads(result.record().to_json()), model
+
+
+def holds(record, model):
+    """Whether no admissible row below the bound is decided as wanted; None if it is too large."""
+    question, below = record["question"], record["proof"]["below"]
+    below = math.inf if below is None else float(below)
+    features = question["features"]
+    x = np.array(record["query"], dtype=float)
+    cuts, dtype = thresholds(model, len(x))
+    specs = []
+    for f in features:
+        own = [*cuts[f["columns"][0]], x[f["columns"][0]]]
+        ends = (min(own) - 3, max(own) + 3)  # no cell is further out
+        lower, upper = (
+            e if f[n] is None else f[n] for n, e in zip(("lower", "upper"), ends, strict=True)
+        )
+        listed = tuple(f["values"] or ()) if f["kind"] != "categorical" else ()
+        specs.append(Spec(f["name"], f["kind"], tuple(f["columns"]), lower, upper, listed))
+    rows = all_rows(specs, x, model, dtype, cuts, ROWS)
+    if rows is None:
+        return None
+    kept = np.ones(len(rows), dtype=bool)
+    for f, spec in zip(features, specs, strict=True):
+        value = rows[:, spec.columns]
+        value = value.argmax(axis=1) if spec.kind == "categorical" else value[:, 0]
+        fits = (value >= spec.lower) & (value <= spec.upper)
+        if f["values"] is not None:
+            fits &= np.isin(value, f["values"])
+        kept &= fits | ((value == f["start"]) if f["stay"] else False)
+    for limit in question["max_changes"]:
+        named = range(len(specs)) if limit["features"] is None else limit["features"]
+        columns = [list(specs[index].columns) for index in named]
+        kept &= sum((rows[:, c] != x[c]).any(axis=1).astype(int) for c in columns) <= limit["count"]
+    rows = rows[kept]
+    if len(rows) == 0:
+        return True
+    units, weights = [f["unit"] for f in features], [f["weight"] for f in features]
+    cost = distances(specs, x, rows, float(question["power"]), units, weights)
+    rows = rows[cost < below]
+    if len(rows) == 0:
+        return True
+    return not np.isin(model.predict(as_frame(model, rows)), question["classes"]).any()
+
+
+def spoiled(rng, record):
+    """The record with one thing changed, and what that is: of the claim or of the proof."""
+    record = copy.deepcopy(record)
+    ways = [w for w in (*CLAIMS, *PROOFS) if w(rng, copy.deepcopy(record)) is not False]
+    way = ways[int(rng.integers(len(ways)))]
+    way(rng, record)
+    return record, way.__name__
+
+
+def _feature(rng, record):
+    features = record["question"]["features"]
+    return features[int(rng.integers(len(features)))]
+
+
+def bound(rng, record):
+    """A larger bound, with an answer that costs as much to go with it."""
+    if not float(record["proof"]["below"] or 0):
+        return False
+    record["proof"]["below"] = repr(
+        float(record["proof"]["below"]) * (1 + rng.choice([1e-7, 0.1, 3]))
+    )
+    if rng.random() < 0.5:
+        record["distance"] = record["proof"]["below"]
+    return None
+
+
+def no_bound(rng, record):
+    if record["proof"]["below"] is None:
+        return False
+    record["proof"]["below"], record["answer"], record["status"] = None, None, "infeasible"
+    return None
+
+
+def wider(rng, record):
+    feature = _feature(rng, record)
+    side = ["lower", "upper"][int(rng.integers(2))]
+    feature[side] = None if rng.random() < 0.5 else feature[side] + rng.normal()
+
+
+def listed(rng, record):
+    feature = _feature(rng, record)
+    if not feature["values"]:
+        return False
+    feature["values"] = (
+        [*feature["values"], float(rng.integers(-2, 5))] if rng.random() < 0.5 else None
+    )
+    return None
+
+
+def stays(rng, record):
+    feature = _feature(rng, record)
+    feature["stay"] = not feature["stay"]
+
+
+def cheaper(rng, record):
+    _feature(rng, record)[["weight", "unit"][int(rng.integers(2))]] *= float(
+        rng.choice([0.3, 0.9, 5, -1])
+    )
+
+
+def norm(rng, record):
+    record["question"]["power"] = [0, 0.3, 1, 3, "inf"][int(rng.integers(5))]
+
+
+def changes(rng, record):
+    limits = record["question"]["max_changes"]
+    if not limits:
+        return False
+    limits[0]["count"] += 1
+    if rng.random() < 0.5:
+        limits.pop()
+        for cover in record["proof"]["covers"]:
+            cover["prices"]["toll"] = cover["prices"]["toll"][:-1]
+    return None
+
+
+def another_row(rng, record):
+    at = int(rng.integers(len(record["query"])))
+    record["query"][at] += float(rng.choice([-1, 1, 1e-3]))
+    if rng.random() < 0.7:
+        for feature in record["question"]["features"]:
+            if feature["columns"] == [at]:
+                feature["start"] = record["query"][at]
+
+
+def another_class(rng, record):
+    question = record["question"]
+    classes = question["classes"]
+    classes[0] = int(rng.integers(0, 3))
+    record["proof"]["covers"] = record["proof"]["covers"][: len(classes)]
+    for cover in record["proof"]["covers"][:1]:
+        cover["class"] = classes[0]
+    if rng.random() < 0.5:
+        question["any_other"], question["target"] = False, classes[0]
+        del classes[1:], record["proof"]["covers"][1:]
+
+
+def another_answer(rng, record):
+    if record["answer"] is None:
+        return False
+    record["answer"]["row"][int(rng.integers(len(record["query"])))] += float(
+        rng.choice([-1, 1, 0.01])
+    )
+    return None
+
+
+def _lines(record, change):
+    if not record["proof"]["covers"]:
+        return False
+    cover = record["proof"]["covers"][-1]
+    lines = zlib.decompress(base64.b64decode(cover["steps"])).decode().splitlines()
+    change(lines)
+    cover["steps"] = base64.b64encode(zlib.compress("\n".join(lines).encode())).decode()
+    return None
+
+
+def drop_a_step(rng, record):
+    return _lines(record, lambda lines: lines.pop(int(rng.integers(len(lines)))))
+
+
+def swap_steps(rng, record):
+    def change(lines):
+        i, j = rng.integers(len(lines), size=2)
+        lines[i], lines[j] = lines[j], lines[i]
+
+    return _lines(record, change)
+
+
+def move_a_box(rng, record):
+    def change(lines):
+        at = int(rng.integers(len(lines)))
+        words = lines[at].split()
+        for k, word in enumerate(words):
+            if word.isdigit():
+                words[k] = str(max(0, int(word) + int(rng.choice([-1, 1]))))
+        lines[at] = " ".join(words)
+
+    return _lines(record, change)
+
+
+def another_reason(rng, record):
+    def change(lines):
+        at = int(rng.integers(len(lines)))
+        words = lines[at].split()
+        reasons = ["cost", "trees", "prices", "limit", "refused 0"]
+        if words[-1] in reasons:
+            words[-1] = reasons[int(rng.integers(5))]
+        lines[at] = " ".join(words)
+
+    return _lines(record, change)
+
+
+def end_early(rng, record):
+    def change(lines):
+        del lines[int(rng.integers(len(lines))) :]
+        lines.append("trees")
+
+    return _lines(record, change)
+
+
+def prices(rng, record):
+    if not record["proof"]["covers"]:
+        return False
+    told = record["proof"]["covers"][-1]["prices"]
+    if told["rows"] and rng.random() < 0.6:
+        told["rows"][int(rng.integers(len(told["rows"])))][int(rng.integers(5))] *= int(
+            rng.choice([-1, 0, 2, 1000])
+        )
+    else:
+        told["worth"] = [w * 3 + 2**38 for w in told["worth"]]
+    return None
+
+
+def refuse(rng, record):
+    """A row is said to be refused: the answer, or the query."""
+    if not record["proof"]["covers"] or record["answer"] is None:
+        return False
+    cover = record["proof"]["covers"][-1]
+    cover["refused"].append(record["answer"]["row"] if rng.random() < 0.7 else record["query"])
+    if rng.random() < 0.7:
+        return _lines(record, lambda lines: lines.__setitem__(slice(None), ["refused 0"]))
+    return None
+
+
+def fewer_covers(rng, record):
+    if not record["proof"]["covers"]:
+        return False
+    record["proof"]["covers"].pop()
+    if rng.random() < 0.5:
+        record["question"]["classes"].pop()
+    return None
+
+
+CLAIMS = (bound, no_bound, wider, listed, stays, cheaper, norm, changes, another_row,
+          another_class, another_answer)  # fmt: skip
+PROOFS = (drop_a_step, swap_steps, move_a_box, another_reason, end_early, prices, refuse,
+          fewer_covers)  # fmt: skip

@@ -73,21 +73,6 @@ class Prices(NamedTuple):
     level: FloatArray
 
 
-class Multipliers(NamedTuple):
-    """Prices on the rows themselves: what a bound can be computed from again by anybody.
-
-    Attributes
-    ----------
-    price : float64 (n_rows,), at least 0, of the rows of :class:`Coupling`
-    worth : float64 (n_leaf_rows,), at least 0, of all of a leaf row's minimum
-    toll : float64 (n_level_rows,), at least 0, of the largest weight of a level row
-    """
-
-    price: FloatArray
-    worth: FloatArray
-    toll: FloatArray
-
-
 def couple(t: Tables) -> Coupling:
     """The rows of a problem's tables.
 
@@ -134,41 +119,9 @@ def bound_by_prices(t: Tables, upper: float) -> Prices:
     t : of a problem with objective "sum"
     upper : finite
     """
-    return _bounded(t, couple(t), upper, Multipliers(np.zeros(0), np.zeros(0), np.zeros(0)))
-
-
-def multipliers(t: Tables, coupling: Coupling, upper: float) -> Multipliers:
-    """Those of :func:`bound_by_prices`.
-
-    Parameters
-    ----------
-    t, upper : as of :func:`bound_by_prices`
-    coupling : rows of the same tables
-    """
-    kept = Multipliers(
-        np.zeros(coupling.axis.size), np.zeros(t.need.size), np.zeros(coupling.allowed.size)
-    )
-    _bounded(t, coupling, upper, kept)
-    return kept
-
-
-def priced_by(t: Tables, coupling: Coupling, given: Multipliers) -> Prices:
-    """What leaves and levels cost at prices on the rows.
-
-    Parameters
-    ----------
-    t : of a problem with objective "sum"
-    coupling : rows of the same tables
-    given : any that are at least 0
-    """
+    coupling, nowhere = couple(t), np.zeros(0)
     leaf, level = np.zeros(t.tree_of.size), np.zeros(t.cost.size)
-    bound, constant = price_all(t, coupling, given, leaf, level)
-    return Prices(bound, constant, leaf, level)
-
-
-def _bounded(t: Tables, coupling: Coupling, upper: float, kept: Multipliers) -> Prices:
-    leaf, level = np.zeros(t.tree_of.size), np.zeros(t.cost.size)
-    bound, constant = ascend(t, coupling, upper, STEPS, leaf, level, *kept)
+    bound, constant = ascend(t, coupling, upper, STEPS, leaf, level, nowhere, nowhere, nowhere)
     return Prices(bound, constant, leaf, level)
 
 
@@ -213,7 +166,8 @@ def ascend(t, c, upper, steps, leaf_price, level_price, kept_price, kept_worth, 
     steps : at most so many
     leaf_price : float64 (n_leaves,), filled
     level_price : float64 (n_levels,), filled
-    kept_price, kept_worth, kept_toll : as in :class:`Multipliers`, filled; empty where nobody asks
+    kept_price, kept_worth, kept_toll : float64 (n_rows,), (n_leaf_rows,) and (n_level_rows,), the
+        prices of the rows, filled; empty where nobody asks
     """
     n_trees, n_axes, n_rows = t.tree_start.size - 1, t.best.size, c.axis.size
     n_needs, n_limits = t.need.size, c.allowed.size
@@ -235,8 +189,8 @@ def ascend(t, c, upper, steps, leaf_price, level_price, kept_price, kept_worth, 
             constant += worth[r] * needed[r]
         for q in range(n_limits):
             constant -= toll[q] * c.allowed[q]
-        _add_up(c.group_start, c.below, price, chain)
-        leaves, size = _price_leaves(
+        add_up(c.group_start, c.below, price, chain)
+        leaves, size = price_leaves(
             t.tree_start, t.leaf_start, c.hi_row, c.lo_row, c.share, chain, worth, leaf_now, chosen
         )
         levied = 0.0
@@ -245,7 +199,7 @@ def ascend(t, c, upper, steps, leaf_price, level_price, kept_price, kept_worth, 
         if max(abs(constant), size, price.sum(), levied) > LARGEST * upper:
             break  # sums of such numbers would be off by more than ROUNDING
         total = constant + leaves
-        total += _price_levels(
+        total += price_levels(
             t.level_start, t.cost, c.axis, c.level, c.below, price, c.load, toll, level_now, point
         )
         if total > best:
@@ -297,53 +251,6 @@ def ascend(t, c, upper, steps, leaf_price, level_price, kept_price, kept_worth, 
 
 
 @kernel
-def price_all(t, c, given, leaf_price, level_price):
-    """The bound and its constant at prices as they are; fills what leaves and levels cost.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    c : :class:`Coupling`
-    given : :class:`Multipliers`
-    leaf_price, level_price : as of :func:`ascend`
-    """
-    chosen = np.zeros(t.tree_start.size - 1, dtype=np.int64)
-    point = np.zeros(t.best.size, dtype=np.int64)
-    chain = np.zeros(c.axis.size)
-    constant = t.base
-    for r in range(t.need.size):
-        constant += given.worth[r] * (t.need[r] / max(t.need[r], 1))
-    for q in range(c.allowed.size):
-        constant -= given.toll[q] * c.allowed[q]
-    _add_up(c.group_start, c.below, given.price, chain)
-    total, _ = _price_leaves(
-        t.tree_start,
-        t.leaf_start,
-        c.hi_row,
-        c.lo_row,
-        c.share,
-        chain,
-        given.worth,
-        leaf_price,
-        chosen,
-    )
-    total += constant
-    total += _price_levels(
-        t.level_start,
-        t.cost,
-        c.axis,
-        c.level,
-        c.below,
-        given.price,
-        c.load,
-        given.toll,
-        level_price,
-        point,
-    )
-    return total, constant
-
-
-@kernel
 def _share_costs(t, c, price):
     """A start: all trees that split an axis on one side share what its levels cost equally."""
     n_axes = t.best.size
@@ -368,8 +275,15 @@ def _share_costs(t, c, price):
 
 
 @kernel
-def _add_up(group_start, below, price, chain):
-    """What a leaf at each row's level pays: a leaf below m is below all larger ones too."""
+def add_up(group_start, below, price, chain):
+    """What a leaf at each row's level pays: a leaf below m is below all larger ones too.
+
+    Parameters
+    ----------
+    group_start, below : fields of the coupling
+    price : float64 (n_rows,)
+    chain : float64 (n_rows,), filled
+    """
     for g in range(group_start.size - 1):
         first, end = group_start[g], group_start[g + 1]
         total = 0.0
@@ -384,8 +298,18 @@ def _add_up(group_start, below, price, chain):
 
 
 @kernel
-def _price_leaves(tree_start, leaf_start, hi_row, lo_row, share, chain, worth, leaf_now, chosen):
-    """Every leaf's price; the cheapest of each tree in ``chosen``; their sum and size."""
+def price_leaves(tree_start, leaf_start, hi_row, lo_row, share, chain, worth, leaf_now, chosen):
+    """Every leaf's price; the cheapest of each tree in ``chosen``; their sum and size.
+
+    Parameters
+    ----------
+    tree_start, leaf_start : fields of the tables
+    hi_row, lo_row, share : fields of the coupling
+    chain : of :func:`add_up`
+    worth : float64 (n_leaf_rows,)
+    leaf_now : float64 (n_leaves,), filled
+    chosen : int64 (n_trees,), filled
+    """
     total, size = 0.0, 0.0
     for tree in range(tree_start.size - 1):
         least = np.inf
@@ -408,8 +332,17 @@ def _price_leaves(tree_start, leaf_start, hi_row, lo_row, share, chain, worth, l
 
 
 @kernel
-def _price_levels(level_start, cost, axis, level, below, price, load, toll, level_now, point):
-    """Every level's cost less what it is paid; the cheapest of each axis; their sum."""
+def price_levels(level_start, cost, axis, level, below, price, load, toll, level_now, point):
+    """Every level's cost less what it is paid; the cheapest of each axis; their sum.
+
+    Parameters
+    ----------
+    level_start, cost : fields of the tables
+    axis, level, below, load : fields of the coupling
+    price, toll : float64 (n_rows,) and (n_level_rows,)
+    level_now : float64 (n_levels,), filled
+    point : int64 (n_axes,), filled
+    """
     for v in range(cost.size):
         level_now[v] = 0.0
     # A row about m pays the levels up to m (below), or those after it.

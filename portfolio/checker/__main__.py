@@ -21,7 +21,14 @@ MALFORMED = (
 
 
 def load(path: Path, kind: str, trusted: bool) -> Any:
-    """A model from its file, by its own library."""
+    """A model from its file, by its own library.
+
+    Parameters
+    ----------
+    path : of the model
+    kind : its type, as the record tells it
+    trusted : whether a pickle may be loaded
+    """
     if path.suffix in (".json", ".ubj"):
         import xgboost
 
@@ -43,7 +50,14 @@ def load(path: Path, kind: str, trusted: bool) -> Any:
 
 
 def verdicts(records: Path, path: Path, trusted: bool) -> Iterator[tuple[bool, str]]:
-    """Of each record of a file whether it holds, and a line about it."""
+    """Of each record of a file whether it holds, and a line about it.
+
+    Parameters
+    ----------
+    records : path of the records
+    path : of the model
+    trusted : whether a pickle may be loaded
+    """
     model = None
     opened = gzip.open if records.suffix == ".gz" else open
     with opened(records, "rb") as file:

@@ -17,7 +17,13 @@ MOST_BYTES = 2**28  # of a proof's steps
 
 
 def exact_distance(question: Any, row: list[float]) -> float:
-    """What an answer costs; RejectedError if it is not admissible."""
+    """What an answer costs; RejectedError if it is not admissible.
+
+    Parameters
+    ----------
+    question : of a record
+    row : of the answer, a number for each column
+    """
     paid, moved, power = [0.0], [], float(question["power"])
     for feature in question["features"]:
         own = [row[column] for column in feature["columns"]]
@@ -36,7 +42,13 @@ def exact_distance(question: Any, row: list[float]) -> float:
 
 
 def decided(model: Model, rows: Array) -> Array:
-    """The classes that the library predicts; Rejected where the trees as read here say another."""
+    """The classes that the library predicts; Rejected where the trees as read here say another.
+
+    Parameters
+    ----------
+    model : as read
+    rows : float64 (n_rows, n_columns)
+    """
     told = model.predict(rows)
     for row, own in zip(rows, told.tolist(), strict=True):
         lead = model.sums(row)[own] - model.sums(row)
@@ -46,7 +58,15 @@ def decided(model: Model, rows: Array) -> Array:
 
 
 def check_answer(record: Any, model: Model, wanted: list[int], below: float | None) -> None:
-    """The answer's class, its cost, and whether the bound says what the status does."""
+    """The answer's class, its cost, and whether the bound says what the status does.
+
+    Parameters
+    ----------
+    record : as read from JSON
+    model : as read
+    wanted : class indices that would do
+    below : the bound, None for no limit
+    """
     status, distance = record["status"], record["distance"]
     if record["answer"] is None:
         if status != ("infeasible" if below is None else "unknown"):

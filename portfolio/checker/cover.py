@@ -15,7 +15,15 @@ MOST_OPEN = 10**5  # boxes that wait
 
 
 class Cover:
-    """The boxes that close a space for one class."""
+    """The boxes that close a space for one class.
+
+    Parameters
+    ----------
+    space : of the question
+    target : class index
+    lead : over each other class, 0 for what predict decides
+    cover : of the record
+    """
 
     def __init__(self, space: Space, target: int, lead: float, cover: Any) -> None:
         self.space, bias = space, space.model.bias
@@ -89,7 +97,13 @@ class Cover:
         return lo, hi
 
     def settle(self, box: Box, a: int = 0, low: int = 0, high: int = MOST) -> Box:
-        """The part of a box where an axis is within low..high, and a feature has one category."""
+        """The part of a box where an axis is within low..high, and a feature has one category.
+
+        Parameters
+        ----------
+        box : to look at
+        a, low, high : column, and its first and last level
+        """
         if box is None or max(box[0][a], low) > min(box[1][a], high):
             return None
         lo, hi = box[0].copy(), box[1].copy()
@@ -105,7 +119,12 @@ class Cover:
         return lo, hi, box[2]
 
     def cheapest(self, lo: Array, hi: Array) -> tuple[Array, int]:
-        """The least cost of each axis in a box, and of the box."""
+        """The least cost of each axis in a box, and of the box.
+
+        Parameters
+        ----------
+        lo, hi : of the box, int64 (n_columns,)
+        """
         space, largest = self.space, math.isinf(self.space.power)
         own = self.cost.within(space.start[:-1] + lo, space.start[:-1] + hi)
         total = int(own.max() if largest else own.sum())
@@ -121,6 +140,10 @@ class Cover:
         """Why the leaves close a box ("" if they do not), and those that are left.
 
         "prices" is said where these alone do, as a tree without a leaf has an infinite one.
+
+        Parameters
+        ----------
+        lo, hi, live : of the box
         """
         space, (own, total) = self.space, self.cheapest(lo, hi)
         level = self.level.within(space.start[:-1] + lo, space.start[:-1] + hi)
@@ -150,7 +173,14 @@ class Cover:
         return "trees" if short else "", live
 
     def closes(self, box: Box, reason: str, number: str = "-1") -> bool:
-        """Whether a box holds nothing of interest, for the reason that is given."""
+        """Whether a box holds nothing of interest, for the reason that is given.
+
+        Parameters
+        ----------
+        box : to look at
+        reason : of the record
+        number : of the refused row
+        """
         if box is None:
             return True
         if reason == "cost":
@@ -165,7 +195,12 @@ class Cover:
         return held == "prices" or (reason == "trees" and held == "trees")
 
     def check(self, steps: list[str]) -> None:
-        """Walk through the tree of boxes; RejectedError at the first step that does not hold."""
+        """Walk through the tree of boxes; RejectedError at the first step that does not hold.
+
+        Parameters
+        ----------
+        steps : lines of the record
+        """
         size, waiting = self.space.size, []
         now = self.settle((np.zeros_like(size), size - 1, np.arange(self.space.tree.size)))
         for number, line in enumerate(steps, 1):

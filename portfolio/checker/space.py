@@ -14,7 +14,14 @@ LOWERED = 1 - 2.0**-47  # a factor: costs computed in floats are off by less
 
 
 def costs(feature: Any, value: Array, power: float) -> Array:
-    """What moving a feature to each value costs, in floats that are a few roundings off."""
+    """What moving a feature to each value costs, in floats that are a few roundings off.
+
+    Parameters
+    ----------
+    feature : of the question
+    value : float64 (n_values,); a category's place
+    power : of the norm
+    """
     changed, weight = value != feature["start"], float(feature["weight"])
     if feature["prices"] is not None:
         told = {float(v): float(paid) for v, paid in feature["prices"]}
@@ -29,7 +36,13 @@ def costs(feature: Any, value: Array, power: float) -> Array:
 
 
 def multiples(feature: Any, low: Array, high: Array) -> Array:
-    """Of each interval the two multiples of the feature's step that are nearest to its start."""
+    """Of each interval the two multiples of the feature's step that are nearest to its start.
+
+    Parameters
+    ----------
+    feature : of the question
+    low, high : float64 (n_intervals,)
+    """
     step, found = Fraction("1" if feature["step"] is None else str(feature["step"])), []
     near = math.floor(Fraction(feature["start"]) / step)
     for a, b in zip(low.tolist(), high.tolist(), strict=True):
@@ -41,7 +54,13 @@ def multiples(feature: Any, low: Array, high: Array) -> Array:
 
 
 def admissible(feature: Any, edges: Array) -> Array:
-    """The values that a feature may take, of each cell at least the nearest to its start."""
+    """The values that a feature may take, of each cell at least the nearest to its start.
+
+    Parameters
+    ----------
+    feature : of the question
+    edges : last float64 of each cell but the last
+    """
     lower, upper = (
         math.inf if v is None else float(v) for v in (feature["lower"], feature["upper"])
     )
@@ -63,7 +82,12 @@ def admissible(feature: Any, edges: Array) -> Array:
 
 
 class Least:
-    """Least entries of many windows of an array at once."""
+    """Least entries of many windows of an array at once.
+
+    Parameters
+    ----------
+    entries : whole numbers, (n_entries,)
+    """
 
     def __init__(self, entries: Any) -> None:
         rows = [np.asarray(entries, dtype=np.int64)]
@@ -74,7 +98,12 @@ class Least:
         self.power = np.log2(np.arange(rows[0].size + 2) + 0.5).astype(np.int64)
 
     def within(self, first: Array, last: Array) -> Array:
-        """The least of first..last, for each pair."""
+        """The least of first..last, for each pair.
+
+        Parameters
+        ----------
+        first, last : int64, of one shape
+        """
         power = self.power[last - first + 1]
         least: Array = np.minimum(
             self.table[power, first], self.table[power, last + 1 - (1 << power)]
@@ -83,7 +112,14 @@ class Least:
 
 
 class Space:
-    """What an admissible row can be: levels of each column, and the leaves as boxes of them."""
+    """What an admissible row can be: levels of each column, and the leaves as boxes of them.
+
+    Parameters
+    ----------
+    model : as read
+    question : of the record
+    below : the bound, None for no limit
+    """
 
     def __init__(self, model: Model, question: Any, below: float | None) -> None:
         features, self.model, self.power = question["features"], model, float(question["power"])

@@ -40,7 +40,12 @@ class Model(NamedTuple):
     predict: Callable[[Array], Array]
 
     def sums(self, row: Array) -> Array:
-        """The sum of each class, of a row of float64."""
+        """The sum of each class, of a row of float64.
+
+        Parameters
+        ----------
+        row : float64 (n_columns,)
+        """
         total = self.bias.copy()
         for tree in self.trees:
             node = 0
@@ -59,7 +64,12 @@ class Model(NamedTuple):
 
 
 def last_read_as(value: Array) -> Array:
-    """Largest float64 that is rounded to at most ``value``, which is float32."""
+    """Largest float64 that is rounded to at most ``value``, which is float32.
+
+    Parameters
+    ----------
+    value : float32
+    """
     following = np.nextafter(value, np.float32(np.inf)).astype(float)
     middle = np.where(np.isfinite(following), (value.astype(float) + following) / 2, value)
     return np.where(middle.astype(np.float32) <= value, middle, np.nextafter(middle, -np.inf))
@@ -68,7 +78,15 @@ def last_read_as(value: Array) -> Array:
 def least_lead(
     trees: list[Tree], bias: Array, unit: float, shift: float, terms: int
 ) -> Callable[[int, int], Fraction]:
-    """The exact lead below which no class wins, whatever the library's floats round to."""
+    """The exact lead below which no class wins, whatever the library's floats round to.
+
+    Parameters
+    ----------
+    trees, bias : as read
+    unit : unit roundoff of the type that the library adds in
+    shift : by which its link may move a tie
+    terms : roundings besides those of the sum over trees
+    """
     magnitude = sum((np.abs(tree.score).max(axis=0) for tree in trees), np.abs(bias))
     mantissa, exponent = np.frexp(np.concatenate([t.score.ravel() for t in trees] + [bias]))
     digits = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
@@ -83,7 +101,12 @@ def least_lead(
 
 
 def read_xgboost(model: Any) -> Model:
-    """XGBoost adds float32 and compares probabilities; a split sends what is below it left."""
+    """XGBoost adds float32 and compares probabilities; a split sends what is below it left.
+
+    Parameters
+    ----------
+    model : fitted XGBClassifier or XGBRFClassifier
+    """
     import xgboost
 
     best, missing = getattr(model, "best_iteration", None), float(model.missing)
@@ -119,7 +142,12 @@ def read_xgboost(model: Any) -> Model:
 
 
 def read_forest(model: Any) -> Model:
-    """scikit-learn's trees read float32, and send what is at most the threshold left."""
+    """scikit-learn's trees read float32, and send what is at most the threshold left.
+
+    Parameters
+    ----------
+    model : fitted forest or tree
+    """
     trees, labels = [], model.classes_.tolist()
     for tree in [model] if hasattr(model, "tree_") else model.estimators_:
         own, left = tree.tree_, tree.tree_.children_left.astype(int)
@@ -146,7 +174,12 @@ READERS |= {f"{kind}Classifier": read_forest for kind in FORESTS}
 
 
 def read(model: Any) -> Model:
-    """The trees of a fitted model; RejectedError where no reader of this file knows its type."""
+    """The trees of a fitted model; RejectedError where no reader of this file knows its type.
+
+    Parameters
+    ----------
+    model : fitted, of its own library
+    """
     if type(model).__name__ not in READERS:
         raise RejectedError(f"models of type {type(model).__name__} are not read by this checker")
     return READERS[type(model).__name__](model)

@@ -121,7 +121,12 @@ def _expand(
 
 @kernel
 def fill_slack(t, best, slack):
-    """What the best leaves of all trees give beyond each row's need; False if too little."""
+    """What the best leaves of all trees give beyond each row's need; False if too little.
+
+    Parameters
+    ----------
+    t, best, slack : see :mod:`encoders.compiled`; the last is filled
+    """
     need, weight = t.need, t.weight
     for r in range(need.size):
         slack[r] = -need[r]
@@ -134,7 +139,16 @@ def fill_slack(t, best, slack):
 
 @inlined
 def step_cost(cost_of, is_max, grouped, first, frm, to, cost):
-    """Bound on the whole cost once an axis has moved from its cheapest level this far."""
+    """Bound on the whole cost once an axis has moved from its cheapest level this far.
+
+    Parameters
+    ----------
+    cost_of, is_max : fields of the tables
+    grouped : whether the axis is of a one-hot group
+    first : its first level among all
+    frm, to : levels within it
+    cost : of the cheapest choice
+    """
     moved = cost
     if is_max:
         moved = max(cost, cost_of[first + to])
@@ -145,7 +159,13 @@ def step_cost(cost_of, is_max, grouped, first, frm, to, cost):
 
 @kernel
 def shrink(t, lo, hi, point, cost, upper, slack, up, down):
-    """Cut off what is too dear, and sides on which a row can't be kept; -1 if nothing is left."""
+    """Cut off what is too dear, and sides on which a row can't be kept; -1 if nothing is left.
+
+    Parameters
+    ----------
+    t, lo, hi, point, cost, upper, slack, up, down : see :mod:`encoders.compiled`; the box is
+        changed in place
+    """
     changed = 0
     cost_of, is_max, level_start, unimodal = t.cost, t.is_max, t.level_start, t.unimodal
     group_of, n_rows = t.group_of, t.need.size
@@ -203,7 +223,13 @@ def _far_gain(is_max, grouped, dearer, share, beyond, room):
 
 @kernel
 def choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
-    """The split whose near side loses most of a row and whose far side costs most."""
+    """The split whose near side loses most of a row and whose far side costs most.
+
+    Parameters
+    ----------
+    t, lo, hi, point, cost, upper, slack, up, down : see :mod:`encoders.compiled`
+    split : int64 (3,), filled: axis, last level of the low side, whether the point is there
+    """
     score, room = -1.0, upper - cost
     cost_of, is_max, level_start, group_of = t.cost, t.is_max, t.level_start, t.group_of
     for r in range(t.need.size):

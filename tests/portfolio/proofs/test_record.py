@@ -1,0 +1,133 @@
+"""Records: what is in them, what they prove, and what the command line makes of them."""
+
+import gzip
+import json
+import pickle
+from dataclasses import replace
+from importlib.resources import files
+
+import jsonschema
+import numpy as np
+import pytest
+import xgboost
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+
+from portfolio import Explainer, Fixed, InputError, MaxChanges
+from portfolio.checker.__main__ import main
+from portfolio.checker.check import check
+from portfolio.checker.trees import RejectedError
+from portfolio.solving.witness import Witnesses
+from tests.portfolio.cli.test_cli import run
+
+SCHEMA = json.loads(files("portfolio.proofs").joinpath("record.schema.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def tumours():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = X.iloc[:, :6]
+    return X, xgboost.XGBClassifier(n_estimators=8, max_depth=3, n_jobs=1).fit(X, y)
+
+
+def plain(result):
+    record = json.loads(result.record().to_json())
+    jsonschema.validate(record, SCHEMA)
+    return record
+
+
+@pytest.mark.parametrize("strategy", ["search", "cp", ("search", "milp")])
+def test_whoever_proved_it_the_record_proves_it_again(tumours, strategy):
+    X, model = tumours
+    result = Explainer(model, X).explain(X.iloc[0], strategy=strategy)
+    record = plain(result)
+    assert float(record["distance"]) == result.distance
+    assert f"cheaper than {record['proof']['below']} is decided as 1" in check(record, model)
+
+
+def test_that_there_is_none_is_proved_too(tumours):
+    X, model = tumours
+    result = Explainer(model, X).explain(X.iloc[0], constraints=[Fixed(n) for n in X.columns[1:]])
+    record = plain(result)
+    assert record["status"] == "infeasible" and record["answer"] is None
+    assert check(record, model).startswith("verified: no admissible row is decided as 1")
+
+
+def test_of_several_classes_each_has_a_cover():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = RandomForestClassifier(8, max_depth=3, random_state=0).fit(X, y)
+    result = Explainer(model, X).explain(X.iloc[0], constraints=[MaxChanges(2)])
+    record = plain(result)
+    assert [cover["class"] for cover in record["proof"]["covers"]] == [1, 2]
+    assert "is decided as 1 or 2" in check(record, model)
+
+
+def test_a_bound_of_unfinished_work_is_checked_alike(tumours):
+    X, model = tumours
+    result = Explainer(model, X).explain(X.iloc[0])
+    halfway = replace(
+        result, status="feasible", stop_reason="time_limit", lower_bound=result.distance / 2
+    )
+    record = plain(halfway)
+    assert record["status"] == "feasible" and check(record, model)
+
+
+def test_a_row_that_is_one_already_has_nothing_to_prove(tumours):
+    X, model = tumours
+    target = int(model.predict(X.iloc[[0]])[0])
+    record = plain(Explainer(model, X).explain(X.iloc[0], target=target))
+    assert record["distance"] == "0.0" and check(record, model)
+
+
+def test_a_wrong_reading_is_found(tumours, monkeypatch):
+    """Trees that are read as if class 1 were out of reach: our own proof is of another model."""
+    X, model = tumours
+    explainer = Explainer(model, X)
+    monkeypatch.setattr(Witnesses, "find", lambda *_: None)
+    for view in explainer._model.views:
+        score = view.cells.score.copy()
+        score[:, 1] -= 10
+        object.__setattr__(view.cells, "score", score)
+    result = explainer.explain(X.iloc[0])
+    assert result.status == "infeasible"
+    with pytest.raises(RejectedError, match="does not hold"):
+        check(plain(result), model)
+
+
+def test_what_can_not_be_checked_says_why(tumours):
+    X, _ = tumours
+    model = GradientBoostingClassifier(n_estimators=5).fit(X, np.arange(len(X)) % 2)
+    record = Explainer(model, X).explain(X.iloc[0]).record()
+    assert not record.proved and "GradientBoostingClassifier" in record.why_not
+    with pytest.raises(RejectedError, match="has no proof"):
+        record.check(model)
+    gone = pickle.loads(pickle.dumps(Explainer(model, X).explain(X.iloc[0])))
+    with pytest.raises(InputError, match="where the model is"):
+        gone.record()
+
+
+def test_the_command_line_writes_and_checks(loans, tmp_path, tumours, monkeypatch, capsys):
+    X, model = tumours
+    model.save_model(tmp_path / "model.ubj")
+    record = Explainer(model, X).explain(X.iloc[0]).record()
+    record.write(tmp_path / "answer.json.gz")
+    packed = (tmp_path / "answer.json.gz").read_bytes()
+    assert json.loads(gzip.decompress(packed)) == record.to_dict()
+    lines = [record.to_json(), "{}", "[1", record.to_json().replace('"below": "0', '"below": "9')]
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+
+    def checked(*words):
+        monkeypatch.setattr("sys.argv", ["counterfolio-check", *map(str, words)])
+        code = main()
+        told = capsys.readouterr()
+        return code, (told.out + told.err).splitlines()
+
+    at = ("--model", tmp_path / "model.ubj")
+    assert checked(tmp_path / "answer.json.gz", *at)[0] == 0
+    code, told = checked(tmp_path / "rows.jsonl", *at)
+    assert code == 1 and told[0].startswith("1: verified") and len(told) == 4
+    assert all("not verified" in line for line in told[1:])
+    assert checked(tmp_path / "none.json", *at)[0] == 2
+    forest = ("--dataset", loans, "--train", "forest", "--trees", 6, "--depth", 3)
+    told = run("explain", *forest, "--row", 0, "--record", tmp_path / "own.json")
+    assert told.exit_code == 0 and json.loads((tmp_path / "own.json").read_text())["answer"]

@@ -38,9 +38,9 @@ def compare(seed, kind, norm, strategy="auto"):
             spec[name] = (high - low, intervals(thresholds(model, column), low, high, marks))
     spec["c"] = (None, list(LABELS))
 
-    def wanted(values):
-        coded = [values["a"], values["b"], values["n"], *(float(values["c"] == v) for v in LABELS)]
-        return model.predict(pd.DataFrame([coded], columns=X.columns))[0] != own
+    def wanted(rows):
+        coded = [[r["a"], r["b"], r["n"], *(float(r["c"] == v) for v in LABELS)] for r in rows]
+        return model.predict(pd.DataFrame(coded, columns=X.columns)) != own
 
     best = optimum(spec, before, wanted, allowed, sums, joint, norm)
     result = explainer.explain(row, constraints=relations, norm=norm, strategy=strategy)

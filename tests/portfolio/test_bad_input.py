@@ -289,12 +289,20 @@ def test_garbage_is_no_table(tmp_path):
     expect("data.csv.gz", lambda: read_dataset(path))
 
 
-@pytest.mark.parametrize("ending", [".json", ".ubj", ".txt", ".skops", ".pkl", ".joblib"])
-def test_a_corrupt_model_file_is_told(tmp_path, ending):
+ENDINGS = (".json", ".ubj", ".txt", ".skops", ".pkl", ".joblib")
+BROKEN = [(ending, b"garbage") for ending in ENDINGS]
+BROKEN += [(".ubj", b""), (".txt", b"tree\nversion=v4\nnum_class=1\ngarbage")]
+OTHERS = [(ending, b"") for ending in ENDINGS if ending != ".ubj"]
+
+
+@pytest.mark.parametrize(
+    ("ending", "content"),
+    [*BROKEN, *(pytest.param(*other, marks=pytest.mark.large) for other in OTHERS)],
+)
+def test_a_corrupt_model_file_is_told(tmp_path, ending, content):
     path = tmp_path / f"model{ending}"
-    for content in (b"", b"garbage", b"tree\nversion=v4\nnum_class=1\ngarbage"):
-        path.write_bytes(content)
-        expect(f"model{ending}", lambda: load_model(path, trust_pickle=True))
+    path.write_bytes(content)
+    expect(f"model{ending}", lambda: load_model(path, trust_pickle=True))
 
 
 def test_model_files_that_are_not_loaded_are_told(tmp_path):

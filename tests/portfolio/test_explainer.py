@@ -134,6 +134,15 @@ def test_a_change_costs_its_share_of_the_scale(explainer, credit, refused, scale
             assert change.cost == pytest.approx(abs(change.after - change.before) / unit)
 
 
+def test_the_range_that_scales_costs_is_that_of_the_bounds():
+    X = pd.DataFrame({"a": np.arange(10.0)})
+    model = RandomForestClassifier(5, random_state=0).fit(X, X["a"] > 4)
+    wide = Explainer(model, X, features={"a": {"kind": "numeric", "bounds": [-1000, 1000]}})
+    result = wide.explain(X.iloc[0])
+    (change,) = result.changed
+    assert change.after > 1 and result.distance == pytest.approx(change.after / 2000)
+
+
 def test_constraints_hold(explainer, refused):
     rules = [Fixed("employed"), Increase("age"), Range("income", 0, 40), Allowed("home", ["rent"])]
     result = explainer.explain(refused, target="granted", constraints=rules)

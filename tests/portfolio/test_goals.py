@@ -30,7 +30,7 @@ from portfolio import (
 )
 from portfolio.batch.answer_log import LINES
 from selector import logs
-from tests.support.answers import lines
+from tests.support.answers import here, lines
 
 
 @pytest.fixture(scope="module")
@@ -205,12 +205,6 @@ def test_hard_votes_are_counted(credit, refused):
         explainer.explain(refused, target=Probability("granted", at_least=0.5))
     six = explainer.explain(refused, target=Score(high=2))
     assert six.status == "optimal" and explainer.predict(six.counterfactual) == "granted"
-
-
-def here(job, tasks):
-    """Answers without a process."""
-    for task in tasks:
-        yield job.answer(task)
 
 
 def test_a_batch_resolves_goals_row_by_row_and_tells_scores(house, tmp_path):

@@ -194,3 +194,15 @@ def test_scores_too_large_for_the_margin_are_not_called_a_proof():
     assert result.lower_bound == 0.0
     assert "margin" in result.message
     assert model.predict(result.counterfactual[None, :])[0] == 1
+
+
+def test_no_row_leads_by_a_huge_margin():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = (X[:, 0] > 0).astype(int)
+    forest = RandomForestClassifier(4, max_depth=2, random_state=0).fit(X, y)
+    boosted = XGBClassifier(n_estimators=3, max_depth=2).fit(X, y)
+    for model, voting in ((boosted, None), (forest, None), (forest, "hard")):
+        explainer = Explainer(model, X, voting=voting)
+        for margin in (1e15, 1e100, 1e300, float(np.finfo(float).max)):
+            result = explainer.explain(X[0], margin=margin)
+            assert (result.status, result.margin) == ("infeasible", margin)

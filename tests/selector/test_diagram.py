@@ -7,7 +7,7 @@ import math
 import pytest
 
 from encoders.errors import InputError
-from selector.diagram import Diagram, Leaf, Split, compact, diagram_of, load_diagram
+from selector.diagram import Diagram, Leaf, Split, alone, compact, diagram_of, load_diagram
 from selector.diagram_places import PAPER, SHIPPED
 from selector.words import schedule as schedule_in_words
 from tests.support.tables import ALONE
@@ -54,6 +54,13 @@ def test_a_decision_is_told_in_words(paper):
     assert told == (
         "no hard voting; only solving time counts; thresholds per feature: 7.5 (more than 7.42); CP"
     )
+
+
+def test_decisions_name_norms_in_words():
+    diagram = Diagram((Split("norm", 0.5, 1, 2), Leaf(alone("cp")), Leaf(alone("search"))))
+    assert str(diagram.decide({"norm": 99.0})) == "norm is inf; search"
+    assert str(diagram.decide({"norm": -1.0})) == "norm is of your own; CP"
+    assert str(diagram.decide({"norm": 1.0})) == "norm is 1; search"
 
 
 @pytest.mark.parametrize("diagram", [RACE, load_diagram(PAPER), load_diagram(SHIPPED)])

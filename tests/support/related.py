@@ -59,20 +59,29 @@ def optimum(spec, before, wanted, allowed, sums=(), joint=None, norm=1):
     """The cheapest admissible cost; inf if there is none.
 
     ``spec`` maps each feature to (unit or None, list of intervals or of values); ``allowed`` judges
-    a mapping of values; ``sums`` are (factors by name, bound); ``joint`` gives a cost on top.
+    a mapping of values, ``wanted`` a list of them at once; ``sums`` are (factors by name, bound);
+    ``joint`` gives a cost on top.
     """
     names, best = list(spec), np.inf
-    for combination in itertools.product(*(spec[name][1] for name in names)):
-        spans = dict(zip(names, combination, strict=True))
-        middle = {n: (s[0] + s[1]) / 2 if isinstance(s, tuple) else s for n, s in spans.items()}
-        if not allowed(middle) or not wanted(middle):
-            continue
+    cells = [
+        (spans, middle)
+        for combination in itertools.product(*(spec[name][1] for name in names))
+        for spans in [dict(zip(names, combination, strict=True))]
+        for middle in [_middle(spans)]
+        if allowed(middle)
+    ]
+    good = wanted([middle for _, middle in cells]) if cells else []
+    for spans, middle in itertools.compress(cells, good):
         cost = within(spec, spans, before, sums, norm)
         if joint is not None and cost < np.inf:
             extra = joint(middle)
             cost = max(cost, extra) if norm == "inf" else cost + extra
         best = min(best, cost)
     return best
+
+
+def _middle(spans):
+    return {n: (s[0] + s[1]) / 2 if isinstance(s, tuple) else s for n, s in spans.items()}
 
 
 def within(spec, spans, before, sums, norm):

@@ -14,7 +14,7 @@ from encoders.errors import InputError
 from portfolio.batch.answer_log import TABLE
 from portfolio.batch.run import BatchError
 from portfolio.running.local_executor import LocalExecutor
-from tests.support.answers import SETTLED, lines, same
+from tests.support.answers import SETTLED, here, lines, same
 from tests.support.processes import batch_workers
 from tests.support.questions import scaled
 
@@ -31,7 +31,7 @@ def test_what_comes_is_appended_as_it_comes(explainer, rows, expected, tmp_path)
 
 
 def test_what_was_answered_is_not_asked_again(explainer, rows, expected, tmp_path):
-    explainer.explain_batch(rows, out=tmp_path)
+    explainer.explain_batch(rows, executor=here, out=tmp_path)
     again = explainer.explain_batch(
         rows, out=tmp_path, resume=True, on_answer=lambda *counts: pytest.fail("asked again")
     )
@@ -41,15 +41,9 @@ def test_what_was_answered_is_not_asked_again(explainer, rows, expected, tmp_pat
 
 
 def test_another_question_may_share_the_folder(explainer, rows, tmp_path):
-    explainer.explain_batch(rows.iloc[:5], out=tmp_path)
-    other = explainer.explain_batch(rows.iloc[:5], norm=0, out=tmp_path, resume=True)
+    explainer.explain_batch(rows.iloc[:5], executor=here, out=tmp_path)
+    other = explainer.explain_batch(rows.iloc[:5], norm=0, executor=here, out=tmp_path, resume=True)
     assert set(other["distance"]) <= {0.0, 1.0, 2.0, 3.0} and len(lines(tmp_path)) == 10
-
-
-def here(job, tasks):
-    """Answers without a process."""
-    for task in tasks:
-        yield job.answer(task)
 
 
 def test_equal_rows_are_asked_once_and_counted_each(explainer, rows):
@@ -89,7 +83,7 @@ def test_rows_that_fail_have_a_reason(explainer, rows, expected):
     broken = rows.astype(object)
     broken.iloc[3, 1] = np.nan
     broken.iloc[7, 0] = "old"
-    frame = explainer.explain_batch(broken)
+    frame = explainer.explain_batch(broken, executor=here)
     for place, word in ((3, "missing (NaN)"), (7, "'old'")):
         assert frame.loc[place, "status"] == "unknown"
         assert frame.loc[place, "stop_reason"] == "error"
@@ -143,7 +137,8 @@ def test_another_norm_is_asked_anew(explainer, rows, tmp_path):
 
 def test_labels_that_no_table_holds_become_text(explainer, rows, tmp_path):
     odd = rows.head(3).set_axis(pd.Index([1, "a", None]))
-    assert list(explainer.explain_batch(odd, out=tmp_path)["id"]) == ["1", "a", "None"]
+    frame = explainer.explain_batch(odd, executor=here, out=tmp_path)
+    assert list(frame["id"]) == ["1", "a", "None"]
 
 
 def test_no_limit_is_a_long_limit(explainer, rows):

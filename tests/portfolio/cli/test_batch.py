@@ -20,12 +20,16 @@ from tests.support.answers import lines, same
 from tests.support.processes import batch_workers, command
 
 
+def batch_options(data, out, *more):
+    return [
+        "batch", "--dataset", str(data), "--train", "forest", "--trees", "60", "--depth", "5",
+        "--out", str(out), *more,
+    ]  # fmt: skip
+
+
 def batch_command(data, out, *more):
     code = "from portfolio.cli.app import main; main()"
-    return [
-        sys.executable, "-c", code, "batch", "--dataset", str(data), "--train", "forest",
-        "--trees", "60", "--depth", "5", "--out", str(out), *more,
-    ]  # fmt: skip
+    return [sys.executable, "-c", code, *batch_options(data, out, *more)]
 
 
 def test_the_command_stopped_and_resumed(loans, tmp_path):
@@ -67,8 +71,8 @@ def test_rows_from_a_file(loans, tmp_path):
     for name in ("rows.csv", "rows.parquet"):
         out = tmp_path / name.replace(".", "-")
         more = ("--input", str(tmp_path / name), "--norm", "0", "--workers", "1")
-        done = subprocess.run(batch_command(loans, out, *more), capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        done = CliRunner().invoke(app, batch_options(loans, out, *more))
+        assert done.exit_code == 0, done.output
         frames.append(pd.read_parquet(out / TABLE))
     same(*frames)
     assert len(frames[0]) == 6

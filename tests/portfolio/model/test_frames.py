@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from portfolio import Explainer, Fixed
+from tests.support.answers import here
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def test_a_pipeline_answers_in_the_kind_that_was_asked_in(loans, kind):
         theirs.distance == ours.distance
         and theirs.to_dict()["changes"] == ours.to_dict()["changes"]
     )
-    frame = explainer.explain_batch(KINDS[kind](X.head(3)), target="yes")
+    frame = explainer.explain_batch(KINDS[kind](X.head(3)), target="yes", executor=here)
     assert type(frame) is type(KINDS[kind](X)) and frame.shape[0] == 3
 
 

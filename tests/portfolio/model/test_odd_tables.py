@@ -24,6 +24,7 @@ from sklearn.preprocessing import (
 from xgboost import XGBClassifier
 
 from portfolio import Allowed, Explainer, Fixed, InputError, UnsupportedModelError
+from tests.support.answers import here
 
 N = 90
 
@@ -41,7 +42,7 @@ def gaps():
 def test_a_batch_reads_numbers_of_any_dtype(gaps, dtype):
     model, X = gaps
     explainer, rows = Explainer(model, X), X.iloc[1:7]
-    frame = explainer.explain_batch(rows.astype({"k": dtype}))
+    frame = explainer.explain_batch(rows.astype({"k": dtype}), executor=here)
     singles = [explainer.explain(rows.iloc[at]).distance for at in range(len(rows))]
     assert frame["distance"].tolist() == singles
 

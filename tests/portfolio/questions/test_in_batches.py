@@ -1,8 +1,5 @@
 """Any question of many rows: as one by one, kept on disk, resumed."""
 
-import json
-import pickle
-
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -11,7 +8,7 @@ from encoders.errors import InputError
 from portfolio.batch.answer_log import TABLE
 from portfolio.cli.app import app
 from portfolio.questions.robust.nearby import Around
-from tests.support.answers import lines
+from tests.support.answers import here, lines
 
 QUESTIONS = [
     ("reasons", {"smallest": True}),
@@ -30,13 +27,6 @@ QUESTIONS = [
 @pytest.fixture(scope="module")
 def rows(credit):
     return credit[1].iloc[:3]
-
-
-def here(job, tasks):
-    """A worker that needs no process, and gets what one would."""
-    job = pickle.loads(pickle.dumps(job))
-    for task in tasks:
-        yield json.loads(json.dumps(job.answer(pickle.loads(pickle.dumps(task))), allow_nan=False))
 
 
 @pytest.mark.parametrize(("name", "settings"), QUESTIONS)

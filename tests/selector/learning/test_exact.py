@@ -7,6 +7,7 @@ import pytest
 
 from selector.diagram import Split
 from selector.learning.exact import Table, conditions, learn
+from tests.support.parts import few_and_large
 from tests.support.tables import ALONE, best_by_hand, paid, random_table
 
 FIGURE_1 = ("votes", "solver_only", "ordinal", "thresholds_mean", "trees")
@@ -33,7 +34,7 @@ def test_the_paper_s_diagram_is_found_again():
     assert nodes[0].feature == "votes"
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", few_and_large(30, 100))
 def test_learning_equals_exhaustive_search(seed):
     rng = np.random.default_rng(seed)
     table = random_table(rng)

@@ -33,6 +33,7 @@ from portfolio.running.work import Answers
 from portfolio.session import Session
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress
+from portfolio.solving.second import check_second, with_second
 from selector import Diagram, Metric, Selector, check_name, diagram_of, keeps_models
 
 
@@ -149,6 +150,7 @@ class Explainer(Questions, BatchQuestions):
         metric: Metric = "total",
         strategy: str | Sequence[str] | None = None,
         tie_break: bool = False,
+        second: str | None = None,
     ) -> Result:
         """Find the cheapest change that makes the model reach ``target``, and prove it.
 
@@ -194,6 +196,8 @@ class Explainer(Questions, BatchQuestions):
         tie_break : of all answers that cost the same (but for 1e-9 of it) give the first, whoever
             solves: fewest changes, then the earliest features, then the nearest values. Takes a few
             more solves; :attr:`Result.first` says whether it is proved
+        second : a backend that then proves once more, on the unreduced problem and within the same
+            time limit, that nothing is cheaper; :attr:`Result.second` says whether it did
 
         Returns
         -------
@@ -210,11 +214,17 @@ class Explainer(Questions, BatchQuestions):
         check_progress(on_progress)
         check_log(log)
         run = self._runner(executor)
+        if second is not None:
+            check_second(second)
         if tie_break:
             row = self._asker.read(x)
-            return Series(self._asker, row, question, options, run, on_progress, log).ask([])
-        way = self._asker.strategy(question, options, run)
-        return self._asker.ask(question, options, x, way, on_progress, log)
+            found = Series(self._asker, row, question, options, run, on_progress, log).ask([])
+        else:
+            way = self._asker.strategy(question, options, run)
+            found = self._asker.ask(question, options, x, way, on_progress, log)
+        if second is None:
+            return found
+        return with_second(self._asker, question, options, x, found, second)
 
     def explain_batch(
         self,

@@ -83,6 +83,8 @@ class Result(AsJson):
         the model's own predict decides as wanted
     first : with ``tie_break``, whether it is proved to be the first of all answers that cost the
         same; else None
+    second : with ``second=name``, the backend that proved once more that nothing is cheaper, on the
+        unreduced problem; "" if it did not get to it, None if nobody was asked
     row : the counterfactual as the model reads it; :attr:`counterfactual` gives it as the query was
     scoring : what :attr:`score` and :attr:`score_before` ask the model with
     rounder : what :attr:`told` and :attr:`rounded` ask the model with
@@ -107,6 +109,7 @@ class Result(AsJson):
     decision: str = ""
     margin: float = 0.0
     first: bool | None = None
+    second: str | None = None
     row: Row | None = field(default=None, repr=False)
     scoring: Scoring | None = field(default=None, repr=False, compare=False)
     rounder: Rounder | None = field(default=None, repr=False, compare=False)
@@ -279,6 +282,7 @@ class Result(AsJson):
                 "gap": self.gap,
                 "margin": self.margin,
                 "first": self.first,
+                "second": self.second,
                 "backend": self.backend,
                 "decision": self.decision,
                 "verified": self.verified,
@@ -309,7 +313,7 @@ class Result(AsJson):
         if self.status == "infeasible":
             return (
                 f"Infeasible: no admissible change leads to {_words(self.target)}{self._lead()} "
-                f"(proved).{why}"
+                f"(proved{f', and once more by {self.second}' if self.second else ''}).{why}"
             )
         if self.row is None:
             return f"Unknown: no counterfactual found before the {self._stopped()}.{why}"
@@ -322,6 +326,7 @@ class Result(AsJson):
         text = f"{count} to {way} {_reached(self.target)}, at distance {self.distance:.6g}"
         if self.status == "optimal":
             proved = f"no smaller change exists{self._lead()}{FIRST if self.first else ''}"
+            proved += f", as {self.second} proved once more" if self.second else ""
             open_ = UNSETTLED if self.first is False else ""
             return f"Optimal: {text} (proved: {proved}).{open_}{why}"
         bound = f"at least {self.lower_bound:.6g} is needed; stopped by the {self._stopped()}"

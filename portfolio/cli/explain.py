@@ -49,6 +49,9 @@ def explain(
     question: options.QuestionOptions,
     one: RowOptions,
     tie_break: options.TieBreak = False,
+    second: Annotated[
+        str | None, typer.Option(help="Backend that proves once more, without reduction.")
+    ] = None,
     record: Annotated[
         Path | None,
         typer.Option(help="File for the answer's record, with a proof; .json or .json.gz."),
@@ -62,6 +65,7 @@ def explain(
         constraints=constraints,
         log=question.book(asked.data),
         tie_break=tie_break,
+        second=second,
         **one.limits(model.seed),
         **question.words(asked.explainer),
     )

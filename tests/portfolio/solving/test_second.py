@@ -1,0 +1,43 @@
+"""A second opinion: another paradigm proves it once more, or says that it did not."""
+
+from dataclasses import replace
+
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+
+from portfolio import Explainer, Fixed, InputError
+from portfolio.question import Options, Question
+from portfolio.solving.second import with_second
+
+
+@pytest.fixture(scope="module")
+def flowers():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    return X, Explainer(RandomForestClassifier(6, max_depth=3, random_state=0).fit(X, y), X)
+
+
+@pytest.mark.parametrize("name", ["cp", "milp", "maxsat", "search"])
+def test_it_is_proved_once_more(flowers, name):
+    X, explainer = flowers
+    result = explainer.explain(X.iloc[0], second=name)
+    assert result.status == "optimal" and result.second == name
+    assert f"as {name} proved once more" in str(result)
+    none = explainer.explain(X.iloc[0], constraints=[Fixed(n) for n in X], second=name)
+    assert none.status == "infeasible" and none.second == name
+
+
+def test_a_wrong_claim_is_contradicted(flowers):
+    X, explainer = flowers
+    right = explainer.explain(X.iloc[0])
+    wrong = replace(right, distance=2 * right.distance, lower_bound=2 * right.distance)
+    held = with_second(explainer._asker, Question(), Options(), X.iloc[0], wrong, "cp")
+    assert held.status == "feasible" and held.second == "" and "cheaper" in held.message
+    assert held.distance == pytest.approx(right.distance)
+
+
+def test_who_can_not_be_asked_is_told(flowers):
+    X, explainer = flowers
+    for name in ("auto", "race", 3, "nobody"):
+        with pytest.raises(InputError):
+            explainer.explain(X.iloc[0], second=name)

@@ -3,7 +3,6 @@
 Nothing here uses the project's reading of trees, its codes, cells, costs or constraints.
 """
 
-import itertools
 import json
 import math
 import warnings
@@ -37,12 +36,11 @@ def cheapest(raws, row, frame, decide, limit=200_000):
     choices = [_choices(raw, row[raw.name]) for raw in raws]
     if math.prod(map(len, choices)) > limit:
         return None
-    combos = list(itertools.product(*choices))
-    cost = np.array([sum(price for _, price in combo) for combo in combos])
-    held = {
-        raw.name: _column([combo[at][0] for combo in combos], frame[raw.name].dtype)
-        for at, raw in enumerate(raws)
-    }
+    places = np.indices([len(own) for own in choices]).reshape(len(choices), -1)
+    cost, held = np.zeros(places.shape[1]), {}
+    for raw, own, at in zip(raws, choices, places, strict=True):
+        cost += np.array([price for _, price in own])[at]
+        held[raw.name] = _column([value for value, _ in own], frame[raw.name].dtype).take(at)
     rows = pd.DataFrame(held)[list(frame.columns)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -63,7 +61,7 @@ def _column(values, dtype):
     if getattr(dtype, "kind", "") in "iuf" or all(isinstance(v, NUMBER) for v in values):
         # A row of several columns may say pd.NA where its column says NaN.
         return np.array([np.nan if missing(v) else v for v in values], dtype=float)
-    return pd.Series(values, dtype=object)
+    return pd.Series(values, dtype=object).to_numpy()
 
 
 def _choices(raw, own):

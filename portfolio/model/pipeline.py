@@ -15,7 +15,7 @@ from encoders.trees.ensemble import Ensemble
 from encoders.trees.pull_back import RawColumns, pull_back
 from encoders.trees.refusals import first_line
 from encoders.trees.sources import Source
-from portfolio.model.categories import Codes, library_codes
+from portfolio.model.categories import Codes, in_codes_of_all, library_codes
 from portfolio.model.frames import as_pandas
 from portfolio.model.pipeline_sources import encoded_columns, sources_of
 from portfolio.model.pipeline_steps import Said
@@ -152,15 +152,15 @@ def _in_codes(inputs: Any, codes: Mapping[int, Codes]) -> FloatArray:
 
 
 def preprocessing_of(
-    model: Any, frame: pd.DataFrame, n_inputs: int, said: Mapping[str, Said]
-) -> Preprocessing:
-    """The user's columns before a pipeline, and what becomes of them.
+    model: Any, ensemble: Ensemble, frame: pd.DataFrame, said: Mapping[str, Said]
+) -> tuple[Preprocessing, Ensemble]:
+    """The user's columns before a pipeline, what becomes of them, and the trees that read that.
 
     Parameters
     ----------
     model : a fitted pipeline
+    ensemble : of its last step
     frame : its training frame
-    n_inputs : that the last step reads
     said : what the user says of steps that are not known, by name; may be of other pipelines
 
     Raises
@@ -168,7 +168,7 @@ def preprocessing_of(
     UnsupportedModelError
         A step that can't be followed.
     """
-    sources = _columns(frame)
+    sources, n_inputs = _columns(frame), ensemble.n_columns
     if len(model.steps) > 1:
         sources = sources_of(model[:-1], sources, n_inputs, said)
     if len(sources) != n_inputs:
@@ -185,7 +185,8 @@ def preprocessing_of(
     sources = tuple(s.encoded if at in codes else s for at, s in enumerate(sources))
     xgboost = type(last_step(model)).__module__.startswith("xgboost.")
     table = _table(frame, encoded_columns(sources))
-    return Preprocessing(model, table, sources, codes, zeros_missing=xgboost and sparse)
+    steps = Preprocessing(model, table, sources, codes, zeros_missing=xgboost and sparse)
+    return steps, in_codes_of_all(last_step(model), ensemble, codes, inputs)
 
 
 def joint_table(frame: pd.DataFrame, steps: Sequence[Preprocessing]) -> Table:

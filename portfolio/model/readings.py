@@ -16,7 +16,7 @@ from encoders.query.features import FeatureSpace
 from encoders.query.infer_features import infer_features
 from encoders.trees.ensemble import Ensemble, with_codes
 from encoders.trees.read import read_ensemble
-from portfolio.model.categories import library_codes, own_codes
+from portfolio.model.categories import in_codes_of_all, library_codes, own_codes
 from portfolio.model.native import NativeModel, predicting_alone, wrap_native
 from portfolio.model.pipeline import (
     as_pipeline,
@@ -135,7 +135,11 @@ def over_columns(
     rows = _rows(frame, table, main.ensemble.default_left is not None)
     space = _space(rows, table, features)
     labels = own_codes(codes, table)
-    models = [_as_asked(own, own.ensemble, labels, table, space) for own in alone]
+    ensembles = [in_codes_of_all(own.native.model, own.ensemble, codes, frame) for own in alone]
+    models = [
+        _as_asked(own, ensemble, labels, table, space)
+        for own, ensemble in zip(alone, ensembles, strict=True)
+    ]
     return Readings(tuple(models), space, _without_gaps(rows.to_numpy(), space))
 
 
@@ -147,23 +151,21 @@ def _through_table(
     said: Mapping[str, Said],
 ) -> Readings:
     """Each model as a pipeline, of a single step where it is none."""
-    steps = []
+    parts = []
     for own in alone:
         model = as_pipeline(own.native.model)
         with own.named():
-            steps.append(preprocessing_of(model, frame, own.ensemble.n_columns, said))
-    table = joint_table(frame, steps)
+            parts.append(preprocessing_of(model, own.ensemble, frame, said))
+    table = joint_table(frame, [steps for steps, _ in parts])
     rows = _rows(frame, table, True)
     space, values = _space(rows, table, features), rows.to_numpy()
     pulled = []
-    for own, before in zip(alone, steps, strict=True):
+    for own, (steps, ensemble) in zip(alone, parts, strict=True):
         with own.named():
             if is_pipeline(own.native.model):
                 _check_frames(own.native.model, X_train, table, values)
-            ensemble, table = over_raw_columns(
-                own.ensemble, replace(before, table=table), values, space
-            )
-            pulled.append(ensemble)
+            over, table = over_raw_columns(ensemble, replace(steps, table=table), values, space)
+            pulled.append(over)
     unnamed = isinstance(X_train, np.ndarray)
     models = [
         _as_asked(own, ensemble, {}, table, space, unnamed and own.native.columns is None)

@@ -31,6 +31,7 @@ from portfolio.model.pipeline_steps import Said
 from portfolio.model.table import Table, make_table
 from portfolio.model.training_frame import as_numbers, refuse_values, training_frame
 
+NARROW = ("float32", "float16", "Float32")
 FRAME_ROWS = 300  # of the user's own frame that the model predicts, to hold ours against
 
 
@@ -133,7 +134,7 @@ def over_columns(
     codes = known[0]
     table = make_table(frame, codes, False) if codes else None
     rows = _rows(frame, table, main.ensemble.default_left is not None)
-    space = _space(rows, table, features)
+    space = _space(rows, table, features, frame)
     labels = own_codes(codes, table)
     ensembles = [in_codes_of_all(own.native.model, own.ensemble, codes, frame) for own in alone]
     models = [
@@ -158,7 +159,7 @@ def _through_table(
             parts.append(preprocessing_of(model, own.ensemble, frame, said))
     table = joint_table(frame, [steps for steps, _ in parts])
     rows = _rows(frame, table, True)
-    space, values = _space(rows, table, features), rows.to_numpy()
+    space, values = _space(rows, table, features, frame), rows.to_numpy()
     pulled = []
     for own, (steps, ensemble) in zip(alone, parts, strict=True):
         with own.named():
@@ -217,12 +218,19 @@ def _check_frames(model: Any, X_train: Any, table: Table, rows: FloatArray) -> N
         ours = np.asarray(model.predict(table.frame(rows[:FRAME_ROWS])))
     # Threads of a forest may add up a regressor's trees in another order.
     same = np.allclose(theirs, ours) if theirs.dtype.kind == "f" else np.array_equal(theirs, ours)
-    if not same:
+    if same:
+        return
+    narrow = [own.name for own in table.columns if getattr(own.dtype, "name", "") in NARROW]
+    if narrow:
         raise UnsupportedModelError(
-            "the pipeline predicts rows of X_train otherwise than the same rows as this library "
-            "gives them to it, in pandas and in float64; fit it on a frame of pandas without mixed "
-            "columns, and with float64 where it has float32."
+            f"the pipeline predicts rows of X_train otherwise than the same rows in float64, which "
+            f"answers are in, as its steps reckon in the type of {narrow[0]!r}; give the explainer "
+            "X_train.astype('float64'), and ask about such rows."
         )
+    raise UnsupportedModelError(
+        "the pipeline predicts rows of X_train otherwise than the same rows as this library gives "
+        "them to it, in pandas and in float64; fit it on a frame of pandas without mixed columns."
+    )
 
 
 def _rows(frame: pd.DataFrame, table: Table | None, takes_missing: bool) -> pd.DataFrame:
@@ -235,10 +243,15 @@ def _rows(frame: pd.DataFrame, table: Table | None, takes_missing: bool) -> pd.D
     return pd.DataFrame(numbers, columns=frame.columns)
 
 
-def _space(rows: pd.DataFrame, table: Table | None, features: Features) -> FeatureSpace:
+def _space(
+    rows: pd.DataFrame, table: Table | None, features: Features, frame: pd.DataFrame
+) -> FeatureSpace:
     if isinstance(features, FeatureSpace):
         return features.ordered(list(rows.columns))
-    return infer_features(rows, features, None if table is None else table.labels)
+    labels = None if table is None else table.labels
+    dtypes = zip(rows.columns, frame.dtypes, strict=True)
+    truths = [name for name, dtype in dtypes if pd.api.types.is_bool_dtype(dtype)]
+    return infer_features(rows, features, labels, truths)
 
 
 def _without_gaps(rows: FloatArray, space: FeatureSpace) -> FloatArray:

@@ -252,8 +252,8 @@ def parse_value(feature: Feature, value: object, where: str) -> float:
             f"{where}: {feature.name} has no category {value!r}; "
             f"categories are {feature.describe_values()}."
         )
-    if feature.truth and value in TRUTHS:
-        return float(value == TRUTHS[1])
+    if feature.truth and written in TRUTHS:
+        return float(written == TRUTHS[1])
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError) as error:

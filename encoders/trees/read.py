@@ -75,8 +75,9 @@ def _read(model: Any, columns: IntArray | None, recode: Recode | None) -> Ensemb
     if type(model).__module__.startswith("sklearn.") and type(model).__name__ in MEMBERS:
 
         def read(member: Any, own: IntArray | None = None, /) -> Ensemble:
-            inner = own if own is None or columns is None else columns[own]
-            return _read(member, columns if own is None else inner, recode)
+            if own is None:
+                return _read(member, columns, recode)
+            return _read(member, own if columns is None else columns[own], recode)
 
         return MEMBERS[type(model).__name__](model, read)
     whole = _read_alone(model)

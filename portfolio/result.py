@@ -16,6 +16,7 @@ from encoders.errors import InputError
 from encoders.query.goal import Wanted
 from portfolio.as_json import AsJson
 from portfolio.change import Change
+from portfolio.model.frames import as_pandas
 from portfolio.model.scoring import Scoring
 from portfolio.model.tabular import Row
 from portfolio.solving.rounder import Rounded, Rounder
@@ -362,6 +363,7 @@ def by_name(row: Any) -> Any:
     ----------
     row : in any shape that answers have
     """
+    row, _ = as_pandas(row)
     if isinstance(row, pd.DataFrame):
         row = row.iloc[0]
     if isinstance(row, pd.Series):

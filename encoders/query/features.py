@@ -15,6 +15,7 @@ Action = Literal["free", "fixed", "increase", "decrease"]
 KINDS: tuple[Kind, ...] = ("numeric", "ordinal", "binary", "categorical")
 ACTIONS: tuple[Action, ...] = ("free", "fixed", "increase", "decrease")
 MISSING = float("nan")  # the one that lists of values hold, for no two NaN are equal
+TRUTHS = ("False", "True")  # as files have them
 MAX_LISTED_VALUES = 12  # values that a message names before it says how many there are
 
 
@@ -40,6 +41,7 @@ class Feature:
     missing_cost : of filling in a value that is missing, before the weight
     typical : median of the training column where a value may be missing, else 0
     step : values of an answer are whole multiples of it, if the feature moves; 0 for any
+    truth : binary, and 0 and 1 are False and True to the user
     """
 
     name: str
@@ -58,6 +60,7 @@ class Feature:
     missing_cost: float = field(default=1.0, metadata={"fingerprint": "given"})
     typical: float = field(default=0.0, metadata={"fingerprint": "given"})
     step: float = field(default=0.0, metadata={"fingerprint": "given"})
+    truth: bool = field(default=False, metadata={"fingerprint": False})
 
     @property
     def one_hot(self) -> bool:
@@ -75,7 +78,7 @@ class Feature:
         return self.columns[0]
 
     def show(self, value: float) -> object:
-        """A value as people read it: category label, whole number or float; None if missing.
+        """A value as people read it: category label, bool, whole number or float; None if missing.
 
         Parameters
         ----------
@@ -87,6 +90,8 @@ class Feature:
             return self.labels[int(value)]
         if self.labels:
             return self.labels[self.values.index(value)] if value in self.values else value
+        if self.truth and value in self.values:
+            return bool(value)
         if float(value).is_integer() and abs(value) < 2**53 and self.kind != "numeric":
             return int(value)
         return float(value)
@@ -98,7 +103,9 @@ class Feature:
         if self.labels:
             return _shorten(self.labels)
         if self.values:
-            return _shorten(tuple(f"{value:g}" for value in self.values))
+            return _shorten(
+                tuple(str(self.show(v)) if self.truth else f"{v:g}" for v in self.values)
+            )
         whole = "whole numbers " if self.kind == "ordinal" else ""
         steps = f" in steps of {self.step:g}" if self.step else ""
         return f"{whole}{self.lower:g} to {self.upper:g}{steps}"
@@ -245,6 +252,8 @@ def parse_value(feature: Feature, value: object, where: str) -> float:
             f"{where}: {feature.name} has no category {value!r}; "
             f"categories are {feature.describe_values()}."
         )
+    if feature.truth and written in TRUTHS:
+        return float(written == TRUTHS[1])
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError) as error:

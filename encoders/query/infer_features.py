@@ -1,7 +1,8 @@
 """Feature kinds from the training frame, and a small mapping that overrides them."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +28,7 @@ def infer_features(
     frame: pd.DataFrame,
     overrides: Mapping[str, Any] | str | Path | None = None,
     coded: Categories | None = None,
+    truths: Collection[str] = (),
 ) -> FeatureSpace:
     """Describe the columns of a training frame of numbers, NaN where one is missing.
 
@@ -45,6 +47,7 @@ def infer_features(
         if a training row has none), ``missing_cost`` what filling one in costs (default 1).
         ``step`` or ``digits`` (after the point) say which numbers an answer may hold
     coded : categories of columns that hold their index
+    truths : columns whose 0 and 1 are False and True
 
     Raises
     ------
@@ -61,7 +64,13 @@ def infer_features(
         else _feature(name, columns, names, values, given.get(name, {}))
         for name, columns in [*claimed.items(), *_unclaimed(names, values, claimed)]
     ]
-    return FeatureSpace(tuple(sorted(features, key=lambda f: f.columns)), tuple(names))
+    told = [
+        replace(f, truth=True)
+        if f.kind == "binary" and not f.labels and names[f.column] in truths
+        else f
+        for f in features
+    ]
+    return FeatureSpace(tuple(sorted(told, key=lambda f: f.columns)), tuple(names))
 
 
 def load_overrides(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[str, Any]:

@@ -12,8 +12,8 @@ from encoders.trees.blend import Blend, Expression
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.link import MEAN, Link
 from encoders.trees.members import (
+    ColumnReader,
     Member,
-    Reader,
     answer_unit,
     averages,
     ballots,
@@ -26,7 +26,7 @@ from encoders.trees.rounding import DOUBLE
 from encoders.trees.shares import shares_of, total_error, votes_of
 
 
-def read_bagging(model: Any, read: Reader) -> Ensemble:
+def read_bagging(model: Any, read: ColumnReader) -> Ensemble:
     """Read a fitted ``BaggingClassifier``.
 
     Probabilities of members are added in float64 and divided by their number, votes of members
@@ -48,8 +48,9 @@ def read_bagging(model: Any, read: Reader) -> Ensemble:
     # Its predict goes through as many; set_params may have lowered the number since.
     estimators = model.estimators_[: model.n_estimators]
     thawn = [thawed(estimator) for estimator in estimators]
-    ensembles = [read(member) for member in thawn]
-    triples = list(zip(thawn, ensembles, model.estimators_features_, strict=False))
+    features = [np.asarray(own, dtype=np.int64) for own in model.estimators_features_]
+    ensembles = [read(*pair) for pair in zip(thawn, features, strict=False)]
+    triples = list(zip(thawn, ensembles, features, strict=False))
     count, n_columns = float(model.n_estimators), int(model.n_features_in_)
     if all(_summable(member, ensemble) for member, ensemble in zip(thawn, ensembles, strict=True)):
         members = [_member(*triple, model) for triple in triples]
@@ -71,7 +72,7 @@ def _summable(member: Any, ensemble: Ensemble) -> bool:
 
 
 def _part(
-    member: Any, ensemble: Ensemble, features: Any, model: Any
+    member: Any, ensemble: Ensemble, features: IntArray, model: Any
 ) -> tuple[Member, list[Expression]]:
     """A member with sums of its own, and what it adds to each class."""
     classes, n_classes = _classes(member, model), len(model.classes_)
@@ -87,13 +88,12 @@ def _part(
         for own, add in zip(classes.tolist(), adds, strict=True):
             every[own] = add
         adds = every
-    own_sums = Member(ensemble, np.asarray(features, dtype=np.int64), np.arange(ensemble.n_sums))
+    own_sums = Member(ensemble, features, np.arange(ensemble.n_sums))
     return own_sums, [add.times(1.0 / float(model.n_estimators)) for add in adds]
 
 
-def _member(member: Any, ensemble: Ensemble, features: Any, model: Any) -> Member:
-    columns, classes = np.asarray(features, dtype=np.int64), _classes(member, model)
-    n_classes = len(model.classes_)
+def _member(member: Any, ensemble: Ensemble, columns: IntArray, model: Any) -> Member:
+    classes, n_classes = _classes(member, model), len(model.classes_)
     if not hasattr(member, "predict_proba"):
         ballot = ballots(member, ensemble, classes, n_classes, won=1.0)
         return Member(ballot, columns, np.arange(n_classes))

@@ -16,7 +16,7 @@ from encoders.trees.from_lightgbm import lightgbm_steepness
 from encoders.trees.from_xgboost import xgboost_booster, xgboost_objective
 from encoders.trees.link import MEAN
 from encoders.trees.members import Member, Reader, answer_unit, averages, blended, thawed
-from encoders.trees.refusals import MEMBERS_OF_SETS, require_fitted
+from encoders.trees.refusals import require_fitted
 from encoders.trees.rounding import DOUBLE, LINK, SINGLE, Rounding, rounding_of
 from encoders.trees.shares import both
 
@@ -191,8 +191,6 @@ def _below(model: Any, pair: Any, read: Reader) -> tuple[Ensemble, Response]:
         raise UnsupportedModelError(SEVERAL_CLASSES)
     below = thawed(pair.estimator)
     member = read(below)
-    if member.sets is not None:
-        raise UnsupportedModelError(MEMBERS_OF_SETS)
     if member.blend is not None or not np.array_equal(below.classes_, model.classes_):
         raise UnsupportedModelError(NO_SCORE.format(type(below).__name__))
     return member, _response(below, member)

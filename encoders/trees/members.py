@@ -1,9 +1,9 @@
 """Several ensembles -> one: members that are weighted, see a part of the columns, or vote."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,15 +12,26 @@ from encoders.errors import UnsupportedModelError
 from encoders.trees.blend import Blend, Expression, among
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_sklearn import FORESTS
-from encoders.trees.refusals import MEMBERS_OF_SETS
 from encoders.trees.rounding import Rounding, rounding_of
+from encoders.trees.shared_sets import with_shared_sets
 
 Reader = Callable[[Any], Ensemble]
 BlendOf = Callable[[list[Expression]], Blend]
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 AVERAGES = FORESTS | {"HardVotingClassifier", "BaggingClassifier"}
+SETS_TWICE = (
+    "a member of the model splits on native categories, or takes numbers for missing, and has a "
+    "column twice; set bootstrap_features=False."
+)
 MEMBER_TERMS = 4  # roundings per member: its average and weight, in the library and here
+
+
+class ColumnReader(Protocol):
+    """Reads a member, which may see a part of the columns."""
+
+    def __call__(self, model: Any, columns: IntArray | None = None, /) -> Ensemble:
+        """The member as read; ``columns`` are its own among those of its owner."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +63,31 @@ class Member:
         powers = np.frexp([self.weight, self.whole])[0] == 0.5
         return bool(powers.all()) and self.ensemble.rounding.grid > 0.0
 
+    def over_all(self, n_columns: int) -> Ensemble:
+        """Its trees over the columns of the sum.
+
+        Parameters
+        ----------
+        n_columns : of the sum
+
+        Raises
+        ------
+        UnsupportedModelError
+            A column that it splits into sets comes several times.
+        """
+        own, sets = self.ensemble, self.ensemble.sets
+        column = np.where(own.column >= 0, self.columns[np.maximum(own.column, 0)], -1)
+        if sets is not None:
+            if np.unique(self.columns).size < self.columns.size:
+                raise UnsupportedModelError(SETS_TWICE)
+            place = self.columns.tolist()
+            sets = replace(
+                sets,
+                edges={place[at]: edges for at, edges in sets.edges.items()},
+                numbers=frozenset(place[at] for at in sets.numbers),
+            )
+        return replace(own, n_columns=n_columns, column=frozen(column), sets=sets)
+
 
 def summed(
     members: Sequence[Member], n_columns: int, n_classes: int, margin_unit: float
@@ -71,14 +107,12 @@ def summed(
     Raises
     ------
     UnsupportedModelError
-        There is no member, a weight that is not finite, or a member of native categories.
+        There is no member, or a weight that is not finite.
     """
-    if any(member.ensemble.sets is not None for member in members):
-        raise UnsupportedModelError(MEMBERS_OF_SETS)
     if not members:
         raise UnsupportedModelError("the model has no member that counts; give one a weight.")
     dtype = SINGLE if all(m.ensemble.dtype == SINGLE for m in members) else DOUBLE
-    ensembles = [member.ensemble for member in members]
+    ensembles = [member.over_all(n_columns) for member in members]
     first = starts(np.array([ensemble.column.size for ensemble in ensembles]))[:-1]
     score = np.zeros((sum(e.column.size for e in ensembles), n_classes))
     bias = np.zeros(n_classes)
@@ -95,18 +129,13 @@ def summed(
         nodes = [(getattr(e, field), at) for e, at in zip(ensembles, first, strict=True)]
         return frozen(np.concatenate([np.where(n >= 0, n + at, n) for n, at in nodes]))
 
-    inner = [member.ensemble.column >= 0 for member in members]
-    columns = [
-        np.where(is_inner, member.columns[np.maximum(member.ensemble.column, 0)], -1)
-        for member, is_inner in zip(members, inner, strict=True)
-    ]
     ways = [e.default_left for e in ensembles if e.default_left is not None]
     root = moved("root")
     exact = all(member.exact for member in members)
-    return Ensemble(
+    plain = Ensemble(
         n_columns=n_columns,
         root=root,
-        column=frozen(np.concatenate(columns)),
+        column=frozen(np.concatenate([e.column for e in ensembles])),
         last_left=frozen(np.concatenate([e.last_left_as(dtype) for e in ensembles])),
         left=moved("left"),
         right=moved("right"),
@@ -120,6 +149,7 @@ def summed(
         ),
         default_left=frozen(np.concatenate(ways)) if len(ways) == len(ensembles) else None,
     )
+    return with_shared_sets(plain, ensembles, first)
 
 
 def blended(
@@ -158,6 +188,38 @@ def thawed(model: Any) -> Any:
     model : anything
     """
     return thawed(model.estimator) if type(model).__name__ == "FrozenEstimator" else model
+
+
+def has_members(model: Any) -> bool:
+    """Whether a model is made of others that may take categories.
+
+    Parameters
+    ----------
+    model : anything
+    """
+    name = type(thawed(model)).__name__
+    return name == "CalibratedClassifierCV" or name.startswith(("Bagging", "Voting"))
+
+
+def leaf_members(model: Any, columns: IntArray) -> Iterator[tuple[Any, IntArray]]:
+    """The members of a model's members, down to those that have none, and their columns.
+
+    Parameters
+    ----------
+    model : fitted
+    columns : int64, its own
+    """
+    model = thawed(model)
+    if not has_members(model):
+        yield model, columns
+    elif hasattr(model, "calibrated_classifiers_"):
+        for pair in model.calibrated_classifiers_:
+            yield from leaf_members(pair.estimator, columns)
+    else:
+        every = [np.arange(columns.size)] * len(model.estimators_)
+        parts = getattr(model, "estimators_features_", every)
+        for member, own in zip(model.estimators_, parts, strict=False):
+            yield from leaf_members(member, columns[own])
 
 
 def averages(model: Any) -> bool:

@@ -1,7 +1,9 @@
 """Any supported model -> :class:`Ensemble`."""
 
+from collections.abc import Callable
 from typing import Any
 
+from encoders.arrays import IntArray
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble, as_votes
 from encoders.trees.from_adaboost import read_adaboost
@@ -10,10 +12,11 @@ from encoders.trees.from_calibrated import read_calibrated
 from encoders.trees.from_catboost import read_catboost
 from encoders.trees.from_isolation import read_isolation
 from encoders.trees.from_lightgbm import read_lightgbm
+from encoders.trees.from_mean import read_bagged_regressor, read_voting_regressor
 from encoders.trees.from_sklearn import BOOSTING, FORESTS, read_sklearn
 from encoders.trees.from_voting import read_voting
 from encoders.trees.from_xgboost import read_xgboost
-from encoders.trees.members import thawed
+from encoders.trees.members import ColumnReader, thawed
 from encoders.trees.refusals import require_fitted
 
 XGBOOST = frozenset(
@@ -26,18 +29,23 @@ SUPPORTED = (
     "calibration of these, IsolationForest, HardVotingClassifier, models of XGBoost, LightGBM and "
     "CatBoost, and a Pipeline that ends with one of these"
 )
-MEMBERS = {
+MEMBERS: dict[str, Callable[[Any, ColumnReader], Ensemble]] = {
     "AdaBoostClassifier": read_adaboost,
     "BaggingClassifier": read_bagging,
+    "BaggingRegressor": read_bagged_regressor,
     "CalibratedClassifierCV": read_calibrated,
     "VotingClassifier": read_voting,
+    "VotingRegressor": read_voting_regressor,
 }
+Recode = Callable[[Any, Ensemble, IntArray | None], Ensemble]
 SEARCHES = (
     *("GridSearchCV", "RandomizedSearchCV"),
     *("HalvingGridSearchCV", "HalvingRandomSearchCV"),
 )
 THRESHOLDS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
 REMEDIES = {
+    "AdaBoostRegressor": "it predicts a weighted median of trees, which is no sum of leaves; use a "
+    "GradientBoostingRegressor, or a BaggingRegressor of such trees",
     **dict.fromkeys(SEARCHES, "explain its best_estimator_"),
     **dict.fromkeys(
         THRESHOLDS, "explain its estimator_, with a Probability of at least the threshold as target"
@@ -45,19 +53,38 @@ REMEDIES = {
 }
 
 
-def read_ensemble(model: Any) -> Ensemble:
+def read_ensemble(model: Any, recode: Recode | None = None) -> Ensemble:
     """Read a fitted model.
 
     Parameters
     ----------
     model : of a kind in SUPPORTED
+    recode : what becomes of a member's trees before they are joined with others, given the member,
+        its trees, and its columns among the model's
 
     Raises
     ------
     UnsupportedModelError
         Unknown kind, unfitted, categorical splits, several outputs.
     """
+    return _read(model, None, recode)
+
+
+def _read(model: Any, columns: IntArray | None, recode: Recode | None) -> Ensemble:
     model = thawed(model)
+    if type(model).__module__.startswith("sklearn.") and type(model).__name__ in MEMBERS:
+
+        def read(member: Any, own: IntArray | None = None, /) -> Ensemble:
+            if own is None:
+                return _read(member, columns, recode)
+            return _read(member, own if columns is None else columns[own], recode)
+
+        return MEMBERS[type(model).__name__](model, read)
+    whole = _read_alone(model)
+    return whole if recode is None else recode(model, whole, columns)
+
+
+def _read_alone(model: Any) -> Ensemble:
     name = type(model).__name__
     if name == "HardVotingClassifier":
         require_fitted(model, "forest_")
@@ -65,9 +92,6 @@ def read_ensemble(model: Any) -> Ensemble:
     package = type(model).__module__.split(".")[0]
     if package == "sklearn" and name in FORESTS | BOOSTING:
         return read_sklearn(model)
-    if package == "sklearn" and name in MEMBERS:
-        reader = MEMBERS[name]
-        return reader(model, read_ensemble)
     if package == "sklearn" and name == "IsolationForest":
         return read_isolation(model)
     if package == "xgboost" and name in XGBOOST:

@@ -60,6 +60,12 @@ READABLE = (
     ),
     Readable("scikit-learn, of several", ("AdaBoostClassifier",), "of single trees"),
     Readable(
+        "scikit-learn, of several",
+        ("BaggingRegressor", "VotingRegressor"),
+        "of regressors that predict the sum of their leaves or its mean, of any library, and of "
+        "each other",
+    ),
+    Readable(
         "scikit-learn, calibrated",
         ("CalibratedClassifierCV",),
         "of two classes over one of these (but boosting within bagging or voting), of XGBoost or "

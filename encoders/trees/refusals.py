@@ -5,10 +5,6 @@ from typing import Any
 
 from encoders.errors import UnsupportedModelError
 
-MEMBERS_OF_SETS = (
-    "a member of the model splits on native categories, or takes numbers for missing, which can't "
-    "be joined with others or calibrated; encode those columns in a pipeline step before it."
-)
 SEVERAL_OUTPUTS = "the model has several outputs; fit one classifier per output and explain each."
 
 

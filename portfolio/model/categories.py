@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray
-from encoders.errors import InputError
+from encoders.arrays import FloatArray, IntArray
+from encoders.errors import InputError, UnsupportedModelError
 from encoders.query.features import is_missing
+from encoders.trees.ensemble import Ensemble, with_codes
+from encoders.trees.members import has_members, leaf_members
+from encoders.trees.read import read_ensemble
 from portfolio.model.catboost_categories import catboost_codes
 from portfolio.model.table import Table
 
@@ -19,11 +22,73 @@ Codes = Mapping[Any, float]  # label -> the library's code
 def library_codes(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
     """The codes of each column that the model takes categories in, by its place.
 
+    Members of a model may have codes of their own; then these are codes for all of them.
+
     Parameters
     ----------
-    model : classifier or booster
+    model : classifier, regressor or booster
     frame : its training frame, in the model's order
     """
+    if not has_members(model):
+        return _codes_of(model, frame)
+    labels: dict[int, dict[Any, None]] = {}
+    for member, columns in leaf_members(model, np.arange(frame.shape[1])):
+        for at, own in _codes_of(member, frame.iloc[:, columns]).items():
+            labels.setdefault(int(columns[at]), {}).update(dict.fromkeys(own))
+    for at, known in labels.items():
+        known.update(dict.fromkeys(pd.unique(frame.iloc[:, at]).tolist()))
+    return {at: _counted(list(known)) for at, known in labels.items()}
+
+
+def in_codes_of_all(
+    model: Any, ensemble: Ensemble, codes: Mapping[int, Codes], frame: pd.DataFrame
+) -> Ensemble:
+    """The trees of a model that has members, where these share codes.
+
+    Parameters
+    ----------
+    model : that was read
+    ensemble : as read; given back where there is nothing to share
+    codes : from :func:`library_codes`
+    frame : the training frame, in the model's order
+
+    Raises
+    ------
+    UnsupportedModelError
+        A member takes text for numbers.
+    """
+    if not (codes and has_members(model)):
+        return ensemble
+
+    def recoded(member: Any, own: Ensemble, columns: IntArray | None) -> Ensemble:
+        places = np.arange(frame.shape[1]) if columns is None else columns
+        mine = _codes_of(member, frame.iloc[:, places])
+        shared = {at: codes[place] for at, place in enumerate(places.tolist()) if place in codes}
+        values = {
+            at: np.array([_code(label, mine.get(at)) for label in labels])
+            for at, labels in shared.items()
+        }
+        read = {at: held.astype(own.dtype).astype(np.float64) for at, held in values.items()}
+        return with_codes(own, read)
+
+    return read_ensemble(model, recoded)
+
+
+def _code(label: Any, codes: Codes | None) -> float:
+    """A member's own code of a label; of one that takes the column for numbers the number."""
+    if codes is not None:
+        return codes.get(label, np.nan)
+    try:
+        return float(label)
+    except (TypeError, ValueError) as error:
+        raise UnsupportedModelError(
+            f"a member of the model takes the category {label!r} of another one for a number; give "
+            "both the same numbers."
+        ) from error
+
+
+def _codes_of(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
+    """Those of a model without members."""
     package = type(model).__module__.split(".")[0]
     if package == "xgboost":
         return _xgboost(model, frame)

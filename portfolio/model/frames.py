@@ -1,8 +1,12 @@
 """Frames of other libraries: pandas inside, the user's own kind outside."""
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
+
+from encoders.arrays import FloatArray
 
 FrameKind = Literal["pandas", "polars", "pyarrow"]
 
@@ -68,6 +72,61 @@ def as_kind(frame: pd.DataFrame, kind: FrameKind, like: Any = None) -> Any:
     return given.with_columns(
         *(_of_type(given[name], kind) for name, kind in schema.items() if given[name].dtype != kind)
     ).to_native()
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """What a frame of one row is like, besides its values.
+
+    Attributes
+    ----------
+    index : of the row
+    dtypes : of the columns, as pandas has them
+    kind : of the frame
+    like : the frame itself, where it is not of pandas
+    """
+
+    index: "pd.Index[Any]"
+    dtypes: tuple[Any, ...]
+    kind: FrameKind
+    like: Any
+
+    def given(self, frame: pd.DataFrame, typed: bool) -> Any:
+        """Such a frame of other values.
+
+        Parameters
+        ----------
+        frame : of one row, with the columns in the same order
+        typed : whether its columns have the types that they are to have
+        """
+        if not typed:
+            pairs = zip(frame.items(), self.dtypes, strict=True)
+            held = [in_type(own.to_numpy(), dtype) for (_, own), dtype in pairs]
+            frame = pd.DataFrame(dict(enumerate(held))).set_axis(frame.columns, axis=1)
+        return as_kind(frame.set_axis(self.index, axis=0), self.kind, self.like)
+
+
+def in_type(numbers: FloatArray, dtype: Any) -> Any:
+    """Numbers in another type of numbers if it holds them, else as they are.
+
+    Parameters
+    ----------
+    numbers : float64 (n,)
+    dtype : of numpy or pandas
+    """
+    if not pd.api.types.is_numeric_dtype(dtype) or dtype.kind == "c":
+        return numbers
+    try:
+        if isinstance(dtype, np.dtype):
+            with np.errstate(all="ignore"):
+                cast: Any = numbers.astype(dtype)
+            held = cast.astype(np.float64)
+        else:
+            cast = pd.Series(numbers).astype(dtype)
+            held = cast.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        return numbers
+    return cast if np.array_equal(held, numbers, equal_nan=True) else numbers
 
 
 def _of_type(column: Any, dtype: Any) -> Any:

@@ -13,7 +13,10 @@ from encoders.trees.members import thawed
 from encoders.trees.read import read_ensemble
 from portfolio.model.pipeline import inputs_of, is_pipeline, last_step
 
-SUMS = ("AdaBoostClassifier", "BaggingClassifier", "IsolationForest", "VotingClassifier")
+SUMS = (
+    *("AdaBoostClassifier", "BaggingClassifier", "BaggingRegressor"),
+    *("IsolationForest", "VotingClassifier", "VotingRegressor"),
+)
 
 
 def native_leaves(model: Any, rows: Any) -> IntArray | None:
@@ -59,7 +62,7 @@ def _leaves_of_members(model: Any, rows: Any) -> IntArray | None:
     """Leaves of member after member, each given the columns that it was fitted on."""
     features = getattr(model, "estimators_features_", None)
     # Only voting hands a frame on as it is; what a pipeline makes may be sparse.
-    handed_on = type(model).__name__ == "VotingClassifier" or hasattr(rows, "toarray")
+    handed_on = type(model).__name__.startswith("Voting") or hasattr(rows, "toarray")
     given = rows if handed_on else np.asarray(rows)
     parts = []
     for index, member in enumerate(_members(model)):
@@ -73,7 +76,7 @@ def _leaves_of_members(model: Any, rows: Any) -> IntArray | None:
 
 def _members(model: Any) -> list[Any]:
     members: list[Any] = list(model.estimators_)
-    return members[: model.n_estimators] if type(model).__name__ == "BaggingClassifier" else members
+    return members[: model.n_estimators] if type(model).__name__.startswith("Bagging") else members
 
 
 def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:

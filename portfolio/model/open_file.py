@@ -149,7 +149,11 @@ def _load_skops(path: Path) -> Any:
     unknown = skops.io.get_untrusted_types(file=path)
     strange = [name for name in unknown if not name.startswith(TRUSTED_PREFIXES)]
     if strange:
-        raise InputError(f"it holds an object of type {strange[0]}, which is not trusted.")
+        raise InputError(
+            f"it holds an object of type {strange[0]}, which is not trusted in a .skops file; save "
+            "the model with joblib.dump and say --trust-pickle if you trust where it comes from, "
+            "or explain it in Python."
+        )
     return skops.io.load(path, trusted=unknown)
 
 

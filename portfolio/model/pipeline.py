@@ -12,10 +12,11 @@ from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.query.features import FeatureSpace
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.members import leaf_members
 from encoders.trees.pull_back import RawColumns, pull_back
 from encoders.trees.refusals import first_line
 from encoders.trees.sources import Source
-from portfolio.model.categories import Codes, library_codes
+from portfolio.model.categories import Codes, in_codes_of_all, library_codes
 from portfolio.model.frames import as_pandas
 from portfolio.model.pipeline_sources import encoded_columns, sources_of
 from portfolio.model.pipeline_steps import Said
@@ -27,6 +28,11 @@ from portfolio.model.whole_numbers import check_whole_numbers
 REACHES = (1e6, 1e3, 10.0, 1.0, 0.0)
 SEEN = 65  # numbers of each column that crossings are held against
 ALONE = 20  # rows that are transformed together and alone
+SPARSE_MEMBERS = (
+    "a member of the {} is XGBoost's, which takes for missing what a sparse matrix does not hold, "
+    "where others take it for 0; let the steps before it give a dense table, with "
+    "sparse_threshold=0 of ColumnTransformer or sparse_output=False of OneHotEncoder."
+)
 
 
 def is_pipeline(model: Any) -> bool:
@@ -152,15 +158,15 @@ def _in_codes(inputs: Any, codes: Mapping[int, Codes]) -> FloatArray:
 
 
 def preprocessing_of(
-    model: Any, frame: pd.DataFrame, n_inputs: int, said: Mapping[str, Said]
-) -> Preprocessing:
-    """The user's columns before a pipeline, and what becomes of them.
+    model: Any, ensemble: Ensemble, frame: pd.DataFrame, said: Mapping[str, Said]
+) -> tuple[Preprocessing, Ensemble]:
+    """The user's columns before a pipeline, what becomes of them, and the trees that read that.
 
     Parameters
     ----------
     model : a fitted pipeline
+    ensemble : of its last step
     frame : its training frame
-    n_inputs : that the last step reads
     said : what the user says of steps that are not known, by name; may be of other pipelines
 
     Raises
@@ -168,7 +174,7 @@ def preprocessing_of(
     UnsupportedModelError
         A step that can't be followed.
     """
-    sources = _columns(frame)
+    sources, n_inputs = _columns(frame), ensemble.n_columns
     if len(model.steps) > 1:
         sources = sources_of(model[:-1], sources, n_inputs, said)
     if len(sources) != n_inputs:
@@ -178,14 +184,18 @@ def preprocessing_of(
         )
     inputs = _quietly(model, frame)
     sparse = hasattr(inputs, "tocoo")
+    leaves = leaf_members(last_step(model), np.arange(n_inputs))
+    xgboost = [type(own).__module__.startswith("xgboost.") for own, _ in leaves]
+    if sparse and any(xgboost) and not all(xgboost):
+        raise UnsupportedModelError(SPARSE_MEMBERS.format(type(last_step(model)).__name__))
     inputs = pd.DataFrame(_dense(inputs, 0.0) if sparse else as_pandas(inputs)[0])
     codes = library_codes(last_step(model), inputs)
     for at in codes:
         _refuse_steps(sources[at], frame, inputs.iloc[:, at])
     sources = tuple(s.encoded if at in codes else s for at, s in enumerate(sources))
-    xgboost = type(last_step(model)).__module__.startswith("xgboost.")
     table = _table(frame, encoded_columns(sources))
-    return Preprocessing(model, table, sources, codes, zeros_missing=xgboost and sparse)
+    steps = Preprocessing(model, table, sources, codes, zeros_missing=sparse and all(xgboost))
+    return steps, in_codes_of_all(last_step(model), ensemble, codes, inputs)
 
 
 def joint_table(frame: pd.DataFrame, steps: Sequence[Preprocessing]) -> Table:

@@ -16,7 +16,7 @@ from encoders.query.features import FeatureSpace
 from encoders.query.infer_features import infer_features
 from encoders.trees.ensemble import Ensemble, with_codes
 from encoders.trees.read import read_ensemble
-from portfolio.model.categories import library_codes, own_codes
+from portfolio.model.categories import in_codes_of_all, library_codes, own_codes
 from portfolio.model.native import NativeModel, predicting_alone, wrap_native
 from portfolio.model.pipeline import (
     as_pipeline,
@@ -31,6 +31,7 @@ from portfolio.model.pipeline_steps import Said
 from portfolio.model.table import Table, make_table
 from portfolio.model.training_frame import as_numbers, refuse_values, training_frame
 
+NARROW = ("float32", "float16", "Float32")
 FRAME_ROWS = 300  # of the user's own frame that the model predicts, to hold ours against
 
 
@@ -133,9 +134,13 @@ def over_columns(
     codes = known[0]
     table = make_table(frame, codes, False) if codes else None
     rows = _rows(frame, table, main.ensemble.default_left is not None)
-    space = _space(rows, table, features)
+    space = _space(rows, table, features, frame)
     labels = own_codes(codes, table)
-    models = [_as_asked(own, own.ensemble, labels, table, space) for own in alone]
+    ensembles = [in_codes_of_all(own.native.model, own.ensemble, codes, frame) for own in alone]
+    models = [
+        _as_asked(own, ensemble, labels, table, space)
+        for own, ensemble in zip(alone, ensembles, strict=True)
+    ]
     return Readings(tuple(models), space, _without_gaps(rows.to_numpy(), space))
 
 
@@ -147,23 +152,21 @@ def _through_table(
     said: Mapping[str, Said],
 ) -> Readings:
     """Each model as a pipeline, of a single step where it is none."""
-    steps = []
+    parts = []
     for own in alone:
         model = as_pipeline(own.native.model)
         with own.named():
-            steps.append(preprocessing_of(model, frame, own.ensemble.n_columns, said))
-    table = joint_table(frame, steps)
+            parts.append(preprocessing_of(model, own.ensemble, frame, said))
+    table = joint_table(frame, [steps for steps, _ in parts])
     rows = _rows(frame, table, True)
-    space, values = _space(rows, table, features), rows.to_numpy()
+    space, values = _space(rows, table, features, frame), rows.to_numpy()
     pulled = []
-    for own, before in zip(alone, steps, strict=True):
+    for own, (steps, ensemble) in zip(alone, parts, strict=True):
         with own.named():
             if is_pipeline(own.native.model):
                 _check_frames(own.native.model, X_train, table, values)
-            ensemble, table = over_raw_columns(
-                own.ensemble, replace(before, table=table), values, space
-            )
-            pulled.append(ensemble)
+            over, table = over_raw_columns(ensemble, replace(steps, table=table), values, space)
+            pulled.append(over)
     unnamed = isinstance(X_train, np.ndarray)
     models = [
         _as_asked(own, ensemble, {}, table, space, unnamed and own.native.columns is None)
@@ -215,12 +218,19 @@ def _check_frames(model: Any, X_train: Any, table: Table, rows: FloatArray) -> N
         ours = np.asarray(model.predict(table.frame(rows[:FRAME_ROWS])))
     # Threads of a forest may add up a regressor's trees in another order.
     same = np.allclose(theirs, ours) if theirs.dtype.kind == "f" else np.array_equal(theirs, ours)
-    if not same:
+    if same:
+        return
+    narrow = [own.name for own in table.columns if getattr(own.dtype, "name", "") in NARROW]
+    if narrow:
         raise UnsupportedModelError(
-            "the pipeline predicts rows of X_train otherwise than the same rows as this library "
-            "gives them to it, in pandas and in float64; fit it on a frame of pandas without mixed "
-            "columns, and with float64 where it has float32."
+            f"the pipeline predicts rows of X_train otherwise than the same rows in float64, which "
+            f"answers are in, as its steps reckon in the type of {narrow[0]!r}; give the explainer "
+            "X_train.astype('float64'), and ask about such rows."
         )
+    raise UnsupportedModelError(
+        "the pipeline predicts rows of X_train otherwise than the same rows as this library gives "
+        "them to it, in pandas and in float64; fit it on a frame of pandas without mixed columns."
+    )
 
 
 def _rows(frame: pd.DataFrame, table: Table | None, takes_missing: bool) -> pd.DataFrame:
@@ -233,10 +243,15 @@ def _rows(frame: pd.DataFrame, table: Table | None, takes_missing: bool) -> pd.D
     return pd.DataFrame(numbers, columns=frame.columns)
 
 
-def _space(rows: pd.DataFrame, table: Table | None, features: Features) -> FeatureSpace:
+def _space(
+    rows: pd.DataFrame, table: Table | None, features: Features, frame: pd.DataFrame
+) -> FeatureSpace:
     if isinstance(features, FeatureSpace):
         return features.ordered(list(rows.columns))
-    return infer_features(rows, features, None if table is None else table.labels)
+    labels = None if table is None else table.labels
+    dtypes = zip(rows.columns, frame.dtypes, strict=True)
+    truths = [name for name, dtype in dtypes if pd.api.types.is_bool_dtype(dtype)]
+    return infer_features(rows, features, labels, truths)
 
 
 def _without_gaps(rows: FloatArray, space: FeatureSpace) -> FloatArray:

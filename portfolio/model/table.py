@@ -14,6 +14,7 @@ from encoders.arrays import FloatArray
 from encoders.errors import InputError
 from encoders.query.features import is_missing
 from encoders.trees.stretches import Stretches
+from portfolio.model.frames import in_type
 
 MOST_NAMED = 12  # categories that a message names
 NUMBERS = ("integer", "floating", "mixed-integer-float")  # what pandas calls objects that are some
@@ -151,7 +152,7 @@ class Column:
         """
         missing = np.isnan(numbers)
         if self.labels is None:
-            return self._plain(numbers, bool(missing.any()))
+            return self._plain(numbers)
         index = np.where(missing, -1, numbers).astype(np.int64)
         if isinstance(self.dtype, pd.CategoricalDtype):
             place = self.dtype.categories.get_indexer(pd.Index(self.labels))
@@ -160,21 +161,13 @@ class Column:
         whole[:] = [*self.labels, self.blank]
         return _cast(pd.Series(whole[index], dtype=object), self.dtype)
 
-    def _plain(self, numbers: FloatArray, any_missing: bool) -> Any:
+    def _plain(self, numbers: FloatArray) -> Any:
         kind = getattr(self.dtype, "kind", "O")
-        if isinstance(self.dtype, np.dtype) and kind in "iub":
-            if any_missing or (numbers != np.round(numbers)).any():
-                return numbers
-            cast = numbers.astype(self.dtype)
-            return cast if (cast.astype(np.float64) == numbers).all() else numbers
         if kind == "O" and isinstance(self.dtype, np.dtype):
             return self._objects(numbers)
         # Steps may reckon in float32 where all numbers of a frame fit, and otherwise in float64.
-        if isinstance(self.dtype, np.dtype) or (kind == "f" and self.dtype.itemsize < 8):
-            return numbers
-        cast = _cast(pd.Series(numbers), self.dtype)
-        held = cast.to_numpy(dtype=np.float64, na_value=np.nan)
-        return cast if np.array_equal(held, numbers, equal_nan=True) else numbers
+        plain = isinstance(self.dtype, np.dtype) or self.dtype.itemsize < 8
+        return numbers if kind == "f" and plain else in_type(numbers, self.dtype)
 
     def _objects(self, numbers: FloatArray) -> Any:
         values = numbers.astype(object)

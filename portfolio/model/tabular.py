@@ -11,7 +11,7 @@ import pandas as pd
 from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace, is_missing
-from portfolio.model.frames import FrameKind, as_kind, as_pandas
+from portfolio.model.frames import Shape, as_pandas, in_type
 from portfolio.model.table import Table
 from portfolio.model.training_frame import check_names, named
 
@@ -23,24 +23,20 @@ class Row:
     Attributes
     ----------
     values : float64 (n_columns,)
-    index : the Series index to give back, None for an array
+    index : names of a Series or a frame, None for an array
     position : for each entry of the user's row, the model's column
-    dtype : the user's dtype, or None if it was mixed
+    dtype : of the user's array or Series, None if there was none
     table : the user's columns, where not all of them hold numbers
-    framed : whether it was a frame of one row, which with a table is given back as one
-    kind : of that frame; those that are not of pandas are given back always
-    like : that frame, where it is not of pandas
+    shape : of a frame of one row
     """
 
     values: FloatArray
     index: "pd.Index[Any] | None"
     name: Any
     position: np.ndarray[Any, Any]
-    dtype: np.dtype[Any] | None
+    dtype: Any
     table: Table | None = None
-    framed: bool = False
-    kind: FrameKind = "pandas"
-    like: Any = None
+    shape: Shape | None = None
 
     @staticmethod
     def of_values(values: FloatArray) -> "Row":
@@ -62,15 +58,12 @@ class Row:
         return replace(self, values=values)
 
     def given(self) -> Any:
-        """A fresh row in the user's shape; of his dtype if it holds the values, else float64."""
-        if self.table is not None or self.kind != "pandas":
+        """A fresh row in the user's shape, of his types where they hold the values."""
+        if self.table is not None or self.shape is not None:
             return self._as_users()
         ordered = self.values[self.position]
-        if self.dtype is not None and self.dtype.kind in "iufb":
-            with np.errstate(all="ignore"):
-                cast = ordered.astype(self.dtype)
-            if (cast.astype(np.float64) == ordered).all():
-                ordered = cast
+        if self.dtype is not None:
+            ordered = in_type(ordered, self.dtype)
         if self.index is None:
             return ordered
         return pd.Series(ordered, index=self.index, name=self.name)
@@ -82,8 +75,10 @@ class Row:
         frame = frame.iloc[:, self.position]
         if self.index is None:
             return frame.to_numpy(dtype=object)[0]
-        frame = frame.set_axis(self.index, axis=1).set_axis([self.name], axis=0)
-        return as_kind(frame, self.kind, self.like) if self.framed else frame.iloc[0]
+        frame = frame.set_axis(self.index, axis=1)
+        if self.shape is None:
+            return frame.set_axis([self.name], axis=0).iloc[0]
+        return self.shape.given(frame, typed=self.table is not None)
 
 
 def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | None = None) -> Row:
@@ -248,14 +243,10 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
     if isinstance(x, pd.DataFrame):
         if len(x) != 1:
             raise InputError(f"explain takes one row, got a frame of {len(x)} rows.")
-        dtypes = set(x.dtypes)
         held = [x.iloc[0, at] for at in range(x.shape[1])] if table else x.to_numpy()[0]
         series = pd.Series(held, index=x.columns, name=x.index[0], dtype=object if table else None)
-        row = _as_row(series, space, table)
-        same = dtypes.pop() if len(dtypes) == 1 else None
-        dtype = same if isinstance(same, np.dtype) else None
-        like = None if kind == "pandas" else like
-        return replace(row, dtype=dtype, framed=True, kind=kind, like=like)
+        shape = Shape(x.index, tuple(x.dtypes), kind, None if kind == "pandas" else like)
+        return replace(_as_row(series, space, table), shape=shape)
     if isinstance(x, Mapping):
         x = pd.Series(dict(x), dtype=object if table else None)
     if isinstance(x, pd.Series):
@@ -268,8 +259,7 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
         position = np.array([columns.index(name) for name in names])
         values = np.empty(len(columns))
         values[position] = _numbers(x.tolist() if table else x.to_numpy(), names, position, table)
-        dtype = x.dtype if isinstance(x.dtype, np.dtype) else None
-        return Row(values, x.index, x.name, position, dtype, table)
+        return Row(values, x.index, x.name, position, x.dtype, table)
     if isinstance(x, np.ma.MaskedArray):
         x = np.ma.filled(x.astype(np.float64), np.nan)
     try:

@@ -74,9 +74,20 @@ def test_columns_and_labels_may_be_bool():
     X = pd.DataFrame({"flag": rng.random(60) > 0.5, "v": rng.normal(size=60)})
     y = X["flag"].to_numpy()
     model = RandomForestClassifier(5, max_depth=2, random_state=0).fit(X, y)
-    result = Explainer(model, X).explain(X.iloc[0], target=not y[0])
+    explainer = Explainer(model, X)
+    result = explainer.explain(X.iloc[0], target=not y[0], constraints=[Fixed("v")])
     assert result.status == "optimal"
     assert bool(result.target) is (not y[0])
+    (change,) = result.changed
+    before, after = bool(y[0]), not y[0]
+    assert (change.before, change.after) == (before, after) and type(change.after) is bool
+    assert str(change) == f"Change flag from {before} to {after}."
+    assert str(explainer.features.named("flag").describe_values()) == "False, True"
+    for written in (after, int(after), str(after)):
+        asked = explainer.explain(
+            X.iloc[0], target=not y[0], constraints=[Allowed("flag", [written])]
+        )
+        assert asked.status == "optimal"
 
 
 def test_any_target_is_the_cheapest():

@@ -35,7 +35,7 @@ def thresholds(model, n_columns):
         return _joined(folds, [range(n_columns)] * len(folds), n_columns)
     if name in ("HardVotingClassifier", "FrozenEstimator", "CalibratedClassifierCV"):
         return thresholds(_wrapped(model), n_columns)
-    if name in ("BaggingClassifier", "AdaBoostClassifier", "VotingClassifier", "IsolationForest"):
+    if name.startswith(("Bagging", "Voting")) or name in ("AdaBoostClassifier", "IsolationForest"):
         return _thresholds_of_members(model, n_columns)
     if package == "xgboost":
         booster = model if name == "Booster" else model.get_booster()
@@ -91,11 +91,11 @@ def _joined(members, columns_of, n_columns):
     for columns, cuts, dtype in parts:
         for column, values in zip(columns, cuts, strict=True):
             moved = dtype is np.float32 and not single
-            found[column] |= {m for v in values for m in _halfway(v)} if moved else values
+            found[column] |= {m for v in values for m in halfway(v)} if moved else values
     return found, np.float32 if single else np.float64
 
 
-def _halfway(cut):
+def halfway(cut):
     """Where a float64 begins and ends to be read as the float32 at a threshold."""
     near = np.float32(cut)
     others = [np.nextafter(near, np.float32(side)) for side in (-np.inf, np.inf)]

@@ -63,7 +63,5 @@ def compare(explainer, parts, X, place, target, decide, backend):
         best,
         result,
     )
-    row = result.counterfactual
-    row = row if hasattr(row, "columns") else row.to_frame().T
-    assert np.all(decide(row)), (place, result)
+    assert np.all(decide(result.counterfactual)), (place, result)
     return "optimal"

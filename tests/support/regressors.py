@@ -7,10 +7,12 @@ import lightgbm
 import numpy as np
 import xgboost
 from sklearn.ensemble import (
+    BaggingRegressor,
     ExtraTreesRegressor,
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
     RandomForestRegressor,
+    VotingRegressor,
 )
 from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
@@ -153,6 +155,56 @@ def catboost_regressor(rng, X, y):
     return Made(model, f"CatBoostRegressor {params}", ("cbm", "catboost.json", "joblib"))
 
 
+def _member(rng):
+    """A regressor, not fitted, whose prediction is its sum."""
+    seed, trees, rate = (
+        int(rng.integers(99)),
+        int(rng.choice([1, 2, 3])),
+        float(rng.choice([0.3, 1])),
+    )
+    match str(
+        rng.choice(["tree", "forest", "gradient", "histogram", "xgboost", "xgboost", "more"])
+    ):
+        case "tree":
+            return DecisionTreeRegressor(max_depth=2, random_state=seed)
+        case "forest":
+            return RandomForestRegressor(trees, max_depth=2, random_state=seed)
+        case "gradient":
+            return GradientBoostingRegressor(n_estimators=trees, max_depth=1, learning_rate=rate)
+        case "histogram":
+            return HistGradientBoostingRegressor(
+                max_iter=trees, max_leaf_nodes=3, min_samples_leaf=5, learning_rate=rate
+            )
+        case "xgboost":
+            return xgboost.XGBRegressor(n_estimators=trees, max_depth=2, learning_rate=rate)
+    return lightgbm.LGBMRegressor(
+        n_estimators=trees, num_leaves=3, min_child_samples=5, verbose=-1, n_jobs=1
+    )
+
+
+def averaged_regressor(rng, X, y):
+    if rng.random() < 0.5:
+        params = draw(
+            rng,
+            n_estimators=(1, 2, 3, 4),
+            max_features=(None, 0.5, 0.8),
+            bootstrap_features=(None, True),
+            max_samples=(None, 0.5),
+        )
+        model = BaggingRegressor(_member(rng), **params, random_state=int(rng.integers(99)))
+        words = f"BaggingRegressor {params} of {model.estimator}"
+    else:
+        members = [(f"m{at}", _member(rng)) for at in range(int(rng.integers(1, 4)))]
+        if rng.random() < 0.2:
+            members.append(("inner", BaggingRegressor(_member(rng), 2, random_state=0)))
+        some = rng.choice([0.5, 1.0, 2.0, 0.3, 3.0], size=len(members)).tolist()
+        narrow = np.array(some, dtype=np.float32)
+        weights = [None, some, narrow, [1] * len(members)][int(rng.integers(4))]
+        model = VotingRegressor(members, weights=weights)
+        words = f"VotingRegressor {weights} {members}"
+    return Made(model.fit(X, y), words, ("joblib",))
+
+
 REGRESSORS = (
     xgboost_regressor,
     lightgbm_regressor,
@@ -161,6 +213,7 @@ REGRESSORS = (
     gradient_regressor,
     histogram_regressor,
     catboost_regressor,
+    averaged_regressor,
 )
 
 

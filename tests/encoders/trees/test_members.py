@@ -8,12 +8,17 @@ import pytest
 from catboost import CatBoostClassifier
 from sklearn.ensemble import (
     AdaBoostClassifier,
+    AdaBoostRegressor,
     BaggingClassifier,
+    BaggingRegressor,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     IsolationForest,
     RandomForestClassifier,
+    RandomForestRegressor,
     VotingClassifier,
+    VotingRegressor,
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -208,6 +213,26 @@ def test_what_is_no_sum_of_leaves_is_refused_in_a_sentence(data, words):
         Explainer(REFUSED[words].fit(X, labels), X)
     said = str(refusal.value)
     assert said.endswith(".") and "; " in said and "\n" not in said
+
+
+CURVE = HistGradientBoostingRegressor(loss="poisson", max_iter=2)
+REFUSED_REGRESSORS = {
+    "weighted median of trees.*use a GradientBoostingRegressor": AdaBoostRegressor(n_estimators=2),
+    "BaggingRegressor averages .* a curve of its sum": BaggingRegressor(CURVE, 2),
+    "VotingRegressor averages .* a curve of its sum": VotingRegressor([("a", CURVE)]),
+    "the VotingRegressor's weights do not make an average": VotingRegressor(
+        [("a", RandomForestRegressor(2))], weights=[0]
+    ),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED_REGRESSORS)
+def test_regressors_that_are_no_mean_of_sums_are_refused_in_a_sentence(data, words):
+    X, labels = data
+    y = (labels == "high") + 1.0
+    model = REFUSED_REGRESSORS[words].fit(X, y)
+    with pytest.raises(UnsupportedModelError, match=words):
+        Explainer(model, X)
 
 
 @pytest.mark.parametrize("kind", [BaggingClassifier, AdaBoostClassifier, IsolationForest])

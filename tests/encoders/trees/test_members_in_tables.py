@@ -1,6 +1,8 @@
 """Models made of models over tables with values missing, and behind a pipeline's steps."""
 
 import math
+import os
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,18 +16,23 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     VotingClassifier,
 )
-from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
 
 from encoders.errors import InputError, UnsupportedModelError
 from portfolio import Explainer
 from tests.support.brute import thresholds
 from tests.support.brute_tables import Raw, around, cheapest
+from tests.support.category_members import model_of, raws, table
 
 Tree = DecisionTreeClassifier
 HISTOGRAMS = HistGradientBoostingClassifier(max_iter=1, max_leaf_nodes=6)
+MODELS = int(os.environ.get("MEMBER_MODELS", "1"))  # per kind
+FIRST = int(os.environ.get("MEMBER_FIRST", "0"))
+QUERIES, MOST_ROWS, CODED = 1, 20_000, {"job", "size"}
+NEAR_1 = (np.nextafter(np.float32(1), np.float32(0)), np.float32(1))
 MIXED = [("a", Tree(max_depth=2)), ("b", HISTOGRAMS), ("c", Tree(max_depth=3))]
 
 
@@ -110,13 +117,65 @@ def test_a_pipeline_may_end_in_them(data, last):
         assert (np.ravel(model.predict(near)) == own).all()
 
 
-def test_members_of_native_categories_are_refused(data):
+@pytest.mark.parametrize("numbers", [False, True], ids=["text", "numbers"])
+@pytest.mark.parametrize("kind", ["soft", "hard", "calibrated", "folds", "bagging"])
+def test_categories_go_where_each_member_sends_them(kind, numbers):
+    if kind == "bagging" and not numbers:
+        return  # it makes an array of the frame, in which text is no number
+    asked = 0
+    for seed in range(FIRST, FIRST + MODELS):
+        random = np.random.default_rng(seed)
+        X, y = table(seed, numbers)
+        model = model_of(kind, random, X, y, numbers)
+        explainer = Explainer(model, X)
+        columns = raws(model, X, CODED)
+        for place in random.integers(0, len(X), QUERIES):
+            own = model.predict(X.iloc[[place]]).item()
+            target = next(label for label in np.unique(model.predict(X)) if label != own)
+            reached = partial(_are, model, target)
+            best = cheapest(columns, X.iloc[place], X, reached, MOST_ROWS)
+            if best is None:
+                continue
+            result = explainer.explain(X.iloc[[place]], target=target)
+            where = f"{kind} {numbers} {seed} {place} {model}"
+            assert result.status == ("infeasible" if math.isinf(best) else "optimal"), where
+            assert result.distance == pytest.approx(best, rel=1e-9, abs=1e-12), where
+            asked += 1
+    assert asked >= MODELS
+
+
+def _are(model, target, rows):
+    return model.predict(rows) == target
+
+
+def test_a_column_of_categories_that_a_bagging_draws_twice_is_refused():
+    X, y = table(0, True)
+    below = HistGradientBoostingClassifier(max_iter=1, categorical_features=[2, 3])
+    model = BaggingClassifier(below, 2, bootstrap_features=True, random_state=0).fit(X, y)
+    with pytest.raises(UnsupportedModelError, match="a column twice; set bootstrap_features=False"):
+        Explainer(model, X)
+
+
+def test_numbers_that_one_member_takes_for_missing_are_numbers_to_another(data):
     X, _, y = data
-    frame = X.assign(kind=pd.Categorical(np.where(y == "yes", "u", "v")))
-    settings = {"max_iter": 1, "categorical_features": "from_dtype"}
-    members = [("a", HistGradientBoostingClassifier(**settings))]
-    below = HistGradientBoostingClassifier(**settings).fit(frame, y)
-    over = CalibratedClassifierCV(FrozenEstimator(below), ensemble=False).fit(frame, y)
-    for model in (VotingClassifier(members).fit(frame, y), over):
-        with pytest.raises(UnsupportedModelError, match="native categories"):
-            Explainer(model, frame)
+    whole = X.assign(debt=X.debt.round()).abs().round(1)
+    members = [
+        ("a", XGBClassifier(n_estimators=2, max_depth=2, missing=1.0)),
+        ("b", Tree(max_depth=2)),
+    ]
+    model = VotingClassifier(members, voting="soft").fit(whole, y)
+    cuts, _ = thresholds(model, 2)
+    columns = [
+        Raw(name, around([*cuts[at], *NEAR_1], *whole[name].agg(["min", "max"]), True),
+            spread=whole[name].max() - whole[name].min())
+        for at, name in enumerate(whole.columns)
+    ]  # fmt: skip
+    explainer = Explainer(model, whole, {"debt": "numeric"})
+    for place in range(3):
+        own = model.predict(whole.iloc[[place]])[0]
+        best = cheapest(
+            columns, whole.iloc[place], whole, lambda rows, o=own: model.predict(rows) != o
+        )
+        result = explainer.explain(whole.iloc[place])
+        assert result.status == "optimal"
+        assert result.distance == pytest.approx(best, rel=1e-9, abs=1e-12)

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OrdinalEncoder, StandardScaler
 from xgboost import XGBClassifier
@@ -60,6 +60,15 @@ def test_codes_of_an_encoder_are_categories_where_the_model_takes_them_so(seed):
     assert check(make_pipeline(encoded(), histograms), X, y, seed, 2) >= 1
     assert check(make_pipeline(encoded(), xgboost), X, y, seed, 2) >= 1
     assert check(make_pipeline(encoded(), MODELS["lightgbm"]()), X, y, seed, 2, fit=fit) >= 1
+
+
+def test_members_behind_steps_have_codes_of_their_own():
+    X, y = loans(26, gaps=False)
+    own = {"categorical_features": "from_dtype"}
+    members = [("histograms", MODELS["histograms"](**own)), ("xgboost", MODELS["xgboost"]())]
+    steps = make_column_transformer((StandardScaler(), ["age"]), remainder="passthrough")
+    model = make_pipeline(steps.set_output(transform="pandas"), VotingClassifier(members))
+    assert check(model, as_categories(X.drop(columns="income")), y, 26, 1) == 1
 
 
 def test_numbers_that_a_model_takes_for_categories_count_one_by_one():

@@ -16,6 +16,8 @@ from catboost import CatBoostClassifier, CatBoostRegressor
 from lightgbm import LGBMClassifier
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 from xgboost import XGBClassifier
 
@@ -131,6 +133,14 @@ def test_a_catboost_file_of_categories_is_read_with_its_table(originals, tmp_pat
     model.save_model(str(path))
     result = Explainer(load_model(path), frame).explain(frame.iloc[[0]])
     assert [change.feature for change in result.changed] == ["kind"]
+
+
+def test_what_skops_does_not_trust_has_a_remedy(tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    steps = make_pipeline(StandardScaler(), XGBClassifier(n_estimators=2)).fit(X, X[:, 0] > 0)
+    skops.io.dump(steps, tmp_path / "steps.skops")
+    with pytest.raises(InputError, match=r"xgboost.*joblib.dump and say --trust-pickle"):
+        load_model(tmp_path / "steps.skops")
 
 
 def test_what_unpacks_to_too_much_is_refused(originals, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 from portfolio import Explainer, Fixed
 from tests.support.answers import here
@@ -68,3 +69,35 @@ def test_whole_numbers_with_nulls_come_back_as_such(kind):
             assert answer.schema == frame.schema
     moved = pl.DataFrame(explainer.explain(row, constraints=[Fixed("k")]).counterfactual)
     assert moved.schema["k"] == pl.Int64 and moved.schema["v"] == pl.Float64  # between two float32
+
+
+def test_a_frame_of_numbers_is_given_back_with_its_index_and_types():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "whole": random.integers(0, 9, 80),
+            "real": random.normal(size=80),
+            "flag": random.random(80) > 0.5,
+            "few": random.integers(0, 9, 80).astype(np.int8),
+            "short": random.integers(0, 9, 80).astype(np.float32),
+        },
+        index=pd.Index([f"r{at}" for at in range(80)], name="id"),
+    )
+    model = RandomForestClassifier(8, max_depth=4, random_state=0).fit(X, (X.whole > 4) ^ X.flag)
+    explainer = Explainer(model, X)
+    for asked in (X, X[X.columns[::-1]], X.convert_dtypes()):
+        for place in range(3):
+            row = asked.iloc[[place]]
+            result = explainer.explain(row)
+            answer = result.counterfactual
+            kept = [own for own in asked.columns if own not in ("real", "short")]
+            assert answer.index.equals(row.index) and answer.index.name == "id"
+            assert answer[kept].dtypes.equals(row[kept].dtypes)
+            assert list(answer.columns) == list(row.columns)
+            assert model.predict(answer[X.columns])[0] == result.target
+    assert result.to_dict()["counterfactual"].keys() == set(X.columns)
+    stump = DecisionTreeClassifier(max_depth=1).fit(X, X.whole > 4)
+    halves = Explainer(stump, X, {"whole": "numeric"}).explain(X.iloc[[0]]).counterfactual
+    assert halves["whole"].dtype == np.float64 and abs(halves["whole"].iloc[0] - 4.5) < 1e-6
+    polars = explainer.explain(pl.from_pandas(X)[3])
+    assert polars.to_dict()["counterfactual"].keys() == set(X.columns)

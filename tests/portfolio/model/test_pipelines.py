@@ -9,6 +9,7 @@ from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    VotingClassifier,
 )
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
@@ -199,3 +200,41 @@ def test_what_a_pipeline_was_not_made_for_is_told():
             explainer.explain(row | change)
     with pytest.raises(InputError, match="bounds -10 and 10 are beyond"):
         Explainer(model, X, features={"income": {"bounds": [-10, 10]}})
+
+
+def sparse():
+    """Steps that end in a sparse matrix, in which XGBoost takes zeros for missing."""
+    steps = [(OneHotEncoder(), ["job"]), (MaxAbsScaler(), ["age", "income"])]
+    return make_column_transformer(*steps, sparse_threshold=1.0)
+
+
+def boosted(depth):
+    return XGBClassifier(n_estimators=2, max_depth=depth)
+
+
+def test_zeros_of_a_sparse_matrix_are_missing_to_all_members_or_the_model_is_refused():
+    X, y = loans(3, gaps=False)
+    X = X.drop(columns="owns").assign(income=(X.income / 1000).round() / 2)
+    alike = VotingClassifier([("a", boosted(1)), ("b", boosted(2))], voting="soft")
+    assert check(make_pipeline(sparse(), alike), X, y, 3, 1) == 1
+    assert (
+        check(make_pipeline(sparse(), boosted(2).set_params(missing=1.0)), X, y, 3, 1, more=[1.0])
+        == 1
+    )
+    mixed = VotingClassifier([("a", boosted(1)), ("b", RandomForestClassifier(2))], voting="soft")
+    with pytest.raises(
+        UnsupportedModelError, match=r"a member .* is XGBoost's.*sparse_threshold=0"
+    ):
+        Explainer(make_pipeline(sparse(), mixed).fit(X, y), X)
+
+
+def test_a_frame_of_float32_that_steps_reckon_in_has_a_remedy():
+    X, y = loans(4, gaps=False)
+    short = X[["age", "income"]].astype("float32") * np.float32(1.1)
+    model = make_pipeline(StandardScaler(), XGBClassifier(n_estimators=30, max_depth=5))
+    model.fit(short, y == "granted")
+    with pytest.raises(UnsupportedModelError, match=r"type of 'age'; give .*astype\('float64'\)"):
+        Explainer(model, short)
+    long = short.astype("float64")
+    answer = Explainer(model, long).explain(long.iloc[[0]])
+    assert model.predict(answer.counterfactual)[0] == answer.target != model.predict(long.iloc[[0]])

@@ -274,7 +274,12 @@ class _Findings:
 
 
 def law_broken(problem: Problem) -> str:
-    """Why nothing can be proved about a problem, "" if it is as proofs need it."""
+    """Why nothing can be proved about a problem, "" if it is as proofs need it.
+
+    Parameters
+    ----------
+    problem : as posed
+    """
     try:
         problem.check()
     except BrokenProblemError as error:

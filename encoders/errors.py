@@ -9,6 +9,10 @@ class InputError(CounterfolioError, ValueError):
     """What the user gave cannot be used; the message says what, where, and what to do."""
 
 
+class NothingAdmissibleError(InputError):
+    """Constraints leave a feature of the query no value, so there is no answer to look for."""
+
+
 class UnsupportedModelError(InputError, TypeError):
     """The model cannot be read exactly, so nothing could be proved about it."""
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, owners, starts
-from encoders.errors import InputError
+from encoders.errors import NothingAdmissibleError
 from encoders.posing.axes import Axis, category_axes, class_axes, coded_axis, ordered_axis
 from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
@@ -118,7 +118,7 @@ def make_layout(
 
     Raises
     ------
-    InputError
+    NothingAdmissibleError
         Constraints, bounds and cost tables that leave a feature no value.
     """
     values = space.values(query.row)
@@ -154,7 +154,7 @@ def make_layout(
                     apart = tuple(options.value.tolist())  # of one class, but not of one cell
                 classes[column], axes[column] = class_axes(group, options, apart)
         if empty:
-            raise InputError(
+            raise NothingAdmissibleError(
                 f"contradictory constraints on {feature.name}: together with its bounds, levels "
                 "and cost table they leave no admissible value."
             )

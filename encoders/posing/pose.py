@@ -70,6 +70,17 @@ class Posed:
             goal_rows=len(rows) - len(self.problem.leaf_rows) + self.goal_rows,
         )
 
+    def only(self, alive: BoolArray) -> "Posed":
+        """The same where fewer leaves matter: choices that lie in others are no answers.
+
+        Parameters
+        ----------
+        alive : bool (n_leaves,), at least one in each tree
+        """
+        relaxation = None if self.relaxation is None else self.relaxation.only(alive)
+        problem = self.problem.only(alive)
+        return replace(self, problem=problem, source=self.source[alive], relaxation=relaxation)
+
     def decode(self, levels: IntArray) -> FloatArray:
         """The row of a choice of levels, float64 (n_columns,).
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
+from encoders.arrays import BoolArray, FloatArray, IntArray, starts
 from encoders.posing.lines import LIFT, Plane, above
 from encoders.posing.requirements import CLOSE, Halfspace, Part, Placed, Requirement, linear_row
 from encoders.problem.problem import LeafRow, Problem
@@ -52,6 +52,16 @@ class Relaxation:
             for requirement in requirements
         ]
         self.whole = self._whole()
+
+    def only(self, alive: BoolArray) -> "Relaxation":
+        """The same goal where fewer leaves matter: leads are not as far apart.
+
+        Parameters
+        ----------
+        alive : bool (n_leaves,), at least one in each tree
+        """
+        left = np.add.reduceat(alive, self._tree_start[:-1], dtype=np.int64)
+        return Relaxation(self._score[alive], starts(left), self._bias, self._conditions)
 
     def rows(self, part: Part) -> tuple[LeafRow, ...]:
         """Rows that every answer in a part keeps.

@@ -52,6 +52,18 @@ class Part:
     high: FloatArray
     refused: tuple[FloatArray, ...] = ()
 
+    def among(self, whole: "Part") -> "Part | None":
+        """What a part has in common with a goal of fewer leaves, None if that is nothing.
+
+        Parameters
+        ----------
+        whole : the range of each lead that those leaves let there be
+        """
+        low, high = np.maximum(self.low, whole.low), np.minimum(self.high, whole.high)
+        if (low > high).any():
+            return None
+        return Part(low, high, tuple(np.clip(seen, low, high) for seen in self.refused))
+
 
 @dataclass(frozen=True, eq=False)
 class Placed:

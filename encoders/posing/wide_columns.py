@@ -80,13 +80,28 @@ class WideColumns:
                 region = {**region, wide.column: best}
         return region, rest
 
+    def holding(self, codes: IntArray) -> Region | None:
+        """Classes of some rows, few enough to be posed; None where a column has none of them.
+
+        Parameters
+        ----------
+        codes : int64 (n_rows, n_columns), as in :class:`encoders.posing.starting_points.Reference`
+        """
+        region = {}
+        for wide in self.columns:
+            classes = codes[:, wide.column]
+            classes = classes[np.isfinite(wide.cost[classes])]
+            first = np.sort(np.unique(classes, return_index=True)[1])[:PART]
+            region[wide.column] = np.isin(np.arange(wide.cost.size), classes[first])
+        return region if all(mask.any() for mask in region.values()) else None
+
     def narrowed(self, region: Region, upper: float) -> Region | None:
         """The classes that can be part of a choice that costs less; None if there is no such.
 
         Parameters
         ----------
         region : at least one class of each column
-        upper : what a choice has to undercut
+        upper : what a choice has to undercut; inf for any that keeps the rows
         """
         kept, live = {}, np.ones(self._extra.size, dtype=np.bool_)
         for wide in self.columns:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, frozen, owners
+from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, owners, starts
 from encoders.errors import BrokenProblemError
 from encoders.problem.partition import broken_tree, covered
 
@@ -245,6 +245,28 @@ class Problem:
             level_rows=tuple(
                 LevelRow(frozen(np.concatenate([row.weight, nothing])), row.maximum)
                 for row in self.level_rows
+            ),
+        )
+
+    def only(self, alive: BoolArray) -> "Problem":
+        """The same problem without some leaves; a choice that lies in one of them keeps no row.
+
+        Parameters
+        ----------
+        alive : bool (n_leaves,), at least one in each tree
+        """
+        tree_start = starts(np.add.reduceat(alive, self.tree_start[:-1], dtype=np.int64))
+        literal = alive[owners(self.leaf_start)]
+        return replace(
+            self,
+            tree_start=frozen(tree_start),
+            leaf_start=frozen(starts(np.diff(self.leaf_start)[alive])),
+            axis=frozen(self.axis[literal]),
+            lo=frozen(self.lo[literal]),
+            hi=frozen(self.hi[literal]),
+            leaf_rows=tuple(
+                LeafRow.normalised(row.weight[alive], row.minimum, tree_start)
+                for row in self.leaf_rows
             ),
         )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.arrays import FloatArray
-from encoders.errors import InputError
+from encoders.errors import InputError, NothingAdmissibleError
 from encoders.query.conditions import named_feature
 from encoders.query.constraints import (
     Allowed,
@@ -186,7 +186,7 @@ def _intersect(feature: Feature, own: float, given: list[FeatureConstraint]) -> 
     none_left = lower > upper or inside == () or not has_value(feature, own, result)
     if none_left and not stay and price is None:
         words = ", ".join(str(rule) for rule in rules) or "its bounds"
-        raise InputError(
+        raise NothingAdmissibleError(
             f"contradictory constraints on {feature.name}: {words} leave no admissible value "
             f"(now {feature.show(own)}; feature: {feature.describe_values()})."
         )

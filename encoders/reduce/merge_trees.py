@@ -67,19 +67,22 @@ def _product(first: list[Leaf], second: list[Leaf]) -> list[Leaf] | None:
         for others, more in second:
             both = _intersection(spans, others)
             if both is not None:
-                pairs.append((both, tuple(w + m for w, m in zip(weights, more, strict=True))))
+                pairs.append((both, weights, more))
                 if len(pairs) > len(first) + len(second):
                     return None
-    return pairs or None
+    return [
+        (both, tuple(w + m for w, m in zip(weights, more, strict=True)))
+        for both, weights, more in pairs
+    ] or None
 
 
 def _intersection(first: Spans, second: Spans) -> Spans | None:
-    both = dict(first)
-    for axis, (lo, hi) in second.items():
-        low, high = both.get(axis, (lo, hi))
-        both[axis] = (max(lo, low), min(hi, high))
-        if both[axis][0] > both[axis][1]:
+    both = first | second
+    for axis in first.keys() & second.keys():
+        (lo, hi), (low, high) = first[axis], second[axis]
+        if lo > high or low > hi:
             return None
+        both[axis] = (max(lo, low), min(hi, high))
     return both
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.arrays import FloatArray
+from encoders.errors import NothingAdmissibleError
 from encoders.query.goal import Wanted
 from portfolio.batch.rows import BatchRows
 from portfolio.batch.scores import batch_scores
@@ -62,8 +63,20 @@ class Job:
         """
         try:
             return _record(task, self._asked(task))
+        except NothingAdmissibleError as error:
+            return self._without(task.key, str(error))
         except Exception as error:  # one row must not end the job
             return self.unanswered(task.key, in_a_sentence(error), "error")
+
+    def _without(self, key: str, message: str) -> Record:
+        """A row whose constraints leave it no answer, which needs no solver to be proved."""
+        votes = self.asker.model.ensemble.votes
+        return self.unanswered(key, message, "proved") | {
+            "status": "infeasible",
+            "bound": None,
+            "margin": self.question.lead(votes),
+            "final": True,
+        }
 
     def _asked(self, task: Task) -> Result:
         options = replace(self.options, time_limit_s=task.limit_s)

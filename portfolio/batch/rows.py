@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow
 
 from encoders.arrays import FloatArray
+from encoders.errors import NothingAdmissibleError
 from encoders.query.goal import ClassGoal
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.table import Table
@@ -64,8 +65,16 @@ def read_batch(asker: Asker, question: Question, X: Any) -> BatchRows:
     asker.check_classes()
     table = model.native.table
     rows = BatchRows(*read_rows(X, model.space, model.input_type, table), table)
-    values = next((v for v in rows.values if not isinstance(v, str)), None)
-    if values is not None:
+    nothing: NothingAdmissibleError | None = None
+    for values in rows.values:
+        if isinstance(values, str):
+            continue
         goal = ClassGoal(0) if wanted is None else value_goal(model, wanted, values)
-        question.query(model, Row.of_values(values), goal)
+        try:
+            question.query(model, Row.of_values(values), goal)
+            return rows
+        except NothingAdmissibleError as error:  # of this row; others may well have an answer
+            nothing = nothing or error
+    if nothing is not None:
+        raise nothing
     return rows

@@ -147,7 +147,7 @@ class QuestionJob:
             "stop_reason": reason,
             "seconds": 0.0,
             "message": message,
-            "text": "",
+            "text": message,
             "answer": {},
             "final": False,
         }

@@ -102,6 +102,7 @@ class PosedQuery:
     space : the model's features
     oracle : decides whether a row is an answer
     witnesses : training rows that are asked before "infeasible" is believed, or None
+    whole : whether the problem is as posed, so that its laws can be checked
     """
 
     posed: Posed
@@ -109,6 +110,7 @@ class PosedQuery:
     space: FeatureSpace
     oracle: Oracle
     witnesses: Witnesses | None = None
+    whole: bool = True
 
 
 def certify(
@@ -149,7 +151,7 @@ def certify(
         paused = any(pause(choice) for choice in rejected)
         outcome, name = report.outcome, report.provenance.backend
         if _claims_none(outcome) and found.answer is None and not again:
-            broken = _law_broken(asked.posed.problem)
+            broken = law_broken(asked.posed.problem) if asked.whole else ""
             if broken:
                 break
             if found.ask_witnesses(name, cutoff):
@@ -168,10 +170,12 @@ def certify(
             or time.perf_counter() >= deadline
         ):
             break
-    settled = outcome.stop_reason == "proved" and not again
+    settled = not again and (
+        outcome.stop_reason == "proved" or (outcome.stop_reason == "gap" and found.closed())
+    )
     held = Certificate(
         status="unknown" if found.answer is None else "feasible",
-        stop_reason=outcome.stop_reason if settled or not again else _unsettled(outcome),
+        stop_reason="proved" if settled else _unsettled(outcome, again),
         answer=found.answer,
         lower=found.lower if found.answer is None else min(found.lower, found.answer.distance),
         times=found.times,
@@ -221,6 +225,10 @@ class _Findings:
         """How many cells have been cut off."""
         return len(self.refused)
 
+    def closed(self) -> bool:
+        """Whether the bounds of all rounds meet the answer."""
+        return self.answer is not None and self.lower >= self.answer.distance
+
     def cutoff(self, request: Request) -> float:
         """Only what costs at most this is of interest by now."""
         if self.answer is None:
@@ -265,8 +273,13 @@ class _Findings:
         return witness is not None
 
 
-def _law_broken(problem: Problem) -> str:
-    """Why nothing can be proved about a problem, "" if it is as proofs need it."""
+def law_broken(problem: Problem) -> str:
+    """Why nothing can be proved about a problem, "" if it is as proofs need it.
+
+    Parameters
+    ----------
+    problem : as posed
+    """
     try:
         problem.check()
     except BrokenProblemError as error:
@@ -288,9 +301,10 @@ def _disqualified(attempts: tuple[Attempt, ...], backend: str) -> tuple[Attempt,
     )
 
 
-def _unsettled(outcome: Outcome) -> StopReason:
-    """The last choices were rejected and there was no time to look for others."""
-    return "time_limit" if outcome.stop_reason in ("proved", "gap") else outcome.stop_reason
+def _unsettled(outcome: Outcome, again: bool) -> StopReason:
+    """Why nothing is proved; choices rejected last had to be looked for again, without time."""
+    late = again and outcome.stop_reason in ("proved", "gap")
+    return "time_limit" if late else outcome.stop_reason
 
 
 def _first_verified(

@@ -2,7 +2,9 @@
 
 The rows of a part admit more than the goal. A choice that they admit and the model refuses cuts
 itself off, or splits the part in two. What has been found cuts off the other parts, and once none
-is left that could hold less, the answer is proved.
+is left that could hold less, the answer is proved. Rows are the closer to the goal the less an
+answer may cost, so trials look for cheap ones first: once there are none, the next trial looks for
+dearer ones, and the bound is the last trial's.
 """
 
 import heapq
@@ -11,16 +13,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from encoders.arrays import IntArray
 from encoders.backends.attempt import Attempt, Provenance, SolveReported, in_turn
 from encoders.backends.interface import Request, Status, StopReason
-from encoders.posing.pose import Posed
-from encoders.posing.relaxation import Relaxation
-from encoders.posing.requirements import Part
-from portfolio.solving.certify import Appeal, Certificate, PosedQuery, Times, certify
+from portfolio.solving.certify import Appeal, Certificate, PosedQuery, Times, certify, law_broken
+from portfolio.solving.goal_part import GoalPart, Guide
 from portfolio.solving.verify import Verified
 
-MOST_CUTS = 3  # rows that cut off a refused choice, for each part, before it is split
+# The first trial's cost as a share of the most that an answer costs, and how much larger the next
+# one's is. With smaller shares more trials find nothing; larger ones hold many more leaves.
+FIRST, WIDER = 1 / 32, 1.5
 
 
 def certify_goal_parts(
@@ -29,6 +33,7 @@ def certify_goal_parts(
     request: Request,
     appeal: Appeal = lambda out: None,
     most_refused: float = math.inf,
+    narrow: bool = True,
 ) -> Certificate:
     """Find the cheapest choice that the native model confirms, in any part of the goal.
 
@@ -38,11 +43,10 @@ def certify_goal_parts(
     solve, request, appeal : as of :func:`portfolio.solving.certify.certify`
     most_refused : give up once more cells than this were refused though the goal holds there but
         for rounding
+    narrow : whether backends may be given what is left of the problem in each part
     """
     deadline = time.perf_counter() + request.time_limit_s
-    relaxation = asked.posed.relaxation
-    assert relaxation is not None
-    search = _Search(asked, relaxation, request, most_refused)
+    search = _Search(asked, request, most_refused, narrow)
     search.begin()
     while search.goes_on(deadline):
         search.solve_next(solve, appeal, deadline)
@@ -57,19 +61,21 @@ class _Search:
     ----------
     open : least cost, number, part; a heap
     closed : the least that an answer in a part without anything left to decide may cost
+    trial : only answers that cost less are looked for by now
     refused : choices that the native model refused, in any part
     ties : how many of them were refused where the goal holds but for rounding
     last : the certificate of the last part
     """
 
     asked: PosedQuery
-    relaxation: Relaxation
     request: Request
     most_refused: float
-    open: list[tuple[float, int, Part]] = field(default_factory=list)
+    narrow: bool
+    trial: float = math.inf
+    open: list[tuple[float, int, GoalPart]] = field(default_factory=list)
     closed: float = math.inf
     best: Verified | None = None
-    refused: list[IntArray] = field(default_factory=list)
+    refused: tuple[IntArray, ...] = ()
     ties: int = 0
     count: int = 0
     times: Times = field(default_factory=Times)
@@ -80,47 +86,58 @@ class _Search:
 
     def begin(self) -> None:
         """Open the whole goal; a training row that reaches it is the first answer."""
-        self._push(0.0, self.relaxation.whole)
         if self.asked.witnesses is not None:
             self.best = self.asked.witnesses.find(self.asked.posed.problem, self.request.cutoff)
+        if self.narrow:
+            self.trial = FIRST * self._most()
+        self._open_all(0.0)
 
     def goes_on(self, deadline: float) -> bool:
         """Whether a part is left that may hold something better, and time."""
-        if not self.open or self.stopped is not None or self.open[0][0] >= self._cutoff():
+        if self.stopped is not None:
             return False
+        if not self.open or self.open[0][0] >= self._limit():
+            if self._cutoff() <= self.trial:
+                return False
+            self._widen()
         if time.perf_counter() >= deadline:
             self.stopped = "time_limit"
         return self.stopped is None
 
     def solve_next(self, solve: SolveReported, appeal: Appeal, deadline: float) -> None:
         """Solve the part with the least bound, and close it or split it."""
-        lower, _, part = heapq.heappop(self.open)
-        posed = self._posed(part)
-        guide = _Guide(self.relaxation, part, posed, self.most_refused - self.ties)
+        lower, _, whole = heapq.heappop(self.open)
+        at = whole.narrowed(self._limit()) if self.narrow else whole.anew()
+        if at is None:
+            self.closed = min(self.closed, self._limit())
+            self.request.on_bounds(self._distance(), self._lower())
+            return
+        guide = Guide(at, self.most_refused - self.ties)
         others = min([entry[0] for entry in self.open], default=math.inf)
         held = certify(
-            replace(self.asked, posed=posed, witnesses=None),
+            replace(self.asked, posed=at.posed, witnesses=None, whole=False),
             solve,
             replace(
                 self.request,
                 time_limit_s=deadline - time.perf_counter(),
-                cutoff=self._cutoff(),
+                cutoff=self._limit(),
                 on_bounds=self._told(min(others, self.closed), lower),
             ),
             appeal,
             pause=guide.pause,
         )
+        lower = max(lower, min(held.lower, self._limit()))
         self._take(held)
         self.ties += guide.ties
-        lower = max(lower, min(held.lower, self._cutoff()))
         if guide.halves is not None:
+            left = at.without(held.refused)
             for half in guide.halves:
-                self._push(lower, half)
+                self._push(lower, replace(left, part=half))
         elif held.status in ("optimal", "infeasible") or held.stop_reason == "gap":
             self.closed = min(self.closed, lower)
             self.within_gap |= held.stop_reason == "gap"
         else:
-            self._push(lower, part)
+            self._push(lower, at)
             self.stopped = held.stop_reason
         if held.message:
             self.stopped = held.stop_reason
@@ -131,10 +148,14 @@ class _Search:
         gave_up = self.ties > self.most_refused
         last = self.last
         status: Status = "unknown" if self.best is None else "feasible"
-        reason: StopReason = self.stopped or ("gap" if self.within_gap else "proved")
+        gap = self.within_gap and self._lower() < self._distance()
+        reason: StopReason = self.stopped or ("gap" if gap else "proved")
+        message = "" if last is None else last.message
+        if reason == "proved" and not gave_up:
+            message = message or law_broken(self.asked.posed.problem)
+            reason = "error" if message else reason
         if reason == "proved" and not gave_up:
             status = "infeasible" if self.best is None else "optimal"
-        message = "" if last is None else last.message
         provenance = Provenance("reduce") if last is None else last.provenance
         if status not in ("optimal", "infeasible"):
             provenance = replace(provenance, certified_by="")
@@ -151,17 +172,31 @@ class _Search:
             refused=tuple(self.refused),
         )
 
-    def _posed(self, part: Part) -> Posed:
-        """The problem of a part, without those choices in it that have been refused."""
-        posed = self.asked.posed.within(part)
-        problem = posed.problem
-        for refused in self.refused:
-            choice = refused[: problem.n_axes]  # later axes came with its own problem
-            if problem.keeps_rows(choice):
-                problem = problem.without(choice)
-        return replace(posed, problem=problem)
+    def _open_all(self, lower: float) -> None:
+        """Open the whole goal, nothing of which costs less."""
+        posed = self.asked.posed
+        assert posed.relaxation is not None
+        whole = GoalPart(posed, posed.relaxation.whole)
+        self.open, self.closed, self.within_gap = [], math.inf, False
+        self._push(lower, whole.without(self.refused))
 
-    def _push(self, lower: float, part: Part) -> None:
+    def _widen(self) -> None:
+        """Look for answers that cost more, as there is none that costs less than the trial."""
+        lower = min(self._lower(), self.trial)
+        self.trial = WIDER * self.trial
+        if self.trial >= self._most():
+            self.trial = math.inf
+        self._open_all(lower)
+
+    def _most(self) -> float:
+        """What an answer costs at most."""
+        if self._cutoff() < math.inf:
+            return self._cutoff()
+        problem = self.asked.posed.problem
+        dearest = np.maximum.reduceat(problem.cost, problem.level_start[:-1])
+        return float(dearest.sum() if problem.aggregate == "sum" else dearest.max())
+
+    def _push(self, lower: float, part: GoalPart) -> None:
         self.count += 1
         heapq.heappush(self.open, (lower, self.count, part))
 
@@ -188,38 +223,9 @@ class _Search:
     def _cutoff(self) -> float:
         return min(self.request.cutoff, self._distance())
 
+    def _limit(self) -> float:
+        return min(self._cutoff(), self.trial)
+
     def _lower(self) -> float:
         open_ = [entry[0] for entry in self.open]
         return min([self.closed, self._distance(), *open_])
-
-
-@dataclass(eq=False)
-class _Guide:
-    """Says what becomes of a part once a choice in it has been refused.
-
-    Attributes
-    ----------
-    most_ties : pause once more of them were refused where the goal holds but for rounding
-    cuts : how many were cut off by a row so far
-    halves : the parts that it is split into
-    """
-
-    relaxation: Relaxation
-    part: Part
-    posed: Posed
-    most_ties: float
-    cuts: int = 0
-    ties: int = 0
-    halves: tuple[Part, Part] | None = None
-
-    def pause(self, choice: IntArray) -> bool:
-        problem = self.posed.problem
-        self.cuts += 1
-        cut = self.relaxation.cut(self.part, problem, choice) is not None
-        if cut and self.cuts <= MOST_CUTS:
-            return False
-        self.halves = self.relaxation.split(self.part, problem, choice)
-        if self.halves is not None:
-            return True
-        self.ties += not cut
-        return self.ties > self.most_ties

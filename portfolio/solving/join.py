@@ -50,11 +50,14 @@ def join(first: Answer, second: Answer) -> Answer:
         if b.answer is not None and (a.answer is None or b.answer.distance < a.answer.distance)
         else first
     )
-    weaker = next((c for c in (a, b) if c.status in ("unknown", "feasible")), None)
     found = best.certificate.answer
+    # What is bounded by the answer of the other one needs no proof of its own.
+    open_ = [c for c in (a, b) if c.status in ("unknown", "feasible")]
+    weaker = next((c for c in open_ if found is None or c.lower < found.distance), None)
     status: Status
+    reason: StopReason
     if weaker is None:
-        status, reason = ("infeasible" if found is None else "optimal"), a.stop_reason
+        status, reason = ("infeasible" if found is None else "optimal"), "proved"
     else:
         status, reason = ("unknown" if found is None else "feasible"), weaker.stop_reason
     lower = min(a.lower, b.lower)

@@ -3,9 +3,9 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from math import inf
 
-from encoders.backends.interface import Request
+from encoders.arrays import IntArray
+from encoders.backends.interface import Request, StopReason
 from encoders.backends.stopping import why
 from encoders.posing.wide_columns import Region, WideColumns
 from encoders.problem.problem import OnBounds
@@ -14,12 +14,13 @@ from portfolio.solving.join import Answer, cut_short, join
 Ask = Callable[[Region, Request], Answer]
 
 
-def in_parts(ask: Ask, wide: WideColumns, request: Request, deadline: float) -> Answer:
+def in_parts(
+    ask: Ask, wide: WideColumns, request: Request, deadline: float, rows: IntArray
+) -> Answer:
     """Ask about regions that part all classes, each cut off at the best answer so far.
 
-    Once there is an answer, classes that can't be part of anything cheaper are left out; as long
-    as there is none, every class is asked about, so that each claim that there is none is checked
-    as any other.
+    Classes that can't be part of anything cheaper, or of any answer, are left out. Before it is
+    believed that there is none, those of training rows are asked about all the same.
 
     Parameters
     ----------
@@ -27,14 +28,17 @@ def in_parts(ask: Ask, wide: WideColumns, request: Request, deadline: float) -> 
     wide : knows the classes
     request : its cutoff is that of the whole
     deadline : ``time.perf_counter()`` at which to stop
+    rows : training rows near the goal, as :meth:`WideColumns.holding` takes them
     """
     request = replace(request, on_bounds=_uppers(request.on_bounds))
     joint: Answer | None = None
+    bounded = False  # whether classes may have been left out
     cutoff, waiting = request.cutoff, [wide.everything]
     while waiting:
         region = waiting.pop()
         if joint is not None:
-            narrowed = wide.narrowed(region, cutoff) if cutoff < inf else region
+            narrowed = wide.narrowed(region, cutoff)
+            bounded = True
             if narrowed is None:
                 continue
             if time.perf_counter() >= deadline or request.stop.is_set():
@@ -49,7 +53,17 @@ def in_parts(ask: Ask, wide: WideColumns, request: Request, deadline: float) -> 
         if own.certificate.answer is not None:
             cutoff = min(cutoff, own.certificate.answer.distance)
     assert joint is not None
+    if bounded and joint.certificate.status == "infeasible":
+        held = wide.holding(rows)
+        own = joint if held is None else ask(held, request)
+        if own.certificate.status != "infeasible":
+            return cut_short(join(joint, own), _why_not(own))
     return joint
+
+
+def _why_not(own: Answer) -> StopReason:
+    """A part that holds an answer refutes the bound by which it was left out."""
+    return "error" if own.certificate.answer is not None else own.certificate.stop_reason
 
 
 def _uppers(on_bounds: OnBounds) -> OnBounds:

@@ -124,7 +124,8 @@ def _posed(solver: Solver, query: Query, most_refused: float) -> Answer:
         return _part(solver, query, most_refused, {}, solver.request)
     spent = time.perf_counter() - began
     ask = partial(_part, solver, query, most_refused)
-    found = in_parts(ask, wide, solver.request, solver.deadline)
+    rows = view.near(query.goal)
+    found = in_parts(ask, wide, solver.request, solver.deadline, rows)
     return replace(found, pose_s=spent + found.pose_s)
 
 
@@ -143,7 +144,9 @@ def _part(
     solve = solver.way.solve_posed(posed, view, goal)
     request = replace(request, time_limit_s=solver.deadline - time.perf_counter())
     appeal = partial(others, solver.run, posed, view, goal)
-    by = certify if posed.relaxation is None else certify_goal_parts
+    by = certify
+    if posed.relaxation is not None:
+        by = partial(certify_goal_parts, narrow=solver.way.in_parts and posed.related is None)
     certificate = by(asked, solve, request, appeal, most_refused)
     return Answer(certificate, goal if certificate.answer else None, pose_s)
 

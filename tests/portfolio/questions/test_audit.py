@@ -103,6 +103,20 @@ def test_what_time_does_not_allow_is_bounded(asked):
     assert audit.differences[0].without_p is None and "not proved" in str(audit)
 
 
+def test_rows_that_constraints_leave_no_value_are_without_recourse(asked):
+    explainer, model, X = asked
+    rules = (Increase("debts"), Range("debts", upper=2))
+    audit = explainer.audit(X, "sex", 1, constraints=rules, executor=here, resamples=100)
+    stuck = X["debts"][model.predict(X) == 0].to_numpy() > 2
+    told = audit.answers["message"].str.contains("contradictory").to_numpy()
+    assert audit.status == "optimal" and stuck.any() and (told == stuck).all()
+    assert set(audit.answers["status"][stuck]) == {"infeasible"}
+    assert sum(g.without.low * g.adverse for g in audit.groups) >= stuck.sum() - 1e-9
+    row = X[X["debts"] > 2].iloc[0]
+    with pytest.raises(InputError, match="contradictory constraints on debts"):
+        explainer.explain(row, 1 - model.predict(row.to_frame().T)[0], constraints=rules)
+
+
 def test_nobody_in_need_is_an_audit_too(asked):
     explainer, model, X = asked
     audit = explainer.audit(X[model.predict(X) == 1], "sex", 1, executor=here)

@@ -119,6 +119,9 @@ def test_parts_part_all_classes():
     assert len(set(seen)) == len(seen) == math.prod(c.sum() for c in wide.everything.values()) > 5
 
 
+NEAR = np.zeros((1, 1), dtype=np.int64)
+
+
 class Halves:
     """Stands for columns with many classes: numbers that are parted from below, one at a time."""
 
@@ -133,6 +136,9 @@ class Halves:
     def narrowed(self, region, upper):
         self.narrowed_to.append(upper)
         return region
+
+    def holding(self, rows):
+        return (1,) if rows is NEAR else None
 
 
 def answered(cost, lower=0.0, status="optimal", **changes):
@@ -154,7 +160,7 @@ def test_each_part_is_cut_off_at_the_best_answer_so_far():
     told, bounds, wide = [], [], Halves()
     answers = [answered(3.0, 3.0), answered(None, 3.0, "infeasible"), answered(2.0, 2.0)]
     request = replace(REQUEST, cutoff=5.0, on_bounds=lambda *pair: bounds.append(pair))
-    joint = in_parts(asks(answers, told), wide, request, math.inf)
+    joint = in_parts(asks(answers, told), wide, request, math.inf, NEAR)
     assert told == [((0,), 5.0), ((1,), 3.0), ((2,), 3.0)]
     assert wide.narrowed_to == [3.0, 3.0]
     assert joint.certificate.answer.distance == joint.certificate.lower == 2.0
@@ -162,24 +168,29 @@ def test_each_part_is_cut_off_at_the_best_answer_so_far():
     assert set(bounds) == {(3.0, 0.0)}, "what bounds a part bounds nothing else"
 
 
-def test_as_long_as_there_is_no_answer_every_class_is_asked_about():
+def test_that_there_is_no_answer_is_held_against_the_classes_of_training_rows():
     told, wide = [], Halves()
     nothing = [answered(None, math.inf, "infeasible")] * 3
-    joint = in_parts(asks(nothing, told), wide, REQUEST, math.inf)
-    assert len(told) == 3 and wide.narrowed_to == []
+    joint = in_parts(asks(nothing, told), wide, REQUEST, math.inf, NEAR)
+    assert [region for region, _ in told] == [(0,), (1,), (2,), (1,)]
+    assert wide.narrowed_to == [math.inf, math.inf]
     assert joint.certificate.status == "infeasible"
+    wide.narrowed = lambda region, upper: None
+    answers = [nothing[0], answered(3.0, 3.0), nothing[0]]
+    joint = in_parts(asks(answers, told), wide, REQUEST, math.inf, NEAR).certificate
+    assert (joint.status, joint.stop_reason, joint.lower) == ("feasible", "error", 0.0)
 
 
 def test_parts_that_there_was_no_time_for_prove_nothing():
     told = []
-    joint = in_parts(asks([answered(3.0, 3.0)], told), Halves(), REQUEST, time.perf_counter())
+    joint = in_parts(asks([answered(3.0, 3.0)], told), Halves(), REQUEST, time.perf_counter(), NEAR)
     assert len(told) == 1
     assert joint.certificate.status == "feasible" and joint.certificate.lower == 0.0
     assert joint.certificate.stop_reason == "time_limit"
     stop = threading.Event()
     stop.set()
     joint = in_parts(
-        asks([answered(3.0, 3.0)], told), Halves(), replace(REQUEST, stop=stop), math.inf
+        asks([answered(3.0, 3.0)], told), Halves(), replace(REQUEST, stop=stop), math.inf, NEAR
     )
     assert joint.certificate.stop_reason == "interrupted"
 
@@ -187,6 +198,6 @@ def test_parts_that_there_was_no_time_for_prove_nothing():
 def test_a_part_with_too_many_ties_ends_the_question():
     told = []
     answers = [answered(3.0, 3.0), answered(None, status="unknown", gave_up=True)]
-    joint = in_parts(asks(answers, told), Halves(), REQUEST, math.inf)
+    joint = in_parts(asks(answers, told), Halves(), REQUEST, math.inf, NEAR)
     assert len(told) == 2
     assert joint.certificate.gave_up and joint.certificate.answer.distance == 3.0

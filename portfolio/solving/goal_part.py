@@ -1,0 +1,115 @@
+"""One part of a goal: what is left of the problem in it, and what becomes of it."""
+
+from dataclasses import dataclass, replace
+
+from encoders.arrays import IntArray
+from encoders.posing.pose import Posed
+from encoders.posing.relaxation import Relaxation
+from encoders.posing.requirements import Part
+from encoders.reduce.usable import usable
+
+MOST_CUTS = 3  # rows that cut off a refused choice, for each part, before it is split
+# Rounds of narrowing at most, and the share of the leaves that one has to leave for there to be no
+# further one: rows have to be made anew for each, which takes longer than the rounds save.
+NARROWINGS, AGAIN = 4, 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class GoalPart:
+    """A range of each lead, and leaves that matter there.
+
+    Attributes
+    ----------
+    posed : with those leaves; its rows are of the part, or of one that holds it
+    part : of the goal
+    """
+
+    posed: Posed
+    part: Part
+
+    @property
+    def relaxation(self) -> Relaxation:
+        """What gives the part's rows."""
+        assert self.posed.relaxation is not None
+        return self.posed.relaxation
+
+    def narrowed(self, cutoff: float) -> "GoalPart | None":
+        """What of it costs less than a cutoff, with rows of its own; None if nothing does.
+
+        The fewer leaves matter, the less far apart leads can be, and the closer rows are to the
+        goal; and the closer rows are, the fewer leaves matter.
+
+        Parameters
+        ----------
+        cutoff : cost, inf for any
+        """
+        posed, part = self.posed, self.part
+        for _ in range(NARROWINGS):
+            alive = usable(posed.problem, cutoff)
+            if alive is None:
+                return None
+            few = alive.sum() <= AGAIN * alive.size
+            posed = posed.only(alive)
+            assert posed.relaxation is not None
+            within = part.among(posed.relaxation.whole)
+            if within is None:
+                return None
+            part = within
+            posed = posed.within(part)
+            if not few:
+                break
+        return GoalPart(posed, part)
+
+    def anew(self) -> "GoalPart":
+        """It with rows of its own, all leaves kept."""
+        return replace(self, posed=self.posed.within(self.part))
+
+    def without(self, refused: tuple[IntArray, ...]) -> "GoalPart":
+        """The same where some choices have been cut off.
+
+        Parameters
+        ----------
+        refused : int64 (n_axes,) each; those that its rows do not admit need not be cut off
+        """
+        problem = self.posed.problem
+        for levels in refused:
+            choice = levels[: problem.n_axes]  # later axes came with its own problem
+            if problem.keeps_rows(choice):
+                problem = problem.without(choice)
+        return replace(self, posed=replace(self.posed, problem=problem))
+
+
+@dataclass(eq=False)
+class Guide:
+    """Says what becomes of a part once a choice in it has been refused.
+
+    Attributes
+    ----------
+    most_ties : pause once more of them were refused where the goal holds but for rounding
+    cuts : how many were cut off by a row so far
+    halves : the parts that it is split into
+    """
+
+    at: GoalPart
+    most_ties: float
+    cuts: int = 0
+    ties: int = 0
+    halves: tuple[Part, Part] | None = None
+
+    def pause(self, choice: IntArray) -> bool:
+        """Whether to leave the part, as it is split or there are too many ties.
+
+        Parameters
+        ----------
+        choice : int64 (n_axes,), refused
+        """
+        problem, relaxation, part = self.at.posed.problem, self.at.relaxation, self.at.part
+        self.cuts += 1
+        cut = relaxation.cut(part, problem, choice) is not None
+        if cut and self.cuts <= MOST_CUTS:
+            return False
+        self.halves = relaxation.split(part, problem, choice)
+        if self.halves is not None:
+            return True
+        self.ties += not cut
+        return self.ties > self.most_ties

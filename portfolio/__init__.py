@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from portfolio.questions.robust.retraining import Retraining
     from portfolio.questions.robust.robust import Robust
     from portfolio.questions.robust.robustness import Robustness
+    from portfolio.questions.several.diverse import Diverse
     from portfolio.questions.several.front import Front, FrontPoint
     from portfolio.questions.several.several import Several
     from portfolio.questions.why_not.loosening import Relaxation
@@ -115,6 +116,7 @@ HOMES = {
     "portfolio.model.plausibility": ("Plausibility",),
     "portfolio.questions.groups.audit": ("Audit", "AuditDifference", "AuditGroup"),
     "portfolio.questions.groups.audit_statistics": ("Estimate",),
+    "portfolio.questions.several.diverse": ("Diverse",),
     "portfolio.questions.several.front": ("Front", "FrontPoint"),
     "portfolio.questions.groups.group": ("GroupAction", "GroupMember", "GroupRecourse"),
     "portfolio.questions.groups.group_action": ("GroupStep",),
@@ -165,6 +167,7 @@ __all__ = [
     "CounterfolioError",
     "Decrease",
     "Diagram",
+    "Diverse",
     "Estimate",
     "Explainer",
     "Falls",

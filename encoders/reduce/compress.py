@@ -68,6 +68,20 @@ def compress(problem: Problem, keep: BoolArray, alive: BoolArray) -> tuple[Probl
     keep = keep & _in_sole_leaves(problem, alive)
     keep = _merge_levels(problem, keep, alive)
     keep = _merge_categories(problem, keep, alive)
+    return drop(problem, keep, alive)
+
+
+def drop(problem: Problem, keep: BoolArray, alive: BoolArray) -> tuple[Problem, Lift] | None:
+    """The problem without the levels and leaves not kept, None if no choice is left.
+
+    Its choices are those of the original that use only kept levels and leaves.
+
+    Parameters
+    ----------
+    problem : to rebuild; stays as it is
+    keep : bool (n_levels,)
+    alive : bool (n_leaves,)
+    """
     owner = owners(problem.level_start)
     level_start = starts(np.bincount(owner[keep], minlength=problem.n_axes))
     # For every old level the nearest kept one at or above, and at or below, within its axis.

@@ -1,4 +1,4 @@
-"""The command line: ``counterfolio several`` and ``counterfolio front``."""
+"""The command line: ``counterfolio several``, ``diverse`` and ``front``."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,6 +29,31 @@ def several(
         constraints=constraints,
         tie_break=tie_break,
         different=different,
+        **one.limits(model.seed),
+        **question.words(asked.explainer),
+    )
+    asked.print(found, one.as_json)
+
+
+@options.spread
+def diverse(
+    model: options.ModelOptions,
+    question: options.QuestionOptions,
+    one: RowOptions,
+    k: Annotated[int, typer.Option("--count", help="How many answers.")] = 3,
+    within: Annotated[
+        float, typer.Option(help="Share by which they may cost more than the cheapest.")
+    ] = 0.1,
+) -> None:
+    """Answers that are far apart, and cost little more than the cheapest; codes as of explain."""
+    constraints = without_log(question).constraints()
+    asked = one.asked(model, question)
+    explainer: Any = asked.explainer
+    found = explainer.diverse(
+        asked.row,
+        k,
+        within,
+        constraints=constraints,
         **one.limits(model.seed),
         **question.words(asked.explainer),
     )

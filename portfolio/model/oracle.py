@@ -86,6 +86,22 @@ class Oracle:
         given = self.native.values(rows, goal.scale, goal.output)
         return (goal.low <= given) & (given <= goal.high)
 
+    def accepted(self, rows: FloatArray, goal: Goal, margin: float) -> BoolArray:
+        """Which rows :meth:`accepts_with` takes, bool (n_rows,); each model is asked once.
+
+        Parameters
+        ----------
+        rows : float64 (n_rows, n_columns)
+        goal, margin : as in :meth:`accepts_with`
+        """
+        good = self.reached(rows, goal) if len(rows) else np.zeros(0, dtype=np.bool_)
+        for own, its in self._others(goal):
+            good[good] = own.accepted(rows[good], its, 0.0)
+        if margin > 0 and isinstance(goal, ClassGoal):
+            enough = margin * self.ensemble.margin_unit
+            good[good] = [self._lead(row, goal.target) >= enough for row in rows[good]]
+        return good
+
     def is_clear(self, row: FloatArray, goal: Goal) -> bool:
         """Whether the trees alone say that a row is accepted, so that the model may say so later.
 

@@ -10,6 +10,7 @@ from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 
 if TYPE_CHECKING:
+    from portfolio.questions.several.diverse import Diverse
     from portfolio.questions.several.front import Front
     from portfolio.questions.several.several import Several
 
@@ -67,6 +68,53 @@ class SeveralQuestions:
         question = Question(target, norm, scale, weights, constraints, margin)
         options = Options(strategy_name(strategy), time_limit_s, threads, seed, tie_break=tie_break)
         return find_several(self._asker, x, question, options, k, different, on_progress)
+
+    def diverse(
+        self,
+        x: Any,
+        k: int = 3,
+        within: float = 0.1,
+        target: Any = None,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        time_limit_s: float = 60.0,
+        threads: int | None = None,
+        seed: int = 0,
+        on_progress: OnProgress | None = None,
+        strategy: str | Sequence[str] | None = None,
+    ) -> "Diverse":
+        """The ``k`` answers that are farthest apart, of all that cost little more than the least.
+
+        The least distance between two of them is as large as it gets, which is proved. Two answers
+        are as far apart as one costs if the other is the query.
+
+        Parameters
+        ----------
+        x, target, scale, weights, constraints, margin : as for :meth:`Explainer.explain`
+        k : how many, from 2 to 20
+        within : share by which they may cost more than the cheapest: 0.1 for a tenth
+        norm : 0, 1 or "inf", which are distances between any two rows
+        time_limit_s : seconds for all steps together
+        threads, seed, strategy : as for :meth:`Explainer.explain`, of the cheapest answer
+        on_progress : called with (seconds, upper bound, lower bound) of the least distance
+
+        Returns
+        -------
+        Diverse
+
+        Raises
+        ------
+        InputError
+            Bad query, k, within, target, norm, weights, constraints, limits or strategy.
+        """
+        from portfolio.questions.several.diverse_finder import find_diverse
+
+        question = Question(target, norm, scale, weights, constraints, margin)
+        options = Options(strategy_name(strategy), time_limit_s, threads, seed)
+        return find_diverse(self._asker, x, question, options, k, within, on_progress)
 
     def front(
         self,

@@ -42,6 +42,7 @@ def _contrast(explainer: Explainer, query: DrawnQuery, settings: dict[str, Any])
 QUESTIONS: dict[str, Ask] = {
     ANSWER: lambda e, q, s: e.explain(q.x, q.target, **s),
     "several": lambda e, q, s: e.several(q.x, 3, q.target, **s),
+    "diverse": lambda e, q, s: e.diverse(q.x, 3, 0.1, q.target, **s),
     "front": lambda e, q, s: e.front(q.x, "changes", None, q.target, **s),
     "front-probability": lambda e, q, s: e.front(q.x, "probability", None, q.target, **s),
     "why-not": lambda e, q, s: e.why_not(q.x, q.target, constraints=[MaxChanges(0)], **s),

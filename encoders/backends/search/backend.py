@@ -50,7 +50,7 @@ def solve(problem: Problem, request: Request) -> Outcome:
     tables, unit = tabulate(problem), unit_of(problem)
     pool = make_pool(problem)
     forbidden, forbidden_start = forbidden_boxes(problem)
-    prices = _prices(problem, tables, ceiling_below(request.cutoff, unit))
+    prices = prices_of(problem, tables, ceiling_below(request.cutoff, unit))
     build_s = time.perf_counter() - began
     best, upper, slice_nodes = BestSoFar(problem, request), request.cutoff, FIRST_SLICE
     point = np.zeros(problem.n_axes, dtype=np.int64)
@@ -86,8 +86,14 @@ def solve(problem: Problem, request: Request) -> Outcome:
     return (best.nothing if best.beaten() else best.proved)(build_s, solve_s, raw)
 
 
-def _prices(problem: Problem, tables: Tables, upper: float) -> Prices:
-    """A bound by prices where there is one: a sum of costs, and something to stay below."""
+def prices_of(problem: Problem, tables: Tables, upper: float) -> Prices:
+    """A bound by prices where there is one: a sum of costs, and something to stay below.
+
+    Parameters
+    ----------
+    problem, tables : of which choices are looked for
+    upper : what they have to undercut
+    """
     if problem.aggregate == "sum" and np.isfinite(upper):
         return bound_by_prices(tables, upper)
     return Prices(0.0, 0.0, np.zeros(problem.n_leaves), np.zeros(problem.cost.size))

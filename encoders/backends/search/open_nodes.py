@@ -174,3 +174,25 @@ def pop(pool):
         at = child
     pool.heap[at] = last
     return top
+
+
+@kernel
+def push_others(pool, point, key):
+    """Open what the node that was taken last holds besides a choice, as boxes that part it.
+
+    Parameters
+    ----------
+    pool : changed in place; has two free slots for each axis, and nothing on the stack
+    point : int64 (n_axes,), the choice
+    key : lower bound of the others
+    """
+    last = pool.free[pool.counts[FREE] - 1]
+    lo = pool.lo[last].astype(np.int64)
+    hi = pool.hi[last].astype(np.int64)
+    for a in range(point.size):
+        if lo[a] < point[a]:
+            push(pool, lo, hi, key, a, point[a] - 1, True, False)
+        if point[a] < hi[a]:
+            push(pool, lo, hi, key, a, point[a], False, False)
+        lo[a] = point[a]
+        hi[a] = point[a]

@@ -1,8 +1,7 @@
 """Several answers to one question, each the cheapest that differs from those before."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pandas as pd
 
@@ -10,10 +9,10 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.constraints import Constraint, MaxChanges
 from encoders.query.relations import Forbidden
-from portfolio.as_json import AsJson
 from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import LEAST_S, Series
+from portfolio.questions.several.answer_list import AnswerList
 from portfolio.result import Result, as_plain
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress
@@ -30,7 +29,7 @@ NO_MORE = {
 
 
 @dataclass(frozen=True)
-class Several(Sequence[Result], AsJson):
+class Several(AnswerList):
     """Answers by ascending cost, of which each differs from all before.
 
     A sequence of :class:`portfolio.result.Result`.
@@ -62,21 +61,6 @@ class Several(Sequence[Result], AsJson):
     different: Different = "features"
     regions: "tuple[Region, ...]" = ()
 
-    def __len__(self) -> int:
-        return len(self.answers)
-
-    @overload
-    def __getitem__(self, at: int) -> Result: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Result]: ...
-
-    def __getitem__(self, at: int | slice) -> Result | Sequence[Result]:
-        return self.answers[at]
-
-    def __iter__(self) -> Iterator[Result]:
-        return iter(self.answers)
-
     def table(self) -> pd.DataFrame:
         """One row per answer: status, distance, lower_bound, changes (names of features)."""
         rows = [
@@ -103,9 +87,7 @@ class Several(Sequence[Result], AsJson):
 
     def __str__(self) -> str:
         if not self.answers:
-            sure = "Infeasible: there is no answer (proved)."
-            unsure = f"Unknown: no answer found; stopped by: {self.stop_reason}. {self.message}"
-            return sure if self.status == "infeasible" else unsure.strip()
+            return self.nothing(self.status, self.stop_reason, self.message)
         lines = [line for at, answer in enumerate(self.answers, 1) for line in _lines(at, answer)]
         if self.complete:
             lines.append(NO_MORE[self.different])

@@ -63,7 +63,9 @@ def first_of(
     )
 
 
-def check_countable(model: ExplainedModel, row: Row, question: Question) -> None:
+def check_countable(
+    model: ExplainedModel, row: Row, question: Question, who: str = "tie_break"
+) -> None:
     """Raise :class:`InputError` where answers of one cost can't be told apart.
 
     That is where a ``Linear`` moves numbers within cells.
@@ -73,6 +75,7 @@ def check_countable(model: ExplainedModel, row: Row, question: Question) -> None
     model : that is explained
     row : the query
     question : what is asked
+    who : can't do without
     """
     if not question.constraints:
         return
@@ -80,7 +83,7 @@ def check_countable(model: ExplainedModel, row: Row, question: Question) -> None
     if related is not None and related.any_number:
         name = model.space.features[min(related.any_number)].name
         raise InputError(
-            f"tie_break needs values that can be counted where a Linear adds them up; give {name} "
+            f"{who} needs values that can be counted where a Linear adds them up; give {name} "
             "a step or digits."
         )
 

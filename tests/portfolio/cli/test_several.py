@@ -1,4 +1,4 @@
-"""``counterfolio several`` and ``counterfolio front``: words, JSON, pictures and exit codes."""
+"""``counterfolio several``, ``diverse`` and ``front``: words, JSON, pictures and exit codes."""
 
 import json
 
@@ -18,6 +18,13 @@ def test_answers_are_printed_and_are_json(loans):
     assert told.exit_code == 0 and told.stdout.startswith("1. Optimal")
     plain = json.loads(ask("several", loans, "--count", 2, "--json").stdout)
     assert plain["status"] == "optimal" and 1 <= len(plain["answers"]) <= 2 and plain["query"]
+
+
+def test_answers_that_are_far_apart(loans):
+    told = ask("diverse", loans, "--count", 2, "--within", 0.5)
+    assert told.exit_code == 0 and "(proved" in told.stdout
+    plain = json.loads(ask("diverse", loans, "--count", 2, "--json").stdout)
+    assert plain["within"] == 0.1 and plain["apart"] == plain["upper_bound"]
 
 
 def test_a_front_is_drawn(loans, tmp_path):
@@ -42,6 +49,7 @@ def test_nothing_within_reach_has_its_exit_code(loans):
         (("front", "--plot", "front.docx"), "--plot front.docx"),
         (("several", "--count", 0), "k must be"),
         (("several", "--different", "value"), "different must be"),
+        (("diverse", "--within", "-1"), "within must be"),
         (("several", "--log", "logs"), "--log is for"),
     ],
 )

@@ -20,6 +20,7 @@ QUESTIONS = [
     ("region", {}),
     ("explain_robust", {"against": Around({"income": 1})}),
     ("several", {"k": 2}),
+    ("diverse", {"k": 2}),
     ("front", {"levels": [1, 2]}),
 ]
 
@@ -77,7 +78,11 @@ def test_workers_keep_answers_and_go_on(explainer, rows, tmp_path):
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("reason", {}, "no question 'reason' about a row; known are contrast, explain_robust"),
+        (
+            "reason",
+            {},
+            "no question 'reason' about a row; known are contrast, diverse",
+        ),
         ("explain", {}, "explain_batch"),
         ("reasons", {"norm": 1}, "reasons takes no 'norm' in a batch"),
         ("several", {"time_limit_s": 1}, "takes no 'time_limit_s'"),

@@ -16,6 +16,7 @@ ASKED = {
     "why_not": lambda e, x, **more: e.why_not(x, "granted", constraints=NARROW, **more),
     "robust": lambda e, x, **more: e.explain_robust(x, Around({"income": 9, "age": 9}), **more),
     "several": lambda e, x, **more: e.several(x, 9, "granted", **more),
+    "diverse": lambda e, x, **more: e.diverse(x, 2, 9.0, "granted", **more),
     "front": lambda e, x, **more: e.front(x, "probability", target="granted", **more),
     "reasons": lambda e, x, **more: e.reasons(x, **more),
     "smallest": lambda e, x, **more: e.reasons(x, smallest=True, **more),
@@ -57,7 +58,7 @@ def press(stop):
 def test_ctrl_c_between_two_steps_gives_what_is_known(
     name, number, explainer, refused, monkeypatch
 ):
-    if number >= {"robustness": 1, "necessary": 2}.get(name, 3):
+    if number >= {"robustness": 1, "diverse": 1, "necessary": 2}.get(name, 3):
         pytest.skip("it has no so many steps")
     whole = ASKED[name](explainer, refused)
     with monkeypatch.context() as patch:

@@ -1,0 +1,65 @@
+"""Every choice below a cost, the cheapest first, by the branch and bound."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from encoders.arrays import IntArray
+from encoders.backends.search.backend import FIRST_SLICE, forbidden_boxes, prices_of
+from encoders.backends.search.loop import run_slice
+from encoders.backends.search.open_nodes import (
+    FREE,
+    HEAP,
+    STACK,
+    grown,
+    make_pool,
+    push_others,
+    slots_in_reserve,
+)
+from encoders.problem.flat_problem import tabulate
+from encoders.problem.problem import Problem
+
+
+def every_choice(
+    problem: Problem, upper: float, most: int, over: Callable[[], bool]
+) -> tuple[IntArray, bool]:
+    """The choices that satisfy all rows and cost less than a limit.
+
+    The search goes on where it found one: what is left of its box is split into boxes without it.
+
+    Parameters
+    ----------
+    problem : with at least one leaf in each tree and one level on each axis
+    upper : finite
+    most : how many at most
+    over : whether to stop
+
+    Returns
+    -------
+    int64 (n_choices, n_axes), and whether these are all
+    """
+    tables, pool, reserve = tabulate(problem), make_pool(problem), slots_in_reserve(problem)
+    forbidden, forbidden_start = forbidden_boxes(problem)
+    prices = prices_of(problem, tables, upper)
+    point = np.zeros(problem.n_axes, dtype=np.int64)
+    found: list[IntArray] = []
+    while pool.counts[HEAP] + pool.counts[STACK] > 0:
+        pool = grown(pool, FIRST_SLICE, reserve)
+        if len(found) > most or over() or pool.counts[FREE] < reserve:
+            return np.array(found[:most]).reshape(-1, problem.n_axes), False
+        cost = run_slice(
+            tables,
+            prices,
+            pool,
+            point,
+            upper,
+            forbidden,
+            forbidden_start,
+            FIRST_SLICE,
+            reserve,
+        )
+        if np.isfinite(cost):
+            found.append(point.copy())
+            push_others(pool, point, cost)
+    whole = len(found) <= most
+    return np.array(found[:most], dtype=np.int64).reshape(-1, problem.n_axes), whole

@@ -1,0 +1,162 @@
+"""The rows of a list that are farthest apart: the largest least distance that ``k`` of them have.
+
+Rows are put into groups around one row each. Groups are as far apart as their rows are at most; as
+long as so many groups are farther apart than the best rows found, one of them is split. What is
+left once there are none is the proof. Where distances break the triangle inequality, each row is a
+group of its own.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
+from portfolio.questions.several.clique import find_clique
+from portfolio.questions.several.row_groups import RowGroups
+from portfolio.questions.several.ruler import Ruler
+
+SAME = 1e-9  # relative; distances that differ by less are equal
+HALVINGS = 20  # of the gap between the bounds, once it is over
+EXCHANGES = 20  # rounds at most in which a row of the best set is exchanged for a better one
+
+OnBounds = Callable[[float, float], None]  # told (upper, lower)
+
+
+@dataclass(eq=False)
+class Dispersion:
+    """Looks for the rows that are farthest apart.
+
+    Attributes
+    ----------
+    ruler : tells distances
+    values : float64 (n_rows, n_features), at least ``k`` rows, the cheapest first
+    k : how many, at least 2
+    over, late : whether to stop, and whether to stop making the bound better after that
+    tell : told whenever a bound changes
+    chosen : int64 (k,), the best rows found, ascending
+    apart : their least distance
+    upper : no ``k`` rows have a larger one
+    metric : whether distances keep the triangle inequality
+    """
+
+    ruler: Ruler
+    values: FloatArray
+    k: int
+    over: Callable[[], bool]
+    late: Callable[[], bool]
+    tell: OnBounds = lambda upper, lower: None
+    chosen: IntArray = field(init=False)
+    apart: float = field(init=False, default=-1.0)
+    upper: float = field(init=False)
+    metric: bool = field(init=False)
+    _groups: RowGroups = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.upper = self.ruler.widest(self.values)
+        self.metric = self.ruler.keeps_triangles(self.values)
+        self._groups = RowGroups(self.ruler, self.values)
+        self._take(self._from(0))
+        self._take(self._from(int(self._distances([0])[:, 0].argmax())))
+
+    @property
+    def proved(self) -> bool:
+        """Whether no other rows are farther apart."""
+        return self.upper <= self.apart * (1 + SAME)
+
+    def run(self) -> None:
+        """Search until the best is proved, or it is over."""
+        try:
+            if not self.proved:
+                self._refine()
+        except TimeoutError:
+            if self.metric and max(self._groups.reach) <= self.apart / 2:
+                self._bound()
+        self.tell(self.upper, self.apart)
+
+    def _distances(self, rows: "list[int] | IntArray") -> FloatArray:
+        """Of all rows to some, float64 (n_rows, n_some)."""
+        return self.ruler.between(self.values, self.values[rows])
+
+    def _from(self, row: int) -> IntArray:
+        """Each next row the farthest from those before (Gonzalez, 1985), then exchanged."""
+        chosen, least = [row], self._distances([row])[:, 0]
+        while len(chosen) < self.k:
+            least[chosen] = -1.0
+            chosen.append(int(least.argmax()))
+            reach = float(least[chosen[-1]])
+            least = np.minimum(least, self._distances(chosen[-1:])[:, 0])
+        if self.metric:  # of any k rows two are nearest to the same one of k - 1
+            self.upper = min(self.upper, 2 * reach)
+        return self._exchanged(np.array(chosen))
+
+    def _exchanged(self, chosen: IntArray) -> IntArray:
+        """Put the farthest row in the place of one, as long as that helps."""
+        gaps = self._distances(chosen)
+        for turn in range(EXCHANGES * self.k):
+            at = turn % self.k
+            least = np.delete(gaps, at, axis=1).min(axis=1)
+            better = int(least.argmax())
+            if least[better] > least[chosen[at]]:
+                chosen[at] = better
+                gaps[:, at] = self._distances([better])[:, 0]
+        return chosen
+
+    def _take(self, chosen: IntArray) -> None:
+        apart = self.ruler.least(self.values[chosen])
+        if apart > self.apart:
+            self.chosen, self.apart = np.sort(chosen), apart
+            self.tell(self.upper, self.apart)
+
+    def _refine(self) -> None:
+        """Split groups until no so many of them may be farther apart than the best rows."""
+        for group in self._too_wide():
+            self._groups.split(group)
+        while True:
+            rival = find_clique(self._groups.farther(self.apart * (1 + SAME)), self.k, self.over)
+            if rival is None:
+                self.upper = self.apart
+                return
+            self._take(self._exchanged(np.array(self._groups.centre)[rival]))
+            for group in rival.tolist():
+                if self._groups.reach[group] > 0:
+                    self._check_room()
+                    self._groups.split(group)
+
+    def _too_wide(self) -> Iterator[int]:
+        """Groups that may have two rows of a better set, as long as there are any."""
+        group, groups = 0, self._groups
+        while group < len(groups.centre):
+            while groups.reach[group] > (self.apart / 2 if self.metric else 0.0):
+                self._check_room()
+                yield group
+            group += 1
+
+    def _check_room(self) -> None:
+        if self.over() or self._groups.full:
+            raise TimeoutError
+
+    def _bound(self) -> None:
+        """Lower the upper bound as far as the groups that there are tell, by halving."""
+        low, high = self.apart, self.upper
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            try:
+                rival = find_clique(self._groups.farther(middle), self.k, self.late)
+            except TimeoutError:
+                return
+            if rival is None:
+                self.upper = high = middle
+            else:
+                low = middle
+
+    def cheapest(self) -> IntArray:
+        """Rows as far apart as the best, each the cheapest that the others leave; ascending."""
+        chosen = self.chosen.copy()
+        for at in range(self.k):
+            others = np.delete(chosen, at)
+            least = self._distances(others).min(axis=1)
+            fits = least >= min(self.apart, float(least[chosen[at]]))
+            fits[others] = False
+            chosen[at] = int(np.flatnonzero(fits)[0])
+        return np.sort(chosen)

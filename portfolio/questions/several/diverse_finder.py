@@ -1,0 +1,232 @@
+"""Lists the answers that cost little more than the cheapest, and looks for those far apart."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.backends.interface import StopReason
+from encoders.errors import InputError
+from encoders.query.goal import ClassGoal, Goal
+from encoders.query.query import Query
+from portfolio.goals import value_goal, wanted_of
+from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.native import predict_one
+from portfolio.question import Options, Question
+from portfolio.questions.decision import besides
+from portfolio.questions.interruptible import interruptible
+from portfolio.questions.series import Series
+from portfolio.questions.several.dispersion import SAME, Dispersion
+from portfolio.questions.several.diverse import Diverse
+from portfolio.questions.several.near_rows import NearRows, feature_values, near_rows
+from portfolio.questions.several.ruler import ruler_of
+from portfolio.questions.several.ties import check_countable
+from portfolio.result import Result
+from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.certify import MISREAD
+from portfolio.solving.progress import OnProgress
+from portfolio.solving.rounder import Rounder
+from portfolio.solving.verify import verify
+
+MOST = 20  # answers; the search for so many ends without a proof
+MOST_LISTED = 20_000  # answers that are compared; listing more takes longer than some seconds
+LISTING, SEARCHING = 0.5, 0.9  # shares of the time limit at which these end
+TOO_MANY = "More than {:,} answers are so cheap, and only the cheapest were compared."
+
+
+@interruptible
+def find_diverse(
+    asker: Asker,
+    x: Any,
+    question: Question,
+    options: Options,
+    k: int,
+    within: float,
+    on_progress: OnProgress | None = None,
+) -> Diverse:
+    """The answers that are farthest apart, of all that cost little more than the cheapest.
+
+    Parameters
+    ----------
+    asker : of the user's explainer
+    x : a row in any shape that users may give
+    question : each answer is one to it
+    options : the time limit is for all steps together
+    k : how many
+    within : share by which they may cost more than the cheapest
+    on_progress : told (seconds, upper, lower) bounds of the least distance between two answers
+
+    Raises
+    ------
+    InputError
+        The row, the question, ``k`` or ``within`` can't be used.
+    """
+    _check(k, within)
+    check_progress(on_progress)
+    asker.check_classes()
+    series = Series(asker, asker.read(x), question, options)
+    model = asker.model
+    check_countable(model, series.row, question, "diverse")
+    query = question.query(model, series.row, _goal(model, question.target, series.row.values))
+    ruler = ruler_of(question, query, model.space)
+    first = series.ask_plainly(question)
+
+    def tell(upper: float, lower: float) -> None:
+        if on_progress is not None:
+            on_progress(series.seconds, upper, lower)
+
+    def past(share: float) -> bool:
+        return asker.stopped or series.seconds >= share * options.time_limit_s
+
+    asked = Asked(series, query, first, within)
+    if first.row is None:
+        return asked.nothing()
+    limit = (1 + within) * first.distance
+    near = near_rows(model, query, limit, MOST_LISTED, lambda: past(LISTING))
+    if near.whole and near.cost.size:  # the first answer need not have been proved
+        limit = (1 + within) * float(near.cost[0])
+        near = near.up_to(limit)
+    if not near.whole:
+        near = near.including(first.row.values, first.distance)
+    values = feature_values(model, near.row)
+    far = ruler.between_any(_corners(model, query), limit)
+    if near.cost.size < k:
+        apart = ruler.least(values)
+        every = np.arange(near.cost.size)
+        return asked.told(limit, near, every, apart, apart if near.whole else far)
+    found = Dispersion(ruler, values, k, lambda: past(SEARCHING), lambda: past(1.0), tell)
+    if near.whole:
+        found.run()
+    else:
+        found.upper = far
+        tell(far, found.apart)
+    return asked.told(limit, near, found.cheapest(), found.apart, found.upper)
+
+
+def _corners(model: ExplainedModel, query: Query) -> FloatArray:
+    """The ends of each feature, and the query."""
+    ends = [(feature.lower, feature.upper) for feature in model.space.features]
+    return np.vstack([np.array(ends).T, model.space.values(query.row)])
+
+
+def _check(k: int, within: float) -> None:
+    if not isinstance(k, int) or isinstance(k, bool) or not 2 <= k <= MOST:
+        raise InputError(f"k must be a whole number from 2 to {MOST}, got {k!r}.")
+    number = isinstance(within, int | float | np.number) and not isinstance(within, bool)
+    if not (number and 0 <= within < math.inf):
+        raise InputError(f"within must be a finite number, 0 or above, got {within!r}.")
+
+
+def _goal(model: ExplainedModel, target: Any, values: FloatArray) -> Goal:
+    wanted = wanted_of(model, target)
+    if wanted is not None:
+        return value_goal(model, wanted, values)
+    if target is not None:
+        return ClassGoal(model.native.class_index(target))
+    others = besides(model, ClassGoal(predict_one(model.ensemble, model.native, values)))
+    if len(others) > 1:
+        raise InputError(
+            f"the model has {len(others) + 1} classes; say which one answers are to reach: "
+            "target=..."
+        )
+    return others[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What was asked, and the cheapest answer; tells what was found.
+
+    Attributes
+    ----------
+    series : has the row, the question and its limits
+    query : the question about the row
+    first : the cheapest answer
+    within : as of :class:`Diverse`
+    """
+
+    series: Series
+    query: Query
+    first: Result
+    within: float
+
+    def nothing(self) -> Diverse:
+        """That there is no answer, or that none was found."""
+        none = self.first.status == "infeasible"
+        return Diverse(
+            status=self.first.status,
+            stop_reason=self.first.stop_reason,
+            answers=(),
+            within=self.within,
+            limit=math.inf,
+            apart=math.inf,
+            upper_bound=math.inf,
+            complete=none,
+            listed=0 if none else None,
+            target=self.first.target,
+            seconds=self.series.seconds,
+            message=self.first.message,
+        )
+
+    def told(
+        self,
+        limit: float,
+        near: NearRows,
+        chosen: IntArray,
+        apart: float,
+        upper: float,
+    ) -> Diverse:
+        """Answers among those listed.
+
+        Parameters
+        ----------
+        limit : on their cost
+        near : those listed
+        chosen : places of some of them, ascending; of all where there are fewer than asked for
+        apart, upper : as of :class:`Diverse`
+        """
+        found = [self._answer(near.row[at], float(near.cost[at])) for at in chosen.tolist()]
+        answers = tuple(answer for answer in found if answer is not None)
+        doubt = near.doubt or ("" if len(answers) == len(found) else MISREAD)
+        complete = near.whole and not doubt and chosen.size == near.cost.size
+        proved = complete or (near.whole and not doubt and upper <= apart * (1 + SAME))
+        over = self.series.over or not near.full
+        cut: StopReason = self.series.asker.why if over else "gap"
+        many = "" if over else TOO_MANY.format(MOST_LISTED)
+        return Diverse(
+            status="optimal" if proved else "feasible",
+            stop_reason="proved" if proved else "error" if doubt else cut,
+            answers=answers,
+            within=self.within,
+            limit=limit,
+            apart=apart,
+            upper_bound=math.inf if doubt else upper,
+            complete=complete,
+            listed=near.cost.size if near.whole and not doubt else None,
+            target=self.first.target,
+            seconds=self.series.seconds,
+            message=doubt or many,
+        )
+
+    def _answer(self, row: FloatArray, cost: float) -> Result | None:
+        """A row as an answer, verified once more by itself; None if the model refuses it."""
+        asker, first, given = self.series.asker, self.first, self.series.row
+        model, goal = asker.model, self.query.goal
+        oracle = replace(model.oracle(goal.target), margin=self.query.margin)
+        verified = verify(row, cost, self.query, model.space, oracle)
+        if verified is None:
+            return None
+        changed = tuple(change.feature for change in verified.changed)
+        held, regional = given.holding(row), asker.regional
+        cheapest = verified.distance <= first.lower_bound * (1 + SAME)
+        return replace(
+            first,
+            status="optimal" if cheapest else "feasible",
+            distance=verified.distance,
+            changed=verified.changed,
+            row=held,
+            scoring=None if first.scoring is None else replace(first.scoring, after=row),
+            rounder=Rounder(self.query, model.space, oracle, verified, given),
+            regional=regional and regional(asker, held, goal, first.target, changed),
+        )

@@ -1,0 +1,79 @@
+"""Rows in groups around one row each, and how far groups are apart at most."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from encoders.arrays import BoolArray, FloatArray, IntArray
+from portfolio.questions.several.ruler import Ruler
+
+MOST_GROUPS = 4_000  # their distances take 128 MiB
+
+
+@dataclass(eq=False)
+class RowGroups:
+    """Groups of rows; at first there is one.
+
+    Attributes
+    ----------
+    ruler : tells distances
+    values : float64 (n_rows, n_features)
+    member : int64 (n_rows,), the group of each row
+    centre : the row that each group is around
+    reach : of each group, how far its rows are from its centre at most
+    """
+
+    ruler: Ruler
+    values: FloatArray
+    member: IntArray = field(init=False)
+    centre: list[int] = field(init=False)
+    reach: list[float] = field(init=False)
+    _away: FloatArray = field(init=False)  # of each row, from its group's centre
+    _gap: FloatArray = field(init=False)  # between centres, with room for more
+
+    def __post_init__(self) -> None:
+        self.member = np.zeros(len(self.values), dtype=np.int64)
+        self._away = self._from(np.arange(len(self.values)), 0)
+        self.centre, self.reach = [0], [float(self._away.max())]
+        self._gap = np.zeros((64, 64))
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room for one more."""
+        return len(self.centre) >= MOST_GROUPS
+
+    def farther(self, apart: float) -> BoolArray:
+        """Which groups may have rows that are farther apart than this, bool (n_groups, n_groups).
+
+        Parameters
+        ----------
+        apart : a distance
+        """
+        size, reach = len(self.centre), np.array(self.reach)
+        most = self._gap[:size, :size] + reach[:, None] + reach[None, :]
+        joined: BoolArray = most > apart
+        np.fill_diagonal(joined, False)
+        return joined
+
+    def split(self, group: int) -> None:
+        """Give the row that is farthest from the centre a group of its own, with all nearer to it.
+
+        Parameters
+        ----------
+        group : whose reach is above 0
+        """
+        own = np.flatnonzero(self.member == group)
+        new, size = int(own[self._away[own].argmax()]), len(self.centre)
+        away = self._from(own, new)
+        nearer = away < self._away[own]
+        self.member[own[nearer]], self._away[own[nearer]] = size, away[nearer]
+        self.centre.append(new)
+        self.reach[group] = float(self._away[own[~nearer]].max())
+        self.reach.append(float(away[nearer].max()))
+        if size == len(self._gap):
+            self._gap = np.pad(self._gap, (0, size))
+        to_centres = self.ruler.between(self.values[[new]], self.values[self.centre])[0]
+        self._gap[size, : size + 1] = self._gap[: size + 1, size] = to_centres
+
+    def _from(self, rows: IntArray, row: int) -> FloatArray:
+        return self.ruler.between(self.values[rows], self.values[[row]])[:, 0]

@@ -1,0 +1,147 @@
+"""How far two answers are apart: what it would cost to go from one to the other."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.arrays import BoolArray, FloatArray
+from encoders.errors import InputError
+from encoders.query.features import Feature, FeatureSpace
+from encoders.query.query import Query
+from encoders.query.relations import JointCost
+from portfolio.question import OWN, Question
+
+POWERS = (0.0, 1.0, np.inf)  # costs that are distances
+
+
+@dataclass(frozen=True, eq=False)
+class Ruler:
+    """The question's norm, scale and weights, between any two rows.
+
+    Attributes
+    ----------
+    scale : float64 (n_features,), what a change of 1, or any change, costs
+    apart : bool (n_features,), whether any change costs the same
+    absent : float64 (n_features,), between a value and none
+    largest : whether the largest part counts, and not the sum
+    """
+
+    scale: FloatArray
+    apart: BoolArray
+    absent: FloatArray
+    largest: bool
+
+    def between(self, one: FloatArray, other: FloatArray) -> FloatArray:
+        """Distances, float64 (n_ones, n_others).
+
+        Parameters
+        ----------
+        one, other : float64 (n_ones, n_features) and (n_others, n_features)
+        """
+        total = np.zeros((len(one), len(other)))
+        for index in np.flatnonzero(self.scale > 0).tolist():
+            part = self._part(index, one[:, index, None], other[None, :, index])
+            total = np.maximum(total, part) if self.largest else total + part
+        return total
+
+    def _part(self, index: int, one: FloatArray, other: FloatArray) -> FloatArray:
+        gap: FloatArray = np.abs(one - other)
+        if self.apart[index]:
+            gap = (one != other).astype(np.float64)
+        gap *= self.scale[index]
+        none = np.isnan(one), np.isnan(other)
+        if none[0].any() or none[1].any():
+            apart = self.absent[index] * (none[0] ^ none[1])
+            gap[none[0] | none[1]] = apart[none[0] | none[1]]
+        return gap
+
+    def least(self, values: FloatArray) -> float:
+        """The least distance between two of some rows; inf for fewer than two.
+
+        Parameters
+        ----------
+        values : float64 (n_rows, n_features)
+        """
+        pairs = np.triu_indices(len(values), 1)
+        return float(self.between(values, values)[pairs].min(initial=np.inf))
+
+    def between_any(self, corners: FloatArray, limit: float) -> float:
+        """No two rows that cost at most so much are farther apart; inf if that is not known.
+
+        Parameters
+        ----------
+        corners : float64 (3, n_features), the ends of each feature, and the query
+        limit : on their cost
+        """
+        return 2 * limit if self.keeps_triangles(corners) else np.inf
+
+    def keeps_triangles(self, values: FloatArray) -> bool:
+        """Whether no way over a third row is shorter; only having no value may be one.
+
+        Parameters
+        ----------
+        values : float64 (n_rows, n_features)
+        """
+        for index in np.flatnonzero(np.isnan(values).any(axis=0) & ~self.apart):
+            own = values[~np.isnan(values[:, index]), index]
+            if own.size and np.ptp(own) * self.scale[index] > 2 * self.absent[index]:
+                return False
+        return True
+
+    def widest(self, values: FloatArray) -> float:
+        """No two rows of these values are farther apart.
+
+        Parameters
+        ----------
+        values : float64 (n_rows, n_features), at least one row
+        """
+        total = 0.0
+        for index in range(values.shape[1]):
+            own = np.unique(values[:, index])
+            ends = own[[0, -1]] if own[-1] == own[-1] else np.array([own[0], own[-2], own[-1]])
+            part = float(self._part(index, ends[:, None], ends[None, :]).max())
+            total = max(total, part) if self.largest else total + part
+        return total
+
+
+def ruler_of(question: Question, query: Query, space: FeatureSpace) -> Ruler:
+    """The distance of a question.
+
+    Parameters
+    ----------
+    question : what is asked
+    query : the same about one row
+    space : the features
+
+    Raises
+    ------
+    InputError
+        Its costs are no distances between any two rows.
+    """
+    cost = query.cost
+    if question.measure == OWN or cost.power not in POWERS:
+        raise InputError(
+            "answers are as far apart as one costs from the other, which needs the norm 0, 1 or "
+            "'inf'; choose one of these."
+        )
+    if any(isinstance(each, JointCost) for each in question.constraints):
+        raise InputError(
+            "joint costs say nothing of how far two answers are apart; ask without JointCost."
+        )
+    weight, unit = np.array(cost.weight), np.array(cost.unit)
+    counted = np.array([_counted(feature) or cost.power == 0 for feature in space.features])
+    start = space.values(query.row)
+    absent = [
+        feature.missing_cost if own != own else each.missing or 0.0
+        for feature, own, each in zip(space.features, start.tolist(), query.admissible, strict=True)
+    ]
+    return Ruler(
+        np.where(counted, weight, weight / unit),
+        counted,
+        weight * np.array(absent),
+        cost.aggregate == "max",
+    )
+
+
+def _counted(feature: Feature) -> bool:
+    return feature.kind in ("categorical", "binary")

@@ -1,0 +1,174 @@
+"""Diverse answers: the largest least distance, against brute force over all that are so cheap."""
+
+import itertools
+import json
+import math
+import os
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from portfolio import Forbidden, InputError, JointCost, Linear, MaxChanges, Stays
+from portfolio.questions.several import diverse_finder
+from tests.support.brute import Spec, distances, thresholds
+from tests.support.enumerated import TOP, enumerated
+
+WITHIN = (0.3, 1.0, 2.0, 0.1)
+MOST_TRIPLES = 200  # rows among which brute force looks for the three that are farthest apart
+
+
+def representatives(case):
+    """Of all candidates those that stand for their cell: the nearest value of each column."""
+    cuts, dtype = thresholds(case.model, case.rows.shape[1])
+    strict = type(case.model).__name__ == "XGBClassifier"
+    kept = np.ones(len(case.rows), dtype=bool)
+    for column in range(5):
+        values = np.unique(case.rows[:, column])
+        own = Fraction(float(case.x.iloc[column]))
+        edges = np.array(sorted(cuts[column]))
+        read = values.astype(dtype).astype(float)
+        cell = np.searchsorted(edges, read, side="right" if strict else "left")
+        nearest = [
+            min(values[cell == at], key=lambda v: abs(Fraction(v) - own)) for at in np.unique(cell)
+        ]
+        kept &= np.isin(case.rows[:, column], nearest)
+    return kept
+
+
+def specs_of(case):
+    n = case.explainer.features.named("n")
+    ordinals = [Spec(name, "ordinal", (at,), 0.0, TOP) for at, name in enumerate("abcd")]
+    number = Spec("n", "numeric", (4,), n.lower, n.upper)
+    return [*ordinals, number, Spec("g", "categorical", (5, 6, 7), 0, 1)]
+
+
+def gaps(case, rows):
+    """The cost of every row from every other, by definition."""
+    specs = specs_of(case)
+    units = [(spec.upper - spec.lower) or 1.0 for spec in specs]
+    given = (float(case.given["norm"]), units, case.given["weights"])
+    return np.array([distances(specs, row, rows, *given) for row in rows])
+
+
+def farthest(gap, k):
+    """The largest least distance of k rows; None if there are too many to try."""
+    n = len(gap)
+    if k == 2:
+        return gap.max()
+    if k == 3 and n <= MOST_TRIPLES:
+        best = 0.0
+        for one, other in itertools.combinations(range(n), 2):
+            third = np.minimum(gap[one], gap[other])
+            third[[one, other]] = -1
+            best = max(best, min(gap[one, other], third.max()))
+        return best
+    if math.comb(n, k) > 50_000:
+        return None
+    chosen = np.array(list(itertools.combinations(range(n), k)))
+    pairs = [gap[chosen[:, a], chosen[:, b]] for a, b in itertools.combinations(range(k), 2)]
+    return np.min(pairs, axis=0).max()
+
+
+def check_one(seed):
+    """Whether there was something to choose from."""
+    case = enumerated(seed if seed % 4 != 2 else seed + 100_001)
+    k, within = 2 + seed % 3, WITHIN[seed // 4 % len(WITHIN)]
+    found = case.explainer.diverse(case.x, k, within, **case.given, threads=1)
+    where = f"seed {seed}, {k}, {within}, {case.given}"
+    able = case.reached & representatives(case)
+    best = case.cost[able].min(initial=math.inf)
+    if math.isinf(best):
+        assert found.status == "infeasible" and not len(found), where
+        return False
+    near = case.rows[able & (case.cost <= best * (1 + within) * (1 + 1e-9))]
+    assert found.status == "optimal" and found.listed == len(near), where
+    assert len(found) == min(k, len(near)) and found.complete == (len(near) <= k), where
+    rows = np.array([answer.row.values for answer in found])
+    assert all((near == row).all(axis=1).any() for row in rows), where
+    assert len(np.unique(rows, axis=0)) == len(rows), where
+    costs = [case.cost[(case.rows == row).all(axis=1)][0] for row in rows]
+    assert np.allclose([a.distance for a in found], costs) and costs == sorted(costs), where
+    if len(rows) < 2:
+        return False
+    own = gaps(case, rows)[np.triu_indices(len(rows), 1)].min()
+    assert math.isclose(own, found.apart, rel_tol=1e-9, abs_tol=1e-12), where
+    most = farthest(gaps(case, near), k) if len(near) > k else own
+    assert most is None or math.isclose(own, most, rel_tol=1e-9, abs_tol=1e-12), where
+    return len(near) > k
+
+
+@pytest.mark.parametrize("seed", [4, 7, 9, 11, 15, 20, 21])
+def test_no_answers_so_cheap_are_farther_apart(seed):
+    assert check_one(seed)
+
+
+@pytest.mark.large
+def test_many_random_questions():
+    count = int(os.environ.get("DIVERSE_QUESTIONS", "700"))
+    found = [check_one(seed) for seed in range(1000, 1000 + count)]
+    print(f"diverse: {count} questions, {sum(found)} with something to choose from")
+
+
+def test_answers_tell_how_far_they_are_apart(explainer, refused):
+    found = explainer.diverse(refused, 3, 0.5, target="granted")
+    assert found.status == "optimal" and len(found) == 3
+    assert found.apart == found.upper_bound > 0
+    best = explainer.explain(refused, target="granted")
+    assert found.limit == pytest.approx(1.5 * best.distance)
+    assert all(a.verified and a.distance <= found.limit * (1 + 1e-9) for a in found)
+    assert "(proved: no 3 such answers are farther apart)" in str(found)
+    assert list(found.table().columns) == ["status", "distance", "changes"]
+    plain = json.loads(found.to_json())
+    assert plain["apart"] == found.apart and len(plain["answers"]) == 3
+
+
+def test_all_that_there_are(explainer, refused):
+    found = explainer.diverse(
+        refused, 20, 0.0, target="granted", constraints=[Forbidden(Stays("income"))]
+    )
+    assert found.complete and found.listed == len(found) >= 1, found
+    assert "there are no others (proved)" in str(found)
+    nothing = explainer.diverse(refused, target="granted", constraints=[MaxChanges(0)])
+    assert nothing.status == "infeasible" and "no answer (proved)" in str(nothing)
+
+
+def test_a_list_that_is_too_long_proves_a_bound_alone(explainer, refused, monkeypatch):
+    whole = explainer.diverse(refused, 3, 2.0, target="granted")
+    monkeypatch.setattr(diverse_finder, "MOST_LISTED", 5)
+    found = explainer.diverse(refused, 3, 2.0, target="granted")
+    assert (found.status, found.stop_reason, found.listed) == ("feasible", "gap", None)
+    assert found.apart <= whole.apart <= found.upper_bound
+    assert "at most" in str(found) and "More than 5" in str(found)
+
+
+def test_no_time_is_no_proof(explainer, refused):
+    found = explainer.diverse(refused, target="granted", time_limit_s=1e-9)
+    assert found.status in ("unknown", "feasible") and not found.complete
+    assert found.stop_reason == "time_limit"
+
+
+def test_bounds_are_told(explainer, refused):
+    told = []
+    found = explainer.diverse(
+        refused, 3, 0.5, target="granted", on_progress=lambda *bounds: told.append(bounds)
+    )
+    assert told and told[-1][1:] == (found.upper_bound, found.apart)
+    assert all(lower <= upper for _, upper, lower in told)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"k": 1}, "k must be a whole number from 2"),
+        ({"within": -0.1}, "within must be a finite number"),
+        ({"within": math.inf}, "within must be a finite number"),
+        ({"norm": 2}, "needs the norm 0, 1 or 'inf'"),
+        ({"norm": lambda name, before, after: 1.0}, "needs the norm 0, 1 or 'inf'"),
+        ({"constraints": [JointCost("home", "age", {("own", 30): 1})]}, "ask without JointCost"),
+        ({"constraints": [Linear({"income": 1, "age": 1}, ">=", 30)]}, "give income a step"),
+    ],
+)
+def test_what_does_not_fit_is_told(explainer, refused, given, words):
+    with pytest.raises(InputError, match=words):
+        explainer.diverse(refused, **{"target": "granted"} | given)

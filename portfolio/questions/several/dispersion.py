@@ -18,7 +18,6 @@ from portfolio.questions.several.ruler import Ruler
 
 SAME = 1e-9  # relative; distances that differ by less are equal
 HALVINGS = 20  # of the gap between the bounds, once it is over
-EXCHANGES = 20  # rounds at most in which a row of the best set is exchanged for a better one
 
 OnBounds = Callable[[float, float], None]  # told (upper, lower)
 
@@ -53,6 +52,8 @@ class Dispersion:
     _groups: RowGroups = field(init=False)
 
     def __post_init__(self) -> None:
+        differ = (self.values != self.values[0]).any(axis=0)
+        self.ruler, self.values = self.ruler.only(differ), self.values[:, differ]
         self.upper = self.ruler.widest(self.values)
         self.metric = self.ruler.keeps_triangles(self.values)
         self._groups = RowGroups(self.ruler, self.values)
@@ -92,14 +93,15 @@ class Dispersion:
 
     def _exchanged(self, chosen: IntArray) -> IntArray:
         """Put the farthest row in the place of one, as long as that helps."""
-        gaps = self._distances(chosen)
-        for turn in range(EXCHANGES * self.k):
-            at = turn % self.k
+        gaps, idle, at = self._distances(chosen), 0, 0
+        while idle < self.k:
             least = np.delete(gaps, at, axis=1).min(axis=1)
             better = int(least.argmax())
-            if least[better] > least[chosen[at]]:
-                chosen[at] = better
+            idle += 1
+            if least[better] > least[chosen[at]] * (1 + SAME):
+                chosen[at], idle = better, 0
                 gaps[:, at] = self._distances([better])[:, 0]
+            at = (at + 1) % self.k
         return chosen
 
     def _take(self, chosen: IntArray) -> None:
@@ -117,7 +119,9 @@ class Dispersion:
             if rival is None:
                 self.upper = self.apart
                 return
-            self._take(self._exchanged(np.array(self._groups.centre)[rival]))
+            centres = np.array(self._groups.centre)[rival]
+            if self.ruler.least(self.values[centres]) > self.apart:
+                self._take(self._exchanged(centres))
             for group in rival.tolist():
                 if self._groups.reach[group] > 0:
                     self._check_room()

@@ -1,12 +1,13 @@
 """Lists the answers that cost little more than the cheapest, and looks for those far apart."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
+from encoders.arrays import FloatArray
 from encoders.backends.interface import StopReason
 from encoders.errors import InputError
 from encoders.query.goal import ClassGoal, Goal
@@ -17,23 +18,24 @@ from portfolio.model.native import predict_one
 from portfolio.question import Options, Question
 from portfolio.questions.decision import besides
 from portfolio.questions.interruptible import interruptible
-from portfolio.questions.series import Series
-from portfolio.questions.several.dispersion import SAME, Dispersion
+from portfolio.questions.series import LEAST_S, Series
+from portfolio.questions.several.dispersion import SAME, Dispersion, OnBounds
 from portfolio.questions.several.diverse import Diverse
+from portfolio.questions.several.far_rows import far_rows
 from portfolio.questions.several.near_rows import NearRows, feature_values, near_rows
-from portfolio.questions.several.ruler import ruler_of
+from portfolio.questions.several.ruler import Ruler, ruler_of
 from portfolio.questions.several.ties import check_countable
 from portfolio.result import Result
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.certify import MISREAD
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.rounder import Rounder
-from portfolio.solving.verify import verify
+from portfolio.solving.verify import priced
 
 MOST = 20  # answers; the search for so many ends without a proof
-MOST_LISTED = 20_000  # answers that are compared; listing more takes longer than some seconds
-LISTING, SEARCHING = 0.5, 0.9  # shares of the time limit at which these end
-TOO_MANY = "More than {:,} answers are so cheap, and only the cheapest were compared."
+MOST_LISTED = 100_000  # answers that are compared; listing more takes longer than ten seconds
+LISTING, SEARCHING = 0.3, 0.9  # shares of the time limit at which these end
+TOO_MANY = "There are more answers so cheap than the {:,} that were listed."
 
 
 @interruptible
@@ -88,27 +90,56 @@ def find_diverse(
     if near.whole and near.cost.size:  # the first answer need not have been proved
         limit = (1 + within) * float(near.cost[0])
         near = near.up_to(limit)
-    if not near.whole:
-        near = near.including(first.row.values, first.distance)
     values = feature_values(model, near.row)
-    far = ruler.between_any(_corners(model, query), limit)
-    if near.cost.size < k:
+    if near.whole and near.cost.size < k:
         apart = ruler.least(values)
-        every = np.arange(near.cost.size)
-        return asked.told(limit, near, every, apart, apart if near.whole else far)
-    found = Dispersion(ruler, values, k, lambda: past(SEARCHING), lambda: past(1.0), tell)
+        return asked.told(limit, near, near.row, apart, apart)
     if near.whole:
+        found = Dispersion(ruler, values, k, lambda: past(SEARCHING), lambda: past(1.0), tell)
         found.run()
-    else:
-        found.upper = far
-        tell(far, found.apart)
-    return asked.told(limit, near, found.cheapest(), found.apart, found.upper)
+        return asked.told(limit, near, near.row[found.cheapest()], found.apart, found.upper)
+    return _unlisted(asked, near, ruler, k, limit, past, tell)
 
 
-def _corners(model: ExplainedModel, query: Query) -> FloatArray:
-    """The ends of each feature, and the query."""
+def _unlisted(
+    asked: "Asked",
+    near: NearRows,
+    ruler: Ruler,
+    k: int,
+    limit: float,
+    past: Callable[[float], bool],
+    tell: OnBounds,
+) -> Diverse:
+    """The farthest of the answers that were listed, exchanged for farther ones that were not."""
+    series, query, model = asked.series, asked.query, asked.series.asker.model
+    first = asked.first.row
+    assert first is not None
+    near = near.including(first.values, asked.first.distance)
+    metric = ruler.keeps_triangles(_corners(model, query, ruler))
+    upper = 2 * limit if metric else math.inf
+    rows = near.row[:k]
+    if len(rows) == k and not past(SEARCHING):
+        values = feature_values(model, near.row)
+        found = Dispersion(ruler, values, k, lambda: True, lambda: True)
+        rows = near.row[found.cheapest()]
+        tell(upper, found.apart)
+        far = far_rows(model, query, ruler, limit)
+        if far is not None and metric:
+            left_s = SEARCHING * series.options.time_limit_s - series.seconds
+            limited = replace(series.options, time_limit_s=max(left_s, LEAST_S))
+            request = series.asker.request(limited)
+            rows, upper = far.exchanged(rows, upper, request, tell)
+            near = replace(near, doubt=near.doubt or far.doubt)
+    apart = ruler.least(feature_values(model, rows))
+    tell(upper, apart)
+    return asked.told(limit, near, rows, apart, upper)
+
+
+def _corners(model: ExplainedModel, query: Query, ruler: Ruler) -> FloatArray:
+    """The ends of each feature, the query, and having no value."""
     ends = [(feature.lower, feature.upper) for feature in model.space.features]
-    return np.vstack([np.array(ends).T, model.space.values(query.row)])
+    before = model.space.values(query.row)
+    return np.vstack([np.array(ends).T, before, np.where(ruler.lacking, np.nan, before)])
 
 
 def _check(k: int, within: float) -> None:
@@ -173,27 +204,27 @@ class Asked:
         self,
         limit: float,
         near: NearRows,
-        chosen: IntArray,
+        rows: FloatArray,
         apart: float,
         upper: float,
     ) -> Diverse:
-        """Answers among those listed.
+        """Answers that were found.
 
         Parameters
         ----------
         limit : on their cost
-        near : those listed
-        chosen : places of some of them, ascending; of all where there are fewer than asked for
+        near : those that were listed
+        rows : float64 (n_answers, n_columns), those to tell
         apart, upper : as of :class:`Diverse`
         """
-        found = [self._answer(near.row[at], float(near.cost[at])) for at in chosen.tolist()]
-        answers = tuple(answer for answer in found if answer is not None)
-        doubt = near.doubt or ("" if len(answers) == len(found) else MISREAD)
-        complete = near.whole and not doubt and chosen.size == near.cost.size
+        found = [answer for row in rows if (answer := self._answer(row)) is not None]
+        answers = tuple(sorted(found, key=lambda answer: answer.distance))
+        doubt = near.doubt or ("" if len(answers) == len(rows) else MISREAD)
+        complete = near.whole and not doubt and len(rows) == near.cost.size
         proved = complete or (near.whole and not doubt and upper <= apart * (1 + SAME))
         over = self.series.over or not near.full
         cut: StopReason = self.series.asker.why if over else "gap"
-        many = "" if over else TOO_MANY.format(MOST_LISTED)
+        many = "" if over else TOO_MANY.format(near.cost.size)
         return Diverse(
             status="optimal" if proved else "feasible",
             stop_reason="proved" if proved else "error" if doubt else cut,
@@ -209,13 +240,13 @@ class Asked:
             message=doubt or many,
         )
 
-    def _answer(self, row: FloatArray, cost: float) -> Result | None:
+    def _answer(self, row: FloatArray) -> Result | None:
         """A row as an answer, verified once more by itself; None if the model refuses it."""
         asker, first, given = self.series.asker, self.first, self.series.row
         model, goal = asker.model, self.query.goal
         oracle = replace(model.oracle(goal.target), margin=self.query.margin)
-        verified = verify(row, cost, self.query, model.space, oracle)
-        if verified is None:
+        verified = priced(row, self.query, model.space)
+        if verified is None or not oracle.accepts_with(row, goal, self.query.margin):
             return None
         changed = tuple(change.feature for change in verified.changed)
         held, regional = given.holding(row), asker.regional

@@ -83,7 +83,7 @@ def near_rows(
     looked, whole, doubt = 0, True, ""
     for posed in _parts(model, query, limit):
         doubt = doubt or _doubt(posed)
-        upper = _above(limit, posed.problem.cost)
+        upper = above(limit, posed.problem.cost)
         left = choices_within(posed.problem, upper)
         if left is None:
             continue
@@ -101,7 +101,7 @@ def near_rows(
     if any(oracle.contradicts_the_trees(each, query.goal) for each in row[~taken]):
         doubt = doubt or MISREAD
     order = np.flatnonzero(taken)[np.argsort(cost[taken], kind="stable")]
-    full = not whole and looked >= most
+    full = not whole and not over()
     return NearRows(row[order], cost[order], whole, full, doubt).up_to(limit)
 
 
@@ -115,15 +115,21 @@ def _parts(model: ExplainedModel, query: Query, limit: float) -> Iterator[Posed]
         return
     waiting = [wide.everything]
     while waiting:
-        region = wide.narrowed(waiting.pop(), _above(limit, wide.tables.cost))
+        region = wide.narrowed(waiting.pop(), above(limit, wide.tables.cost))
         if region is not None:
             best, rest = wide.part(region)
             waiting += rest
             yield pose(*given, best)
 
 
-def _above(limit: float, cost: FloatArray) -> float:
-    """What costs at most the limit, rounding included, costs less than this."""
+def above(limit: float, cost: FloatArray) -> float:
+    """What costs at most the limit, rounding included, costs less than this.
+
+    Parameters
+    ----------
+    limit : on the cost
+    cost : float64 (n_levels,), of levels
+    """
     if limit > 0:
         return limit * (1 + 2 * KEPT)
     return float(cost[cost > 0].min(initial=1.0))

@@ -22,12 +22,14 @@ class Ruler:
     ----------
     scale : float64 (n_features,), what a change of 1, or any change, costs
     apart : bool (n_features,), whether any change costs the same
+    lacking : bool (n_features,), whether a row may have no value
     absent : float64 (n_features,), between a value and none
     largest : whether the largest part counts, and not the sum
     """
 
     scale: FloatArray
     apart: BoolArray
+    lacking: BoolArray
     absent: FloatArray
     largest: bool
 
@@ -40,20 +42,41 @@ class Ruler:
         """
         total = np.zeros((len(one), len(other)))
         for index in np.flatnonzero(self.scale > 0).tolist():
-            part = self._part(index, one[:, index, None], other[None, :, index])
+            part = self.part(index, one[:, index, None], other[None, :, index])
             total = np.maximum(total, part) if self.largest else total + part
         return total
 
-    def _part(self, index: int, one: FloatArray, other: FloatArray) -> FloatArray:
+    def part(self, index: int, one: FloatArray, other: FloatArray) -> FloatArray:
+        """What one feature adds to distances, of the shape of both.
+
+        Parameters
+        ----------
+        index : of the feature
+        one, other : its values
+        """
         gap: FloatArray = np.abs(one - other)
         if self.apart[index]:
             gap = (one != other).astype(np.float64)
         gap *= self.scale[index]
+        if not self.lacking[index]:
+            return gap
         none = np.isnan(one), np.isnan(other)
-        if none[0].any() or none[1].any():
-            apart = self.absent[index] * (none[0] ^ none[1])
-            gap[none[0] | none[1]] = apart[none[0] | none[1]]
-        return gap
+        return np.where(none[0] | none[1], self.absent[index] * (none[0] ^ none[1]), gap)
+
+    def only(self, features: BoolArray) -> "Ruler":
+        """The same for some of the features.
+
+        Parameters
+        ----------
+        features : bool (n_features,)
+        """
+        return Ruler(
+            self.scale[features],
+            self.apart[features],
+            self.lacking[features],
+            self.absent[features],
+            self.largest,
+        )
 
     def least(self, values: FloatArray) -> float:
         """The least distance between two of some rows; inf for fewer than two.
@@ -64,16 +87,6 @@ class Ruler:
         """
         pairs = np.triu_indices(len(values), 1)
         return float(self.between(values, values)[pairs].min(initial=np.inf))
-
-    def between_any(self, corners: FloatArray, limit: float) -> float:
-        """No two rows that cost at most so much are farther apart; inf if that is not known.
-
-        Parameters
-        ----------
-        corners : float64 (3, n_features), the ends of each feature, and the query
-        limit : on their cost
-        """
-        return 2 * limit if self.keeps_triangles(corners) else np.inf
 
     def keeps_triangles(self, values: FloatArray) -> bool:
         """Whether no way over a third row is shorter; only having no value may be one.
@@ -99,7 +112,7 @@ class Ruler:
         for index in range(values.shape[1]):
             own = np.unique(values[:, index])
             ends = own[[0, -1]] if own[-1] == own[-1] else np.array([own[0], own[-2], own[-1]])
-            part = float(self._part(index, ends[:, None], ends[None, :]).max())
+            part = float(self.part(index, ends[:, None], ends[None, :]).max())
             total = max(total, part) if self.largest else total + part
         return total
 
@@ -130,16 +143,16 @@ def ruler_of(question: Question, query: Query, space: FeatureSpace) -> Ruler:
         )
     weight, unit = np.array(cost.weight), np.array(cost.unit)
     counted = np.array([_counted(feature) or cost.power == 0 for feature in space.features])
-    start = space.values(query.row)
-    absent = [
-        feature.missing_cost if own != own else each.missing or 0.0
-        for feature, own, each in zip(space.features, start.tolist(), query.admissible, strict=True)
-    ]
+    start = np.isnan(space.values(query.row))
+    filled = np.array([feature.missing_cost for feature in space.features])
+    prices = [admissible.missing for admissible in query.admissible]
+    emptied = np.array([0.0 if price is None else price for price in prices])
     return Ruler(
-        np.where(counted, weight, weight / unit),
-        counted,
-        weight * np.array(absent),
-        cost.aggregate == "max",
+        scale=np.where(counted, weight, weight / unit),
+        apart=counted,
+        lacking=start | np.array([price is not None for price in prices]),
+        absent=weight * np.where(start, filled, emptied),
+        largest=cost.aggregate == "max",
     )
 
 

@@ -70,18 +70,29 @@ def farthest(gap, k):
     return np.min(pairs, axis=0).max()
 
 
-def check_one(seed):
-    """Whether there was something to choose from."""
-    case = enumerated(seed if seed % 4 != 2 else seed + 100_001)
-    k, within = 2 + seed % 3, WITHIN[seed // 4 % len(WITHIN)]
-    found = case.explainer.diverse(case.x, k, within, **case.given, threads=1)
-    where = f"seed {seed}, {k}, {within}, {case.given}"
+def asked(seed):
+    """A case, how many answers, and what they may cost beyond the cheapest."""
+    case = enumerated(seed if seed % 4 != 2 else seed + 100_001)  # no distances with norm 2
+    return case, 2 + seed % 3, WITHIN[seed // 4 % len(WITHIN)]
+
+
+def cheap(case, within):
+    """All answers that cost so little; None where there is no answer."""
     able = case.reached & representatives(case)
     best = case.cost[able].min(initial=math.inf)
     if math.isinf(best):
+        return None
+    return case.rows[able & (case.cost <= best * (1 + within) * (1 + 1e-9))]
+
+
+def check_one(seed):
+    """Whether there was something to choose from."""
+    case, k, within = asked(seed)
+    found = case.explainer.diverse(case.x, k, within, **case.given, threads=1)
+    near, where = cheap(case, within), f"seed {seed}, {k}, {within}, {case.given}"
+    if near is None:
         assert found.status == "infeasible" and not len(found), where
         return False
-    near = case.rows[able & (case.cost <= best * (1 + within) * (1 + 1e-9))]
     assert found.status == "optimal" and found.listed == len(near), where
     assert len(found) == min(k, len(near)) and found.complete == (len(near) <= k), where
     rows = np.array([answer.row.values for answer in found])
@@ -98,9 +109,33 @@ def check_one(seed):
     return len(near) > k
 
 
+def check_bound(seed):
+    """The same where only a few are listed: whether there were more."""
+    case, k, within = asked(seed)
+    near = cheap(case, within)
+    if near is None or len(near) <= 2 * k:
+        return False
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diverse_finder, "MOST_LISTED", k)
+        found = case.explainer.diverse(case.x, k, within, **case.given, threads=1)
+    where = f"seed {seed}, {k}, {within}, {case.given}"
+    rows = np.array([answer.row.values for answer in found])
+    assert found.status == "feasible" and found.stop_reason == "gap", where
+    assert len(rows) == k and all((near == row).all(axis=1).any() for row in rows), where
+    own = gaps(case, rows)[np.triu_indices(k, 1)].min()
+    assert math.isclose(own, found.apart, rel_tol=1e-9, abs_tol=1e-12), where
+    most = farthest(gaps(case, near), k)
+    assert most is None or own <= most * (1 + 1e-9) <= found.upper_bound * (1 + 2e-9), where
+    return True
+
+
 @pytest.mark.parametrize("seed", [4, 7, 9, 11, 15, 20, 21])
 def test_no_answers_so_cheap_are_farther_apart(seed):
     assert check_one(seed)
+
+
+def test_what_is_not_listed_is_bounded():
+    assert sum(check_bound(seed) for seed in (9, 20, 21, 25)) >= 3
 
 
 @pytest.mark.large
@@ -108,6 +143,8 @@ def test_many_random_questions():
     count = int(os.environ.get("DIVERSE_QUESTIONS", "700"))
     found = [check_one(seed) for seed in range(1000, 1000 + count)]
     print(f"diverse: {count} questions, {sum(found)} with something to choose from")
+    more = [check_bound(seed) for seed in range(1000, 1000 + count)]
+    print(f"diverse: {sum(more)} with more than were listed")
 
 
 def test_answers_tell_how_far_they_are_apart(explainer, refused):
@@ -139,7 +176,7 @@ def test_a_list_that_is_too_long_proves_a_bound_alone(explainer, refused, monkey
     found = explainer.diverse(refused, 3, 2.0, target="granted")
     assert (found.status, found.stop_reason, found.listed) == ("feasible", "gap", None)
     assert found.apart <= whole.apart <= found.upper_bound
-    assert "at most" in str(found) and "More than 5" in str(found)
+    assert "at most" in str(found) and "than the 5" in str(found)
 
 
 def test_no_time_is_no_proof(explainer, refused):

@@ -1,0 +1,193 @@
+"""Answers that are far from others, where there are too many to list: solved for one by one."""
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray, owners
+from encoders.backends.interface import Outcome, Request
+from encoders.backends.registry import find_backend
+from encoders.backends.stopping import EitherEvent
+from encoders.posing.pose import Posed, pose
+from encoders.posing.wide_columns import wide_columns
+from encoders.problem.problem import Box, LevelRow, Problem
+from encoders.query.query import Query
+from encoders.reduce.near import choices_within
+from portfolio.model.explained_model import ExplainedModel
+from portfolio.questions.several.dispersion import SAME, OnBounds
+from portfolio.questions.several.near_rows import KEPT, above, feature_values
+from portfolio.questions.several.ruler import Ruler
+from portfolio.solving.certify import MISREAD
+from portfolio.solving.verify import priced
+
+GAP_UNITS = 2.0**40  # whole units of a distance; what is missing to it is rounded down to them
+CLOSE = 1.05  # what is farther away by less than this factor is not looked for
+SHARE = 0.3  # of the time that is left, for a question
+MOST_REFUSED = 20  # choices that the model refuses before a question counts as not decided
+
+
+@dataclass(eq=False)
+class FarRows:
+    """Answers up to a cost.
+
+    Attributes
+    ----------
+    model, query, ruler : what is asked, and how far answers are apart; sums of features alone
+    limit : on the cost
+    posed : the question
+    problem : the same, without what the model refused
+    doubt : why nothing is proved, "" if bounds hold
+    """
+
+    model: ExplainedModel
+    query: Query
+    ruler: Ruler
+    limit: float
+    posed: Posed
+    problem: Problem
+    doubt: str = ""
+
+    def exchanged(
+        self, rows: FloatArray, upper: float, request: Request, tell: OnBounds
+    ) -> tuple[FloatArray, float]:
+        """Each row exchanged for one farther from the others, as long as there is any.
+
+        Of any other ``k`` answers two are nearest to the same one of ``k - 1`` rows, so they are at
+        most twice as far apart as the farthest answer is from these (Gonzalez, 1985).
+
+        Parameters
+        ----------
+        rows : float64 (k, n_columns)
+        upper : no ``k`` answers are farther apart
+        request : its limits are for all questions that this takes
+        tell : told (upper, lower) bounds after each exchange
+
+        Returns
+        -------
+        The rows, and the upper bound as it is then.
+        """
+        rows, idle, at = rows.copy(), 0, 0
+        end = time.perf_counter() + request.time_limit_s
+        while idle < len(rows) and not request.stop.is_set() and time.perf_counter() < end:
+            others = np.delete(rows, at, axis=0)
+            least = self._least(rows[at], others)
+            found, most = self._farther(others, least, request, end)
+            upper, idle = min(upper, 2 * most), idle + 1
+            if found is not None and self._least(found, others) > least * (1 + SAME):
+                rows[at], idle = found, 0
+            at = (at + 1) % len(rows)
+            tell(upper, self.ruler.least(feature_values(self.model, rows)))
+        return rows, upper
+
+    def _least(self, row: FloatArray, others: FloatArray) -> float:
+        one, rest = (feature_values(self.model, each) for each in (row[None, :], others))
+        return float(self.ruler.between(one, rest).min())
+
+    def _farther(
+        self, others: FloatArray, least: float, request: Request, end: float
+    ) -> tuple[FloatArray | None, float]:
+        """The farthest answer from some rows but for a factor, and what none is farther than."""
+        gaps = [self._gaps(each) for each in feature_values(self.model, others)]
+        best, most = None, 2 * self.limit
+        while most > least * CLOSE:
+            middle = (least + most) / 2
+            left_s = (end - time.perf_counter()) * SHARE
+            found, none = self._beyond(gaps, middle, replace(request, time_limit_s=left_s))
+            if found is not None:
+                best, least = found, max(middle, self._least(found, others))
+            elif none:
+                most = middle
+            else:
+                break
+        return best, most
+
+    def _beyond(
+        self, gaps: list[FloatArray], apart: float, request: Request
+    ) -> tuple[FloatArray | None, bool]:
+        """An answer that is so far from some rows; or None, and whether there is none for sure."""
+        rows = tuple(_level_row(self.problem, gap, apart) for gap in gaps)
+        deadline = time.perf_counter() + request.time_limit_s
+        for _ in range(MOST_REFUSED):
+            problem = replace(self.problem, level_rows=(*self.problem.level_rows, *rows))
+            upper = above(self.limit, problem.cost)
+            left = choices_within(problem, upper)
+            if left is None:
+                return None, True
+            left_s = deadline - time.perf_counter()
+            if left_s <= 0 or request.stop.is_set():
+                return None, False
+            outcome = _any_choice(left[0], replace(request, time_limit_s=left_s, cutoff=upper))
+            if not outcome.choices:
+                return None, outcome.status == "infeasible"
+            choice = left[1].up(outcome.choices[0])
+            row = self.posed.decode(choice)
+            cut = self._refused(row, choice)
+            if cut is None:
+                return row, False
+            self.problem = cut
+        return None, False
+
+    def _refused(self, row: FloatArray, choice: IntArray) -> Problem | None:
+        """What is left without a row that is no answer; None if it is one."""
+        found = priced(row, self.query, self.model.space)
+        if found is None or found.distance > self.limit * (1 + KEPT):
+            alone = Box(np.arange(choice.size), choice, choice)
+            return replace(self.problem, forbidden=(*self.problem.forbidden, alone))
+        oracle = replace(self.model.oracle(self.query.goal.target), margin=self.query.margin)
+        if oracle.accepted(row[None, :], self.query.goal, self.query.margin)[0]:
+            return None
+        if oracle.contradicts_the_trees(row, self.query.goal):
+            self.doubt = MISREAD
+        return self.posed.without(self.problem, choice)
+
+    def _gaps(self, values: FloatArray) -> FloatArray:
+        """What each level adds to the distance from a row, float64 (n_levels,)."""
+        posed, first = self.posed, self.posed.problem.level_start
+        gap = np.zeros(self.problem.cost.size)
+        of_column = {
+            column: (index, feature)
+            for index, feature in enumerate(self.model.space.features)
+            for column in feature.columns
+        }
+        for axis, column in enumerate(posed.column.tolist()):
+            own = slice(int(first[axis]), int(first[axis + 1]))
+            index, feature = of_column[column]
+            value = posed.value[own]
+            says = np.ones(value.size, dtype=np.bool_) if posed.says is None else posed.says[own]
+            if feature.one_hot:
+                says, value = value == 1, np.full(value.size, float(feature.columns.index(column)))
+            part = self.ruler.part(index, values[index : index + 1], value)
+            gap[own] = np.where(says, part, 0.0)
+        return gap
+
+
+def _any_choice(problem: Problem, request: Request) -> Outcome:
+    """A choice that need not be the cheapest."""
+    enough = EitherEvent(request.stop)
+    asked = replace(request, stop=enough, on_choice=lambda levels: enough.set())
+    return find_backend("search").load()(problem, asked)
+
+
+def _level_row(problem: Problem, gap: FloatArray, apart: float) -> LevelRow:
+    """That the levels chosen add up to a distance: what is missing to the widest is limited."""
+    owner = owners(problem.level_start)
+    widest = np.maximum.reduceat(gap, problem.level_start[:-1])
+    unit = (float(widest.sum()) or 1.0) / GAP_UNITS
+    weight = np.floor((widest[owner] - gap) / unit).astype(np.int64)
+    return LevelRow(weight, int(np.ceil((widest.sum() - apart) / unit)) + 1)
+
+
+def far_rows(model: ExplainedModel, query: Query, ruler: Ruler, limit: float) -> FarRows | None:
+    """Answers up to a cost; None where a column has very many classes, or the largest cost counts.
+
+    Parameters
+    ----------
+    model, query, ruler, limit : as of :class:`FarRows`
+    """
+    view, space = model.views[query.goal.target], model.space
+    given = (view.ensemble, view.cells, space, query)
+    if ruler.largest or (query.related is None and wide_columns(*given) is not None):
+        return None
+    posed = pose(*given)
+    return FarRows(model, query, ruler, limit, posed, posed.problem)

@@ -111,7 +111,7 @@ class Ruler:
         total = 0.0
         for index in range(values.shape[1]):
             own = np.unique(values[:, index])
-            ends = own[[0, -1]] if own[-1] == own[-1] else np.array([own[0], own[-2], own[-1]])
+            ends = own[[0, max(own.size - 2, 0), -1]]  # a missing value comes last
             part = float(self.part(index, ends[:, None], ends[None, :]).max())
             total = max(total, part) if self.largest else total + part
         return total

@@ -9,11 +9,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from portfolio import InputError, Linear
+from portfolio import InputError, JointCost, Linear
 from portfolio.questions.series import Series
 from portfolio.questions.several.nearer import Nearer
 from portfolio.running.local_executor import LocalExecutor
-from tests.support.enumerated import enumerated
+from tests.support.enumerated import TOP, enumerated
 
 STRATEGIES = ("search", "cp", "milp", "maxsat", "smt")
 
@@ -34,9 +34,22 @@ def order_of(case, row):
     return len(own), own, far
 
 
-def check_one(seed, strategy="auto"):
+def with_joint_costs(case, seed):
+    """The same question, with costs of some pairs on top."""
+    rng, own = np.random.default_rng(seed), tuple(float(value) for value in case.x.iloc[:2])
+    every = [(float(a), float(b)) for a in range(TOP + 1) for b in range(TOP + 1)]
+    prices = {pair: float(rng.choice([0.25, 0.5, 1.0])) for pair in every if rng.random() < 0.6}
+    extra = np.array([prices.get((a, b), 0.0) for a, b in case.rows[:, :2].tolist()])
+    extra[(case.rows[:, :2] == own).all(axis=1)] = 0.0  # staying is no change
+    both = np.maximum if case.given["norm"] == "inf" else np.add
+    joint = [*case.given["constraints"], JointCost("a", "b", prices)]
+    given = dict(case.given, constraints=joint)
+    return replace(case, given=given, cost=both(case.cost, extra))
+
+
+def check_one(seed, strategy="auto", joint=False):
     """Whether there were several answers of that cost."""
-    case = _case(seed)
+    case = with_joint_costs(_case(seed), seed) if joint else _case(seed)
     asked = dict(case.given, threads=1, strategy=strategy, seed=seed)
     found = case.explainer.explain(case.x, **asked, tie_break=True)
     best = case.cost[case.reached].min(initial=math.inf)
@@ -63,11 +76,17 @@ def test_every_backend_gives_the_same(strategy):
     assert sum(check_one(seed, strategy) for seed in (0, 4)) >= 1
 
 
+def test_joint_costs_make_ties_too():
+    assert sum(check_one(seed, joint=True) for seed in (0, 2, 4)) >= 1
+
+
 @pytest.mark.large
 def test_many_random_questions():
     count = int(os.environ.get("TIES_QUESTIONS", "700"))
     found = [check_one(seed) for seed in range(1000, 1000 + count)]
     print(f"ties: {count} questions, {sum(found)} with several answers of one cost")
+    joint = [check_one(seed, joint=True) for seed in range(1000, 1000 + count)]
+    print(f"ties with joint costs: {sum(joint)} with several answers of one cost")
 
 
 def test_with_it_the_answer_says_that_it_is_the_first(explainer, refused):

@@ -21,7 +21,7 @@ from encoders.problem.problem import Problem
 
 
 def every_choice(
-    problem: Problem, upper: float, most: int, over: Callable[[], bool]
+    problem: Problem, upper: float, most: int, over: Callable[[int], bool]
 ) -> tuple[IntArray, bool]:
     """The choices that satisfy all rows and cost less than a limit.
 
@@ -32,7 +32,7 @@ def every_choice(
     problem : with at least one leaf in each tree and one level on each axis
     upper : finite
     most : how many at most
-    over : whether to stop
+    over : whether to stop, given how many were found
 
     Returns
     -------
@@ -45,7 +45,7 @@ def every_choice(
     found: list[IntArray] = []
     while pool.counts[HEAP] + pool.counts[STACK] > 0:
         pool = grown(pool, FIRST_SLICE, reserve)
-        if len(found) > most or over() or pool.counts[FREE] < reserve:
+        if len(found) > most or over(len(found)) or pool.counts[FREE] < reserve:
             return np.array(found[:most]).reshape(-1, problem.n_axes), False
         cost = run_slice(
             tables,

@@ -35,6 +35,7 @@ from portfolio.solving.verify import priced
 MOST = 20  # answers; the search for so many ends without a proof
 MOST_LISTED = 100_000  # answers that are compared; listing more takes longer than ten seconds
 LISTING, SEARCHING = 0.3, 0.9  # shares of the time limit at which these end
+FEW = 1_000  # answers; as long as no more were found, listing takes all the time for searching
 TOO_MANY = "There are more answers so cheap than the {:,} that were listed."
 
 
@@ -82,12 +83,17 @@ def find_diverse(
     def past(share: float) -> bool:
         return asker.stopped or series.seconds >= share * options.time_limit_s
 
+    def listed_enough(found: int) -> bool:
+        return past(SEARCHING if found < FEW else LISTING)
+
     asked = Asked(series, query, first, within)
     if first.row is None:
         return asked.nothing()
     limit = (1 + within) * first.distance
-    near = near_rows(model, query, limit, MOST_LISTED, lambda: past(LISTING))
-    if near.whole and near.cost.size:  # the first answer need not have been proved
+    near = near_rows(model, query, limit, MOST_LISTED, listed_enough)
+    if not near.cost.size and near.whole:  # it lacks the first answer
+        near = replace(near, whole=False, doubt=near.doubt or MISREAD)
+    if near.whole:  # the first answer need not have been proved
         limit = (1 + within) * float(near.cost[0])
         near = near.up_to(limit)
     values = feature_values(model, near.row)

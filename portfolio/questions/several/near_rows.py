@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -66,7 +67,7 @@ class NearRows:
 
 
 def near_rows(
-    model: ExplainedModel, query: Query, limit: float, most: int, over: Callable[[], bool]
+    model: ExplainedModel, query: Query, limit: float, most: int, over: Callable[[int], bool]
 ) -> NearRows:
     """List answers, the cheapest of each part of the question first.
 
@@ -76,7 +77,7 @@ def near_rows(
     query : of one goal
     limit : on the cost
     most : how many choices are looked at
-    over : whether to stop
+    over : whether to stop, given how many were found
     """
     rows: list[FloatArray] = []
     costs: list[FloatArray] = []
@@ -87,7 +88,7 @@ def near_rows(
         left = choices_within(posed.problem, upper)
         if left is None:
             continue
-        found, whole = every_choice(left[0], upper, most - looked, over)
+        found, whole = every_choice(left[0], upper, most - looked, partial(_more, over, looked))
         looked += len(found)
         row, cost = _decoded(model, query, posed, [left[1].up(levels) for levels in found])
         rows.append(row)
@@ -101,8 +102,12 @@ def near_rows(
     if any(oracle.contradicts_the_trees(each, query.goal) for each in row[~taken]):
         doubt = doubt or MISREAD
     order = np.flatnonzero(taken)[np.argsort(cost[taken], kind="stable")]
-    full = not whole and not over()
+    full = not whole and not over(looked)
     return NearRows(row[order], cost[order], whole, full, doubt).up_to(limit)
+
+
+def _more(over: Callable[[int], bool], before: int, found: int) -> bool:
+    return over(before + found)
 
 
 def _parts(model: ExplainedModel, query: Query, limit: float) -> Iterator[Posed]:

@@ -31,6 +31,7 @@ from portfolio.solving.certify import MISREAD
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.rounder import Rounder
 from portfolio.solving.verify import priced
+from portfolio.solving.warm_up import warm_up
 
 MOST = 20  # answers; the search for so many ends without a proof
 MOST_LISTED = 100_000  # answers that are compared; listing more takes longer than ten seconds
@@ -66,6 +67,7 @@ def find_diverse(
     InputError
         The row, the question, ``k`` or ``within`` can't be used.
     """
+    warm_up()
     _check(k, within)
     check_progress(on_progress)
     asker.check_classes()

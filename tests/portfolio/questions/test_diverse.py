@@ -123,7 +123,9 @@ def check_bound(seed):
     where = f"seed {seed}, {k}, {within}, {case.given}"
     rows = np.array([answer.row.values for answer in found])
     assert found.status == "feasible" and found.stop_reason == "gap", where
-    assert len(rows) == k and all((near == row).all(axis=1).any() for row in rows), where
+    assert all((near == row).all(axis=1).any() for row in rows), where
+    if len(rows) < k:  # the model refused some of the few that were listed
+        return False
     own = gaps(case, rows)[np.triu_indices(k, 1)].min()
     assert math.isclose(own, found.apart, rel_tol=1e-9, abs_tol=1e-12), where
     most = farthest(gaps(case, near), k)

@@ -18,7 +18,7 @@ from encoders.backends.search.cover_loop import (
 )
 from encoders.bounds.lagrange import Coupling, Prices, couple
 from encoders.bounds.multipliers import Multipliers, multipliers, priced_by
-from encoders.problem.flat_problem import tabulate
+from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem
 
 SLICE = 256  # boxes until the writer and the clock are asked; more are written later
@@ -85,7 +85,7 @@ def cover(
     """
     tables = tabulate(problem)
     free = Prices(0.0, 0.0, np.zeros(problem.n_leaves), np.zeros(problem.cost.size))
-    paid = free if prices is None else priced_by(tables, prices.coupling, prices.given)
+    paid = free if prices is None else _lowered(tables, prices)
     forbidden = forbidden_boxes(problem)
     boxes = np.zeros((2 * SLICE, 2, problem.n_axes), dtype=np.int32)
     boxes[0, 1] = problem.size - 1
@@ -110,3 +110,15 @@ def cover(
                 return "refuted"
             problem = smaller
             forbidden = forbidden_boxes(problem)
+
+
+def _lowered(t: Tables, prices: RowPrices) -> Prices:
+    """What leaves and levels cost, less what others' whole numbers may make of the leaf rows.
+
+    They round each weight and the minimum at a scale of their own, by up to a unit of ours each.
+    """
+    found, worth = priced_by(t, prices.coupling, prices.given), prices.given.worth
+    n_trees, need = t.tree_start.size - 1, np.maximum(t.need, 1).astype(np.float64)
+    most = np.maximum.reduceat(t.weight, t.tree_start[:-1], axis=1).sum(axis=1)
+    off = float((worth * (2 * n_trees + 8) / need * np.maximum(1.0, most / need)).sum())
+    return found._replace(constant=found.constant - off, bound=found.bound - off)

@@ -20,6 +20,7 @@ from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series, with_more
 from portfolio.questions.several.fewest import find_fewest
 from portfolio.result import Result, as_plain
+from portfolio.solving.ahead import Ahead
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.verify import RELATIVE_TOLERANCE
@@ -165,19 +166,28 @@ def find_front(
 def _by_probability(series: Series, levels: Sequence[float]) -> tuple[list[FrontPoint], bool]:
     """A point for each level, and whether all were come to."""
     points: list[FrontPoint] = []
-    label = _label(series)
-    for level in sorted(set(levels)):
+    label, limits = _label(series), sorted(set(levels))
+    ahead = Ahead(limits, series.on_progress, series.began)
+    if not series.options.tie_break:
+        series = replace(series, asker=replace(series.asker, answering=ahead))
+    for level in limits:
         last = points[-1].result if points else None
-        reached = last is not None and last.score is not None and last.score >= level
-        if last is not None and (reached or last.status == "infeasible"):
+        if last is not None and (last.status == "infeasible" or _score(last, ahead) >= level):
             points.append(FrontPoint(level, last))
             continue
-        if points and series.over:
+        if points and series.over and not ahead.holds(level):
             return points, False
         wanted = Probability(label, at_least=level)
         answer = series.ask_instead(replace(series.question, target=wanted))
         points.append(FrontPoint(level, answer))
     return points, True
+
+
+def _score(answer: Result, ahead: Ahead) -> float:
+    """What the model gives for an answer; it is asked if it has not said so yet."""
+    said = None if answer.row is None else ahead.said(answer.row.values)
+    said = answer.score if said is None else said
+    return -math.inf if said is None else said
 
 
 def _by_plausibility(

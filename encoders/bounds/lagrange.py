@@ -72,6 +72,17 @@ class Prices(NamedTuple):
     leaf: FloatArray
     level: FloatArray
 
+    def within(self, leaf: IntArray, taken: IntArray, level: IntArray) -> "Prices":
+        """Those of a smaller problem; its bound is not told.
+
+        Parameters
+        ----------
+        leaf, level : int64, which of the leaves and levels are left
+        taken : int64, leaves that every choice has, and that the smaller problem knows no more
+        """
+        constant = self.constant + float(self.leaf[taken].sum())
+        return Prices(-np.inf, constant, self.leaf[leaf], self.level[level])
+
 
 def couple(t: Tables) -> Coupling:
     """The rows of a problem's tables.

@@ -50,7 +50,9 @@ def solve(problem: Problem, request: Request) -> Outcome:
     tables, unit = tabulate(problem), unit_of(problem)
     pool = make_pool(problem)
     forbidden, forbidden_start = forbidden_boxes(problem)
-    prices = _prices(problem, tables, ceiling_below(request.cutoff, unit))
+    prices = request.prices
+    if prices is None:
+        prices = _prices(problem, tables, ceiling_below(request.cutoff, unit))
     build_s = time.perf_counter() - began
     best, upper, slice_nodes = BestSoFar(problem, request), request.cutoff, FIRST_SLICE
     point = np.zeros(problem.n_axes, dtype=np.int64)

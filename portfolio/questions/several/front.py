@@ -14,7 +14,7 @@ from encoders.query.goal import Probability, Wanted, is_number
 from portfolio.as_json import AsJson
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
-from portfolio.model.plausible_level import asking_for, is_plausible, least_score
+from portfolio.model.plausible_level import asking_for, least_score, score_of
 from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series, with_more
@@ -196,28 +196,30 @@ def _by_plausibility(
     """A point for each level, and whether all were come to."""
     model, points = series.asker.model, list[FrontPoint]()
     least = least_score(model)
-    for level in sorted(set(levels or [share * least for share in SHARES])):
-        asking = asking_for(model, level)
+    limits, reached = sorted(set(levels or [share * least for share in SHARES])), -math.inf
+    for level in limits:
         last = points[-1].result if points else None
-        if last is not None and (last.status == "infeasible" or _holds(asking, last)):
+        if last is not None and (last.status == "infeasible" or reached >= level):
             points.append(FrontPoint(level, last))
             continue
         if points and series.over:
             return points, False
-        asker = replace(series.asker, model=asking)
+        asker = replace(series.asker, model=asking_for(model, level))
         answer = replace(series, asker=asker).ask_instead(series.question)
         points.append(FrontPoint(level, answer))
+        if level < limits[-1]:
+            reached = _plausibility(model, answer)
     return points, True
 
 
-def _holds(model: ExplainedModel, answer: Result) -> bool:
-    """Whether an answer to less is one to this, too."""
+def _plausibility(model: ExplainedModel, answer: Result) -> float:
+    """What an answer scores in the isolation forests that have to accept it."""
     if answer.row is None:
-        return False
+        return -math.inf
     classes: Sequence[int] = range(len(model.views))
     if not isinstance(answer.target, Wanted) and not model.ensemble.regression:
         classes = [model.native.class_index(answer.target)]
-    return all(is_plausible(model, own, answer.row.values) for own in classes)
+    return min(score_of(model, own, answer.row.values) for own in classes)
 
 
 def _by_changes(series: Series, levels: Sequence[float] | None) -> tuple[list[FrontPoint], bool]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.arrays import IntArray
-from encoders.bounds.lagrange import Prices, bound_by_prices, drop_by_prices
+from encoders.bounds.lagrange import FEW_STEPS, Prices, bound_by_prices, drop_by_prices
 from encoders.problem.cost_unit import ceiling_below, unit_of
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import OnBounds, Problem
@@ -84,7 +84,7 @@ def reduce(
         # Prices are found anew once there is much less to price.
         left = int(alive.sum())
         if effort >= 1 and left <= AGAIN * priced and problem.aggregate == "sum" and upper < np.inf:
-            priced, prices = left, bound_by_prices(tables, limit)
+            priced, prices = left, bound_by_prices(tables, limit, FEW_STEPS)
             drop_by_prices(tables, prices, limit, keep, alive)
         before = small.cost.size + small.n_leaves
         smaller = compress(small, keep, alive)

@@ -103,9 +103,9 @@ def check_prices(rng, problem, prices):
     return count
 
 
-def test_prices_go_along_with_what_is_left():
+def test_prices_go_along_with_what_is_left(seeds):
     rng, checked, taken = np.random.default_rng(0), 0, 0
-    for seed in SEEDS:
+    for seed in seeds:
         problem = random_problem(seed)
         cost, levels = optimum(problem)
         if problem.aggregate == "max" or problem.n_leaves == 0 or levels is None:
@@ -120,7 +120,7 @@ def test_prices_go_along_with_what_is_left():
         taken += smaller.certain.size
         left = prices.within(smaller.leaf, smaller.certain, places)
         checked += check_prices(rng, smaller.problem, left)
-    assert checked > 300 and taken > 100
+    assert checked > 50 and taken > 10
 
 
 def test_a_price_on_a_level_row_raises_the_bound(seeds):

@@ -18,7 +18,7 @@ from encoders.errors import UnavailableBackendError
 from encoders.problem.problem import OnBounds, Problem
 
 if TYPE_CHECKING:
-    from encoders.bounds.lagrange import Prices
+    from encoders.bounds.prices import Prices
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 StopReason = Literal["proved", "time_limit", "memory_limit", "interrupted", "gap", "error"]

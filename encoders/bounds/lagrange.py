@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, starts
+from encoders.bounds.prices import Prices
 from encoders.compiled import kernel
 from encoders.problem.flat_problem import Tables
 
@@ -53,37 +54,6 @@ class Coupling(NamedTuple):
     share: FloatArray
     load: FloatArray
     allowed: FloatArray
-
-
-class Prices(NamedTuple):
-    """The best bound found, and what each leaf and level adds to it.
-
-    ``constant + sum of the leaves' prices + sum of the levels' prices`` bounds the cost of every
-    choice with these leaves and levels from below.
-
-    Attributes
-    ----------
-    bound : float64, the sum of ``constant`` and the least price of each tree and axis
-    constant : float64
-    leaf : float64 (n_leaves,)
-    level : float64 (n_levels,)
-    """
-
-    bound: float
-    constant: float
-    leaf: FloatArray
-    level: FloatArray
-
-    def within(self, leaf: IntArray, taken: IntArray, level: IntArray) -> "Prices":
-        """Those of a smaller problem; its bound is not told.
-
-        Parameters
-        ----------
-        leaf, level : int64, which of the leaves and levels are left
-        taken : int64, leaves that every choice has, and that the smaller problem knows no more
-        """
-        constant = self.constant + float(self.leaf[taken].sum())
-        return Prices(-np.inf, constant, self.leaf[leaf], self.level[level])
 
 
 def couple(t: Tables) -> Coupling:

@@ -18,7 +18,8 @@ from encoders.backends.search.open_nodes import (
     slots_in_reserve,
 )
 from encoders.backends.stopping import why
-from encoders.bounds.lagrange import FEW_STEPS, STEPS, Prices, bound_by_prices
+from encoders.bounds.lagrange import FEW_STEPS, STEPS, bound_by_prices
+from encoders.bounds.prices import Prices
 from encoders.problem.cost_unit import ceiling_below, unit_of
 from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem

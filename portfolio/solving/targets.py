@@ -131,7 +131,7 @@ def _posed(solver: Solver, query: Query, most_refused: float) -> Answer:
         return _part(solver, query, most_refused, {}, solver.request)
     spent = time.perf_counter() - began
     ask = partial(_part, solver, query, most_refused)
-    rows = view.near(query.goal)
+    rows = solver.reading.views[query.goal.target].near(query.goal)
     found = in_parts(ask, wide, solver.request, solver.deadline, rows)
     return replace(found, pose_s=spent + found.pose_s)
 

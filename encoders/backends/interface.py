@@ -11,11 +11,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, Protocol, cast
+from typing import TYPE_CHECKING, Literal, Optional, Protocol, cast
 
 from encoders.arrays import IntArray
 from encoders.errors import UnavailableBackendError
 from encoders.problem.problem import OnBounds, Problem
+
+if TYPE_CHECKING:
+    from encoders.bounds.prices import Prices
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 StopReason = Literal["proved", "time_limit", "memory_limit", "interrupted", "gap", "error"]
@@ -56,12 +59,15 @@ class Request(SolveSettings):
     on_bounds : called with (upper, lower) whenever one improves, from the solver's threads
     rival : the best choice that others have found by now, or None; may be asked at any time.
         Only what costs less is still of interest: a proof that there is nothing is "infeasible"
+    prices : of the problem's leaves and levels, which bound what costs less than the cutoff; None
+        if nobody has found any
     """
 
     stop: threading.Event = field(default_factory=threading.Event)
     on_choice: OnChoice = lambda levels: None
     on_bounds: OnBounds = lambda upper, lower: None
     rival: Callable[[], IntArray | None] = lambda: None
+    prices: Optional["Prices"] = None
 
     def cutoff_now(self, problem: Problem) -> float:
         """The most that a choice may cost to be of interest by now.

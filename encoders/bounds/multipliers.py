@@ -5,15 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.arrays import FloatArray
-from encoders.bounds.lagrange import (
-    STEPS,
-    Coupling,
-    Prices,
-    add_up,
-    ascend,
-    price_leaves,
-    price_levels,
-)
+from encoders.bounds.lagrange import STEPS, Coupling, add_up, ascend, price_leaves, price_levels
+from encoders.bounds.prices import Prices
 from encoders.compiled import kernel
 from encoders.problem.flat_problem import Tables
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -217,18 +218,7 @@ def pose(
     placed = place_literals(cells, layout)
     tree = owners(cells.tree_start)[placed.source]
     tree_start = starts(np.bincount(tree, minlength=cells.tree_start.size - 1))
-    score = cells.score[placed.source]
-    asked = (score, tree_start, ensemble, query.goal, query.margin)
-    relaxation = relaxation_of(*asked)
-    cut: Callable[[Problem, IntArray], LeafRow | None]
-    if relaxation is None:
-        (rows, exact), cut = goal_rows(*asked), partial(tangent, score, ensemble, query.goal)
-    else:
-        whole = relaxation.whole
-        (rows, exact), cut = (relaxation.rows(whole), True), partial(relaxation.cut, whole)
-    n_goal_rows = len(rows)
-    for companion in ensemble.companions:
-        rows += companion_rows(companion, cells.node[placed.source], tree_start, query.goal)
+    asked = _rows(ensemble, cells, placed.source, tree_start, query)
     problem = Problem(
         level_start=frozen(layout.level_start),
         cost=frozen(np.concatenate([axis.cost for axis in layout.axes])),
@@ -239,9 +229,9 @@ def pose(
         axis=frozen(placed.axis),
         lo=frozen(placed.lo),
         hi=frozen(placed.hi),
-        leaf_rows=rows,
+        leaf_rows=asked.rows,
         level_rows=_sparsity(changed, layout, query, space),
-        exact=exact,
+        exact=asked.exact,
     )
     related = None
     if query.related is not None:
@@ -252,12 +242,61 @@ def pose(
         value=frozen(layout.value),
         nearest=tuple(layout.nearest(cells)),
         column=frozen(layout.column),
-        cut=cut,
+        cut=asked.cut,
         source=frozen(placed.source),
         says=frozen(layout.says) if layout.classes else None,
         related=related,
-        relaxation=relaxation,
-        goal_rows=n_goal_rows,
+        relaxation=asked.relaxation,
+        goal_rows=asked.of_goal,
+    )
+
+
+class _Rows(NamedTuple):
+    """What a goal asks of the leaves; see :class:`Posed` and :class:`Problem`."""
+
+    rows: tuple[LeafRow, ...]
+    exact: bool
+    cut: Callable[[Problem, IntArray], LeafRow | None]
+    relaxation: Relaxation | None
+    of_goal: int
+
+
+def _rows(
+    ensemble: Ensemble, cells: Cells, source: IntArray, tree_start: IntArray, query: Query
+) -> _Rows:
+    score = cells.score[source]
+    asked = (score, tree_start, ensemble, query.goal, query.margin)
+    relaxation = relaxation_of(*asked)
+    cut: Callable[[Problem, IntArray], LeafRow | None]
+    if relaxation is None:
+        (rows, exact), cut = goal_rows(*asked), partial(tangent, score, ensemble, query.goal)
+    else:
+        whole = relaxation.whole
+        (rows, exact), cut = (relaxation.rows(whole), True), partial(relaxation.cut, whole)
+    of_goal = len(rows)
+    for companion in ensemble.companions:
+        rows += companion_rows(companion, cells.node[source], tree_start, query.goal)
+    return _Rows(rows, exact, cut, relaxation, of_goal)
+
+
+def pose_another(posed: Posed, ensemble: Ensemble, cells: Cells, query: Query) -> Posed:
+    """The same with another goal; what costs and constraints have made of the axes stays.
+
+    Parameters
+    ----------
+    posed : without relations
+    ensemble, cells : that it was posed of
+    query : that it was posed for, with another goal of the same class
+    """
+    assert posed.related is None
+    problem = posed.problem
+    asked = _rows(ensemble, cells, posed.source, problem.tree_start, query)
+    return replace(
+        posed,
+        problem=replace(problem, leaf_rows=asked.rows, exact=asked.exact),
+        cut=asked.cut,
+        relaxation=asked.relaxation,
+        goal_rows=asked.of_goal,
     )
 
 

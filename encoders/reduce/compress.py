@@ -1,6 +1,7 @@
 """Rebuild a problem from what is left: drop, merge levels no leaf tells apart, fix trees."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,16 @@ class Lift:
         lifted: IntArray = self.level[self.level_start[:-1] + levels]
         return lifted
 
+    def places(self, outer: IntArray) -> IntArray:
+        """Each level of the smaller problem among all levels of the original, int64 (n_levels,).
+
+        Parameters
+        ----------
+        outer : the original's ``level_start``
+        """
+        found: IntArray = outer[:-1][owners(self.level_start)] + self.level
+        return found
+
     def then(self, inner: "Lift") -> "Lift":
         """First lift by ``inner``, then by this one.
 
@@ -38,8 +49,24 @@ class Lift:
         ----------
         inner : from a still smaller problem to this one's smaller one
         """
-        position = self.level_start[:-1][owners(inner.level_start)] + inner.level
-        return Lift(inner.level_start, self.level[position])
+        return Lift(inner.level_start, self.level[inner.places(self.level_start)])
+
+
+class Smaller(NamedTuple):
+    """What is left of a problem.
+
+    Attributes
+    ----------
+    problem : that is left
+    lift : the way back
+    leaf : int64 (n_leaves,), which of the original's leaves each one is
+    certain : int64, leaves of the original that every choice has, and that are taken out
+    """
+
+    problem: Problem
+    lift: Lift
+    leaf: IntArray
+    certain: IntArray
 
 
 def identity(problem: Problem) -> Lift:
@@ -53,7 +80,7 @@ def identity(problem: Problem) -> Lift:
     return Lift(problem.level_start, np.arange(problem.cost.size) - first)
 
 
-def compress(problem: Problem, keep: BoolArray, alive: BoolArray) -> tuple[Problem, Lift] | None:
+def compress(problem: Problem, keep: BoolArray, alive: BoolArray) -> Smaller | None:
     """The problem without the levels and leaves not kept, None if no choice is left.
 
     Every choice of the original that uses only kept levels and leaves has one here that costs
@@ -71,7 +98,7 @@ def compress(problem: Problem, keep: BoolArray, alive: BoolArray) -> tuple[Probl
     return drop(problem, keep, alive)
 
 
-def drop(problem: Problem, keep: BoolArray, alive: BoolArray) -> tuple[Problem, Lift] | None:
+def drop(problem: Problem, keep: BoolArray, alive: BoolArray) -> Smaller | None:
     """The problem without the levels and leaves not kept, None if no choice is left.
 
     Its choices are those of the original that use only kept levels and leaves.
@@ -102,6 +129,7 @@ def drop(problem: Problem, keep: BoolArray, alive: BoolArray) -> tuple[Problem, 
     if (size == 0).any() or (held == 0).any():
         return None
     tells = ((lo > 0) | (hi < size[problem.axis] - 1)) & alive[leaf]
+    tried = alive
     alive, rows = _fix_trees(problem, alive, np.bincount(leaf[tells], minlength=alive.size))
     tells &= alive[leaf]
     per_leaf = np.bincount(leaf[tells], minlength=alive.size)[alive]
@@ -123,7 +151,8 @@ def drop(problem: Problem, keep: BoolArray, alive: BoolArray) -> tuple[Problem, 
             Box(box.axis, *place(box.axis, box.lo, box.hi)) for box in problem.forbidden
         ),
     )
-    return replace(smaller, forbidden=_reachable(smaller.forbidden)), lift
+    smaller = replace(smaller, forbidden=_reachable(smaller.forbidden))
+    return Smaller(smaller, lift, np.flatnonzero(alive), np.flatnonzero(tried & ~alive))
 
 
 def _reachable(boxes: tuple[Box, ...]) -> tuple[Box, ...]:

@@ -37,4 +37,5 @@ def choices_within(problem: Problem, upper: float) -> tuple[Problem, Lift] | Non
         looked += more
     if problem.aggregate == "sum":
         drop_by_prices(tables, bound_by_prices(tables, upper), upper, keep, alive)
-    return drop(problem, keep, alive)
+    left = drop(problem, keep, alive)
+    return None if left is None else (left.problem, left.lift)

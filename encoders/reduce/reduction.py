@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.arrays import IntArray
-from encoders.bounds.lagrange import bound_by_prices, drop_by_prices
+from encoders.bounds.lagrange import FEW_STEPS, bound_by_prices, drop_by_prices
+from encoders.bounds.prices import Prices
 from encoders.problem.cost_unit import ceiling_below, unit_of
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import OnBounds, Problem
@@ -37,12 +38,14 @@ class Reduction:
     lift : back to the original problem
     incumbent : the best choice of the original known, or None
     upper : its cost, or the cutoff if that is lower
+    prices : of what is left, None if none were found for nearly the same
     """
 
     problem: Problem | None
     lift: Lift
     incumbent: IntArray | None
     upper: float
+    prices: Prices | None = None
 
 
 def reduce(
@@ -70,6 +73,7 @@ def reduce(
     if incumbent is not None:
         on_bounds(upper, 0.0)
     lift, small, looked, effort, priced = identity(problem), problem, 0, 0, np.inf
+    prices: Prices | None = None
     while not over():
         keep = np.ones(small.cost.size, dtype=np.bool_)
         alive = np.ones(small.n_leaves, dtype=np.bool_)
@@ -81,13 +85,16 @@ def reduce(
         # Prices are found anew once there is much less to price.
         left = int(alive.sum())
         if effort >= 1 and left <= AGAIN * priced and problem.aggregate == "sum" and upper < np.inf:
-            priced = left
-            drop_by_prices(tables, bound_by_prices(tables, limit), limit, keep, alive)
+            priced, prices = left, bound_by_prices(tables, limit, FEW_STEPS)
+            drop_by_prices(tables, prices, limit, keep, alive)
         before = small.cost.size + small.n_leaves
         smaller = compress(small, keep, alive)
         if smaller is None:
             return Reduction(None, lift, incumbent, upper)
-        small, lift = smaller[0], lift.then(smaller[1])
+        if prices is not None:
+            places = smaller.lift.places(small.level_start)
+            prices = prices.within(smaller.leaf, smaller.certain, places)
+        small, lift = smaller.problem, lift.then(smaller.lift)
         tables = tabulate(small)
         if small.n_leaves == 0 and small.admits(tables.best):
             # All that is left to decide is the cost, and what decides it may be dearer by now.
@@ -101,6 +108,7 @@ def reduce(
         if effort not in EFFORTS or looked > BUDGET:
             merged = merge_pairs(small)
             if merged is small or looked > BUDGET:
-                return Reduction(merged, lift, incumbent, upper)
-            small, tables, effort = merged, tabulate(merged), 1
+                found = prices if merged is small else None
+                return Reduction(merged, lift, incumbent, upper, found)
+            small, tables, effort, prices = merged, tabulate(merged), 1, None
     return Reduction(small, lift, incumbent, upper)

@@ -42,20 +42,33 @@ def read_isolation(model: Any) -> Ensemble:
         )
     pairs = zip(model.estimators_, model.estimators_features_, strict=True)
     trees = [_tree(tree.tree_, np.asarray(columns)) for tree, columns in pairs]
-    bias = np.array([0.0, -least])
     single = np.dtype(np.float32)
-    read = joined(trees, int(model.n_features_in_), bias, single, float(len(trees)), "sklearn")
+    read = joined(
+        trees, int(model.n_features_in_), np.zeros(2), single, float(len(trees)), "sklearn"
+    )
+    return at_threshold(read, model)
+
+
+def at_threshold(read: Ensemble, model: Any) -> Ensemble:
+    """The same trees under the threshold, ``offset_``, that the forest has by now.
+
+    Parameters
+    ----------
+    read : the forest's trees, over whatever columns
+    model : fitted, with a threshold that some row reaches
+    """
+    bias = np.array([0.0, -least_length(model)])
     rounding = rounding_of(
         read.score,
         read.root,
-        read.bias,
+        bias,
         terms=LENGTH_TERMS,
         link="sigmoid",  # a power of 2, and its logarithm here: like a sigmoid, nowhere flatter
-        steepness=1.0 / most,
+        steepness=1.0 / longest(model),
         upper_wins=True,
         may_be_exact=False,
     )
-    return replace(read, rounding=rounding)
+    return replace(read, bias=bias, rounding=rounding)
 
 
 def _tree(tree: Any, columns: "np.ndarray[Any, Any]") -> TreeNodes:

@@ -77,6 +77,17 @@ class NativeModel:
         with predicting_alone():
             return native_values(self.model, self._given(rows), scale, output)
 
+    def isolation(self, rows: FloatArray) -> FloatArray:
+        """What an isolation forest scores rows, float64 (n_rows,).
+
+        Parameters
+        ----------
+        rows : float64 (n_rows, n_columns)
+        """
+        with predicting_alone():
+            scores: FloatArray = self.model.score_samples(self._given(rows))
+        return scores
+
     def leaves(self, rows: FloatArray) -> IntArray | None:
         """The library's own leaf indices; see :func:`native_leaves`.
 

@@ -112,6 +112,16 @@ class Oracle:
         """
         return not self.companions and self._clearly_reaches(row, goal)
 
+    def surely_misses(self, row: FloatArray, goal: Goal) -> bool:
+        """Whether the trees put one of the model's numbers outside its limits, however it rounds.
+
+        Parameters
+        ----------
+        row : float64 (n_columns,)
+        goal : as in :meth:`accepts`; of a class nothing is said
+        """
+        return isinstance(goal, ValueGoal) and not self._between(row, goal, sure=False)
+
     def _leads(self, row: FloatArray, target: int) -> bool:
         """Whether the class leads by the margin, which rounding may change by a tenth."""
         if self.margin == 0 or self.ensemble.blend is None:

@@ -9,9 +9,8 @@ import numpy as np
 from encoders.arrays import FloatArray
 from encoders.errors import InputError
 from encoders.trees.ensemble import Companion
-from encoders.trees.from_isolation import read_isolation
+from encoders.trees.from_isolation import at_threshold
 from encoders.trees.isolation import longest
-from portfolio.model.companions import INLIER
 from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.model.oracle import Oracle
 from portfolio.model.pipeline import is_pipeline, last_step
@@ -57,8 +56,8 @@ def asking_for(model: ExplainedModel, score: float) -> ExplainedModel:
     return replace(model, views=tuple(views[id(view)] for view in model.views))
 
 
-def is_plausible(model: ExplainedModel, target: int, row: FloatArray) -> bool:
-    """Whether a row is an inlier of the isolation forests of a class, as they say themselves.
+def score_of(model: ExplainedModel, target: int, row: FloatArray) -> float:
+    """What a row scores in the isolation forests of a class, as they say themselves; the least.
 
     Parameters
     ----------
@@ -66,8 +65,9 @@ def is_plausible(model: ExplainedModel, target: int, row: FloatArray) -> bool:
     target : index of the class
     row : float64 (n_columns,)
     """
-    forests = model.views[target].forests
-    return all(int(own.native.predict(row[None, :])[0]) == INLIER for own in forests)
+    natives = [own.native for own in model.views[target].forests]
+    scores = [native.isolation(row[None, :])[0] for native in natives]
+    return float(min(scores))
 
 
 def _forest(oracle: Oracle) -> Any:
@@ -83,8 +83,7 @@ def _asking(oracle: Oracle, score: float) -> Oracle:
         model = copy.copy(oracle.native.model)
         model.steps = [*model.steps[:-1], (model.steps[-1][0], forest)]
     assert longest(forest) > 0  # one whose trees tell no rows apart is no companion
-    read = read_isolation(forest)
-    ensemble = replace(oracle.ensemble, bias=read.bias, rounding=read.rounding)
+    ensemble = at_threshold(oracle.ensemble, forest)
     return replace(oracle, ensemble=ensemble, native=replace(oracle.native, model=model))
 
 

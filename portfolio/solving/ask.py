@@ -46,6 +46,10 @@ def check_progress(on_progress: object) -> None:
         raise InputError(f"on_progress must be a function, got {on_progress!r}.")
 
 
+# As :func:`portfolio.solving.targets.answer` takes it.
+Answering = Callable[
+    [ExplainedModel, Query, list[Goal], Strategy, RunBackend, Request, float, Progress], Answer
+]
 # Given the asker, an answer, its goal in both words, and the features that changed.
 Regional = Callable[["Asker", Row, Goal, Any, tuple[str, ...]], Callable[..., Any]]
 
@@ -63,6 +67,7 @@ class Asker:
     selector : what picks backends for "auto"
     regional : makes what draws the region around an answer; None for none
     stop : ends every question once it is set; None: each has a stop of its own, as Ctrl-C ends it
+    answering : solves a question once it is resolved
     """
 
     model: ExplainedModel
@@ -70,6 +75,7 @@ class Asker:
     selector: Selector
     regional: Regional | None = None
     stop: threading.Event | None = None
+    answering: Answering = answer
 
     @property
     def stopped(self) -> bool:
@@ -206,8 +212,8 @@ class Asker:
             stop=stop,
         )
         deadline, run = began + time_limit_s, self.workers.run
-        solve = partial(answer, model, query, goals, strategy, run, request, deadline, progress)
-        found = run_interruptible(solve, stop)
+        asked_of = (model, query, goals, strategy, run, request, deadline, progress)
+        found = run_interruptible(partial(self.answering, *asked_of), stop)
         progress.reraise()
         result = self._result(found, query, row, asked, progress, began)
         return replace(result, recorder=recorder)
@@ -237,6 +243,8 @@ class Asker:
         if query.related is not None and not query.related.holds(before):
             return False
         oracle = self.model.oracle(query.goal.target)
+        if oracle.surely_misses(query.row, query.goal):
+            return False
         return oracle.accepts_with(query.row, query.goal, query.margin)
 
     def _unchanged(self, row: Row, asked: Any, goal: Goal, margin: float, began: float) -> Result:

@@ -63,7 +63,7 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
     done: list[Report] = []
     while reduction.problem is not None:
         cutoff = ceiling_below(reduction.upper, unit_of(reduction.problem))
-        asked = replace(request, cutoff=cutoff)
+        asked = replace(request, cutoff=cutoff, prices=reduction.prices)
         if plan is None:
             plan = pick(reduction.problem, asked)
             steps = list(plan.steps)

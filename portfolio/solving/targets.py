@@ -5,16 +5,16 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 
-from encoders.backends.attempt import RunBackend, in_turn
+from encoders.backends.attempt import RunBackend, SolveReported, in_turn
 from encoders.backends.interface import Request, Status
 from encoders.backends.stopping import why
 from encoders.posing.goal_rows import has_room
-from encoders.posing.pose import pose
-from encoders.posing.wide_columns import Region, wide_columns
+from encoders.posing.pose import Posed, pose
+from encoders.posing.wide_columns import Region, WideColumns, wide_columns
 from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.solving.certify import PosedQuery, certify
+from portfolio.solving.certify import Certificate, PosedQuery, certify
 from portfolio.solving.goal_parts import certify_goal_parts
 from portfolio.solving.join import Answer, cut_short, join
 from portfolio.solving.parts import in_parts
@@ -94,14 +94,24 @@ class Solver:
 
 def _one(solver: Solver, query: Query) -> Answer:
     """Solve for one target; where too many rows are near a tie, for those with some lead."""
-    lead = _lead(solver.reading, query.goal)
-    most = MOST_REFUSED if query.margin == 0 and lead else math.inf
-    first = _posed(solver, query, most)
+    first = _posed(solver, query, most_refused(solver.reading, query))
     if not first.certificate.gave_up:
         return first
+    lead = _lead(solver.reading, query.goal)
     clear = _posed(solver, replace(query, margin=lead), math.inf)
     words = "leads" if isinstance(query.goal, ClassGoal) else "clears its limits"
     return _leading(first, clear, words)
+
+
+def most_refused(reading: ExplainedModel, query: Query) -> float:
+    """How many cells the model may refuse before rows near a tie are left out.
+
+    Parameters
+    ----------
+    reading : the model
+    query : what is asked
+    """
+    return MOST_REFUSED if query.margin == 0 and _lead(reading, query.goal) else math.inf
 
 
 def _lead(reading: ExplainedModel, goal: Goal) -> float:
@@ -116,17 +126,28 @@ def _lead(reading: ExplainedModel, goal: Goal) -> float:
 def _posed(solver: Solver, query: Query, most_refused: float) -> Answer:
     """Solve for one target, in parts where a column has very many classes."""
     began = time.perf_counter()
-    view = solver.reading.views[query.goal.target]
-    wide = None
-    if solver.way.in_parts and query.related is None:
-        wide = wide_columns(view.ensemble, view.cells, solver.reading.space, query)
+    wide = wide_of(solver, query)
     if wide is None:
         return _part(solver, query, most_refused, {}, solver.request)
     spent = time.perf_counter() - began
     ask = partial(_part, solver, query, most_refused)
-    rows = view.near(query.goal)
+    rows = solver.reading.views[query.goal.target].near(query.goal)
     found = in_parts(ask, wide, solver.request, solver.deadline, rows)
     return replace(found, pose_s=spent + found.pose_s)
+
+
+def wide_of(solver: Solver, query: Query) -> WideColumns | None:
+    """The columns that make a question one of several parts; None where there are none.
+
+    Parameters
+    ----------
+    solver : has the model and the way
+    query : about one row
+    """
+    if not solver.way.in_parts or query.related is not None:
+        return None
+    view = solver.reading.views[query.goal.target]
+    return wide_columns(view.ensemble, view.cells, solver.reading.space, query)
 
 
 def _part(
@@ -138,17 +159,40 @@ def _part(
     view = reading.views[goal.target]
     posed = pose(view.ensemble, view.cells, reading.space, query, region)
     pose_s = time.perf_counter() - began
+    solve = solver.way.solve_posed(posed, view, goal)
+    certificate = certified(solver, query, posed, solve, most_refused, request)
+    return Answer(certificate, goal if certificate.answer else None, pose_s)
+
+
+def certified(
+    solver: Solver,
+    query: Query,
+    posed: Posed,
+    solve: SolveReported,
+    most_refused: float,
+    request: Request,
+) -> Certificate:
+    """The cheapest choice of a posed query that the native model confirms.
+
+    Parameters
+    ----------
+    solver : has the model
+    query, posed : the same in the words of the features and of the levels
+    solve : solves the problem, and what is left of it once cells are cut off
+    most_refused : give up once more cells than this have been cut off
+    request : what is left of the solver's time is its limit
+    """
+    reading, goal = solver.reading, query.goal
+    view = reading.views[goal.target]
     oracle = replace(reading.oracle(goal.target), margin=query.margin)
     witnesses = Witnesses(posed, query, reading.space, oracle, view)
     asked = PosedQuery(posed, query, reading.space, oracle, witnesses)
-    solve = solver.way.solve_posed(posed, view, goal)
     request = replace(request, time_limit_s=solver.deadline - time.perf_counter())
     appeal = partial(others, solver.run, posed, view, goal)
     by = certify
     if posed.relaxation is not None:
         by = partial(certify_goal_parts, narrow=solver.way.in_parts and posed.related is None)
-    certificate = by(asked, solve, request, appeal, most_refused)
-    return Answer(certificate, goal if certificate.answer else None, pose_s)
+    return by(asked, solve, request, appeal, most_refused)
 
 
 def _leading(near: Answer, clear: Answer, words: str) -> Answer:

@@ -18,7 +18,8 @@ from encoders.backends.search.open_nodes import (
     slots_in_reserve,
 )
 from encoders.backends.stopping import why
-from encoders.bounds.lagrange import Prices, bound_by_prices
+from encoders.bounds.lagrange import FEW_STEPS, STEPS, bound_by_prices
+from encoders.bounds.prices import Prices
 from encoders.problem.cost_unit import ceiling_below, unit_of
 from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem
@@ -26,6 +27,8 @@ from encoders.problem.problem import Problem
 # Nodes until stop and time limit are looked at first, and seconds between looks after that: with
 # longer slices a stop is heard later.
 FIRST_SLICE, SLICE_S = 64, 0.02
+# Nodes after which better prices are worth their time; with fewer, easy searches pay for them.
+HARD = 200
 # Of the cost: choices that differ by less are equal, far below the gap that "optimal" allows.
 EQUAL = 1e-12
 
@@ -50,18 +53,23 @@ def solve(problem: Problem, request: Request) -> Outcome:
     tables, unit = tabulate(problem), unit_of(problem)
     pool = make_pool(problem)
     forbidden, forbidden_start = forbidden_boxes(problem)
-    prices = prices_of(problem, tables, ceiling_below(request.cutoff, unit))
+    prices = request.prices
+    if prices is None:
+        prices = prices_of(problem, tables, ceiling_below(request.cutoff, unit), FEW_STEPS)
     build_s = time.perf_counter() - began
     best, upper, slice_nodes = BestSoFar(problem, request), request.cutoff, FIRST_SLICE
     point = np.zeros(problem.n_axes, dtype=np.int64)
     reserve = slots_in_reserve(problem)
     reason: StopReason = "proved"
+    quick = True
     while pool.counts[HEAP] + pool.counts[STACK] > 0:
         if request.stop.is_set() or time.perf_counter() - began >= request.time_limit_s:
             reason = why(request)
             break
         slice_began = time.perf_counter()
         upper = min(upper, request.cutoff_now(problem))
+        if quick and pool.counts[NODES] >= HARD and np.isfinite(upper):
+            quick, prices = False, prices_of(problem, tables, _below(upper, unit), STEPS)
         pool = grown(pool, slice_nodes, reserve)
         cost = run_slice(
             tables,
@@ -86,16 +94,17 @@ def solve(problem: Problem, request: Request) -> Outcome:
     return (best.nothing if best.beaten() else best.proved)(build_s, solve_s, raw)
 
 
-def prices_of(problem: Problem, tables: Tables, upper: float) -> Prices:
+def prices_of(problem: Problem, tables: Tables, upper: float, steps: int = STEPS) -> Prices:
     """A bound by prices where there is one: a sum of costs, and something to stay below.
 
     Parameters
     ----------
     problem, tables : of which choices are looked for
     upper : what they have to undercut
+    steps : at most so many
     """
     if problem.aggregate == "sum" and np.isfinite(upper):
-        return bound_by_prices(tables, upper)
+        return bound_by_prices(tables, upper, steps)
     return Prices(0.0, 0.0, np.zeros(problem.n_leaves), np.zeros(problem.cost.size))
 
 

@@ -16,8 +16,9 @@ from encoders.backends.search.cover_loop import (
     cover_slice,
     steps_of_a_node,
 )
-from encoders.bounds.lagrange import Coupling, Prices, couple
+from encoders.bounds.lagrange import Coupling, couple
 from encoders.bounds.multipliers import Multipliers, multipliers, priced_by
+from encoders.bounds.prices import Prices
 from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem
 

@@ -14,12 +14,13 @@ from encoders.query.goal import Probability, Wanted, is_number
 from portfolio.as_json import AsJson
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
-from portfolio.model.plausible_level import asking_for, is_plausible, least_score
+from portfolio.model.plausible_level import asking_for, least_score, score_of
 from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series, with_more
 from portfolio.questions.several.fewest import find_fewest
 from portfolio.result import Result, as_plain
+from portfolio.solving.ahead import Ahead
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.verify import RELATIVE_TOLERANCE
@@ -165,19 +166,28 @@ def find_front(
 def _by_probability(series: Series, levels: Sequence[float]) -> tuple[list[FrontPoint], bool]:
     """A point for each level, and whether all were come to."""
     points: list[FrontPoint] = []
-    label = _label(series)
-    for level in sorted(set(levels)):
+    label, limits = _label(series), sorted(set(levels))
+    ahead = Ahead(limits, series.on_progress, series.began)
+    if not series.options.tie_break:
+        series = replace(series, asker=replace(series.asker, answering=ahead))
+    for level in limits:
         last = points[-1].result if points else None
-        reached = last is not None and last.score is not None and last.score >= level
-        if last is not None and (reached or last.status == "infeasible"):
+        if last is not None and (last.status == "infeasible" or _score(last, ahead) >= level):
             points.append(FrontPoint(level, last))
             continue
-        if points and series.over:
+        if points and series.over and not ahead.holds(level):
             return points, False
         wanted = Probability(label, at_least=level)
         answer = series.ask_instead(replace(series.question, target=wanted))
         points.append(FrontPoint(level, answer))
     return points, True
+
+
+def _score(answer: Result, ahead: Ahead) -> float:
+    """What the model gives for an answer; it is asked if it has not said so yet."""
+    said = None if answer.row is None else ahead.said(answer.row.values)
+    said = answer.score if said is None else said
+    return -math.inf if said is None else said
 
 
 def _by_plausibility(
@@ -186,28 +196,30 @@ def _by_plausibility(
     """A point for each level, and whether all were come to."""
     model, points = series.asker.model, list[FrontPoint]()
     least = least_score(model)
-    for level in sorted(set(levels or [share * least for share in SHARES])):
-        asking = asking_for(model, level)
+    limits, reached = sorted(set(levels or [share * least for share in SHARES])), -math.inf
+    for level in limits:
         last = points[-1].result if points else None
-        if last is not None and (last.status == "infeasible" or _holds(asking, last)):
+        if last is not None and (last.status == "infeasible" or reached >= level):
             points.append(FrontPoint(level, last))
             continue
         if points and series.over:
             return points, False
-        asker = replace(series.asker, model=asking)
+        asker = replace(series.asker, model=asking_for(model, level))
         answer = replace(series, asker=asker).ask_instead(series.question)
         points.append(FrontPoint(level, answer))
+        if level < limits[-1]:
+            reached = _plausibility(model, answer)
     return points, True
 
 
-def _holds(model: ExplainedModel, answer: Result) -> bool:
-    """Whether an answer to less is one to this, too."""
+def _plausibility(model: ExplainedModel, answer: Result) -> float:
+    """What an answer scores in the isolation forests that have to accept it."""
     if answer.row is None:
-        return False
+        return -math.inf
     classes: Sequence[int] = range(len(model.views))
     if not isinstance(answer.target, Wanted) and not model.ensemble.regression:
         classes = [model.native.class_index(answer.target)]
-    return all(is_plausible(model, own, answer.row.values) for own in classes)
+    return min(score_of(model, own, answer.row.values) for own in classes)
 
 
 def _by_changes(series: Series, levels: Sequence[float] | None) -> tuple[list[FrontPoint], bool]:

@@ -48,7 +48,7 @@ def test_tighten_keeps_what_beats_the_bound(effort, seeds):
             if smaller is None:
                 assert not cost < upper
                 continue
-            small, lift = smaller
+            small, lift = smaller.problem, smaller.lift
             again, levels = optimum(small)
             if cost < upper:
                 assert again == pytest.approx(cost)
@@ -86,14 +86,41 @@ def test_prices_of_any_choice_add_up_to_less_than_its_cost(seeds):
         problem = random_problem(seed)
         if problem.aggregate == "max" or problem.n_leaves == 0:
             continue
-        prices = bound_by_prices(tabulate(problem), 2.0)
-        for _ in range(20):
-            levels = rng.integers(0, problem.size)
-            if problem.admits(levels):
-                leaves = problem.active_leaves(levels)
-                total = prices.leaf[leaves].sum() + prices.constant
-                total += prices.level[problem.level_start[:-1] + levels].sum()
-                assert total <= problem.distance(levels) + 1e-9
+        check_prices(rng, problem, bound_by_prices(tabulate(problem), 2.0))
+
+
+def check_prices(rng, problem, prices):
+    """How many of some choices cost at least what their prices add up to: all that are any."""
+    count = 0
+    for _ in range(20):
+        levels = rng.integers(0, problem.size)
+        if problem.admits(levels):
+            leaves = problem.active_leaves(levels)
+            total = prices.leaf[leaves].sum() + prices.constant
+            total += prices.level[problem.level_start[:-1] + levels].sum()
+            assert total <= problem.distance(levels) + 1e-9
+            count += 1
+    return count
+
+
+def test_prices_go_along_with_what_is_left(seeds):
+    rng, checked, taken = np.random.default_rng(0), 0, 0
+    for seed in seeds:
+        problem = random_problem(seed)
+        cost, levels = optimum(problem)
+        if problem.aggregate == "max" or problem.n_leaves == 0 or levels is None:
+            continue
+        prices = bound_by_prices(tabulate(problem), cost + 0.5, 20)
+        own = np.isin(np.arange(problem.cost.size), problem.level_start[:-1] + levels)
+        alive = np.isin(np.arange(problem.n_leaves), problem.active_leaves(levels))
+        alive |= rng.random(alive.size) < 0.7
+        smaller = compress(problem, own | (rng.random(own.size) < 0.7), alive)
+        assert smaller is not None
+        places = smaller.lift.places(problem.level_start)
+        taken += smaller.certain.size
+        left = prices.within(smaller.leaf, smaller.certain, places)
+        checked += check_prices(rng, smaller.problem, left)
+    assert checked > 50 and taken > 10
 
 
 def test_a_price_on_a_level_row_raises_the_bound(seeds):
@@ -136,7 +163,7 @@ def test_compress_alone_changes_nothing(seeds):
         if made is None:
             assert optimum(problem)[1] is None
             continue
-        small, lift = made
+        small, lift = made.problem, made.lift
         smaller += small.cost.size < problem.cost.size
         cost, levels = optimum(small)
         assert cost == pytest.approx(optimum(problem)[0])

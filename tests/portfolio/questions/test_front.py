@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from portfolio import Explainer, Fixed, InputError, Plausibility, Probability
+from portfolio.model.native import NativeModel
 from tests.support.enumerated import enumerated
 
 LEVELS = (0.3, 0.5, 0.65, 0.8, 0.95)
@@ -32,17 +33,23 @@ def check_changes(seed, strategy="auto"):
     return len(front.points)
 
 
-def check_probabilities(seed):
-    """For every level the cheapest candidate; how many different costs there were."""
-    case = enumerated(seed)
-    front = case.explainer.front(case.x, "probability", LEVELS, **case.given, threads=1)
+def check_probabilities(seed, ties=False):
+    """For every level the cheapest candidate; how many different costs there were.
+
+    With ties the levels are what the model gives some candidates, to the last bit.
+    """
+    case, levels = enumerated(seed), LEVELS
     probability, where = case.probability(), f"seed {seed}, {case.given}"
-    assert [p.level for p in front.points] == list(LEVELS), where
+    if ties:
+        rng = np.random.default_rng(seed)
+        levels = np.unique(rng.choice(probability, 4)).tolist()
+    front = case.explainer.front(case.x, "probability", levels, **case.given, threads=1)
+    assert [p.level for p in front.points] == list(levels), where
     for point in front.points:
         best = case.cost[probability >= point.level].min(initial=math.inf)
         assert point.result.status == ("infeasible" if math.isinf(best) else "optimal"), where
         assert math.isclose(point.result.distance, best, rel_tol=1e-7, abs_tol=1e-12), where
-    assert front.asked <= len(LEVELS)
+    assert front.asked <= len(levels)
     return len({point.result.distance for point in front.points})
 
 
@@ -52,8 +59,22 @@ def test_fewer_changes_cost_what_brute_force_says():
 
 
 def test_higher_probabilities_cost_what_brute_force_says():
-    found = [check_probabilities(seed) for seed in range(200, 220)]
+    found = [check_probabilities(seed, seed % 2 == 0) for seed in range(200, 220)]
     assert sum(n > 2 for n in found) >= 3, found
+
+
+def test_the_model_is_asked_about_all_levels_at_once(explainer, refused, monkeypatch):
+    asked, ask = [], NativeModel.values
+
+    def counted(self, rows, scale, output):
+        asked.append(len(rows))
+        return ask(self, rows, scale, output)
+
+    monkeypatch.setattr(NativeModel, "values", counted)
+    front = explainer.front(refused, "probability", [0.5, 0.6, 0.7, 0.8], target="granted")
+    answers = {p.result.distance for p in front.points if p.result.row is not None}
+    assert front.status == "optimal" and len(answers) > 1
+    assert asked == [len(answers)]
 
 
 def check_plausibility(seed, piped):
@@ -112,7 +133,7 @@ def test_many_scores_of_plausibility():
 def test_many_random_questions():
     count = int(os.environ.get("FRONT_QUESTIONS", "700"))
     found = [check_changes(seed) for seed in range(1000, 1000 + count)]
-    more = [check_probabilities(seed) for seed in range(3000, 3000 + count)]
+    more = [check_probabilities(seed, seed % 2 == 0) for seed in range(3000, 3000 + count)]
     print(f"fronts by changes: {sum(map(bool, found))}, {sum(found)} points")
     print(f"fronts by probability: {sum(map(bool, more))}, {sum(more)} distances")
 

@@ -9,6 +9,7 @@ import pytest
 
 from portfolio import Around, Fixed, Range
 from portfolio.questions.side import Side
+from portfolio.solving import ahead
 from portfolio.solving.ask import Asker
 
 NARROW = [Range("income", 0, 30), Range("age", 18, 70), Fixed("home"), Fixed("employed")]
@@ -26,7 +27,11 @@ ASKED = {
     "around_answer": lambda e, x, **more: e.explain(x).region(**more),
     "robustness": lambda e, x, **more: e.robustness(x, **more),
 }
-STEPS = ((Asker, "_answer", lambda asker, *_: asker.stop), (Side, "_find", lambda *a: a[4].stop))
+STEPS = (
+    (Asker, "_answer", lambda asker, *_: asker.stop),
+    (Side, "_find", lambda *a: a[4].stop),
+    (ahead, "_next", lambda solver, *_: solver.request.stop),
+)
 
 
 def before_step(monkeypatch, number, act):
@@ -69,7 +74,7 @@ def test_ctrl_c_between_two_steps_gives_what_is_known(
     assert found.status in ("unknown", "feasible", "conflict")
     if name == "several":
         assert [a.distance for a in found] == [a.distance for a in whole][:number]
-    if name == "front" and number:
+    if name == "front" and number == 2:  # the first two are of one level
         known = [p.result.distance for p in found.points if p.result.verified]
         assert known == [p.result.distance for p in whole.points][: len(known)] and known
     if name == "why_not" and number:

@@ -1,0 +1,187 @@
+"""Questions that ask for more and more of one number: posed once, put to the model together.
+
+What is solved first is not verified yet. The answers that the trees are sure of are then put to the
+model all at once, since one call takes nearly as long for one row as for many. After that each
+question is certified as any other: what the model refuses is cut off, and the search goes on.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from encoders.arrays import FloatArray
+from encoders.backends.attempt import Report, RunBackend, SolveReported
+from encoders.backends.interface import Request
+from encoders.posing.pose import Posed, pose, pose_another
+from encoders.problem.problem import Problem
+from encoders.query.goal import Goal, ValueGoal
+from encoders.query.query import Query
+from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.remembered import RememberedModel, remembering
+from portfolio.solving.join import Answer
+from portfolio.solving.progress import OnProgress, Progress
+from portfolio.solving.strategies import Strategy
+from portfolio.solving.targets import Solver, answer, certified, most_refused, wide_of
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A question that was solved, and not yet put to the model.
+
+    Attributes
+    ----------
+    query, posed : what was asked
+    solve : solves it without what the model refuses
+    report : what came out
+    pose_s : seconds for posing
+    """
+
+    query: Query
+    posed: Posed
+    solve: SolveReported
+    report: Report
+    pose_s: float
+
+    @property
+    def row(self) -> FloatArray | None:
+        """The answer, float64 (n_columns,), None without one."""
+        choices = self.report.outcome.choices
+        return self.posed.decode(choices[0]) if choices else None
+
+    def again(self) -> SolveReported:
+        """What solves the question, with the report for the first time that it is asked."""
+        reports = [self.report]
+
+        def solve(problem: Problem, request: Request) -> Report:
+            return reports.pop() if reports else self.solve(problem, request)
+
+        return solve
+
+
+@dataclass(eq=False)
+class Ahead:
+    """Answers questions with higher and higher lower limits; see :attr:`Asker.answering`.
+
+    At the first one it solves those that follow.
+
+    Attributes
+    ----------
+    limits : lower limits that will be asked for, ascending
+    on_progress, began : told (seconds, upper, lower) of questions that are solved ahead, in seconds
+        since then
+    """
+
+    limits: Sequence[float]
+    on_progress: OnProgress | None
+    began: float
+    _solved: dict[float, Solved] = field(default_factory=dict)
+    _native: RememberedModel | None = None
+
+    def __call__(
+        self,
+        reading: ExplainedModel,
+        query: Query,
+        goals: list[Goal],
+        way: Strategy,
+        run: RunBackend,
+        request: Request,
+        deadline: float,
+        progress: Progress,
+    ) -> Answer:
+        """As :func:`portfolio.solving.targets.answer`.
+
+        Parameters
+        ----------
+        reading, query, goals, way, run, request, deadline, progress : as there
+        """
+        goal = goals[0]
+        assert isinstance(goal, ValueGoal)
+        query = replace(query, goal=goal)
+        told = replace(request, on_bounds=partial(progress.report, goal.target))
+        solver = Solver(reading, way, run, told, deadline)
+        if self._native is None:
+            self._solve(solver, query)
+        held = self._solved.pop(goal.low, None)
+        if held is not None:
+            assert self._native is not None
+            knowing = replace(solver, reading=replace(reading, native=self._native))
+            most = most_refused(reading, query)
+            found = certified(knowing, query, held.posed, held.again(), most, told)
+            if not found.gave_up:
+                upper = np.inf if found.answer is None else found.answer.distance
+                progress.report(goal.target, upper, found.lower)
+                return Answer(found, goal if found.answer else None, held.pose_s)
+        return answer(reading, query, goals, way, run, request, deadline, progress)
+
+    def holds(self, limit: float) -> bool:
+        """Whether a question is solved, and waits to be asked.
+
+        Parameters
+        ----------
+        limit : its lower limit
+        """
+        return limit in self._solved
+
+    def said(self, row: FloatArray) -> float | None:
+        """What the model has said of a row, None if it was not asked yet.
+
+        Parameters
+        ----------
+        row : float64 (n_columns,)
+        """
+        return None if self._native is None else self._native.known.get(row.tobytes())
+
+    def _solve(self, solver: Solver, query: Query) -> None:
+        """Solve this question and those that follow, and ask the model about their answers."""
+        goal = query.goal
+        assert isinstance(goal, ValueGoal)
+        if query.related is None and wide_of(solver, query) is None:
+            self._climb(solver, query, goal)
+        oracle = solver.reading.oracle(goal.target)
+        rows = {}
+        for held in self._solved.values():
+            if held.row is not None and oracle.is_clear(held.row, held.query.goal):
+                rows[held.row.tobytes()] = held.row
+        number = (goal.scale, goal.output)
+        self._native = remembering(solver.reading.native, np.array(list(rows.values())), number)
+
+    def _climb(self, solver: Solver, query: Query, goal: ValueGoal) -> None:
+        last: Solved | None = None
+        for limit in self.limits:
+            if limit < goal.low:
+                continue
+            progress = Progress(self.began, [goal.target], self.on_progress, solver.request.stop)
+            if last is not None:
+                told = partial(progress.report, goal.target)
+                solver = replace(solver, request=replace(solver.request, on_bounds=told))
+            last = _next(solver, replace(query, goal=replace(goal, low=limit)), last)
+            progress.reraise()
+            if last is None:
+                return
+            self._solved[limit] = last
+            outcome = last.report.outcome
+            if outcome.stop_reason != "proved" or outcome.status == "infeasible":
+                return
+
+
+def _next(solver: Solver, query: Query, last: Solved | None) -> Solved | None:
+    """Solve a question that asks for more than the last one did; None if it has several parts."""
+    began = time.perf_counter()
+    reading = solver.reading
+    view = reading.views[query.goal.target]
+    if last is None:
+        posed = pose(view.ensemble, view.cells, reading.space, query)
+    else:
+        posed = pose_another(last.posed, view.ensemble, view.cells, query)
+    if posed.relaxation is not None:
+        return None
+    solve = solver.way.solve_posed(posed, view, query.goal)
+    pose_s = time.perf_counter() - began
+    if last is not None and posed.problem.admits(last.report.outcome.choices[0]):
+        return replace(last, query=query, posed=posed, solve=solve, pose_s=pose_s)
+    left = solver.deadline - time.perf_counter()
+    report = solve(posed.problem, replace(solver.request, time_limit_s=left))
+    return Solved(query, posed, solve, report, pose_s)

@@ -1,5 +1,6 @@
 """Rows that are decided otherwise while some features stay, towards every other decision."""
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -32,6 +33,22 @@ class Flips:
     request: Request
     deadline: float
 
+    @property
+    def over(self) -> bool:
+        """Whether there is no time left, or somebody interrupted."""
+        return time.perf_counter() >= self.deadline or self.request.stop.is_set()
+
+    def walk(self, free: BoolArray) -> Flip | None:
+        """The same as :meth:`find` in far less time, but None says nothing.
+
+        Parameters
+        ----------
+        free : bool (n_features,)
+        """
+        if self.over:
+            return None
+        return next(filter(None, (side.walk(free) for side in self.sides)), None)
+
     def find(self, free: BoolArray) -> Found:
         """A row that is decided otherwise and differs in free features only.
 
@@ -39,6 +56,9 @@ class Flips:
         ----------
         free : bool (n_features,)
         """
+        flip = self.walk(free)
+        if flip is not None:
+            return Found(flip, True)
         proved = True
         for side in self.sides:
             found = side.find(free, self.request, self.deadline)

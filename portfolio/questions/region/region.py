@@ -133,7 +133,7 @@ class Surroundings:
             The order names what is no feature, or a limit is none.
         """
         options = Options("auto", time_limit_s, threads, seed)
-        warm_up()
+        warm_up(walks=True)
         began = time.perf_counter()
         space = self.asker.model.space
         turn = _order((*(order or ()), *self.first), space)

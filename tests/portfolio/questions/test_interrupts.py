@@ -31,6 +31,7 @@ STEPS = ((Asker, "_answer", lambda asker, *_: asker.stop), (Side, "_find", lambd
 def before_step(monkeypatch, number, act):
     """Do something, given what stops the question, before one of its steps; steps are counted."""
     steps = []
+    monkeypatch.setattr(Side, "walk", lambda side, free: None)  # or reasons take one step
     for kind, name, stop_of in STEPS:
         own = getattr(kind, name)
 

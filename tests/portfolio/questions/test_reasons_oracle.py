@@ -129,7 +129,10 @@ def test_reasons_are_the_same_whatever_walks_find(batch, monkeypatch):
                 kept -= {feature}
         for turn in range(2):
             luck = np.random.default_rng((seed, turn))
-            some = lambda side, free, luck=luck: walk(side, free) if luck.random() < 0.6 else None
+
+            def some(side, free, luck=luck):
+                return walk(side, free) if luck.random() < 0.6 else None
+
             with monkeypatch.context() as patch:
                 patch.setattr(Side, "walk", some)
                 found = case.explainer.reasons(case.X.iloc[case.at])

@@ -119,6 +119,11 @@ def find_reasons(
     began = time.perf_counter()
     asker.check_classes()
     model = asker.model
+    if model.also and model.plausible:
+        raise InputError(
+            "reasons under several models are about every row, plausible or not; use an explainer "
+            "without plausibility."
+        )
     row = asker.read(x)
     turn = _order(order, model.space)
     decision = decision_of(model, row, target)

@@ -34,13 +34,13 @@ def missing(value):
 
 def cheapest(raws, row, frame, decide, limit=200_000):
     """Least cost of a row that ``decide`` takes, inf without one; None if there are too many."""
-    choices = [_choices(raw, row[raw.name]) for raw in raws]
+    choices = [choices_of(raw, row[raw.name]) for raw in raws]
     if math.prod(map(len, choices)) > limit:
         return None
     combos = list(itertools.product(*choices))
     cost = np.array([sum(price for _, price in combo) for combo in combos])
     held = {
-        raw.name: _column([combo[at][0] for combo in combos], frame[raw.name].dtype)
+        raw.name: column_of([combo[at][0] for combo in combos], frame[raw.name].dtype)
         for at, raw in enumerate(raws)
     }
     rows = pd.DataFrame(held)[list(frame.columns)]
@@ -50,7 +50,8 @@ def cheapest(raws, row, frame, decide, limit=200_000):
     return float(cost[good].min()) if good.any() else math.inf
 
 
-def _column(values, dtype):
+def column_of(values, dtype):
+    """Values as a column of a frame."""
     if isinstance(dtype, pd.CategoricalDtype):
         return pd.Categorical([None if missing(v) else v for v in values], dtype=dtype)
     if getattr(dtype, "kind", "") == "b":
@@ -66,7 +67,8 @@ def _column(values, dtype):
     return pd.Series(values, dtype=object)
 
 
-def _choices(raw, own):
+def choices_of(raw, own):
+    """What a column may hold, and what each value costs."""
     if missing(own):
         return [(own, 0.0), *((v, raw.missing_cost) for v in raw.values)]
 

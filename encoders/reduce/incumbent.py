@@ -17,6 +17,7 @@ from encoders.reduce.local_moves import (
     profile,
     profile_groups,
     total_cost,
+    workspace,
 )
 
 WALKS = (0.5, 1.0, 2.0)  # exponents of the gain: with larger ones a walk prefers large gains
@@ -93,7 +94,7 @@ def descend(t, levels, power):
     -------
     Whether all rows hold in the end.
     """
-    misses, lead, load, out = _workspace(t)
+    misses, lead, load, out = workspace(t)
     evaluate(t, levels, misses, lead, load)
     if not _walk(t, levels, misses, lead, load, out, power):
         return False
@@ -111,7 +112,7 @@ def polish(t, levels, first, end):
     levels : int64 (n_axes,), keeps all rows; changed in place
     first, end : the axes whose changes are taken back
     """
-    misses, lead, load, out = _workspace(t)
+    misses, lead, load, out = workspace(t)
     evaluate(t, levels, misses, lead, load)
     held = levels.copy()
     cost = total_cost(t, levels)
@@ -128,17 +129,6 @@ def polish(t, levels, first, end):
                 continue
         levels[:] = held
         evaluate(t, levels, misses, lead, load)
-
-
-@kernel
-def _workspace(t):
-    widest = 0
-    for a in range(t.best.size):
-        widest = max(widest, t.level_start[a + 1] - t.level_start[a])
-    misses = np.zeros(t.tree_of.size, dtype=np.int64)
-    lead = np.zeros(t.need.size, dtype=np.int64)
-    load = np.zeros(t.level_limit.size, dtype=np.int64)
-    return misses, lead, load, np.zeros((lead.size, widest + 1), dtype=np.int64)
 
 
 @kernel

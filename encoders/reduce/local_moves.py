@@ -6,6 +6,23 @@ from encoders.compiled import inlined, kernel
 
 
 @kernel
+def workspace(t):
+    """Room for :func:`evaluate` and :func:`profile`: misses, lead, load and ``out``.
+
+    Parameters
+    ----------
+    t : see :mod:`encoders.compiled`
+    """
+    widest = 0
+    for a in range(t.best.size):
+        widest = max(widest, t.level_start[a + 1] - t.level_start[a])
+    misses = np.zeros(t.tree_of.size, dtype=np.int64)
+    lead = np.zeros(t.need.size, dtype=np.int64)
+    load = np.zeros(t.level_limit.size, dtype=np.int64)
+    return misses, lead, load, np.zeros((lead.size, widest + 1), dtype=np.int64)
+
+
+@kernel
 def evaluate(t, levels, misses, lead, load):
     """Fill the literals each leaf misses, the leaf rows' leads and the level rows' loads.
 

@@ -177,8 +177,10 @@ class ExplainedModel:
     def _keeping(self, kept: Callable[[Companion], bool]) -> "ExplainedModel":
         if all(kept(own) for view in self.views for own in view.ensemble.companions):
             return self
-        views = {id(view): view.keeping(kept) for view in self.views}
-        return replace(self, views=tuple(views[id(view)] for view in self.views))
+        # Views that only differ in what is dropped become one, so that their cells are the same.
+        views: dict[tuple[Oracle, ...], ClassView] = {}
+        each = [view.keeping(kept) for view in self.views]
+        return replace(self, views=tuple(views.setdefault(view.companions, view) for view in each))
 
 
 def read(

@@ -5,11 +5,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from encoders.errors import InputError
+from encoders.posing.companion_rows import goal_of
 from encoders.query.goal import ClassGoal, Goal
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
 from portfolio.model.tabular import Row
+
+
+@dataclass(frozen=True)
+class Other:
+    """What some rows reach that are decided otherwise.
+
+    Attributes
+    ----------
+    goal : of a model
+    at : which of :func:`portfolio.model.one_by_one.one_by_one`; None: all models together
+    """
+
+    goal: Goal
+    at: int | None = None
 
 
 @dataclass(frozen=True)
@@ -25,7 +40,7 @@ class Decision:
 
     label: Any
     holds: bool
-    others: tuple[Goal, ...]
+    others: tuple[Other, ...]
 
     def words(self) -> str:
         """The decision as sentences tell it."""
@@ -59,27 +74,62 @@ def decision_of(model: ExplainedModel, row: Row, target: Any) -> Decision:
                 f"{wanted} is reached, and which isolation forest the other rows must please is "
                 "not said; ask about a class."
             )
-        return Decision(wanted, holds, besides(model, goal) if holds else (goal,))
+        return Decision(wanted, holds, besides(model, goal) if holds else (Other(goal),))
     current = predict_one(model.ensemble, native, row.values)
-    asked = current if target is None else native.class_index(target)
-    if asked != current:
-        return Decision(native.classes[asked], False, (ClassGoal(asked),))
-    return Decision(native.classes[current], True, besides(model, ClassGoal(current)))
+    asked = ClassGoal(current if target is None else native.class_index(target))
+    label = native.classes[asked.target]
+    if asked.target == current and _all_agree(model, row, asked):
+        return Decision(label, True, besides(model, asked))
+    if target is None:
+        raise InputError(
+            f"the model decides for {label!r}, but one of also does not; give the target that is "
+            "asked about."
+        )
+    return Decision(label, False, (Other(asked),))
 
 
-def besides(model: ExplainedModel, goal: Goal) -> tuple[Goal, ...]:
-    """What rows reach that do not reach a goal: one of the other classes, or numbers beyond limits.
+def _all_agree(model: ExplainedModel, row: Row, goal: ClassGoal) -> bool:
+    """Whether further models decide for a class, too."""
+    companions = model.views[goal.target].ensemble.companions
+    asked = [own for own in companions if own.always is None]
+    return all(
+        oracle.accepts(row.values, goal_of(own, goal))
+        for oracle, own in zip(model.also, asked, strict=True)
+    )
+
+
+def besides(model: ExplainedModel, goal: Goal) -> tuple[Other, ...]:
+    """What rows reach that do not reach a goal: other classes, or numbers beyond limits.
 
     Parameters
     ----------
     model : that is explained
     goal : a class, or limits of one of the model's numbers
+
+    Raises
+    ------
+    InputError
+        Numbers, and there are further models.
     """
     if isinstance(goal, ClassGoal):
-        classes = range(len(model.native.classes))
-        return tuple(ClassGoal(index) for index in classes if index != goal.target)
+        own = [own for own in model.views[goal.target].ensemble.companions if own.always is None]
+        natives = [model.native, *(oracle.native for oracle in model.also)]
+        wanted = [goal.target, *(companion.classes[goal.target] for companion in own)]
+        return tuple(
+            Other(ClassGoal(index), at if model.also else None)
+            for at, (native, its) in enumerate(zip(natives, wanted, strict=True))
+            for index in range(len(native.classes))
+            if index != its
+        )
+    if model.also:
+        raise InputError(
+            "reasons and regions of a number are about one model; ask about a class, or use an "
+            "explainer without also."
+        )
     below = replace(goal, low=-math.inf, high=math.nextafter(goal.low, -math.inf))
     above = replace(goal, low=math.nextafter(goal.high, math.inf), high=math.inf)
     return tuple(
-        beyond for beyond, limit in ((below, goal.low), (above, goal.high)) if math.isfinite(limit)
+        Other(beyond)
+        for beyond, limit in ((below, goal.low), (above, goal.high))
+        if math.isfinite(limit)
     )

@@ -15,7 +15,7 @@ from portfolio.solving.ask import Asker
 Bounds = Literal["features"] | None
 
 
-def every_row(asker: Asker, bounds: Bounds = "features") -> Asker:
+def every_row(asker: Asker, bounds: Bounds = "features", also: bool = False) -> Asker:
     """Asks about every row of the feature space, whatever people may do to get there.
 
     Default actions are dropped. Bounds, listed values, categories and steps stay.
@@ -24,6 +24,7 @@ def every_row(asker: Asker, bounds: Bounds = "features") -> Asker:
     ----------
     asker : of the user's explainer
     bounds : None drops the bounds of numeric features, too
+    also : whether the question may be about several models
 
     Raises
     ------
@@ -33,10 +34,10 @@ def every_row(asker: Asker, bounds: Bounds = "features") -> Asker:
     if bounds not in ("features", None):
         raise InputError(f"bounds must be 'features' or None, got {bounds!r}.")
     model = asker.model
-    if model.also:
+    if model.also and not also:
         raise InputError(
-            "reasons, regions and robustness are about the decisions of one model; use an "
-            "explainer without also."
+            "reason codes, contrasts and batches of radii are about the decisions of one model; "
+            "use an explainer without also."
         )
     features = tuple(_free(feature, model, bounds) for feature in model.space.features)
     if features == model.space.features:

@@ -67,7 +67,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
 
         options = Options("auto", time_limit_s, threads, seed)
         return find_reasons(
-            every_row(self._asker), x, target, smallest, order, options, on_progress
+            every_row(self._asker, also=True), x, target, smallest, order, options, on_progress
         )
 
     def robustness(

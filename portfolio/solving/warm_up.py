@@ -13,21 +13,28 @@ from encoders.bounds.lagrange import bound_by_prices, drop_by_prices
 from encoders.compiled import compile_notice, is_kept
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import LeafRow, LevelRow, Problem
+from encoders.reduce.climb import climb, keeping, take_back
 from encoders.reduce.incumbent import find_incumbent
 from encoders.reduce.tighten import EFFORTS, tighten
 
 WARMING = Lock()
 
 
-def warm_up() -> None:
+def warm_up(walks: bool = False) -> None:
     """Make sure that no query waits for the compiler; says so where it takes long.
 
     Without it the first race of a machine is one between a solver and our own compiler, which is
     ended with the race, so that nothing is kept for the next one either. Once per process; threads
     wait for each other.
+
+    Parameters
+    ----------
+    walks : also what looks for rows that are decided otherwise
     """
     with WARMING:
         _once()
+        if walks:
+            _walks_once()
 
 
 @cache
@@ -41,6 +48,15 @@ def _once() -> None:
             tighten(tables, 10.0, keep.copy(), alive.copy(), effort, 100)
         drop_by_prices(tables, bound_by_prices(tables, 10.0), 10.0, keep, alive)
         solve(problem, Request(time_limit_s=1e6, threads=1, cutoff=10.0))
+
+
+@cache
+def _walks_once() -> None:
+    with compile_notice(is_kept(climb)):
+        tables, levels = tabulate(_smallest()), np.zeros(2, dtype=np.int64)
+        climb(tables, levels, np.ones(2, dtype=np.bool_))
+        take_back(tables, levels, np.zeros(2, dtype=np.int64), np.arange(2), np.arange(3))
+        keeping(tables, levels[None, :])
 
 
 def _smallest() -> Problem:

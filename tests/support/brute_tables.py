@@ -33,14 +33,14 @@ def missing(value):
 
 def cheapest(raws, row, frame, decide, limit=200_000):
     """Least cost of a row that ``decide`` takes, inf without one; None if there are too many."""
-    choices = [_choices(raw, row[raw.name]) for raw in raws]
+    choices = [choices_of(raw, row[raw.name]) for raw in raws]
     if math.prod(map(len, choices)) > limit:
         return None
     places = np.indices([len(own) for own in choices]).reshape(len(choices), -1)
     cost, held = np.zeros(places.shape[1]), {}
     for raw, own, at in zip(raws, choices, places, strict=True):
         cost += np.array([price for _, price in own])[at]
-        held[raw.name] = _column([value for value, _ in own], frame[raw.name].dtype).take(at)
+        held[raw.name] = column_of([value for value, _ in own], frame[raw.name].dtype).take(at)
     rows = pd.DataFrame(held)[list(frame.columns)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -48,7 +48,8 @@ def cheapest(raws, row, frame, decide, limit=200_000):
     return float(cost[good].min()) if good.any() else math.inf
 
 
-def _column(values, dtype):
+def column_of(values, dtype):
+    """Values as a column of a frame."""
     if isinstance(dtype, pd.CategoricalDtype):
         return pd.Categorical([None if missing(v) else v for v in values], dtype=dtype)
     if getattr(dtype, "kind", "") == "b":
@@ -64,7 +65,8 @@ def _column(values, dtype):
     return pd.Series(values, dtype=object).to_numpy()
 
 
-def _choices(raw, own):
+def choices_of(raw, own):
+    """What a column may hold, and what each value costs."""
     if missing(own):
         return [(own, 0.0), *((v, raw.missing_cost) for v in raw.values)]
 

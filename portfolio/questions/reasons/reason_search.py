@@ -2,16 +2,20 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from encoders.arrays import BoolArray, IntArray
 from portfolio.questions.flips import Flips
 from portfolio.questions.reasons.hitting import fewest
-from portfolio.questions.side import Flip
+from portfolio.questions.side import Flip, Found
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
+
+# Of the time left, for a proof about all features that are left. Where it takes longer, half of
+# them are tried; with a larger share less is left for these.
+SHARE = 0.1
 
 
 @dataclass(eq=False)
@@ -51,26 +55,74 @@ class Search:
     def delete(self, order: IntArray) -> None:
         """Free one feature after another, as long as the decision stays.
 
+        Which features these are is guessed first, by walks, and then proved of all of them at
+        once. Each of the others has a row that moves it and what was freed before it.
+
         Parameters
         ----------
         order : int64 (n_features,), the one to be freed first comes first
         """
-        for feature in order.tolist():
-            self.free[feature] = True
-            found = self.flips.find(self.free)
-            if found.flip is None and found.proved:
-                self._tell()
+        left, most = order.tolist(), order.size
+        while left:
+            block, needed, rest = self._guess(left, most)
+            free = self.free.copy()
+            free[block] = True
+            found = self._settle(free, len(block), len(left))
+            if found.flip is not None:
+                self.known.append(found.flip)
+            if most > 1 and (found.flip is not None or not found.proved):
+                most = max(1, len(block) // 2)
                 continue
-            self.free[feature] = False
-            if found.flip is None:
+            if found.flip is not None:
+                needed[block[0]] = found.flip
+            elif found.proved:
+                self.free = free
+            else:
                 self.settled = False
-                continue
-            self.witness[feature] = found.flip
-            self.known.append(found.flip)
+            left, most = rest, 2 * most
+            self.witness |= needed
             self.lower = max(self.lower, _apart(self.known))
+            self._tell()
         self.doubt = self.flips.doubt(self.free)
         self.proved = self.settled and not self.doubt
         self._tell()
+
+    def _settle(self, free: BoolArray, block: int, left: int) -> Found:
+        """Whether free features flip the decision; a block of them has a share of the time."""
+        if not block:
+            return Found(None, True)
+        if block == 1:
+            return self.flips.find(free)
+        deadline = time.perf_counter() + SHARE * self._left() * block / left
+        return replace(self.flips, deadline=deadline).find(free)
+
+    def _known(self, free: BoolArray) -> Flip | None:
+        """A row that was found before."""
+        moves = set(np.flatnonzero(free).tolist())
+        return next((flip for flip in self.known if flip.features <= moves), None)
+
+    def _guess(self, left: list[int], most: int) -> tuple[list[int], dict[int, Flip], list[int]]:
+        """Features that may be free, rows that show that those between are not, and what is left.
+
+        Parameters
+        ----------
+        left : in the order in which they are to be freed
+        most : at most so many are guessed
+        """
+        free, block, needed = self.free.copy(), list[int](), dict[int, Flip]()
+        for at, feature in enumerate(left):
+            free[feature] = True
+            flip = self._known(free) or self.flips.walk(free)
+            if flip is None:
+                block.append(feature)
+                if len(block) == most:
+                    return block, needed, left[at + 1 :]
+                continue
+            free[feature] = False
+            needed[feature] = flip
+            if flip not in self.known:
+                self.known.append(flip)
+        return block, needed, []
 
     def shrink(self, asker: Asker) -> None:
         """Fewest features that touch every known flip; where they do not suffice, a new flip.
@@ -151,9 +203,9 @@ class Search:
 
 def _apart(known: Sequence[Flip]) -> int:
     """How many flips have nothing in common, counted from the smallest: a bound on reasons."""
-    taken, count = np.zeros_like(known[0].changed), 0
-    for flip in sorted(known, key=lambda flip: int(flip.changed.sum())):
-        if not (taken & flip.changed).any():
-            taken = taken | flip.changed
+    taken, count = frozenset[int](), 0
+    for flip in sorted(known, key=lambda flip: len(flip.features)):
+        if taken.isdisjoint(flip.features):
+            taken |= flip.features
             count += 1
     return count

@@ -114,11 +114,16 @@ def find_reasons(
     InputError
         The row, target or order can't be used.
     """
-    warm_up()
+    warm_up(walks=True)
     check_progress(on_progress)
     began = time.perf_counter()
     asker.check_classes()
     model = asker.model
+    if model.also and model.plausible:
+        raise InputError(
+            "reasons under several models are about every row, plausible or not; use an explainer "
+            "without plausibility."
+        )
     row = asker.read(x)
     turn = _order(order, model.space)
     decision = decision_of(model, row, target)

@@ -13,7 +13,7 @@ from encoders.query.goal import Goal
 from portfolio.as_json import AsJson
 from portfolio.model.tabular import Row
 from portfolio.question import Options
-from portfolio.questions.decision import besides, decision_of
+from portfolio.questions.decision import Other, besides, decision_of
 from portfolio.questions.every_row import every_row
 from portfolio.questions.flips import pose_flips
 from portfolio.questions.interruptible import interruptible
@@ -107,7 +107,7 @@ class Surroundings:
     asker: Asker
     row: Row
     label: Any
-    others: tuple[Goal, ...]
+    others: tuple[Other, ...]
     first: tuple[str, ...] = ()
 
     def region(
@@ -133,12 +133,12 @@ class Surroundings:
             The order names what is no feature, or a limit is none.
         """
         options = Options("auto", time_limit_s, threads, seed)
-        warm_up()
+        warm_up(walks=True)
         began = time.perf_counter()
         space = self.asker.model.space
         turn = _order((*(order or ()), *self.first), space)
         request = self.asker.request(options)
-        free = every_row(self.asker)  # whatever people may do, plausible or not
+        free = every_row(self.asker, also=True)  # whatever people may do, plausible or not
         free = replace(free, model=free.model.without_plausibility())
         deadline = began + request.time_limit_s
         flips = pose_flips(free, self.row, self.others, request, deadline)

@@ -18,7 +18,7 @@ from encoders.query.relations import Forbidden
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
-from portfolio.questions.decision import besides
+from portfolio.questions.decision import Other, besides
 from portfolio.questions.every_row import every_row
 from portfolio.questions.flips import pose_flips
 from portfolio.questions.region.extents import Extent, extents_of
@@ -92,8 +92,8 @@ class SafeSearch:
     row: Row
     around: Around
     options: Options
-    fine: tuple[Goal, ...]
-    wrong: tuple[Goal, ...]
+    fine: tuple[Other, ...]
+    wrong: tuple[Other, ...]
     began: float
     on_step: Callable[[float, int, float], None] | None = None
     rounds: int = 0
@@ -124,11 +124,11 @@ class SafeSearch:
                 return result, flip is None and settled and not self.doubt
             self._cut(flip)
 
-    def _sides(self, row: Row, goals: tuple[Goal, ...]) -> Sequence[Side]:
+    def _sides(self, row: Row, others: tuple[Other, ...]) -> Sequence[Side]:
         """Every row of the feature space, plausible or not, whatever people may do."""
-        free = every_row(self.asker)
+        free = every_row(self.asker, also=True)
         free = replace(free, model=free.model.without_plausibility())
-        return pose_flips(free, row, goals, self._request, self._deadline).sides
+        return pose_flips(free, row, others, self._request, self._deadline).sides
 
     @property
     def _deadline(self) -> float:
@@ -243,8 +243,10 @@ def safe_search(
     else:
         assert current is not None
         goal = ClassGoal(current)
-    fine: tuple[Goal, ...] = (goal,)
+    fine: tuple[Other, ...] = (Other(goal),)
     wrong = besides(model, goal)
     if question.target is None:
+        if model.also:
+            raise InputError("Around needs a target where there are further models; give one.")
         fine, wrong = wrong, fine
     return SafeSearch(asker, question, row, around, options, fine, wrong, began, on_step)

@@ -13,6 +13,7 @@ from portfolio.as_json import AsJson
 from portfolio.question import Options, Question
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.questions.interruptible import interruptible
+from portfolio.questions.robust.under_all import nearest_of_any
 from portfolio.result import Result, as_plain
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress
@@ -131,7 +132,7 @@ def find_robustness(
     options : limits, threads, seed and strategy
     bounds : as for :func:`every_row`
     radius : None for no limit
-    on_progress : as for :meth:`Explainer.explain`
+    on_progress : as for :meth:`Explainer.explain`; not told with further models
 
     Raises
     ------
@@ -143,9 +144,12 @@ def find_robustness(
     if radius is not None:
         check_radius(radius)
         options = replace(options, cutoff=float(radius) * (1.0 + BEYOND))
-    free = every_row(asker, bounds)
-    way = free.strategy(question, options)
-    result = free.ask(question, options, x, way, on_progress)
+    free = every_row(asker, bounds, also=True)
+    if free.model.also:
+        result = nearest_of_any(free, free.read(x), question, options)
+    else:
+        way = free.strategy(question, options)
+        result = free.ask(question, options, x, way, on_progress)
     if radius is None:
         return Robustness(result, question.norm, question.scale)
     return Robustness(_within(result, radius), question.norm, question.scale, float(radius))

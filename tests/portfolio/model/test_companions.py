@@ -276,17 +276,26 @@ def test_further_models_that_do_not_fit_are_told(lent):
 
 def test_questions_about_one_models_decisions_are_refused(lent):
     X, y, model = lent
-    explainer = Explainer(model, X, also=[encoded("labels", LAST[2](0)).fit(X, y)])
+    other = encoded("labels", LAST[2](0)).fit(X, y)
+    explainer = Explainer(model, X, also=[other])
     row = X[model.predict(X) == "refused"].iloc[:1]
+    granted = X[(model.predict(X) == "granted") & (other.predict(X) == "granted")].iloc[:1]
     for ask in (
-        explainer.reasons,
-        explainer.robustness,
-        lambda x: explainer.explain(x).region(),
-        lambda x: explainer.explain_robust(x, Around({"income": 5})),
+        explainer.reason_codes,
+        lambda x: explainer.contrast(x, granted),
+        lambda x: explainer.robustness_batch(x, 1.0),
         lambda x: explainer.explain_robust(x, Retraining(0.9)),
+        lambda x: explainer.reasons(x, Probability("granted", at_most=0.9)),
     ):
         with pytest.raises(InputError, match="without also"):
             ask(row)
+    for ask in (
+        lambda: explainer.robustness(granted, "refused"),
+        lambda: explainer.explain_robust(row, Around({"income": 5})),
+        lambda: explainer.reasons(X[model.predict(X) != other.predict(X)].iloc[:1]),
+    ):
+        with pytest.raises(InputError, match="target"):
+            ask()
     with pytest.raises(InputError, match="other models'; with also ask for a class"):
         both = Explainer(
             LAST[1](0).fit(X[["age"]], y), X[["age"]], also=[LAST[0](0).fit(X[["age"]], y)]

@@ -183,6 +183,7 @@ def test_progress_ends_with_the_size_of_the_reason(explainer, refused):
 
 def test_a_claim_that_a_training_row_refutes_is_no_proof(explainer, refused, monkeypatch):
     monkeypatch.setattr(side.Side, "_may_reach", lambda side, alive: False)
+    monkeypatch.setattr(side.Side, "walk", lambda side, free: None)
     found = explainer.reasons(refused)
     assert found.status == "feasible" and found.stop_reason == "error" and found.message
     assert found.size == len(explainer.features.features)

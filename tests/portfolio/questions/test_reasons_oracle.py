@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from portfolio import Explainer, InputError
+from portfolio.questions.side import Side
 from tests.support.brute import all_rows, distances, predicted, thresholds
 from tests.support.ensembles import KINDS, random_frame, random_model
 from tests.support.parts import few_and_large
@@ -116,6 +117,32 @@ def test_reasons_are_those_of_deletion_and_the_fewest(batch):
         assert found.lower_bound <= fewest, where
         seen += 1
     assert seen >= BATCH // 2
+
+
+@pytest.mark.parametrize("batch", PARTS)
+def test_reasons_are_the_same_whatever_walks_find(batch, monkeypatch):
+    walk = Side.walk
+    for seed, case in cases(batch):
+        kept = set(range(len(case.specs)))
+        for feature in range(len(case.specs)):
+            if case.suffices(kept - {feature}):
+                kept -= {feature}
+        for turn in range(2):
+            luck = np.random.default_rng((seed, turn))
+
+            def some(side, free, luck=luck):
+                return walk(side, free) if luck.random() < 0.6 else None
+
+            with monkeypatch.context() as patch:
+                patch.setattr(Side, "walk", some)
+                found = case.explainer.reasons(case.X.iloc[case.at])
+            where = f"seed {seed}, {case.kind}, {turn}"
+            assert found.status == "optimal", where
+            assert found.features == tuple(case.names[i] for i in sorted(kept)), where
+            for name, row in found.flips.items():
+                apart = case.differences(row.to_numpy()[None, :], case.x)[0]
+                others = [i for i in kept if case.names[i] != name]
+                assert apart[case.names.index(name)] and not apart[others].any(), where
 
 
 @pytest.mark.parametrize("batch", PARTS)

@@ -1,9 +1,11 @@
 """Regions hold, and can't be widened, by a brute force over every cell."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
-from portfolio import Explainer
+from portfolio import Explainer, Plausibility
 from tests.support.brute import all_rows, predicted, thresholds
 from tests.support.ensembles import KINDS, random_frame, random_model
 from tests.support.parts import few_and_large
@@ -98,3 +100,20 @@ def test_regions_hold_and_are_as_wide_as_they_get(batch):
             check(case, result.region(), result.target, f"answer of seed {seed}")
             seen += 1
     assert seen >= BATCH // 2
+
+
+def test_regions_with_a_forest_of_each_class_are_those_without():
+    """Every class then has trees of its own, which regions do not ask."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(120, 3)), columns=list("abc"))
+    y = (X.a + X.b > 0).astype(int) + (X.c > 0.5)
+    model = RandomForestClassifier(4, max_depth=3, random_state=0).fit(X, y)
+    plausible = Plausibility.fit(X, model.predict(X), contamination=0.2, n_estimators=3)
+    for at in range(3):
+        found = Explainer(model, X, plausibility=plausible).region(X.iloc[at])
+        assert found.status == "optimal"
+        for name, own in (("a", 0), ("b", 1), ("c", 2)):
+            span = found[name]
+            rows = np.repeat(X.iloc[[at]].to_numpy(), 50, axis=0)
+            rows[:, own] = np.linspace(span.lower, span.upper, 50)
+            assert (predicted(model, rows) == predicted(model, rows[:1])).all()

@@ -1,0 +1,55 @@
+"""The models of an explainer one by one, in the cells of all of them."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from encoders.arrays import frozen
+from encoders.posing.starting_points import Reference
+from encoders.trees.ensemble import Companion, Ensemble
+from portfolio.model.explained_model import ClassView, ExplainedModel
+from portfolio.model.oracle import Oracle
+
+
+def one_by_one(model: ExplainedModel) -> tuple[ExplainedModel, ...]:
+    """The model, and then each of its further ones, as if there were no other.
+
+    Their cells are those of all, so that levels mean the same to each of them.
+
+    Parameters
+    ----------
+    model : whose answers need not be plausible
+    """
+    view = model.views[0]
+    pairs = zip(view.ensemble.companions, view.companions, strict=True)
+    return (model.without_also(), *(_alone(model, view, own, oracle) for own, oracle in pairs))
+
+
+def _alone(
+    model: ExplainedModel, view: ClassView, own: Companion, oracle: Oracle
+) -> ExplainedModel:
+    """A further model, whose leaves alone have scores."""
+    every = view.ensemble
+    score = np.zeros((every.column.size, own.ensemble.score.shape[1]))
+    score[own.first : own.first + own.ensemble.column.size] = own.ensemble.score
+    ensemble: Ensemble = replace(
+        own.ensemble,
+        root=every.root,
+        column=every.column,
+        last_left=every.last_left,
+        left=every.left,
+        right=every.right,
+        score=frozen(score),
+        dtype=every.dtype,
+        default_left=every.default_left,
+        sets=every.sets,
+        unsure=every.unsure,
+        companions=(),
+    )
+    cells = replace(view.cells, score=frozen(score[view.cells.node]))
+    classes = len(oracle.native.classes)
+    # Which of them it puts into which class is not known; that is found out when they are used.
+    rows = np.concatenate(view.reference.rows)
+    sums = np.zeros((len(rows), score.shape[1]))
+    alone = ClassView(ensemble, cells, Reference((rows,) * classes, (sums,) * classes))
+    return ExplainedModel(ensemble, model.space, oracle.native, (alone,) * classes, 0.0)

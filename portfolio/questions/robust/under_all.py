@@ -1,0 +1,54 @@
+"""The nearest row that one of several models decides otherwise."""
+
+from dataclasses import replace
+
+from encoders.errors import InputError
+from portfolio.model.one_by_one import one_by_one
+from portfolio.model.tabular import Row
+from portfolio.question import Options, Question
+from portfolio.questions.decision import decision_of
+from portfolio.questions.series import Series
+from portfolio.result import Result
+from portfolio.solving.ask import Asker
+
+
+def nearest_of_any(asker: Asker, row: Row, question: Question, options: Options) -> Result:
+    """Each model is asked for its own nearest row, which must be nearer than those before.
+
+    Parameters
+    ----------
+    asker : about every row of the feature space
+    row : that all models decide alike
+    question : without a target
+    options : the time limit is for all models together
+
+    Raises
+    ------
+    InputError
+        There is a target or plausibility, or the models decide apart.
+    """
+    if question.target is not None or asker.model.plausible:
+        raise InputError(
+            "robustness under several models is about any other decision of any of them; ask "
+            "without a target and plausibility."
+        )
+    decision_of(asker.model, row, None)
+    models, series = one_by_one(asker.model), Series(asker, row, question, options)
+    nearest = options.cutoff
+    for model in models:
+        if series.answers and series.over:
+            break
+        own = replace(series, asker=replace(asker, model=model))
+        nearest = min(nearest, own.ask_plainly(question, nearest).distance)
+    answers = series.answers
+    best = min(answers, key=lambda answer: answer.distance)
+    open_ = [answer for answer in answers if answer.status not in ("optimal", "infeasible")]
+    if len(answers) == len(models) and not open_:
+        return best
+    lower = min(answer.lower_bound for answer in answers) if len(answers) == len(models) else 0.0
+    return replace(
+        best,
+        status="unknown" if best.row is None else "feasible",
+        stop_reason=open_[0].stop_reason if open_ else asker.why,
+        lower_bound=min(lower, best.distance),
+    )

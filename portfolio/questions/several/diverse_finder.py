@@ -16,7 +16,6 @@ from portfolio.goals import value_goal, wanted_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
 from portfolio.question import Options, Question
-from portfolio.questions.decision import besides
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import LEAST_S, Series
 from portfolio.questions.several.dispersion import SAME, Dispersion, OnBounds
@@ -164,13 +163,14 @@ def _goal(model: ExplainedModel, target: Any, values: FloatArray) -> Goal:
         return value_goal(model, wanted, values)
     if target is not None:
         return ClassGoal(model.native.class_index(target))
-    others = besides(model, ClassGoal(predict_one(model.ensemble, model.native, values)))
+    current = predict_one(model.ensemble, model.native, values)
+    others = [index for index in range(len(model.native.classes)) if index != current]
     if len(others) > 1:
         raise InputError(
             f"the model has {len(others) + 1} classes; say which one answers are to reach: "
             "target=..."
         )
-    return others[0]
+    return ClassGoal(others[0])
 
 
 @dataclass(frozen=True, eq=False)

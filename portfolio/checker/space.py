@@ -189,6 +189,17 @@ class Space:
             self.cost[one[order[0]] - 1] = second
         self.groups.append((axes, one - self.start[axes]))
 
+    def _possible(self, box: dict[int, tuple[int, int]]) -> bool:
+        """Whether some choice of one category of each feature is in a leaf."""
+        for axes, one in self.groups:
+            ends = [box.get(a, (0, int(self.size[a]) - 1)) for a in axes.tolist()]
+            sure = sum(lo == yes for (lo, _), yes in zip(ends, one.tolist(), strict=True))
+            if sure > 1 or not any(
+                hi == yes for (_, hi), yes in zip(ends, one.tolist(), strict=True)
+            ):
+                return False
+        return True
+
     def _grow(self) -> None:
         """The leaves that an admissible row can get to, tree by tree, each with its literals."""
         tree_of, self.literals, score = [], [], []
@@ -201,6 +212,8 @@ class Space:
             while waiting:
                 node, box = waiting.pop()
                 a, at = int(tree.column[node]), cut[node]
+                if a < 0 and not self._possible(box):
+                    continue
                 if a < 0:
                     tree_of.append(number)
                     self.literals.append(box)

@@ -247,6 +247,7 @@ class Explainer(Questions, BatchQuestions):
         log: Log | None = None,
         strategy: str | Sequence[str] | None = None,
         tie_break: bool = False,
+        records: bool = False,
     ) -> Any:
         """Explain every row of a table, with worker processes.
 
@@ -270,6 +271,8 @@ class Explainer(Questions, BatchQuestions):
             the others only
         on_answer : called with (rows answered, rows in all)
         tie_break : as for :meth:`explain`
+        records : whether each line of ``out`` has the answer's record, too, as of
+            :meth:`Result.record`; its proof is made in what is left of the row's seconds
 
         Returns
         -------
@@ -296,9 +299,12 @@ class Explainer(Questions, BatchQuestions):
         rows = read_batch(self._asker, question, X)
         check_folder(log)
         identity = self._model.identity_for(wanted_of(self._model, target) is not None)
-        more = [tie_break] if tie_break else []  # digests without it are those of older versions
+        # Digests without them are those of older versions.
+        more = [*([tie_break] if tie_break else []), *(["records"] if records else [])]
         asked = (identity, question, name, threads, seed, per_query_limit_s, *more)
-        job = Job(self._asker, question, options, log)
+        if records and out is None:
+            raise InputError("records are written beside the answers; give out, a folder for them.")
+        job = Job(self._asker, question, options, log, records)
         return as_kind(run_batch(rows, job, asked, settings), as_pandas(X)[1])
 
     def session(

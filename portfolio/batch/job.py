@@ -38,12 +38,14 @@ class Job:
     ----------
     options : their time limit is replaced by that of each task
     log : see :meth:`Explainer.explain`
+    recorded : whether each answer has a record with a proof, made in the time that is left
     """
 
     asker: Asker
     question: Question
     options: Options
     log: Log | None
+    recorded: bool = False
 
     def warm_up(self, task: Task) -> None:
         """See :class:`portfolio.running.work.Work`.
@@ -62,11 +64,18 @@ class Job:
         task : its payload is the row's values, float64 (n_columns,)
         """
         try:
-            return _record(task, self._asked(task))
+            result = self._asked(task)
+            return _record(task, result) | self._with_proof(task, result)
         except NothingAdmissibleError as error:
             return self._without(task.key, str(error))
         except Exception as error:  # one row must not end the job
             return self.unanswered(task.key, in_a_sentence(error), "error")
+
+    def _with_proof(self, task: Task, result: Result) -> Record:
+        if not self.recorded:
+            return {}
+        left = max(0.0, task.limit_s - result.timings.total)
+        return {"record": result.record(left).to_dict()}
 
     def _without(self, key: str, message: str) -> Record:
         """A row whose constraints leave it no answer, which needs no solver to be proved."""
@@ -115,12 +124,13 @@ class Job:
             "message": message,
             "row": None,
             "final": False,
+            **({"record": None} if self.recorded else {}),
         }
 
     @property
     def fields(self) -> frozenset[str]:
         """Those that answers of version 0.1 have, too."""
-        return FIELDS
+        return FIELDS | {"record"} if self.recorded else FIELDS
 
     def completed(self, record: Record) -> Record:
         """An answer of version 0.1, which asked for rows that lead where no margin was given.

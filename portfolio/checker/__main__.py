@@ -64,6 +64,7 @@ def verdicts(records: Path, path: Path, trusted: bool) -> Iterator[tuple[bool, s
         for line in iter(lambda: file.readline(MOST_BYTES), b""):
             try:
                 record = json.loads(line)
+                record = record.get("record", record)  # of an answer of a batch
                 if model is None:
                     model = load(path, record["model"]["type"], trusted)
                 yield True, check(record, model)

@@ -38,6 +38,9 @@ def batch(
     address: options.Address = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where OUT was left.")] = False,
     tie_break: options.TieBreak = False,
+    records: Annotated[
+        bool, typer.Option("--records", help="A record with a proof beside each answer.")
+    ] = False,
 ) -> None:
     """Explain every row of a file, or ask another question: exit code 0 all answered, 3 not all."""
     from portfolio.batch.answer_log import refuse_used
@@ -52,6 +55,7 @@ def batch(
         ask, words = question_of(explainer, question, asking, settings, data.X)
         log = {"log": question.book(data)} if asking == EXPLAIN else {}
         first = {"tie_break": True} if tie_break else {}
+        first |= {"records": True} if records else {}
         run = partial(
             ask,
             asked,

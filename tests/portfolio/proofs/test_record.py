@@ -19,6 +19,7 @@ from portfolio.checker.check import check
 from portfolio.checker.trees import RejectedError
 from portfolio.solving.witness import Witnesses
 from tests.portfolio.cli.test_cli import run
+from tests.support.answers import here
 
 SCHEMA = json.loads(files("portfolio.proofs").joinpath("record.schema.json").read_text())
 
@@ -131,3 +132,16 @@ def test_the_command_line_writes_and_checks(loans, tmp_path, tumours, monkeypatc
     forest = ("--dataset", loans, "--train", "forest", "--trees", 6, "--depth", 3)
     told = run("explain", *forest, "--row", 0, "--record", tmp_path / "own.json")
     assert told.exit_code == 0 and json.loads((tmp_path / "own.json").read_text())["answer"]
+
+
+def test_each_row_of_a_batch_has_its_record(tumours, tmp_path, monkeypatch, capsys):
+    X, model = tumours
+    explainer = Explainer(model, X)
+    with pytest.raises(InputError, match="give out"):
+        explainer.explain_batch(X.iloc[:3], records=True)
+    explainer.explain_batch(X.iloc[:3], out=tmp_path, records=True, executor=here)
+    model.save_model(tmp_path / "model.ubj")
+    words = ["counterfolio-check", tmp_path / "answers.jsonl", "--model", tmp_path / "model.ubj"]
+    monkeypatch.setattr("sys.argv", [str(word) for word in words])
+    assert main() == 0
+    assert capsys.readouterr().out.count("verified: no admissible row cheaper") == 3

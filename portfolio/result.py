@@ -180,7 +180,7 @@ class Result(AsJson):
             )
         return self.regional(order, time_limit_s, threads, seed, on_progress)
 
-    def record(self, time_limit_s: float = 60.0) -> Any:
+    def record(self, time_limit_s: float = 60.0, reasons: Any = None) -> Any:
         """What was asked, answered and proved, with a proof that others can check.
 
         The search walks once more, with the bound known, and every step is written down. Where
@@ -189,6 +189,8 @@ class Result(AsJson):
         Parameters
         ----------
         time_limit_s : for the proof
+        reasons : what :meth:`Explainer.reason_codes` or :meth:`Explainer.reasons` said of the same
+            row, to be told beside the answer; the proof is not about it
 
         Returns
         -------
@@ -204,7 +206,8 @@ class Result(AsJson):
                 "a record is made where the model is, of an answer to explain; ask "
                 "explainer.explain in this process and take its record."
             )
-        return self.recorder(self, time_limit_s)
+        told = [] if reasons is None else str(reasons).splitlines()
+        return self.recorder(self, time_limit_s, told)
 
     def __getstate__(self) -> dict[str, Any]:
         """The model stays where it is: what it says is looked up before a result leaves."""

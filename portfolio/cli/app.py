@@ -17,6 +17,7 @@ from portfolio.cli.explain import demo, explain
 from portfolio.cli.groups import audit, group
 from portfolio.cli.logs import app as logs_app
 from portfolio.cli.output import BAD_INPUT, INTERRUPTED, print_error
+from portfolio.cli.report import report
 from portfolio.cli.selector import app as selector_app
 from portfolio.cli.several import diverse, front, several
 from portfolio.running.interrupt import hear_interrupts
@@ -24,7 +25,7 @@ from portfolio.running.interrupt import hear_interrupts
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 answers = (explain, several, diverse, front, region, robust, group)
 decisions = (reasons, robustness, necessary, contrast)
-for command in (demo, *answers, *decisions, batch, audit, bench, figures, backends):
+for command in (demo, *answers, *decisions, batch, audit, report, bench, figures, backends):
     app.command()(command)
 app.command("reason-codes")(reason_codes)
 app.command("why-not")(why_not)

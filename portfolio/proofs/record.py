@@ -3,8 +3,9 @@
 import gzip
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,11 @@ class Recorder:
     goals: tuple[Goal, ...]
 
     def __call__(
-        self, result: Result, time_limit_s: float, over: Callable[[], bool] = lambda: False
+        self,
+        result: Result,
+        time_limit_s: float,
+        reasons: Sequence[str] = (),
+        over: Callable[[], bool] = lambda: False,
     ) -> Record:
         """The record.
 
@@ -120,6 +125,7 @@ class Recorder:
         ----------
         result : to the question
         time_limit_s : for the proof
+        reasons : sentences about the decision, which nobody checks
         over : whether to stop
         """
         deadline = time.perf_counter() + time_limit_s
@@ -133,6 +139,7 @@ class Recorder:
             "model": self._model(),
             "columns": list(space.columns),
             "query": self.query.row.tolist(),
+            "query_class": self._class_now(),
             "question": self._question(),
             "status": result.status,
             "stop_reason": result.stop_reason,
@@ -158,10 +165,19 @@ class Recorder:
                 ],
             },
             "seconds": result.timings.total,
+            "created": datetime.now(UTC).date().isoformat(),
+            "reasons": list(reasons),
             "why_no_proof": why,
         }
         told = as_plain(content)
         return Record(told | {"proof": None if why else proof})
+
+    def _class_now(self) -> Any:
+        """The label that the model itself gives the query; None of a regressor."""
+        native = self.model.native
+        if not native.classes:
+            return None
+        return _label(native.classes[int(native.predict(self.query.row[None, :])[0])])
 
     def _model(self) -> dict[str, Any]:
         native, digest = self.model.native, self.model.for_checkers.digest

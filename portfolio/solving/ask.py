@@ -356,10 +356,11 @@ def _record(
     goals: tuple[Goal, ...],
     result: Result,
     time_limit_s: float,
+    reasons: list[str],
 ) -> Any:
     """The record of a result; its module is not imported before it is asked for."""
     from portfolio.proofs.record import Recorder
 
     return Recorder(model, question, replace(query, margin=result.margin), goals)(
-        result, time_limit_s
+        result, time_limit_s, reasons
     )

@@ -4,6 +4,7 @@ import gzip
 import json
 import pickle
 from dataclasses import replace
+from html.parser import HTMLParser
 from importlib.resources import files
 
 import jsonschema
@@ -145,3 +146,46 @@ def test_each_row_of_a_batch_has_its_record(tumours, tmp_path, monkeypatch, caps
     monkeypatch.setattr("sys.argv", [str(word) for word in words])
     assert main() == 0
     assert capsys.readouterr().out.count("verified: no admissible row cheaper") == 3
+
+
+class Page(HTMLParser):
+    """Every tag is closed, nothing is loaded, and headers of tables say what they are of."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.seen, self.text = [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_people_can_read_it(tumours, tmp_path):
+    X, model = tumours
+    X = X.rename(columns={X.columns[0]: "<b>radius & co"})
+    model = xgboost.XGBClassifier(n_estimators=8, max_depth=3, n_jobs=1).fit(
+        X.to_numpy(), model.predict(X.to_numpy())
+    )
+    explainer = Explainer(model, X)
+    result = explainer.explain(X.iloc[0], constraints=[Fixed("<b>radius & co")])
+    record = result.record(reasons=explainer.reason_codes(X.iloc[0], 2))
+    jsonschema.validate(json.loads(record.to_json()), SCHEMA)
+    record.write(tmp_path / "answer.json")
+    told = run("report", tmp_path / "answer.json", "--out", tmp_path / "page.html")
+    assert told.exit_code == 0, told.output
+    page = Page((tmp_path / "page.html").read_text())
+    assert not page.open and not {"script", "link", "img", "b"} & {tag for tag, _ in page.seen}
+    assert all("scope" in attrs for tag, attrs in page.seen if tag == "th")
+    for words in ("<b>radius & co", "stays as it is", "no smaller change is enough", "Principal"):
+        assert words in page.text
+    (tmp_path / "none.json").write_text("{}")
+    told = run("report", tmp_path / "none.json", "--out", tmp_path / "page.html")
+    assert isinstance(told.exception, InputError) and "no whole record" in str(told.exception)

@@ -17,7 +17,7 @@ from portfolio.cli.explain import demo, explain
 from portfolio.cli.groups import audit, group
 from portfolio.cli.logs import app as logs_app
 from portfolio.cli.output import BAD_INPUT, INTERRUPTED, print_error
-from portfolio.cli.report import report
+from portfolio.cli.records import report
 from portfolio.cli.selector import app as selector_app
 from portfolio.cli.several import diverse, front, several
 from portfolio.running.interrupt import hear_interrupts

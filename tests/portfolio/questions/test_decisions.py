@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,6 @@ from portfolio import AtLeast, AtMost, Explainer, InputError, Plausibility, Prob
 from portfolio.cli.app import app
 from portfolio.model.oracle import Oracle
 from portfolio.questions import side
-from portfolio.solving import ask
 from portfolio.solving.certify import Certificate, Times
 from portfolio.solving.join import Answer
 
@@ -196,7 +196,7 @@ def test_reason_codes_are_drawn(explainer, refused):
 
 
 def test_a_radius_is_not_known_where_time_ran_out(explainer, refused, monkeypatch):
-    monkeypatch.setattr(ask, "answer", unproved)
+    monkeypatch.setattr(explainer, "_asker", replace(explainer._asker, answering=unproved))
     held = explainer.verify(refused, 100.0)
     assert held.robust is None and held.status == "unknown" and held.adversarial is None
     assert str(held).startswith("Unknown")

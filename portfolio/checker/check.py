@@ -1,6 +1,7 @@
 """What a record claims, held against the model."""
 
 import base64
+import io
 import math
 import zlib
 from typing import Any
@@ -125,7 +126,7 @@ def check(record: Any, model: Any) -> str:
         text = unpacked.decompress(base64.b64decode(cover["steps"], validate=True), MOST_BYTES)
         if not unpacked.eof:
             raise RejectedError("the steps are cut off, or too many")
-        Cover(space, cover["class"], lead, cover).check(text.decode("ascii").splitlines())
+        Cover(space, cover["class"], lead, cover).check(io.StringIO(text.decode("ascii")))
     cheaper = "" if below is None else f" cheaper than {proof['below']}"
     ahead = f" by a lead of {lead:g}" if lead else ""
     named = " or ".join(map(repr, labels))

@@ -1,6 +1,7 @@
 """The tree of boxes, and the reasons that close its leaves."""
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -194,16 +195,17 @@ class Cover:
         held = self.look(*box)[0] if reason in ("trees", "prices") else ""
         return held == "prices" or (reason == "trees" and held == "trees")
 
-    def check(self, steps: list[str]) -> None:
+    def check(self, steps: Iterator[str]) -> None:
         """Walk through the tree of boxes; RejectedError at the first step that does not hold.
 
         Parameters
         ----------
-        steps : lines of the record
+        steps : lines of the record, each once
         """
         size, waiting = self.space.size, []
         now = self.settle((np.zeros_like(size), size - 1, np.arange(self.space.tree.size)))
         for number, line in enumerate(steps, 1):
+            line = line.strip()
             what, *told = line.split()
             holds = True
             if what in ("split", "low", "high"):
@@ -218,12 +220,11 @@ class Cover:
                 now = now and (now[0], now[1], self.look(*now)[1])
             else:
                 holds = self.closes(now, what, *told)
-                if not waiting and number < len(steps):
-                    raise RejectedError("steps go on after the last box is closed")
-                if waiting:
-                    now = waiting.pop()
-                elif holds:
+                if holds and not waiting:
+                    if next(steps, None) is not None:
+                        raise RejectedError("steps go on after the last box is closed")
                     return
+                now = waiting.pop() if waiting else now
             if not holds or len(waiting) > MOST_OPEN:
                 raise RejectedError(f"step {number}, {line!r}, does not hold")
         raise RejectedError("a box is left open at the end")

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.arrays import FloatArray
+from encoders.errors import InputError
 
 FrameKind = Literal["pandas", "polars", "pyarrow"]
 
@@ -21,16 +22,26 @@ def as_pandas(table: Any) -> tuple[Any, FrameKind]:
     Returns
     -------
     the frame, and the kind that answers are to have
+
+    Raises
+    ------
+    InputError
+        A frame that is lazy, or that has two columns of one name.
     """
     if isinstance(table, pd.DataFrame | pd.Series):
         return table, "pandas"
-    if not hasattr(table, "columns"):  # no frame of any library
+    if not hasattr(type(table), "columns"):  # no frame of any library
         return table, "pandas"
     import narwhals as nw
 
-    if isinstance(table, nw.DataFrame):
+    if isinstance(table, nw.DataFrame | nw.LazyFrame):
         table = table.to_native()
-    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    try:
+        frame = nw.from_native(_whole(table), pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise InputError("the frame has two columns of one name; rename one.") from error
+    if isinstance(frame, nw.LazyFrame):
+        raise InputError("the frame is lazy; collect it first.")
     if not isinstance(frame, nw.DataFrame):
         return table, "pandas"
     kind: FrameKind = "pandas"
@@ -39,6 +50,16 @@ def as_pandas(table: Any) -> tuple[Any, FrameKind]:
     elif frame.implementation.is_pyarrow():
         kind = "pyarrow"
     return _with_none(frame.to_pandas()), kind
+
+
+def _whole(table: Any) -> Any:
+    """A batch of pyarrow's as a table: as an array it would lose the names of its columns."""
+    import narwhals as nw
+
+    pyarrow = nw.dependencies.get_pyarrow()
+    if pyarrow is not None and isinstance(table, pyarrow.RecordBatch):
+        return pyarrow.Table.from_batches([table])
+    return table
 
 
 def _with_none(frame: pd.DataFrame) -> pd.DataFrame:
@@ -68,7 +89,7 @@ def as_kind(frame: pd.DataFrame, kind: FrameKind, like: Any = None) -> Any:
     native = whole.to_polars() if kind == "polars" else whole.to_arrow()
     if like is None:
         return native
-    given, schema = nw.from_native(native, eager_only=True), nw.from_native(like).schema
+    given, schema = nw.from_native(native, eager_only=True), nw.from_native(_whole(like)).schema
     return given.with_columns(
         *(_of_type(given[name], kind) for name, kind in schema.items() if given[name].dtype != kind)
     ).to_native()

@@ -129,7 +129,9 @@ def over_columns(
         {} if is_piped else library_codes(own.native.model, frame)
         for own, is_piped in zip(alone, piped, strict=True)
     ]
-    if any(piped) or (any(known) and len(alone) > 1):
+    # Codes of a library come with its categories; others that the frame declares hold numbers.
+    declared = any(isinstance(dtype, pd.CategoricalDtype) for dtype in frame.dtypes)
+    if any(piped) or (any(known) and len(alone) > 1) or (declared and not any(known)):
         return _through_table(alone, X_train, frame, features, said)
     codes = known[0]
     table = make_table(frame, codes, False) if codes else None

@@ -77,7 +77,7 @@ def priced(row: FloatArray, query: Query, space: FeatureSpace) -> Verified | Non
                 feature.show(float(before[index])),
                 feature.show(float(after[index])),
                 float(cost[0]),
-                query.any_number(index, feature),
+                query.any_number(index, feature) and not np.isnan(after[index]),
             )
         )
     costs = [change.cost for change in changed]

@@ -195,8 +195,13 @@ def test_missing_values_are_filled_in_and_left(tumours):
     X = X.mask(np.random.default_rng(0).random(X.shape) < 0.2)
     model = HistGradientBoostingClassifier(max_iter=10).fit(X, y)
     explainer = Explainer(model, X)
+    emptied = 0
     for at in range(12):
         result = explainer.explain(X.iloc[at], constraints=[AllowMissing("mean area", 0.01)])
+        for change in result.changed:
+            if change.after is None:
+                emptied += 1
+                assert f"{change.feature} " in str(result) and "to missing." in str(result)
         row = X.iloc[at].copy()
         for change in result.told:
             row[change.feature] = np.nan if change.after is None else change.after
@@ -204,3 +209,4 @@ def test_missing_values_are_filled_in_and_left(tumours):
         if result.rounded is not None:
             again = result.rounded.counterfactual.to_frame().T
             assert model.predict(again)[0] == result.target
+    assert emptied

@@ -4,6 +4,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -11,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from portfolio import Explainer, Fixed
+from portfolio import Explainer, Fixed, InputError
 from tests.support.answers import here
 
 
@@ -49,6 +50,33 @@ def test_a_frame_of_numbers_is_given_back_as_polars_too(loans):
     result = Explainer(forest, pl.from_pandas(numbers)).explain(pl.from_pandas(numbers)[4])
     assert isinstance(result.counterfactual, pl.DataFrame)
     assert forest.predict(result.counterfactual.to_pandas())[0] == result.target
+
+
+def test_a_batch_of_pyarrow_is_read_by_name(loans):
+    _, X = loans
+    numbers = X[["income", "debt"]]
+    explainer = Explainer(DecisionTreeClassifier(max_depth=3).fit(numbers, X.income > 20), numbers)
+    turned = numbers[["debt", "income"]].iloc[[3]]
+    answer = explainer.explain(pa.RecordBatch.from_pandas(turned)).counterfactual
+    ours = explainer.explain(turned).counterfactual
+    assert answer.to_pylist() == ours.to_dict("records")
+
+
+@pytest.mark.parametrize(
+    ("frame", "says"),
+    [
+        (pl.LazyFrame({"income": [1.0], "debt": [1.0]}), "lazy; collect it"),
+        (pa.Table.from_arrays([pa.array([1.0])] * 2, names=["debt"] * 2), "two columns of one"),
+    ],
+)
+def test_frames_that_cannot_be_read_are_refused(loans, frame, says):
+    _, X = loans
+    numbers = X[["income", "debt"]]
+    model = DecisionTreeClassifier(max_depth=3).fit(numbers, X.income > 20)
+    with pytest.raises(InputError, match=says):
+        Explainer(model, numbers).explain(frame)
+    with pytest.raises(InputError, match=says):
+        Explainer(model, frame)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -21,6 +21,7 @@ from sklearn.preprocessing import (
     OrdinalEncoder,
     StandardScaler,
 )
+from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 from portfolio import Allowed, Explainer, Fixed, InputError, UnsupportedModelError
@@ -277,3 +278,13 @@ def test_numbers_in_a_mixed_array_are_numbers():
         assert one.distance == pytest.approx(same.distance)
         assert mixed.predict(same.counterfactual[None, :])[0] == same.target
         assert type(same.counterfactual[2]) is int
+
+
+def test_numbers_that_the_frame_declares_categories_are_some_to_bare_trees():
+    random = np.random.default_rng(0)
+    numbers = random.choice([3, 5, 7, 10], 60)
+    X = pd.DataFrame({"k": pd.Categorical(numbers), "a": random.random(60)})
+    model = DecisionTreeClassifier(max_depth=2).fit(X, numbers > 5)
+    result = Explainer(model, X).explain(X[X.k == 3].iloc[[0]])
+    assert result.counterfactual["k"].dtype == X["k"].dtype and result.distance == 1.0
+    assert model.predict(result.counterfactual)[0]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from portfolio.checker.cover import Cover
-from portfolio.checker.space import Space, admissible, costs
+from portfolio.checker.space import Space, admissible, check_costs, costs
 from portfolio.checker.trees import Array, Model, RejectedError, read
 
 GAP = 4e-9  # of the distance: what "optimal" leaves open
@@ -99,6 +99,7 @@ def check(record: Any, model: Any) -> str:
     own, question, proof = read(model), record["question"], record["proof"]
     if own.digest() != record["model"]["trees"]:
         raise RejectedError("the record is about another model: the digests of the trees differ")
+    check_costs(question)
     row = np.array(record["query"], dtype=float)
     for feature in question["features"]:
         start = row[feature["columns"]]

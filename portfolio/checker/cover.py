@@ -67,14 +67,15 @@ class Cover:
             else:
                 leaf[own] += price * (here & (space.last[own] <= v)).any(axis=1)
                 level[first : first + v + 1] -= price
-        self.constant = 0
+        self.constant, most_gained = 0, 0
         for (load, most), price in zip(space.limits, toll, strict=True):
             level[:-1] += price * load
             self.constant -= price * most
         for (weight, needed), price in zip(self.rows, worth, strict=True):
             if needed > 0:
                 gained = (price * weight.astype(object) + needed - 1) // needed
-                if max(gained) * len(end) > MOST:
+                most_gained += max(gained) * len(end)  # of all rivals: their sum must not wrap
+                if most_gained > MOST:
                     raise RejectedError("prices are too large")
                 leaf -= gained.astype(np.int64)
                 self.constant += price

@@ -13,6 +13,21 @@ MOST = 2**60  # sums of whole numbers stay below
 LOWERED = 1 - 2.0**-47  # a factor: costs computed in floats are off by less
 
 
+def check_costs(question: Any) -> None:
+    """RejectedError where costs are no numbers, or may fall with distance.
+
+    Parameters
+    ----------
+    question : of the record
+    """
+    for own in question["features"]:
+        paid = [own["weight"], *(each for _, each in own["prices"] or ())]
+        if not (float(question["power"]) >= 0 and all(0 <= each < math.inf for each in paid)):
+            raise RejectedError(f"costs of {own['name']} are no numbers from 0 on")
+        if not (own["unit"] > 0 and (own["step"] is None or own["step"] > 0)):
+            raise RejectedError(f"unit or step of {own['name']} is not above 0")
+
+
 def costs(feature: Any, value: Array, power: float) -> Array:
     """What moving a feature to each value costs, in floats that are a few roundings off.
 
@@ -131,16 +146,11 @@ class Space:
         self.edges, self.limits = [np.unique(last[tested == c]) for c in columns], []
         axes: dict[int, tuple[Array, Array, Array]] = {}  # cells, costs, whether they are changes
         for own in features:
-            numbers = [own["weight"], self.power, *(paid for _, paid in own["prices"] or ())]
-            if not (min(numbers) >= 0 and own["unit"] > 0):
-                raise RejectedError(f"costs of {own['name']} may fall with distance")
             value = admissible(own, self.edges[own["columns"][0]])
             paid = self._units(costs(own, value, self.power), len(columns))
             if own["kind"] != "categorical":
-                cell, changed = (
-                    np.searchsorted(self.edges[own["columns"][0]], value),
-                    value != own["start"],
-                )
+                cell = np.searchsorted(self.edges[own["columns"][0]], value)
+                changed = value != own["start"]
                 order = np.lexsort((changed, paid, cell))
                 first = order[np.append(True, np.diff(cell[order]) > 0)[: order.size]]
                 axes[own["columns"][0]] = cell[first], paid[first], changed[first]
@@ -212,12 +222,11 @@ class Space:
             while waiting:
                 node, box = waiting.pop()
                 a, at = int(tree.column[node]), cut[node]
-                if a < 0 and not self._possible(box):
-                    continue
                 if a < 0:
-                    tree_of.append(number)
-                    self.literals.append(box)
-                    score.append(tree.score[node])
+                    if self._possible(box):
+                        tree_of.append(number)
+                        self.literals.append(box)
+                        score.append(tree.score[node])
                     continue
                 lo, hi = box.get(a, (0, int(self.size[a]) - 1))
                 if at <= hi:
@@ -225,10 +234,8 @@ class Space:
                 if at > lo:
                     waiting.append((int(tree.left[node]), {**box, a: (lo, min(hi, at - 1))}))
         self.tree, self.score = np.array(tree_of), np.array(score)
-        width = max(1, *map(len, self.literals))
-        self.axis = np.full(
-            (len(score), width), self.size.size
-        )  # where there is none, one of its own
+        # Where a leaf has no more literals there is an axis of one level.
+        self.axis = np.full((len(score), max(1, *map(len, self.literals))), self.size.size)
         self.first, self.last = np.zeros_like(self.axis), np.zeros_like(self.axis)
         for leaf, box in enumerate(self.literals):
             for k, (a, ends) in enumerate(box.items()):

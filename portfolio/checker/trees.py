@@ -92,9 +92,8 @@ def least_lead(
     digits = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
     trailing = np.frexp((digits & -digits).astype(float))[1] - 1
     grid = 2.0 ** float((exponent - 53 + trailing)[digits != 0].min(initial=0))
-    if (
-        magnitude.max() < grid / unit / 8 and shift < grid / 4
-    ):  # sums are exact, ties go to the first
+    if magnitude.max() < grid / unit / 8 and shift < grid / 4:  # sums are exact
+        # A tie goes to the first class.
         return lambda target, rival: Fraction(0.0 if target < rival else grid)
     band = 1.01 * unit * (len(trees) + terms) * float(np.sort(magnitude)[-2:].sum()) + shift
     return lambda target, rival: Fraction(-band)

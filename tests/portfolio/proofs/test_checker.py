@@ -10,7 +10,9 @@ import pytest
 import portfolio.checker
 from portfolio.checker.__main__ import MALFORMED
 from portfolio.checker.check import check
-from portfolio.checker.trees import RejectedError
+from portfolio.checker.cover import Cover
+from portfolio.checker.space import MOST, Space
+from portfolio.checker.trees import RejectedError, read
 from tests.support.parts import few_and_large
 from tests.support.proofs import CLAIMS, PROOFS, holds, recorded, spoiled
 
@@ -62,3 +64,35 @@ def test_it_stands_alone():
         p.read_text().count("\n") for p in Path(portfolio.checker.__file__).parent.glob("*.py")
     ]
     assert sum(lines) <= 900
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("weight", float("nan")), ("weight", float("inf")), ("unit", 0.0), ("step", -1.0)],
+)
+def test_costs_that_are_none_are_rejected(name, value):
+    record, model = recorded(0)
+    for feature in record["question"]["features"]:
+        feature[name] = value
+    record["question"]["power"] = 1
+    with pytest.raises(RejectedError):
+        check(record, model)
+    record, _ = recorded(0)
+    record["question"]["power"] = float("nan")
+    with pytest.raises(RejectedError, match="numbers from 0"):
+        check(record, model)
+
+
+def test_prices_of_many_rivals_can_not_wrap():
+    """Each by itself is small enough for int64; all of them together are not."""
+    record, model = recorded(0)
+    space = Space(read(model), record["question"], float(record["proof"]["below"]))
+    (given,) = record["proof"]["covers"][:1]
+    cover = Cover(space, given["class"], 0.0, given)
+    n_trees = len(space.model.trees)
+    weight = np.full(space.tree.size, MOST // n_trees, dtype=np.int64)
+    cover.rows = [(weight, 1)] * 12
+    toll = [0] * len(space.limits)
+    cover._charge([], [1] + [0] * 11, toll)
+    with pytest.raises(RejectedError, match="too large"):
+        cover._charge([], [1] * 12, toll)

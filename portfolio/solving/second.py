@@ -12,6 +12,7 @@ from portfolio.solving.verify import RELATIVE_TOLERANCE
 from selector import check_name
 
 CONTRADICTED = "{} found a cheaper answer than what had been proved, so nothing is proved."
+WEAKER = "{} proved it only of rows whose score leads by {:g}."
 OPEN = "{} did not get to a second proof before the {}."
 
 
@@ -61,7 +62,10 @@ def with_second(
         message = CONTRADICTED.format(name)
         found = replace(again, status="feasible", stop_reason="error", lower_bound=0.0)
         return replace(found, second="", message=message, timings=timings)
-    if again.status == "infeasible":
+    if again.status == "infeasible" and again.margin <= result.margin:
         return replace(result, second=name, timings=timings)
+    if again.status == "infeasible":
+        message = WEAKER.format(name, again.margin)
+        return replace(result, second="", message=message, timings=timings)
     why = again.stop_reason.replace("_", " ")
     return replace(result, second="", message=OPEN.format(name, why), timings=timings)

@@ -41,3 +41,11 @@ def test_who_can_not_be_asked_is_told(flowers):
     for name in ("auto", "race", 3, "nobody"):
         with pytest.raises(InputError):
             explainer.explain(X.iloc[0], second=name)
+
+
+def test_a_proof_about_fewer_rows_is_no_second_one(flowers):
+    X, explainer = flowers
+    right = explainer.explain(X.iloc[0], margin=0.01)
+    wider = replace(right, margin=0.0)
+    held = with_second(explainer._asker, Question(margin=0.01), Options(), X.iloc[0], wider, "cp")
+    assert held.status == "optimal" and held.second == "" and "leads by 0.01" in held.message

@@ -17,6 +17,7 @@ DARK = """<style>@media (prefers-color-scheme:dark){
 .dd-ground{fill:#0d1117}.dd-ink{fill:#e6edf3}.dd-edge{stroke:#9198a1}.dd-tip{fill:#9198a1}
 .dd-split{fill:#21262d;stroke:#9198a1}.dd-leaf{fill-opacity:.4}}</style>"""
 INK, LINE, GROUND, SPLIT = "#1f2328", "#59636e", "#ffffff", "#f3f5f7"
+STRONG = " stroke-width='3'"
 MAX_GROWTH = 1.6  # times as wide as on a telephone, where there is room
 
 
@@ -80,7 +81,7 @@ def as_dot(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def as_svg(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
+def as_svg(diagram: Diagram, flow: Sequence[float] | None = None, decision: str = "") -> str:
     """A picture from top to bottom, leaves in the colour of their backend.
 
     It is as wide as the page up to a limit, can be read at 380 pixels, and turns dark with the
@@ -90,8 +91,9 @@ def as_svg(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
     ----------
     diagram : to draw
     flow : as in :func:`as_text`
+    decision : of a result, in words; the way that it took is drawn in strong lines
     """
-    picture = picture_of(diagram.nodes, flow)
+    picture = picture_of(diagram.nodes, flow, decision)
     width, height = picture.width, picture.height
     parts = [
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width:g} {height:g}' width='100%' "
@@ -111,8 +113,9 @@ def as_svg(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
 
 def _edges(picture: Picture) -> list[str]:
     return [
-        f"<path class='dd-edge' d='{path}' fill='none' stroke='{LINE}' marker-end='url(#dd-tip)'/>"
-        for path in picture.paths
+        f"<path class='dd-edge' d='{line.path}' fill='none' stroke='{LINE}'"
+        f"{STRONG if line.taken else ''} marker-end='url(#dd-tip)'/>"
+        for line in picture.lines
     ]
 
 
@@ -125,7 +128,7 @@ def _box(box: Box) -> str:
     )
     parts = [
         f"<rect x='{box.left:g}' y='{box.top:g}' width='{box.width:g}' height='{box.height:g}' "
-        f"{look}/>"
+        f"{look}{STRONG if box.taken else ''}/>"
     ]
     weight = " font-weight='bold'" if box.backend else ""
     for text in box.texts:

@@ -19,9 +19,9 @@ export function headline(result) {
   return [look, [first + cost, result.message].filter(Boolean).join(" ")];
 }
 
-export function answerParts(result) {
+export function answerParts(result, attempts) {
   return [
-    changesTable(result), scores(result), rounded(result), howItCame(result),
+    changesTable(result), scores(result), rounded(result), howItCame(result, attempts),
   ].filter((part) => part !== null);
 }
 
@@ -68,13 +68,12 @@ function rounded(result) {
     `With fewer digits, ${short(100 * result.rounded.dearer)} % dearer`), part);
 }
 
-function howItCame(result) {
+function howItCame(result, attempts) {
   const told = [
     ["Proved by", result.backend],
     ["Time", `${short(1000 * result.timings.total)} ms`],
     ["Options and leaves left after reduction", result.left.join(" and ")],
   ];
-  const attempts = result.attempts ?? [];
   const decision = result.decision || (attempts.length
     ? "This question did not ask the decision diagram."
     : "Reduction alone proved it; the decision diagram was not asked.");

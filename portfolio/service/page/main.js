@@ -6,9 +6,10 @@ import { drawBounds } from "./chart.js";
 import { byId, el, replace } from "./dom.js";
 import { RowForm } from "./form.js";
 import { download, furtherQuestions } from "./more.js";
+import { Target } from "./target.js";
 
 const api = new Api();
-let form = null, running = null;
+let form = null, target = null, running = null;
 
 const model = () => encodeURIComponent(byId("model").value);
 
@@ -28,10 +29,8 @@ async function chooseModel() {
   try {
     const told = await api.get(`v1/models/${model()}`);
     form = new RowForm(told.features, told.example);
-    const any = el("option", { value: "" }, "any other class");
-    replace(byId("target"), told.classes ? [any, ...told.classes.map((label) =>
-      el("option", { value: JSON.stringify(label) }, String(label)))] : []);
-    replace(byId("backend"), told.backends.map((name) => el("option", { value: name }, name)));
+    target = new Target(told.classes);
+    replace(byId("backend"), told.strategies.map((name) => el("option", { value: name }, name)));
     byId("digest").textContent = `Model ${told.digest}`;
     replace(byId("found"));
     replace(byId("more"));
@@ -43,12 +42,12 @@ async function chooseModel() {
 }
 
 function question() {
-  const target = byId("target").value, most = byId("most").value;
+  const most = byId("most").value;
   const constraints = form.constraints();
   if (most) constraints.push({ MaxChanges: [Number(most)] });
   return {
-    row: form.row(), constraints, backend: byId("backend").value,
-    ...(target && { target: JSON.parse(target) }), time_limit_s: Number(byId("limit").value),
+    x: form.row(), constraints, strategy: byId("backend").value,
+    ...target.asked(), time_limit_s: Number(byId("limit").value),
   };
 }
 
@@ -64,16 +63,16 @@ async function askQuestion(event) {
   byId("bounds").hidden = true;
   tell("", "Searching …");
   try {
-    let result = null;
+    let told = null;
     await api.stream(`v1/models/${model()}/explain`, asked, running.signal, (name, data) => {
-      if (name === "progress") {
+      if (name === "bounds") {
         points.push([data.seconds, data.upper, data.lower]);
         drawBounds(byId("bounds"), points, data.seconds);
-      } else if (name === "error") throw new Error(data.detail);
-      else if (name === "result") result = data;
+      } else if (name === "problem") throw new Error(data.detail);
+      else if (name === "answer") told = data;
     });
-    if (result === null) throw new Error("The server ended before it had an answer.");
-    showResult(asked, result);
+    if (told === null) throw new Error("The server ended before it had an answer.");
+    showResult(asked, told);
   } catch (error) {
     tell("failed", error.name === "AbortError" ? "Stopped." : error.message);
   }
@@ -82,12 +81,12 @@ async function askQuestion(event) {
   byId("stop").hidden = true;
 }
 
-function showResult(asked, result) {
+function showResult(asked, { answer: result, attempts, limits }) {
   drawBounds(byId("bounds"), result.trace, result.timings.total);
-  replace(byId("found"), answerParts(result));
-  const further = (name, more) => api.post(`v1/models/${model()}/${name}`, { ...asked, ...more });
+  replace(byId("found"), answerParts(result, attempts));
+  const further = (name, members) => api.post(`v1/models/${model()}/${name}`, members);
   const record = () => api.post(`v1/models/${model()}/explain`, { ...asked, record: true });
-  furtherQuestions(byId("more"), result, further, [
+  furtherQuestions(byId("more"), asked, result, further, [
     download("Record with proof", "answer.json", async () =>
       new Blob([JSON.stringify((await record()).record)], { type: "application/json" })),
     download("Report to print", "decision.html", async () => {
@@ -95,7 +94,9 @@ function showResult(asked, result) {
       return (await api.send("POST", path, asked, undefined, "text/html")).blob();
     }),
   ]);
-  tell(...headline(result));
+  const [look, words] = headline(result);
+  tell(look, limits.clipped.includes("time_limit_s")
+    ? `${words} The server allows ${limits.time_limit_s} seconds.` : words);
 }
 
 function tell(look, words) {

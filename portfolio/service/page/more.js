@@ -3,29 +3,33 @@
 import { changesTable } from "./answer.js";
 import { el, replace, short, svg } from "./dom.js";
 
-// ask(question, more): the answer of that question with the same row, target and limits.
-export function furtherQuestions(part, result, ask, downloads) {
+// ask(question, members): the answer to a question with these members.
+// asked: the members of the question that was answered by result.
+export function furtherQuestions(part, asked, result, ask, downloads) {
   const out = el("div", { "aria-live": "polite" });
-  const offer = (words, question, more, show) => el("button", { type: "button",
+  const { x, target, time_limit_s } = asked;
+  const goal = target && typeof target === "object" ? { target } : {};
+  const row = { x, time_limit_s, ...goal };
+  const offer = (words, question, members, show) => el("button", { type: "button",
     onclick: async (event) => {
       event.target.disabled = true;
       replace(out, el("p", {}, "Asking …"));
       try {
-        replace(out, show(await ask(question, more)));
+        replace(out, show(await ask(question, members)));
       } catch (error) {
         replace(out, el("p", { role: "alert" }, error.message));
       }
       event.target.disabled = false;
     } }, words);
-  const asked = result.status === "infeasible"
-    ? [offer("Why not?", "why-not", {}, sentences)]
+  const offers = result.status === "infeasible"
+    ? [offer("Why not?", "why-not", asked, sentences)]
     : [
-      offer("Other answers", "several", { k: 3 }, otherAnswers),
-      offer("Cost for each number of changes", "front", { by: "changes" }, front),
-      offer("How far may it vary?", "region", {}, sentences),
+      offer("Other answers", "several", { ...asked, k: 3 }, otherAnswers),
+      offer("Cost for each number of changes", "front", { ...asked, by: "changes" }, front),
+      offer("How far may it vary?", "region", { ...row, x: result.counterfactual }, sentences),
     ];
-  replace(part, el("h3", {}, "Go on asking"),
-    el("p", { class: "buttons" }, asked, offer("Which features decide?", "reasons", {}, sentences)),
+  const decisive = offer("Which features decide?", "reasons", row, sentences);
+  replace(part, el("h3", {}, "Go on asking"), el("p", { class: "buttons" }, offers, decisive),
     out, el("h3", {}, "Keep it"), el("p", { class: "buttons" }, downloads));
 }
 
@@ -43,18 +47,19 @@ export function download(words, name, make) {
   } }, words);
 }
 
-function sentences(answer) {
-  const lines = answer.sentences ?? [];
-  return [el("ul", {}, lines.map((line) => el("li", {}, line.replace(/^- /, ""))))];
+function sentences({ text }) {
+  const [first, ...lines] = text.split("\n");
+  return [el("p", {}, first),
+    lines.length ? el("ul", {}, lines.map((line) => el("li", {}, line.replace(/^- /, "")))) : null];
 }
 
-function otherAnswers({ answers, status }) {
+function otherAnswers({ answer: { answers, status } }) {
   const parts = answers.map((answer, k) => changesTable(answer,
     `Answer ${k + 1}: cost ${short(answer.distance)}, ${answer.status === "optimal" ? "proved" : "not proved"}`));
   return [el("p", {}, `${answers.length} answers, ${status === "optimal" ? "each proved." : "not all proved."}`), ...parts];
 }
 
-function front({ points }) {
+function front({ answer: { points } }) {
   const known = points.filter((point) => point.distance !== null);
   if (known.length === 0) return [el("p", {}, "No number of changes has an answer.")];
   const most = Math.max(...known.map((point) => point.distance), 1e-12);

@@ -1,6 +1,9 @@
 """From a fitted model and a row to the closest row that the model decides otherwise."""
 
+import threading
 from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -116,6 +119,24 @@ class Explainer(Questions, BatchQuestions):
     def classes(self) -> tuple[Any, ...]:
         """The model's labels; none of a regressor."""
         return self._model.native.classes
+
+    @property
+    def digest(self) -> str:
+        """Of all that the model's decisions depend on; the same in every process."""
+        return self._model.identity
+
+    def until(self, stop: threading.Event) -> "Explainer":
+        """The same explainer, whose questions all end soon once an event is set.
+
+        What is known by then is told, with the stop reason "interrupted".
+
+        Parameters
+        ----------
+        stop : to be set from another thread
+        """
+        same = copy(self)
+        same._asker = replace(self._asker, stop=stop)
+        return same
 
     def predict(self, x: Any) -> Any:
         """The model's own label for one row, or a regressor's prediction.

@@ -19,13 +19,14 @@ from portfolio.cli.logs import app as logs_app
 from portfolio.cli.output import BAD_INPUT, INTERRUPTED, print_error
 from portfolio.cli.records import report
 from portfolio.cli.selector import app as selector_app
+from portfolio.cli.serve import serve
 from portfolio.cli.several import diverse, front, several
 from portfolio.running.interrupt import hear_interrupts
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 answers = (explain, several, diverse, front, region, robust, group)
 decisions = (reasons, robustness, necessary, contrast)
-for command in (demo, *answers, *decisions, batch, audit, report, bench, figures, backends):
+for command in (demo, *answers, *decisions, batch, serve, audit, report, bench, figures, backends):
     app.command()(command)
 app.command("reason-codes")(reason_codes)
 app.command("why-not")(why_not)

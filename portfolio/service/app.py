@@ -1,0 +1,106 @@
+"""The application: routes over a service, and errors as problem documents."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from portfolio.service.guard import Guard
+from portfolio.service.problems import MEDIA_TYPE, Problem
+from portfolio.service.question_routes import question_routes
+from portfolio.service.service import Service
+from portfolio.service.settings import Settings
+
+ABOUT = (
+    "The smallest change that makes a tree ensemble decide otherwise, with a proof. Errors are "
+    "problem documents as of RFC 9457, whose detail is one sentence."
+)
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """An application of ASGI that answers questions about models.
+
+    Models are read at once; workers begin when the application does. More routes can be added to
+    it; they find the :class:`portfolio.service.service.Service` in ``app.state.service``.
+
+    Parameters
+    ----------
+    settings : models, limits and keys
+
+    Raises
+    ------
+    CounterfolioError
+        A model can't be loaded.
+    """
+    service = Service(settings)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        service.start()
+        looking = asyncio.create_task(service.keep_fresh())
+        try:
+            yield
+        finally:
+            looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await looking
+            await asyncio.to_thread(service.close)
+
+    app = FastAPI(
+        title="counterfolio",
+        version=version("counterfolio"),
+        description=ABOUT,
+        lifespan=lifespan,
+        docs_url=None,  # those pages fetch scripts from elsewhere
+        redoc_url=None,
+    )
+    app.state.service = service
+    app.include_router(_state_routes(service))
+    app.include_router(question_routes(service))
+    app.add_exception_handler(Problem, _as_problem)
+    app.add_exception_handler(HTTPException, _as_problem)
+    app.add_middleware(Guard, keys=settings.keys, metrics=service.metrics)
+    return app
+
+
+def _state_routes(service: Service) -> APIRouter:
+    """Which models there are, and how the service does."""
+    router = APIRouter()
+
+    @router.get("/health", tags=["state"], summary="Whether the process lives.")
+    async def health() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @router.get("/ready", tags=["state"], summary="Whether a worker is warm.")
+    async def ready() -> dict[str, str]:
+        if not service.pool.ready:
+            raise Problem(503, "no worker is warm yet; ask again.", {"Retry-After": "1"})
+        return {"status": "ready"}
+
+    @router.get("/metrics", tags=["state"], summary="Counts, for Prometheus.")
+    async def metrics() -> Response:
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    @router.get("/v1/models", tags=["models"], summary="All models.")
+    async def models() -> dict[str, Any]:
+        return {"models": [model.described() for model in service.catalogue.models.values()]}
+
+    @router.get("/v1/models/{name}", tags=["models"], summary="One model: classes and features.")
+    async def model(name: str) -> JSONResponse:
+        return JSONResponse(service.model(name).described())
+
+    return router
+
+
+async def _as_problem(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        error = Problem(error.status_code, f"{error.detail}.", dict(error.headers or {}))
+    assert isinstance(error, Problem)
+    body = json.dumps(error.document())
+    return Response(body, error.status, error.headers, MEDIA_TYPE)

@@ -1,0 +1,129 @@
+"""A question of JSON, asked of an explainer; the answer as JSON."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from encoders.errors import InputError
+from portfolio.explainer import Explainer
+from portfolio.questions.robust.nearby import Around
+from portfolio.questions.robust.retraining import Retraining
+from portfolio.result import Result
+from portfolio.service.messages import Ask, Bounds, Told
+from portfolio.service.questions import QUESTIONS
+from portfolio.solving.progress import OnProgress
+from portfolio.written import GOALS, read_constraints, read_written
+
+AGAINST: dict[str, Callable[..., Any]] = {"Around": Around, "Retraining": Retraining}
+
+
+def answer(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) -> Told:
+    """Ask, and tell the answer.
+
+    Parameters
+    ----------
+    explainer : of the model
+    ask : the question
+    on_bounds : told what is known by now, if the question tells that
+
+    Raises
+    ------
+    CounterfolioError
+        It can't be asked.
+    """
+    given = meant(explainer, ask.arguments)
+    recorded = given.pop("record", False)
+    question = QUESTIONS[ask.question]
+    heard = {"on_progress": _telling(on_bounds)} if ask.streamed and question.progresses else {}
+    found = getattr(explainer, question.method)(**given, **heard)
+    told = found.to_dict()
+    members = {"answer": _json(told), "text": _json(str(found))}
+    if isinstance(found, Result):
+        members["sentences"] = _json(_sentences(found))
+    if recorded:
+        left_s = max(0.0, ask.limit_s - found.timings.total)
+        members["record"] = found.record(left_s).to_json()
+    return Told(members, str(told.get("status", "")), str(told.get("backend", "")))
+
+
+def meant(explainer: Explainer, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a method, from those of JSON.
+
+    Parameters
+    ----------
+    explainer : gives the classes
+    arguments : by name
+
+    Raises
+    ------
+    InputError
+        One of them means nothing.
+    """
+    found = dict(arguments)
+    if "target" in found:
+        found["target"] = _target(explainer, found["target"])
+    if "constraints" in found:
+        found["constraints"] = read_constraints(found["constraints"], "constraints")
+    if "against" in found:
+        found["against"] = _against(found["against"])
+    if isinstance(found.get("norm"), dict):
+        found["norm"] = {name: _prices(own) for name, own in found["norm"].items()}
+    return found
+
+
+def _target(explainer: Explainer, given: Any) -> Any:
+    if isinstance(given, list):
+        return tuple(given)
+    goal = read_written(given, "target", GOALS)
+    if isinstance(goal, dict):
+        raise InputError(f"target: {json.dumps(given)} is no goal; known are {', '.join(GOALS)}.")
+    if not isinstance(goal, str) or goal in explainer.classes:
+        return goal
+    # Labels that JSON has no type for, such as dates, are named by their text.
+    return next((label for label in explainer.classes if str(label) == goal), goal)
+
+
+def _against(given: Any) -> Any:
+    found = read_written(given, "against", AGAINST)
+    if isinstance(found, Around | Retraining):
+        return found
+    raise InputError(f"against: {json.dumps(given)} is none of {', '.join(AGAINST)}.")
+
+
+def _prices(given: Any) -> Any:
+    """Costs of one feature: JSON has no numbers for keys, so pairs do as well."""
+    if not isinstance(given, list):
+        return given
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in given):
+        raise InputError("norm: costs of a feature are pairs such as [[value, cost], ...].")
+    try:
+        return dict(given)
+    except TypeError as error:
+        raise InputError("norm: a value that has a cost must be a number or text.") from error
+
+
+def _telling(on_bounds: Callable[[Bounds], None]) -> OnProgress:
+    def tell(seconds: float, upper: float, lower: float) -> None:
+        on_bounds(Bounds(seconds, _finite(upper), _finite(lower)))
+
+    return tell
+
+
+def _sentences(found: Result) -> dict[str, Any]:
+    """What a result says beyond its numbers, for who makes the same result of it elsewhere."""
+    return {
+        "scored": found.scored,
+        "told": [[vars(own)[name] for name in ("feature", "before", "after", "cost", "onward")]
+                 for own in found.told],
+        "onward": [change.onward for change in found.changed],
+        "certified_by": found.certified_by,
+    }  # fmt: skip
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, allow_nan=False)

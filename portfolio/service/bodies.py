@@ -1,0 +1,65 @@
+"""What comes with a request, read within limits."""
+
+import asyncio
+import json
+from typing import Any, NoReturn
+
+from starlette.requests import ClientDisconnect, Request
+
+from portfolio.service.problems import Problem
+
+LONGEST_S = 30.0  # seconds that a client may take to send a question
+
+
+async def read_json(request: Request, largest: int) -> Any:
+    """The body as JSON, without what JSON does not have.
+
+    Parameters
+    ----------
+    request : whose body it is
+    largest : bytes
+
+    Raises
+    ------
+    Problem
+        It is too large, too slow, or no JSON.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Problem(415, "send the question as application/json.")
+    body = await _read(request, largest)
+    try:
+        return json.loads(body, parse_constant=_refuse, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        told = str(error).partition(";")[0] or "it is too deep"
+        raise Problem(400, f"the body is no JSON: {told}.") from error
+
+
+async def _read(request: Request, largest: int) -> bytes:
+    too_large = Problem(413, f"the body is larger than {largest} bytes; send less at once.")
+    told = request.headers.get("content-length", "")
+    if told.isdigit() and int(told[:20]) > largest:
+        raise too_large
+    body = bytearray()
+    try:
+        async with asyncio.timeout(LONGEST_S):
+            async for part in request.stream():
+                body += part
+                if len(body) > largest:
+                    raise too_large
+    except TimeoutError as error:
+        raise Problem(408, f"the body did not come within {LONGEST_S:g} seconds.") from error
+    except ClientDisconnect as error:
+        raise Problem(400, "the client went before its question was there.") from error
+    return bytes(body)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), -float("inf")):
+        raise ValueError(f"{text[:40]} is larger than any float64")
+    return number

@@ -1,0 +1,159 @@
+"""The models that are served, replaced all at once when their files change."""
+
+import logging
+import pickle
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from encoders.errors import CounterfolioError, InputError
+from encoders.query.features import Feature
+from portfolio.explainer import Explainer
+from portfolio.fingerprint import fingerprint
+from portfolio.result import as_plain
+from portfolio.service.sources import Source
+
+log = logging.getLogger("counterfolio.service")
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """One model that is served.
+
+    Attributes
+    ----------
+    name : in paths
+    explainer : of it
+    content : the same, pickled, for workers
+    example : a training row
+    state : of its files when it was loaded
+    key : by which workers know it
+    """
+
+    name: str
+    explainer: Explainer
+    content: bytes
+    example: dict[str, Any]
+    state: Any
+    key: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", fingerprint(self.content))
+
+    @property
+    def digest(self) -> str:
+        """Of all that the model's decisions depend on."""
+        return self.explainer.digest
+
+    def short(self) -> dict[str, Any]:
+        """Which one it is."""
+        return {"name": self.name, "digest": self.digest}
+
+    def described(self) -> dict[str, Any]:
+        """What a caller has to know to ask."""
+        space = self.explainer.features
+        told: dict[str, Any] = as_plain(
+            self.short()
+            | {
+                "classes": list(self.explainer.classes),
+                "columns": list(space.columns),
+                "features": [_described(feature, space.columns) for feature in space.features],
+                "example": self.example,
+            }
+        )
+        return told
+
+
+def _described(feature: Feature, columns: Sequence[str]) -> dict[str, Any]:
+    return {
+        "name": feature.name,
+        "kind": feature.kind,
+        "columns": [columns[at] for at in feature.columns],
+        "lower": feature.lower,
+        "upper": feature.upper,
+        "values": list(feature.values),
+        "labels": list(feature.labels),
+        "action": feature.action,
+        "missing": feature.missing,
+        "step": feature.step or None,
+    }
+
+
+class Catalogue:
+    """Models by name.
+
+    Thread safe: who took a model keeps it, whatever is loaded meanwhile.
+
+    Parameters
+    ----------
+    sources : gives the models that there are to be, each time it is asked
+
+    Raises
+    ------
+    CounterfolioError
+        A model can't be loaded.
+    """
+
+    def __init__(self, sources: Callable[[], Sequence[Source]]) -> None:
+        self._sources = sources
+        self._lock = threading.Lock()
+        self._models = self._loaded({})
+        self._refused: Any = None
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """All of this moment."""
+        return self._models
+
+    def refresh(self) -> bool:
+        """Load what has changed, and replace all at once; what can't be loaded changes nothing.
+
+        Returns
+        -------
+        Whether there are other models now.
+        """
+        with self._lock:
+            try:
+                states = [source.state() for source in self._sources()]
+                if states == [m.state for m in self._models.values()] or states == self._refused:
+                    return False
+                self._models = self._loaded(self._models)
+            except CounterfolioError as error:
+                self._refused = _states(self._sources)
+                log.error("models were not reloaded: %s", error)
+                return False
+            self._refused = None
+            log.info("models were reloaded: %s", ", ".join(self._models))
+            return True
+
+    def _loaded(self, old: dict[str, Model]) -> dict[str, Model]:
+        found: dict[str, Model] = {}
+        for source in self._sources():
+            if source.name in found:
+                raise InputError(f"two models are called {source.name!r}.")
+            known, state = old.get(source.name), source.state()
+            found[source.name] = known if known and known.state == state else _load(source, state)
+        return found
+
+
+def _states(sources: Callable[[], Sequence[Source]]) -> Any:
+    try:
+        return [source.state() for source in sources()]
+    except CounterfolioError:
+        return None
+
+
+def _load(source: Source, state: Any) -> Model:
+    try:
+        opened = source.open()
+    except InputError as error:
+        raise InputError(f"model {source.name!r}: {error}") from error
+    try:
+        content = pickle.dumps(opened.explainer)
+    except Exception as error:
+        raise InputError(
+            f"model {source.name!r} can't be sent to workers ({error}); use functions and classes "
+            "of a module that can be imported."
+        ) from error
+    return Model(source.name, opened.explainer, content, opened.example, state)

@@ -1,0 +1,135 @@
+"""Around every request: its id, who may ask, a line in the log, and no traceback in a body."""
+
+import hmac
+import json
+import logging
+import re
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from portfolio.service.metrics import Metrics
+from portfolio.service.problems import MEDIA_TYPE, Problem
+from portfolio.service.settings import LOCAL
+
+log = logging.getLogger("counterfolio.service")
+REQUEST_ID = "x-request-id"
+GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+OPEN = ("/health", "/ready")  # for who looks whether the service lives
+
+
+class Guard:
+    """Middleware of ASGI.
+
+    Parameters
+    ----------
+    app : that answers
+    keys : one of them has to come with each request; none: hosts other than this machine's names
+        are refused, so that no page of a stranger can ask in a browser's name
+    metrics : counts requests
+    """
+
+    def __init__(self, app: ASGIApp, keys: frozenset[str], metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+        self._keys = [key.encode() for key in sorted(keys)]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request.
+
+        Parameters
+        ----------
+        scope, receive, send : as of ASGI
+        """
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers, began = Headers(scope=scope), time.perf_counter()
+        given = headers.get(REQUEST_ID, "")
+        number = given if GIVEN_ID.fullmatch(given) else uuid.uuid4().hex
+        scope.setdefault("state", {})["request_id"] = number
+        status = 0
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)[REQUEST_ID] = number
+            await send(message)
+
+        try:
+            problem = self._refusal(scope["path"], headers)
+            if problem is None:
+                await self._app(scope, receive, answer)
+            else:
+                await respond(problem, answer)
+        except Exception:
+            log.exception("request %s failed", number)
+            if status:
+                raise
+            words = f"a fault of the service, which its log tells under the request id {number}."
+            await respond(Problem(500, words), answer)
+        finally:
+            self._metrics.requested(status)
+            told = {"request": number, "method": scope["method"], "path": scope["path"],
+                    "status": status, "seconds": round(time.perf_counter() - began, 6)}  # fmt: skip
+            log.info("request", extra={"told": told})
+
+    def _refusal(self, path: str, headers: Headers) -> Problem | None:
+        if not self._keys:
+            host = headers.get("host", "").lower()
+            name = host.partition("]")[0] + "]" if host[:1] == "[" else host.partition(":")[0]
+            if name in LOCAL:
+                return None
+            return Problem(421, "a service without API keys answers to the name localhost only.")
+        if path in OPEN or self._known(headers):
+            return None
+        words = "an API key is needed: send it as Authorization: Bearer KEY."
+        return Problem(401, words, {"WWW-Authenticate": "Bearer"})
+
+    def _known(self, headers: Headers) -> bool:
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            return False
+        # Every key is compared, so that the time tells nothing.
+        same = [hmac.compare_digest(given.strip().encode(), key) for key in self._keys]
+        return any(same)
+
+
+async def respond(problem: Problem, send: Callable[[Message], Awaitable[None]]) -> None:
+    """Send a problem document.
+
+    Parameters
+    ----------
+    problem : what is wrong
+    send : of ASGI
+    """
+    body = json.dumps(problem.document()).encode()
+    sent = {"content-type": MEDIA_TYPE, "content-length": str(len(body)), **problem.headers}
+    raw = [(name.lower().encode(), value.encode()) for name, value in sent.items()]
+    await send({"type": "http.response.start", "status": problem.status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line.
+
+        Parameters
+        ----------
+        record : of the standard library
+        """
+        told: dict[str, Any] = {
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+            **getattr(record, "told", {}),
+        }
+        if record.exc_info:
+            told["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(told)

@@ -1,0 +1,82 @@
+"""What Prometheus is told."""
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from portfolio.service.pool import Pool
+
+SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+
+
+class Metrics:
+    """Counts of one service.
+
+    Parameters
+    ----------
+    pool : whose queue and workers are told
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._registry = CollectorRegistry()
+        self._seconds = Histogram(
+            "counterfolio_question_seconds",
+            "From when a question was read to its answer.",
+            ("question", "status", "backend"),
+            buckets=SECONDS,
+            registry=self._registry,
+        )
+        self._proofs = Counter(
+            "counterfolio_proofs", "Answers that are proved.", registry=self._registry
+        )
+        self._requests = Counter(
+            "counterfolio_requests", "Requests by status of HTTP.", ("code",),
+            registry=self._registry,
+        )  # fmt: skip
+        self._registry.register(_PoolCollector(pool))
+
+    def answered(self, question: str, status: str, backend: str, seconds: float) -> None:
+        """Count an answer.
+
+        Parameters
+        ----------
+        question : that was asked
+        status : of the answer
+        backend : who answered
+        seconds : it took
+        """
+        self._seconds.labels(question, status, backend).observe(seconds)
+        if status in ("optimal", "infeasible"):
+            self._proofs.inc()
+
+    def requested(self, code: int) -> None:
+        """Count a request.
+
+        Parameters
+        ----------
+        code : status of HTTP
+        """
+        self._requests.labels(str(code)).inc()
+
+    def text(self) -> bytes:
+        """All counts, as Prometheus reads them."""
+        return generate_latest(self._registry)
+
+
+class _PoolCollector(Collector):
+    """Queue and workers, looked at when they are asked for."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    def collect(self) -> Iterator[Metric]:
+        told = {
+            "counterfolio_queue": ("Questions that wait.", self._pool.waiting),
+            "counterfolio_workers": ("Worker processes.", self._pool.workers),
+            "counterfolio_workers_busy": ("Workers that answer.", self._pool.busy),
+            "counterfolio_worker_restarts": ("Workers that were replaced.", self._pool.restarts),
+        }
+        for name, (words, value) in told.items():
+            yield GaugeMetricFamily(name, words, value=value)

@@ -1,0 +1,48 @@
+"""What went wrong with a request: a document as of RFC 9457, with one sentence of ours."""
+
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+MEDIA_TYPE = "application/problem+json"
+
+
+@dataclass(eq=False)
+class Problem(Exception):  # noqa: N818
+    """An answer that is an error.
+
+    Attributes
+    ----------
+    status : of HTTP
+    detail : one sentence: what, where, and what to do
+    headers : to be sent with it
+    more : further members of the document
+    """
+
+    status: int
+    detail: str
+    headers: dict[str, str] = field(default_factory=dict)
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """The body."""
+        title = HTTPStatus(self.status).phrase
+        return {
+            "type": "about:blank",
+            "title": title,
+            "status": self.status,
+            "detail": self.detail,
+            **self.more,
+        }
+
+
+SCHEMA = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "One sentence: what, where, what to do."},
+    },
+}

@@ -1,0 +1,82 @@
+"""A route for each question, and one that streams."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response, StreamingResponse
+
+from portfolio.service.bodies import read_json
+from portfolio.service.problems import MEDIA_TYPE, SCHEMA
+from portfolio.service.questions import QUESTIONS, ServedQuestion
+from portfolio.service.service import Service
+
+EVENTS = "text/event-stream"
+PROBLEMS = {
+    400: "The body is no JSON.",
+    401: "An API key is needed.",
+    404: "There is no such model.",
+    413: "The body is too large.",
+    415: "The body is not application/json.",
+    422: "The question can't be asked; the detail says why.",
+    429: "Too many questions wait; Retry-After says when to ask again.",
+    503: "The worker was lost, or the service is going down.",
+}
+Handler = Callable[[str, Request], Awaitable[Response]]
+
+
+def question_routes(service: Service) -> APIRouter:
+    """Routes for all questions.
+
+    Parameters
+    ----------
+    service : that answers
+    """
+    router = APIRouter(prefix="/v1/models/{name}", tags=["questions"])
+    for question in QUESTIONS.values():
+        for path, streams in ((f"/{question.name}", False), (f"/{question.name}/stream", True)):
+            router.add_api_route(
+                path,
+                _handler(service, question, streams),
+                methods=["POST"],
+                name=path[1:].replace("/", "-"),
+                summary=question.summary + (" As server-sent events." if streams else ""),
+                responses=_responses(streams),
+                openapi_extra={"requestBody": _request_body(service, question)},
+                response_class=Response,
+            )
+    return router
+
+
+def _handler(service: Service, question: ServedQuestion, streams: bool) -> Handler:
+    async def ask(name: str, request: Request) -> Response:
+        model = service.model(name)
+        body = await read_json(request, service.settings.largest_body)
+        if streams or EVENTS in request.headers.get("accept", ""):
+            events = await service.stream(request, model, question, body)
+            fresh = {"Cache-Control": "no-store"}
+            return StreamingResponse(events, headers=fresh, media_type=EVENTS)
+        told = await service.ask(request, model, question, body)
+        return Response(told, media_type="application/json")
+
+    return ask
+
+
+def _responses(streams: bool) -> dict[int | str, dict[str, Any]]:
+    told: dict[int | str, dict[str, Any]] = {
+        code: {"description": words, "content": {MEDIA_TYPE: {"schema": SCHEMA}}}
+        for code, words in PROBLEMS.items()
+    }
+    kind = EVENTS if streams else "application/json"
+    words = "Events bounds, then answer or problem." if streams else "The answer."
+    return {200: {"description": words, "content": {kind: {}}}, **told}
+
+
+def _request_body(service: Service, question: ServedQuestion) -> dict[str, Any]:
+    models = service.catalogue.models.values()
+    examples = {model.name: {"value": {"x": model.example, **question.example}} for model in models}
+    schema = question.body.model_json_schema()
+    return {
+        "required": True,
+        "content": {"application/json": {"schema": schema, "examples": examples}},
+    }

@@ -1,0 +1,153 @@
+"""The questions that the service takes: an Explainer's methods about a row, by name.
+
+Each has a body of JSON whose members are the method's own parameters, with the types of
+``PARAMETERS``; what a method takes and is not named there is nobody's business over HTTP.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, create_model
+
+from portfolio.explainer import Explainer
+from portfolio.service.problems import Problem
+
+Scalar = bool | int | FiniteFloat | str | None
+Number = int | FiniteFloat
+Written = dict[str, Any]
+RowValues = dict[str, Scalar] | list[Scalar]
+EXPLAIN = "explain"
+
+# Of each parameter its type, and what it means where a caller of HTTP sees it.
+PARAMETERS: dict[str, tuple[Any, str]] = {
+    "x": (RowValues, "The row: its columns by name, or in the model's order."),
+    "y": (RowValues, "Another row, to compare with."),
+    "target": (
+        Scalar | Written | list[Number | None],
+        'Class to reach, null for any other; or a goal such as {"Probability": ["granted", 0.8]}, '
+        "and for regressors [low, high].",
+    ),
+    "norm": (
+        Number | str | dict[str, Any],
+        'Any p from 0 to 100, "inf", or costs: {feature: [[value, cost], ...]}.',
+    ),
+    "scale": (Literal["range", "std", "mad", "none"], "What a change of 1 is."),
+    "weights": (dict[str, Number] | list[Number] | None, "Factor per feature."),
+    "constraints": (list[Written], 'Such as [{"Fixed": "age"}, {"MaxChanges": 2}].'),
+    "margin": (Number | None, "Lead over every other class."),
+    "strategy": (str | list[str] | None, 'A backend, "auto", "race", or a list that races.'),
+    "metric": (Literal["total", "solver"], 'What "auto" goes by.'),
+    "tie_break": (bool, "Of answers that cost the same give the first."),
+    "second": (str | None, "Backend that proves once more."),
+    "time_limit_s": (Annotated[Number, Field(gt=0)], "Seconds; clipped to the server's limit."),
+    "threads": (Annotated[int, Field(ge=1)] | None, "Clipped to the server's limit."),
+    "seed": (Annotated[int, Field(ge=0)], "Of solvers."),
+    "k": (Annotated[int, Field(ge=1, le=1000)], "How many answers."),
+    "n": (Annotated[int, Field(ge=1, le=1000)], "How many reasons."),
+    "within": (Number, "Share by which answers may cost more than the cheapest."),
+    "different": (Literal["features", "region"], "What tells answers apart."),
+    "by": (Literal["changes", "probability", "plausibility"], "What is traded for cost."),
+    "levels": (list[Number] | None, "Of what is traded."),
+    "smallest": (bool, "The fewest features that suffice."),
+    "order": (list[str] | None, "Features that come first."),
+    "radius": (Annotated[Number, Field(ge=0)], "Distance, itself included."),
+    "bounds": (Literal["features"] | None, "null for any numbers."),
+    "against": (Written, '{"Retraining": {"confidence": 0.9}} or {"Around": {"income": 50}}.'),
+}
+EXAMPLES = {"radius": 1.0, "against": {"Retraining": {"confidence": 0.9}}}
+RENAMED = {"explain_robust": "robust"}
+BODY = ConfigDict(extra="forbid", strict=True)
+
+
+@dataclass(frozen=True)
+class ServedQuestion:
+    """One question.
+
+    Attributes
+    ----------
+    name : in paths
+    method : of :class:`portfolio.explainer.Explainer`
+    body : what a request holds
+    summary : first line of what the method says of itself
+    progresses : whether it tells what is known on its way
+    example : members besides the row that it needs
+    """
+
+    name: str
+    method: str
+    body: type[BaseModel]
+    summary: str
+    progresses: bool
+    example: dict[str, Any]
+
+    def arguments(self, given: Any) -> dict[str, Any]:
+        """The members of a body that fits, those left out left out.
+
+        Parameters
+        ----------
+        given : of JSON
+
+        Raises
+        ------
+        Problem
+            It does not fit.
+        """
+        try:
+            read = self.body.model_validate(given)
+        except ValidationError as error:
+            raise Problem(422, sentence_of(error)) from error
+        return {name: getattr(read, name) for name in read.model_fields_set}
+
+
+def sentence_of(error: ValidationError) -> str:
+    """What is wrong with a body, as one sentence.
+
+    Parameters
+    ----------
+    error : of which the first complaint counts
+    """
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    place = str(first["loc"][0]) if first["loc"] else "the body"
+    if first["type"] == "extra_forbidden":
+        return f"there is no member {place!r}; the members are told by /openapi.json."
+    if first["type"] == "missing":
+        return f"{place} is missing."
+    if len(first["loc"]) > 1:
+        return f"{place} does not fit; it is: {PARAMETERS[place][1]}"
+    return f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}."
+
+
+def _served(name: str, method: Callable[..., Any]) -> ServedQuestion:
+    own = inspect.signature(method).parameters
+    members: dict[str, Any] = {}
+    for known in own.keys() & PARAMETERS.keys():
+        kind, words = PARAMETERS[known]
+        default = own[known].default
+        needed = default is inspect.Parameter.empty
+        if known == "constraints":
+            default = []
+        members[known] = (kind, Field(... if needed else default, description=words))
+    if name == EXPLAIN:
+        words = "Whether the answer's record comes with it, with a proof."
+        members["record"] = (bool, Field(False, description=words))
+    ordered = {key: members[key] for key in (*PARAMETERS, "record") if key in members}
+    words = "".join(part.title() for part in name.split("_"))
+    body = create_model(f"{words}Question", __config__=BODY, **ordered)
+    summary = (inspect.getdoc(method) or name).partition("\n")[0]
+    path = RENAMED.get(name, name).replace("_", "-")
+    example = {key: EXAMPLES[key] for key in ordered if key in EXAMPLES}
+    return ServedQuestion(path, name, body, summary, "on_progress" in own, example)
+
+
+def _is_about_a_row(method: Callable[..., Any]) -> bool:
+    return {"x", "time_limit_s"} <= inspect.signature(method).parameters.keys()
+
+
+QUESTIONS: dict[str, ServedQuestion] = {
+    served.name: served
+    for name, method in inspect.getmembers(Explainer, inspect.isfunction)
+    if not name.startswith("_") and _is_about_a_row(method)
+    for served in [_served(name, method)]
+}

@@ -1,0 +1,270 @@
+"""What all routes share: the models, the workers, the counts; and how a question goes its way."""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+
+from portfolio.service.catalogue import Catalogue, Model
+from portfolio.service.messages import Bounds, Refused, Told
+from portfolio.service.metrics import Metrics
+from portfolio.service.pool import ClosedError, FullError, Pool, Ticket
+from portfolio.service.problems import Problem
+from portfolio.service.questions import ServedQuestion
+from portfolio.service.settings import Settings
+
+log = logging.getLogger("counterfolio.service")
+BEAT_S = 15.0  # seconds of silence after which a stream says that it lives
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What a question may take, as the server has it.
+
+    Attributes
+    ----------
+    time_limit_s, threads : after clipping
+    clipped : names of what was asked for and not given
+    """
+
+    time_limit_s: float
+    threads: int
+    clipped: tuple[str, ...]
+
+
+class Service:
+    """One running service.
+
+    Parameters
+    ----------
+    settings : of it
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.catalogue = Catalogue(settings.sources)
+        self.pool = Pool(settings.workers, settings.most_waiting, settings.memory_bytes)
+        self.metrics = Metrics(self.pool)
+
+    def start(self) -> None:
+        """Begin the workers."""
+        self.pool.start(self.catalogue.models.values())
+
+    def close(self) -> None:
+        """End the workers."""
+        self.pool.close()
+
+    async def keep_fresh(self) -> None:
+        """Look for models that changed, again and again."""
+        while self.settings.reload_s:
+            await asyncio.sleep(self.settings.reload_s)
+            try:
+                if await asyncio.to_thread(self.catalogue.refresh):
+                    self.pool.keep(self.catalogue.models.values())
+            except Exception:  # a bug of a reader must not end the looking
+                log.exception("models were not reloaded")
+
+    def model(self, name: str) -> Model:
+        """A model by name.
+
+        Parameters
+        ----------
+        name : in the path
+
+        Raises
+        ------
+        Problem
+            There is none.
+        """
+        models = self.catalogue.models
+        if name not in models:
+            raise Problem(404, f"there is no model {name[:80]!r}; GET /v1/models lists them.")
+        return models[name]
+
+    def limits(self, arguments: dict[str, Any]) -> Limits:
+        """The limits of a question, which are put into its arguments.
+
+        Parameters
+        ----------
+        arguments : of the question; those that are too large are clipped
+        """
+        most = {"time_limit_s": self.settings.longest_s, "threads": self.settings.threads}
+        usual = {"time_limit_s": min(self.settings.default_s, self.settings.longest_s)}
+        clipped = []
+        for name, limit in most.items():
+            given = arguments.get(name)
+            if given is None:
+                arguments[name] = usual.get(name, limit)
+            elif given > limit:
+                arguments[name] = limit
+                clipped.append(name)
+        return Limits(float(arguments["time_limit_s"]), arguments["threads"], tuple(clipped))
+
+    def submit(self, ticket: Ticket) -> None:
+        """Let a question wait for a worker.
+
+        Parameters
+        ----------
+        ticket : the question
+
+        Raises
+        ------
+        Problem
+            Too many wait, or the service is going down.
+        """
+        try:
+            self.pool.submit(ticket)
+        except FullError as error:
+            wait = {"Retry-After": str(max(1, round(error.wait_s)))}
+            raise Problem(429, "too many questions wait already; ask again later.", wait) from error
+        except ClosedError as error:
+            words = "the service is going down; ask again."
+            raise Problem(503, words, {"Retry-After": "1"}) from error
+
+    async def ask(self, request: Request, model: Model, question: ServedQuestion, body: Any) -> str:
+        """Ask a question, and wait for its answer as long as the client does.
+
+        Parameters
+        ----------
+        request : that asks
+        model : that is asked about
+        question : that is asked
+        body : of JSON
+
+        Raises
+        ------
+        Problem
+            It can't be asked, or has no answer.
+        """
+        asked = _Asked.of(self, request, model, question, body)
+        self.submit(asked.ticket)
+        told = asyncio.wrap_future(asked.ticket.future)
+        gone = asyncio.create_task(_gone(request))
+        try:
+            await asyncio.wait((told, gone), return_when=asyncio.FIRST_COMPLETED)
+            if not told.done():
+                raise Problem(408, "the client went before the answer was there.")
+            return asked.document(told.result())
+        finally:
+            gone.cancel()
+            asked.ticket.stop()
+
+    async def stream(
+        self, request: Request, model: Model, question: ServedQuestion, body: Any
+    ) -> AsyncIterator[str]:
+        """Ask a question, and tell all that is known as it is found: server-sent events.
+
+        Parameters
+        ----------
+        request, model, question, body : as of :meth:`ask`
+
+        Raises
+        ------
+        Problem
+            It can't be asked.
+        """
+        loop, events = asyncio.get_running_loop(), asyncio.Queue[Bounds | Told | Refused]()
+
+        def hear(event: Any) -> None:
+            loop.call_soon_threadsafe(events.put_nowait, event)
+
+        asked = _Asked.of(self, request, model, question, body, hear)
+        self.submit(asked.ticket)
+
+        def finish(future: "Future[Told | Refused]") -> None:
+            if not future.cancelled():
+                hear(future.result())
+
+        asked.ticket.future.add_done_callback(finish)
+        return self._events(asked, events)
+
+    async def _events(
+        self, asked: "_Asked", events: "asyncio.Queue[Bounds | Told | Refused]"
+    ) -> AsyncIterator[str]:
+        try:
+            while True:
+                try:
+                    event = await asyncio.wait_for(events.get(), BEAT_S)
+                except TimeoutError:
+                    yield ": still at work\n\n"
+                    continue
+                if isinstance(event, Bounds):
+                    yield _event("bounds", json.dumps(vars(event)))
+                    continue
+                try:
+                    yield _event("answer", asked.document(event))
+                except Problem as problem:
+                    yield _event("problem", json.dumps(problem.document()))
+                return
+        finally:
+            asked.ticket.stop()
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A question that was read, and how its answer is told."""
+
+    service: Service
+    model: Model
+    question: ServedQuestion
+    limits: Limits
+    ticket: Ticket
+    number: str
+    began: float
+
+    @staticmethod
+    def of(
+        service: Service,
+        request: Request,
+        model: Model,
+        question: ServedQuestion,
+        body: Any,
+        on_bounds: Callable[[Bounds], None] | None = None,
+    ) -> "_Asked":
+        """Read it; raises Problem where it does not fit."""
+        began = time.perf_counter()
+        arguments = question.arguments(body)
+        limits = service.limits(arguments)
+        ticket = Ticket(model, question.name, arguments, limits.time_limit_s, on_bounds)
+        number = request.state.request_id
+        return _Asked(service, model, question, limits, ticket, number, began)
+
+    def document(self, told: Told | Refused) -> str:
+        """The answer's document; raises Problem where there is none."""
+        if isinstance(told, Refused):
+            raise self._problem(told)
+        seconds = time.perf_counter() - self.began
+        self.service.metrics.answered(self.question.name, told.status, told.backend, seconds)
+        about = {
+            "model": self.model.short(),
+            "question": self.question.name,
+            "request": self.number,
+            "limits": vars(self.limits),
+        }
+        members = {name: json.dumps(own) for name, own in about.items()} | told.members
+        return "{" + ", ".join(f'"{name}": {own}' for name, own in members.items()) + "}"
+
+    def _problem(self, told: Refused) -> Problem:
+        if told.why == "input":
+            return Problem(422, told.detail)
+        if told.why == "lost":
+            return Problem(503, told.detail, {"Retry-After": "1"})
+        log.error("request %s failed: %s", self.number, told.detail)
+        words = f"a fault of the service, which its log tells under the request id {self.number}."
+        return Problem(500, words)
+
+
+async def _gone(request: Request) -> None:
+    """Wait until the client hangs up."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _event(name: str, data: str) -> str:
+    return f"event: {name}\ndata: {data}\n\n"

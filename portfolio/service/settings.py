@@ -1,0 +1,103 @@
+"""How a service runs: its models, its limits, and who may ask."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+
+from encoders.errors import InputError
+from portfolio.service.sources import Source
+
+KEYS = "COUNTERFOLIO_API_KEYS"
+SHORTEST_KEY = 16
+LOCAL = ("localhost", "127.0.0.1", "[::1]", "::1")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A service.
+
+    Attributes
+    ----------
+    sources : gives the models that there are to be, each time it is asked
+    workers : processes that answer, one question at a time each
+    threads : solver threads of a question, at most
+    longest_s : seconds of a question, at most
+    default_s : seconds of a question that names none
+    most_waiting : questions that may wait for a worker
+    largest_body : bytes of a request
+    memory_bytes : address space of each worker, 0 for no limit
+    keys : one of these has to come with each request; none: anybody on this machine may ask
+    reload_s : seconds between looks at the models' files, 0 for never
+    """
+
+    sources: Callable[[], Sequence[Source]]
+    workers: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    threads: int = 1
+    longest_s: float = 60.0
+    default_s: float = 10.0
+    most_waiting: int = 100
+    largest_body: int = 1_000_000
+    memory_bytes: int = 0
+    keys: frozenset[str] = field(default=frozenset(), repr=False)
+    reload_s: float = 2.0
+
+    def __post_init__(self) -> None:
+        counts = {"workers": self.workers, "threads": self.threads}
+        for name, count in counts.items():
+            if count < 1:
+                raise InputError(f"{name} must be at least 1, got {count}.")
+        if self.most_waiting < 0:
+            raise InputError(f"the queue's limit must be at least 0, got {self.most_waiting}.")
+        for seconds in (self.longest_s, self.default_s):
+            if not 0 < seconds < float("inf"):
+                raise InputError(f"a time limit must be above 0 seconds, got {seconds}.")
+        if any(len(key) < SHORTEST_KEY or not key.isascii() for key in self.keys):
+            raise InputError(f"an API key is ASCII text of at least {SHORTEST_KEY} characters.")
+
+
+def read_keys(path: Path | None) -> frozenset[str]:
+    """The API keys of a file, one a line, and of the environment, with commas.
+
+    Parameters
+    ----------
+    path : of the file, None for none
+
+    Raises
+    ------
+    InputError
+        The file can't be read, or has no key.
+    """
+    found = {key.strip() for key in os.environ.get(KEYS, "").split(",")}
+    if path is not None:
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            raise InputError(f"the keys of {path} can't be read: {error}.") from error
+        of_the_file = {line.strip() for line in lines if not line.startswith("#")} - {""}
+        if not of_the_file:
+            raise InputError(f"{path} has no API key; write one a line.")
+        found |= of_the_file
+    return frozenset(found - {""})
+
+
+def check_address(host: str, keys: frozenset[str]) -> None:
+    """Raise :class:`InputError` where strangers could ask without a key.
+
+    Parameters
+    ----------
+    host : to listen on
+    keys : that requests need
+    """
+    if keys or host in LOCAL:
+        return
+    try:
+        local = ip_address(host).is_loopback
+    except ValueError:
+        local = False
+    if not local:
+        raise InputError(
+            f"others could ask at {host}, so API keys are needed: give --keys FILE, or {KEYS} in "
+            "the environment."
+        )

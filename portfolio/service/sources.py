@@ -1,0 +1,248 @@
+"""Where a served model comes from: files, a TOML that names them, or an explainer at hand."""
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Protocol
+
+import pandas as pd
+
+from encoders.errors import InputError
+from portfolio.explainer import Explainer
+
+NAME = "letters, digits, dots, dashes and underscores"
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A model that was loaded and read.
+
+    Attributes
+    ----------
+    explainer : of it
+    example : a training row, its columns by name
+    """
+
+    explainer: Explainer
+    example: dict[str, Any]
+
+
+class Source(Protocol):
+    """A model that can be loaded."""
+
+    @property
+    def name(self) -> str:
+        """As it is called in paths."""
+        ...
+
+    def state(self) -> Any:
+        """What changes when the model has to be loaded anew."""
+        ...
+
+    def open(self) -> Opened:
+        """Load it; raises :class:`InputError` where that can't be done."""
+        ...
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """A model file and the table that it was trained on.
+
+    Attributes
+    ----------
+    name : as it is called in paths
+    model : .json, .ubj, .txt, .cbm, .skops, or with trust a pickle
+    data : CSV or Parquet
+    label : column of the data that the model predicts
+    also : model files under which answers have to hold, too
+    trust_pickle : load pickles, which can run any code
+    features : JSON that overrides features
+    contamination : share of training rows that count as outliers; answers are then inliers
+    diagram : what picks backends; None for ours
+    """
+
+    name: str
+    model: Path
+    data: Path
+    label: str | None = None
+    also: tuple[Path, ...] = ()
+    trust_pickle: bool = False
+    features: Path | None = None
+    contamination: float | None = None
+    diagram: Path | None = None
+
+    def state(self) -> Any:
+        """What changes when the model has to be loaded anew."""
+        given = (self.model, self.data, *self.also, self.features, self.diagram)
+        return (self, tuple(_stamp(path) for path in given if path is not None))
+
+    def open(self) -> Opened:
+        """Load and read it.
+
+        Raises
+        ------
+        InputError
+            A file that can't be used.
+        """
+        from portfolio.data.plain_tables import read_plain
+        from portfolio.model.files import load_model
+        from portfolio.model.plausibility import Plausibility
+
+        table = read_plain(self.data, self.label)
+        plausibility = None
+        if self.contamination is not None:
+            if table.y is None:
+                raise InputError(f"{self.name}: contamination needs label, a column of the data.")
+            plausibility = Plausibility.fit(table.X, table.y, self.contamination)
+        explainer = Explainer(
+            load_model(self.model, self.trust_pickle),
+            table.X,
+            self.features,
+            plausibility=plausibility,
+            diagram=self.diagram,
+            also=[load_model(path, self.trust_pickle) for path in self.also],
+        )
+        return Opened(explainer, example_of(table.X))
+
+
+@dataclass(frozen=True)
+class DemoModel:
+    """The bundled demo.
+
+    Attributes
+    ----------
+    name : as it is called in paths
+    """
+
+    name: str = "demo"
+
+    def state(self) -> Any:
+        """It never changes."""
+        return self
+
+    def open(self) -> Opened:
+        """Train it."""
+        from portfolio.data.demo import make_demo
+
+        made = make_demo(1, 0)
+        return Opened(Explainer(made.model, made.X), example_of(made.rows))
+
+
+@dataclass(frozen=True, eq=False)
+class AtHand:
+    """An explainer of a program that serves it itself.
+
+    Attributes
+    ----------
+    name : as it is called in paths
+    explainer : to serve
+    example : a row
+    """
+
+    name: str
+    explainer: Explainer
+    example: dict[str, Any]
+
+    def state(self) -> Any:
+        """It never changes."""
+        return self
+
+    def open(self) -> Opened:
+        """As it is."""
+        return Opened(self.explainer, self.example)
+
+
+def example_of(X: pd.DataFrame) -> dict[str, Any]:
+    """The first row of a frame as plain values.
+
+    Parameters
+    ----------
+    X : frame of at least a row
+    """
+    from portfolio.result import as_plain
+
+    return {str(name): as_plain(value) for name, value in X.iloc[0].items()}
+
+
+def read_folder(folder: Path) -> list[Source]:
+    """The models of a folder: one TOML each, whose name is the model's.
+
+    Parameters
+    ----------
+    folder : whose paths are relative to itself
+
+    Raises
+    ------
+    InputError
+        There are none, or one can't be read.
+    """
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}.")
+    paths = sorted(folder.glob("*.toml"))
+    if not paths:
+        raise InputError(f"{folder} has no .toml file; a model needs one, see docs/service.md.")
+    return [read_toml(path) for path in paths]
+
+
+def read_toml(path: Path) -> ModelFiles:
+    """What one TOML says of a model.
+
+    Parameters
+    ----------
+    path : of the file
+
+    Raises
+    ------
+    InputError
+        It can't be read, or says something else.
+    """
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: {error}.") from error
+    known = {field.name for field in fields(ModelFiles)} - {"name"}
+    if strange := sorted(given.keys() - known):
+        names = ", ".join(sorted(known))
+        raise InputError(f"{path}: no setting {strange[0]!r}; known are {names}.")
+    if lacking := [name for name in ("model", "data") if name not in given]:
+        raise InputError(f"{path}: {lacking[0]} is missing.")
+    _check(path, given, {"model", "data", "label", "features", "diagram"}, str, "text")
+    _check(path, given, {"trust_pickle"}, bool, "true or false")
+    _check(path, given, {"contamination"}, float, "a share such as 0.1")
+    _check(path, given, {"also"}, list, "a list of files")
+    for name in given.keys() & {"model", "data", "features", "diagram"}:
+        given[name] = path.parent / given[name]
+    also = tuple(path.parent / str(each) for each in given.pop("also", ()))
+    return ModelFiles(check_model_name(path.stem), also=also, **given)
+
+
+def check_model_name(name: str) -> str:
+    """The name, if it can stand in a path.
+
+    Parameters
+    ----------
+    name : of a model
+
+    Raises
+    ------
+    InputError
+        It can't.
+    """
+    if not name or not all(part.isalnum() or part in ".-_" for part in name) or name[0] == ".":
+        raise InputError(f"a model's name is made of {NAME}, got {name!r}.")
+    return name
+
+
+def _check(path: Path, given: dict[str, Any], names: Iterable[str], kind: type, word: str) -> None:
+    for name in given.keys() & set(names):
+        if not isinstance(given[name], kind):
+            raise InputError(f"{path}: {name} must be {word}, got {given[name]!r}.")
+
+
+def _stamp(path: Path) -> Any:
+    try:
+        told = path.stat()
+    except OSError:
+        return None
+    return (told.st_mtime_ns, told.st_size, told.st_ino)

@@ -1,0 +1,89 @@
+"""The other end of a worker of the service: keeps explainers, and asks them one at a time."""
+
+import logging
+import pickle
+import queue
+import threading
+import traceback
+from typing import Any
+
+from encoders.errors import CounterfolioError
+from portfolio.explainer import Explainer
+from portfolio.running.process import Link, watchdog
+from portfolio.running.work import in_a_sentence
+from portfolio.service.asking import answer
+from portfolio.service.messages import Ask, Forget, Load, Refused, Stop
+from portfolio.solving.warm_up import warm_up
+
+OVERRUN_S = 10.0  # seconds beyond a question's limit; the parent's GRACE_S comes first
+
+
+def serve(descriptor: int, memory_bytes: int) -> None:
+    """Take explainers and questions until the connection closes.
+
+    Parameters
+    ----------
+    descriptor : number of the connection's file, inherited
+    memory_bytes : address space of this process, 0 for no limit
+    """
+    logging.disable()
+    inbox = Inbox()
+    link = Link(descriptor, memory_bytes, inbox.take)
+    explainers: dict[str, Explainer] = {}
+    while True:
+        message = inbox.messages.get()
+        if isinstance(message, Load):
+            warm_up(walks=True)
+            explainers[message.key] = pickle.loads(message.content)
+            link.send("loaded", message.key)
+        elif isinstance(message, Forget):
+            explainers.pop(message.key, None)
+        else:
+            link.send("told", (message.number, _answered(link, inbox, explainers, message)))
+
+
+class Inbox:
+    """What has been received: messages in order, and which question is to stop."""
+
+    def __init__(self) -> None:
+        self.messages: queue.Queue[Load | Forget | Ask] = queue.Queue()
+        self._stops: dict[int, threading.Event] = {}
+
+    def take(self, message: Any) -> None:
+        """Put a message where it is found; a stop goes to its question at once.
+
+        Called by the control thread, while another one answers.
+
+        Parameters
+        ----------
+        message : of :mod:`portfolio.service.messages`
+        """
+        if isinstance(message, Stop):
+            if message.number in self._stops:
+                self._stops[message.number].set()
+            return
+        if isinstance(message, Ask):
+            self._stops = {message.number: threading.Event()}
+        self.messages.put(message)
+
+    def stop_of(self, ask: Ask) -> threading.Event:
+        """What ends a question before its time.
+
+        Parameters
+        ----------
+        ask : the question under way
+        """
+        return self._stops.get(ask.number) or threading.Event()
+
+
+def _answered(link: Link, inbox: Inbox, explainers: dict[str, Explainer], ask: Ask) -> Any:
+    explainer = explainers[ask.key].until(inbox.stop_of(ask))
+    try:
+        with watchdog(ask.limit_s + OVERRUN_S):
+            return answer(explainer, ask, lambda bounds: link.send("bounds", (ask.number, bounds)))
+    except CounterfolioError as error:
+        return Refused(str(error))
+    except MemoryError as error:
+        return Refused(in_a_sentence(error), "lost")
+    except Exception:  # a bug of ours: the process lives on, and the server's log has it
+        return Refused(traceback.format_exc(), "bug")

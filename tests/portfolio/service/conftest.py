@@ -1,0 +1,34 @@
+"""One service for all tests of it."""
+
+import pytest
+
+from portfolio.service.settings import Settings
+from portfolio.service.sources import AtHand, example_of
+from tests.support.served import served
+
+
+@pytest.fixture(scope="session")
+def row(refused):
+    return {str(name): float(value) for name, value in refused.items()}
+
+
+@pytest.fixture(scope="session")
+def source(explainer, credit):
+    return AtHand("credit", explainer, example_of(credit[1]))
+
+
+@pytest.fixture(scope="session")
+def service(source):
+    settings = Settings(lambda: [source], workers=1, most_waiting=3, longest_s=20.0, reload_s=0)
+    with served(settings) as (app, client):
+        yield app, client
+
+
+@pytest.fixture
+def client(service):
+    return service[1]
+
+
+@pytest.fixture
+def pool(service):
+    return service[0].state.service.pool

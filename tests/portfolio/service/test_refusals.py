@@ -1,0 +1,196 @@
+"""What can't be asked is refused in one sentence, and nothing is a fault of the service."""
+
+import json
+import random
+
+import httpx
+import pytest
+
+from encoders.errors import InputError
+from portfolio.service.app import create_app
+from portfolio.service.questions import QUESTIONS
+from portfolio.service.settings import Settings, check_address, read_keys
+
+JSON = {"content-type": "application/json"}
+PATH = "/v1/models/credit/explain"
+KEY = "a-key-of-twenty-signs"
+
+
+def check_problem(told, status):
+    assert told.status_code == status, told.text
+    assert told.headers["content-type"] == "application/problem+json"
+    document = told.json()
+    assert document["status"] == status
+    assert document["detail"].endswith(".")
+    assert "Traceback" not in told.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["", "{", "{'x': 1}", '{"x": NaN}', '{"x": [1e999]}', '{"x": [-Infinity]}', "[" * 100_000,
+     '{"x": [' + "9" * 5000 + "]}", b"\xff\xfe"],
+)  # fmt: skip
+def test_what_is_no_json_is_400(client, body):
+    check_problem(client.post(PATH, content=body, headers=JSON), 400)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"x": None}, {"x": []}, {"x": {}}, {"x": {"age": 1}}, {"x": [[1] * 6]}, {"x": "age"},
+        {"x": [None] * 6}, {"x": ["a"] * 6}, {"x": [10**400] * 6}, {"x": [True] * 6},
+        {"nothing": 1}, {"log": "/tmp"}, {"executor": "ray"},
+        {"target": "nobody"}, {"target": {"Probability": "granted"}}, {"target": {"Less": 1}},
+        {"target": {"a": 1}}, {"target": [1, 2]}, {"target": [1, 2, 3]},
+        {"norm": -1}, {"norm": "l2"}, {"norm": {"age": 3}}, {"norm": {"age": [[[], 1]]}},
+        {"norm": {"nobody": [[1, 2]]}}, {"norm": {"age": {"x": "y"}}}, {"norm": 10**400},
+        {"scale": "iqr"}, {"weights": [1]}, {"weights": {"nobody": 1}}, {"weights": {"age": -1}},
+        {"weights": {"age": 10**400}},
+        {"constraints": {}}, {"constraints": [{"Fixed": "nobody"}]}, {"constraints": [{}]},
+        {"constraints": [{"Range": ["age", "a", "b"]}]}, {"constraints": [{"MaxChanges": "x"}]},
+        {"constraints": [{"Linear": [{"age": "x"}, "<=", 0]}]},
+        {"constraints": [{"Linear": [{"age": 1}, "<", []]}]},
+        {"constraints": [{"Allowed": ["home", [[]]]}]},
+        {"constraints": [{"Precedence": ["home", [{}]]}]},
+        {"constraints": [{"Forbidden": [3]}]}, {"constraints": [{"Implies": [1, 2]}]},
+        {"constraints": [{"JointCost": ["age", "home", [[[1, 2], "x"]]]}]},
+        {"constraints": [{"MaxChanges": {"count": 1, "among": 3}}]},
+        {"constraints": [{"Range": {"feature": ["age"], "lower": {}}}]},
+        {"margin": -1}, {"margin": "1"}, {"strategy": "gpt"}, {"strategy": []},
+        {"strategy": ["cp", 3]}, {"metric": "x"}, {"tie_break": 1}, {"second": "nobody"},
+        {"time_limit_s": 0}, {"time_limit_s": True}, {"threads": 0}, {"seed": -1},
+        {"seed": 2**31}, {"seed": 10**400}, {"record": 1},
+    ],
+    ids=lambda change: json.dumps(change)[:60],
+)  # fmt: skip
+def test_what_does_not_fit_is_422(client, row, change):
+    told = client.post(PATH, json={"x": row} | change)
+    check_problem(told, 422)
+
+
+def test_the_sentence_is_the_one_of_the_explainer(client, explainer, row):
+    with pytest.raises(InputError) as error:
+        explainer.explain(row, target="nobody")
+    told = client.post(PATH, json={"x": row, "target": "nobody"})
+    assert told.json()["detail"] == str(error.value)
+
+
+def test_paths_and_methods_that_are_none(client, row):
+    check_problem(client.post("/v1/models/nobody/explain", json={"x": row}), 404)
+    check_problem(client.get("/v1/models/nobody"), 404)
+    check_problem(client.get("/nothing"), 404)
+    check_problem(client.get(PATH), 405)
+
+
+def test_other_media_types_are_415(client):
+    check_problem(client.post(PATH, content="{}", headers={"content-type": "text/plain"}), 415)
+
+
+def test_large_bodies_are_413_with_and_without_a_length(client):
+    parts = [b" " * 300_000] * 4
+    check_problem(client.post(PATH, content=b"".join(parts), headers=JSON), 413)
+    check_problem(client.post(PATH, content=iter(parts), headers=JSON), 413)
+
+
+def test_streams_of_what_can_not_be_asked_are_refused(client, row):
+    check_problem(client.post(f"{PATH}/stream", json={"x": row, "nothing": 1}), 422)
+    told = client.post(f"{PATH}/stream", json={"x": row, "target": "nobody"})
+    assert told.text.startswith("event: problem\n")
+
+
+def values(random_state, depth=0):
+    kinds = [None, True, -1, 0, 3, 2**70, 0.5, 1e300, "", "age", "granted", "cp", "inf", "é\x00"]
+    if depth < 3 and random_state.random() < 0.4:
+        if random_state.random() < 0.5:
+            return [values(random_state, depth + 1) for _ in range(random_state.randrange(4))]
+        names = ["Fixed", "Range", "Linear", "Probability", "age", "feature", "Changes", "x"]
+        chosen = random_state.sample(names, random_state.randrange(3))
+        return {name: values(random_state, depth + 1) for name in chosen}
+    return random_state.choice(kinds)
+
+
+def ask_at_random(client, row, seed):
+    chance = random.Random(seed)
+    question = chance.choice(list(QUESTIONS.values()))
+    body = {"x": row, "time_limit_s": 0.05} | question.example
+    for name in chance.sample(list(question.body.model_fields), chance.randrange(1, 3)):
+        body[name] = values(chance)
+    if chance.random() < 0.1:
+        body = values(chance)
+    told = client.post(f"/v1/models/credit/{question.name}", json=body)
+    assert told.status_code in (200, 422), (question.name, body, told.text)
+
+
+def test_random_bodies_are_answered_or_refused(client, row):
+    for seed in range(80):
+        ask_at_random(client, row, seed)
+
+
+@pytest.mark.large
+def test_many_random_bodies_are_answered_or_refused(client, row):
+    for seed in range(80, 5000):
+        ask_at_random(client, row, seed)
+
+
+@pytest.fixture
+def guarded(source):
+    app = create_app(Settings(lambda: [source], workers=1, keys=frozenset({KEY})))
+    return TestedApp(app)
+
+
+class TestedApp:
+    """An application without a server: enough where no worker is asked."""
+
+    __test__ = False
+
+    def __init__(self, app):
+        self._app = app
+
+    def get(self, path, headers=None, host="localhost"):
+        import asyncio
+
+        async def ask():
+            transport = httpx.ASGITransport(self._app)
+            async with httpx.AsyncClient(transport=transport, base_url=f"http://{host}") as client:
+                return await client.get(path, headers=headers)
+
+        return asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    "sent", [None, {"authorization": KEY}, {"authorization": f"Bearer {KEY}x"},
+             {"authorization": "Bearer é"}, {"authorization": f"Basic {KEY}"}],
+)  # fmt: skip
+def test_without_a_key_nothing_is_told(guarded, sent):
+    raw = {name: value.encode() for name, value in (sent or {}).items()}
+    check_problem(guarded.get("/v1/models", raw), 401)
+    assert guarded.get("/health").status_code == 200
+
+
+def test_with_a_key_anybody_may_ask(guarded):
+    told = guarded.get("/v1/models", {"authorization": f"Bearer {KEY}"}, host="example.org")
+    assert told.status_code == 200
+
+
+def test_without_keys_only_names_of_this_machine_are_answered(service):
+    app = TestedApp(service[0])
+    check_problem(app.get("/v1/models", host="example.org"), 421)
+    assert app.get("/v1/models", host="127.0.0.1").status_code == 200
+
+
+def test_no_other_origin_is_let_in(client):
+    told = client.options(PATH, headers={"origin": "http://example.org"})
+    assert not [name for name in told.headers if name.startswith("access-control")]
+
+
+def test_public_addresses_need_keys(tmp_path, monkeypatch):
+    for host in ("127.0.0.1", "localhost", "::1", "127.0.0.2"):
+        check_address(host, frozenset())
+    for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
+        check_address(host, frozenset({KEY}))
+        with pytest.raises(InputError, match="API keys"):
+            check_address(host, frozenset())
+    file = tmp_path / "keys"
+    file.write_text(f"# ours\n{KEY}\n\n")
+    monkeypatch.setenv("COUNTERFOLIO_API_KEYS", "another-key-of-the-env, ")
+    assert read_keys(file) == {KEY, "another-key-of-the-env"}

@@ -125,6 +125,11 @@ class Explainer(Questions, BatchQuestions):
         """Of all that the model's decisions depend on; the same in every process."""
         return self._model.identity
 
+    @property
+    def diagram(self) -> Diagram:
+        """What "auto" picks backends by."""
+        return self._asker.selector.diagram
+
     def until(self, stop: threading.Event) -> "Explainer":
         """The same explainer, whose questions all end soon once an event is set.
 

@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from portfolio.service.guard import Guard
+from portfolio.service.page_routes import page_routes
 from portfolio.service.problems import MEDIA_TYPE, Problem
 from portfolio.service.question_routes import question_routes
 from portfolio.service.service import Service
@@ -63,6 +64,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.service = service
     app.include_router(_state_routes(service))
     app.include_router(question_routes(service))
+    app.include_router(page_routes(service))
     app.add_exception_handler(Problem, _as_problem)
     app.add_exception_handler(HTTPException, _as_problem)
     app.add_middleware(Guard, keys=settings.keys, metrics=service.metrics)

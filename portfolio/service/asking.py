@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from encoders.backends.attempt import Attempt
 from encoders.errors import InputError
 from portfolio.explainer import Explainer
 from portfolio.questions.robust.nearby import Around
@@ -41,6 +42,7 @@ def answer(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) 
     members = {"answer": _json(told), "text": _json(str(found))}
     if isinstance(found, Result):
         members["sentences"] = _json(_sentences(found))
+        members["attempts"] = _json([_attempt(each) for each in found.attempts])
     if recorded:
         left_s = max(0.0, ask.limit_s - found.timings.total)
         members["record"] = found.record(left_s).to_json()
@@ -119,6 +121,14 @@ def _sentences(found: Result) -> dict[str, Any]:
         "onward": [change.onward for change in found.changed],
         "certified_by": found.certified_by,
     }  # fmt: skip
+
+
+def _attempt(made: Attempt) -> dict[str, Any]:
+    """One backend's part."""
+    told = {name: getattr(made, name) for name in ("backend", "engine", "formulation", "threads")}
+    times = {name: getattr(made, name) for name in ("began_s", "ended_s", "build_s", "solve_s")}
+    bounds = {"upper": _finite(made.upper), "lower": _finite(made.lower)}
+    return told | times | bounds | {"status": made.status, "stop_reason": made.stop_reason}
 
 
 def _finite(value: float) -> float | None:

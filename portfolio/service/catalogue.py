@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from encoders.backends.registry import all_backends
 from encoders.errors import CounterfolioError, InputError
 from encoders.query.features import Feature
 from portfolio.explainer import Explainer
 from portfolio.fingerprint import fingerprint
+from portfolio.question import RACE
 from portfolio.result import as_plain
 from portfolio.service.sources import Source
 
@@ -59,6 +61,7 @@ class Model:
                 "classes": list(self.explainer.classes),
                 "columns": list(space.columns),
                 "features": [_described(feature, space.columns) for feature in space.features],
+                "strategies": ["auto", RACE, *(backend.name for backend in all_backends())],
                 "example": self.example,
             }
         )
@@ -76,6 +79,7 @@ def _described(feature: Feature, columns: Sequence[str]) -> dict[str, Any]:
         "labels": list(feature.labels),
         "action": feature.action,
         "missing": feature.missing,
+        "truth": feature.truth,
         "step": feature.step or None,
     }
 

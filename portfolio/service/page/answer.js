@@ -19,9 +19,10 @@ export function headline(result) {
   return [look, [first + cost, result.message].filter(Boolean).join(" ")];
 }
 
-export function answerParts(result, attempts) {
+// diagram(decision, words): the picture of the decision diagram with the way taken
+export function answerParts(result, attempts, diagram) {
   return [
-    changesTable(result), scores(result), rounded(result), howItCame(result, attempts),
+    changesTable(result), scores(result), rounded(result), howItCame(result, attempts, diagram),
   ].filter((part) => part !== null);
 }
 
@@ -68,7 +69,7 @@ function rounded(result) {
     `With fewer digits, ${short(100 * result.rounded.dearer)} % dearer`), part);
 }
 
-function howItCame(result, attempts) {
+function howItCame(result, attempts, diagram) {
   const told = [
     ["Proved by", result.backend],
     ["Time", `${short(1000 * result.timings.total)} ms`],
@@ -83,13 +84,13 @@ function howItCame(result, attempts) {
       el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, value))))),
     attempts.length ? race(attempts) : null,
     el("h3", {}, "Decision diagram"), el("p", {}, decision),
-    el("img", { class: "diagram", loading: "lazy", alt: `Decision diagram. Way taken: ${decision}`,
-      src: `v1/selector/diagram.svg?decision=${encodeURIComponent(result.decision)}` }));
+    diagram(result.decision, `Decision diagram. Way taken: ${decision}`));
 }
 
 function race(attempts) {
-  const heads = ["Backend", "From s", "To s", "Answer", "Bound", "Ended by"];
-  return el("table", {}, el("caption", {}, "Each backend's part"),
+  const heads = ["Backend", "From s", "To s", "Better answer", "Bound", "Ended by"];
+  const caption = "Each backend's part, after the cheapest answer that reduction knew";
+  return el("table", {}, el("caption", {}, caption),
     el("thead", {}, el("tr", {}, heads.map((word) => el("th", { scope: "col" }, word)))),
     el("tbody", {}, attempts.map((a) => el("tr", {}, el("th", { scope: "row" }, a.backend),
       [a.began_s, a.ended_s].map((s) => el("td", { class: "number" }, short(Number(s.toFixed(3))))),

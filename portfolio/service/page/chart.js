@@ -2,16 +2,17 @@
 
 import { el, replace, short, svg } from "./dom.js";
 
-const WIDTH = 560, HEIGHT = 220, LEFT = 58, RIGHT = 8, TOP = 10, BOTTOM = 34;
+const HEIGHT = 220, LEFT = 58, RIGHT = 8, TOP = 10, BOTTOM = 34;
 
 // points: [[seconds, upper or null, lower], ...]; seconds: how far the time axis goes at least.
 export function drawBounds(figure, points, seconds) {
   const known = points.flatMap(([, upper, lower]) => [upper, lower]).filter(Number.isFinite);
   figure.hidden = known.length === 0;
   if (figure.hidden) return;
+  const width = Math.max(280, figure.parentElement.clientWidth); // letters keep their size
   const end = Math.max(seconds, ...points.map(([t]) => t), 1e-3);
   const top = Math.max(...known) * 1.08 || 1;
-  const x = (t) => LEFT + (t / end) * (WIDTH - LEFT - RIGHT);
+  const x = (t) => LEFT + (t / end) * (width - LEFT - RIGHT);
   const y = (v) => HEIGHT - BOTTOM - (v / top) * (HEIGHT - TOP - BOTTOM);
   const upper = stairs(points.map(([t, u]) => [t, u]), end);
   const lower = stairs(points.map(([t, , l]) => [t, l]), end);
@@ -23,8 +24,8 @@ export function drawBounds(figure, points, seconds) {
     ? `After ${short(now[0])} s: best answer ${short(now[1])}, nothing below ${short(now[2])}.`
     : `After ${short(now[0])} s: no answer yet, nothing below ${short(now[2])}.`;
   replace(figure,
-    svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": words },
-      svg("path", { class: "axis", d: `M${LEFT} ${TOP}V${HEIGHT - BOTTOM}H${WIDTH - RIGHT}` }),
+    svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": words },
+      svg("path", { class: "axis", d: `M${LEFT} ${TOP}V${HEIGHT - BOTTOM}H${width - RIGHT}` }),
       ticks(top, (v) => svg("text", { x: LEFT - 6, y: y(v) + 4, "text-anchor": "end" }, short(v))),
       ticks(end, (t) => svg("text", { x: x(t), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" },
         `${short(t)} s`)),

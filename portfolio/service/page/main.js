@@ -83,7 +83,7 @@ async function askQuestion(event) {
 
 function showResult(asked, { answer: result, attempts, limits }) {
   drawBounds(byId("bounds"), result.trace, result.timings.total);
-  replace(byId("found"), answerParts(result, attempts));
+  replace(byId("found"), answerParts(result, attempts, diagram));
   const further = (name, members) => api.post(`v1/models/${model()}/${name}`, members);
   const record = () => api.post(`v1/models/${model()}/explain`, { ...asked, record: true });
   furtherQuestions(byId("more"), asked, result, further, [
@@ -97,6 +97,18 @@ function showResult(asked, { answer: result, attempts, limits }) {
   const [look, words] = headline(result);
   tell(look, limits.clipped.includes("time_limit_s")
     ? `${words} The server allows ${limits.time_limit_s} seconds.` : words);
+}
+
+// Fetched as the rest is, for a key may be needed.
+function diagram(decision, alt) {
+  const picture = el("img", { class: "diagram", alt });
+  const path = `v1/models/${model()}/diagram.svg?decision=${encodeURIComponent(decision)}`;
+  api.send("GET", path).then(async (answer) => {
+    const file = URL.createObjectURL(await answer.blob());
+    picture.addEventListener("load", () => URL.revokeObjectURL(file));
+    picture.src = file;
+  }).catch(() => picture.remove());
+  return picture;
 }
 
 function tell(look, words) {

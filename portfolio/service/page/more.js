@@ -2,6 +2,7 @@
 
 import { changesTable } from "./answer.js";
 import { el, replace, short, svg } from "./dom.js";
+import { regionTable } from "./region.js";
 
 // ask(question, members): the answer to a question with these members.
 // asked: the members of the question that was answered by result.
@@ -25,8 +26,10 @@ export function furtherQuestions(part, asked, result, ask, downloads) {
     ? [offer("Why not?", "why-not", asked, sentences)]
     : [
       offer("Other answers", "several", { ...asked, k: 3 }, otherAnswers),
-      offer("Cost for each number of changes", "front", { ...asked, by: "changes" }, front),
-      offer("How far may it vary?", "region", { ...row, x: result.counterfactual }, sentences),
+      offer("Cost for each number of changes", "front", { ...asked, by: "changes" },
+        (told) => front(told, Math.max(280, part.clientWidth))),
+      offer("How far may it vary?", "region", { ...row, x: result.counterfactual },
+        (told) => regionTable(told, x)),
     ];
   const decisive = offer("Which features decide?", "reasons", row, sentences);
   replace(part, el("h3", {}, "Go on asking"), el("p", { class: "buttons" }, offers, decisive),
@@ -59,11 +62,11 @@ function otherAnswers({ answer: { answers, status } }) {
   return [el("p", {}, `${answers.length} answers, ${status === "optimal" ? "each proved." : "not all proved."}`), ...parts];
 }
 
-function front({ answer: { points } }) {
+function front({ answer: { points } }, width) {
   const known = points.filter((point) => point.distance !== null);
   if (known.length === 0) return [el("p", {}, "No number of changes has an answer.")];
   const most = Math.max(...known.map((point) => point.distance), 1e-12);
-  const width = 560, height = 180, left = 58, bottom = 34;
+  const height = 180, left = 58, bottom = 34;
   const step = (width - left) / known.length;
   const y = (v) => (height - bottom - 10) * (1 - v / (1.08 * most)) + 10;
   const bars = known.map((point, k) => [

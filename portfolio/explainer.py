@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from encoders.as_html import folded, paragraph
 from encoders.backends.attempt import RunBackend
 from encoders.backends.interface import Backend, Outcome, Request
 from encoders.backends.registry import all_backends
@@ -116,6 +117,17 @@ class Explainer(Questions, BatchQuestions):
     def classes(self) -> tuple[Any, ...]:
         """The model's labels; none of a regressor."""
         return self._model.native.classes
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the model, what it decides, and the features."""
+        model = f"Explains {type(self._model.native.model).__name__}"
+        classes = ", ".join(map(repr, self.classes))
+        decides = f"which decides for {classes}" if classes else "which predicts a number"
+        count = len(self.features.features)
+        features = folded(
+            f"{count} feature{'s' if count != 1 else ''}", self.features._repr_html_()
+        )
+        return paragraph(f"{model}, {decides}.") + features
 
     def predict(self, x: Any) -> Any:
         """The model's own label for one row, or a regressor's prediction.

@@ -17,13 +17,13 @@ from encoders.query.features import Feature
 from encoders.query.goal import ClassGoal, Goal, Wanted
 from encoders.query.query import Query
 from encoders.whole_files import replace_whole
-from portfolio.as_json import AsJson
+from portfolio.as_json import AsJson, as_plain
 from portfolio.checker.check import check
 from portfolio.goals import wanted_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.proofs.prove import Cover, prove
 from portfolio.question import Question
-from portfolio.result import Result, as_plain
+from portfolio.result import Result
 from portfolio.rule_words import rule_words
 
 FORMAT, VERSION = "counterfolio-record", 1

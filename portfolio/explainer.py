@@ -123,11 +123,7 @@ class Explainer(Questions, BatchQuestions):
         model = f"Explains {type(self._model.native.model).__name__}"
         classes = ", ".join(map(repr, self.classes))
         decides = f"which decides for {classes}" if classes else "which predicts a number"
-        count = len(self.features.features)
-        features = folded(
-            f"{count} feature{'s' if count != 1 else ''}", self.features._repr_html_()
-        )
-        return paragraph(f"{model}, {decides}.") + features
+        return paragraph(f"{model}, {decides}.") + folded("Features", self.features._repr_html_())
 
     def predict(self, x: Any) -> Any:
         """The model's own label for one row, or a regressor's prediction.

@@ -44,17 +44,28 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     columns : their headers
     rows : a text per column
     """
-    head = "".join(f'<th scope="col" style="{CELL}">{escape(each)}</th>' for each in columns)
+    inside = table_inside(columns, rows, f' style="{CELL}"', ' style="background:none"')
+    return f'<table style="{TABLE}">{inside}</table>'
+
+
+def table_inside(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], cell: str = "", line: str = ""
+) -> str:
+    """The head and the body of a table.
+
+    Parameters
+    ----------
+    columns, rows : as for :func:`table`
+    cell, line : attributes of each cell and of each row, HTML
+    """
+    head = "".join(f'<th scope="col"{cell}>{escape(each)}</th>' for each in columns)
     body = "".join(
-        f'<tr style="background:none"><th scope="row" style="{CELL}">{escape(first)}</th>'
-        + "".join(f'<td style="{CELL}">{escape(cell)}</td>' for cell in others)
-        + "</tr>"
+        f'<tr{line}><th scope="row"{cell}>{escape(first)}</th>'
+        + "".join(f"<td{cell}>{escape(each)}</td>" for each in others)
+        + "</tr>\n"
         for first, *others in rows
     )
-    return (
-        f'<table style="{TABLE}"><thead><tr style="background:none">{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table>"
-    )
+    return f"<thead><tr{line}>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n"
 
 
 def folded(title: str, content: str) -> str:

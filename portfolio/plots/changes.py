@@ -67,7 +67,7 @@ def draw(changes: Sequence[tuple[str, float]], distance: float, lower_bound: flo
         colour = ink() if last else BLUE
         axes.barh(at, bar.end - bar.begin, THICK, bar.begin, color=colour, alpha=1 - 0.4 * last)
         axes.annotate(f" {bar.end - bar.begin:.4g}", (bar.end, at), va="center", fontsize="small")
-        if not last:
+        if not last and _leads_on(bar, bars[at + 1]):
             axes.plot([bar.end] * 2, [at, at + 1], color=ink(), linewidth=0.5, alpha=0.5)
     if lower_bound < distance:
         axes.axvline(lower_bound, color=RED, linestyle="--", label="at least so much is needed")
@@ -77,3 +77,8 @@ def draw(changes: Sequence[tuple[str, float]], distance: float, lower_bound: flo
     axes.set_xlim(0, 1.15 * max(bar.end for bar in bars) or 1.0)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def _leads_on(bar: Step, following: Step) -> bool:
+    """Whether the next bar begins where this one ends, or is the sum that ends there."""
+    return any(math.isclose(bar.end, end) for end in (following.begin, following.end))

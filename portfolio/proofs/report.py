@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from encoders.as_html import table_inside
 from encoders.errors import InputError
 from portfolio.change import Change, in_short
 from portfolio.proofs.report_style import STYLE
@@ -80,18 +81,8 @@ def _listed(lines: Sequence[str], kind: str = "ul") -> str:
 def _table(
     caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "values"
 ) -> str:
-    """The first cell of a row is its header."""
-    head = "".join(f'<th scope="col">{escape(each)}</th>' for each in columns)
-    body = "".join(
-        f'<tr><th scope="row">{escape(first)}</th>'
-        + "".join(f"<td>{escape(cell)}</td>" for cell in others)
-        + "</tr>\n"
-        for first, *others in rows
-    )
-    return (
-        f'<table class="{kind}">\n<caption>{escape(caption)}</caption>\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
-    )
+    inside = table_inside(columns, rows)
+    return f'<table class="{kind}">\n<caption>{escape(caption)}</caption>\n{inside}</table>\n'
 
 
 def _told(facts: Mapping[str, str], kind: str) -> str:

@@ -86,6 +86,16 @@ def test_a_result_is_a_waterfall_of_its_costs(result):
     assert not [line for line in axes.lines if line.get_linestyle() == "--"]
 
 
+def test_bars_are_joined_only_where_costs_add_up(explainer, refused, result):
+    assert len(result.plot().axes[0].lines) == len(result.changed) >= 2
+    rules = [Fixed("employed"), Fixed("home")]
+    largest = explainer.explain(refused, "granted", norm="inf", constraints=rules)
+    axes = drawn(largest.plot()).axes[0]
+    assert [bar.get_x() for bar in axes.patches] == [0.0] * (len(largest.changed) + 1)
+    last = largest.changed[-1].cost == largest.distance
+    assert len(largest.changed) >= 2 and len(axes.lines) == int(last)
+
+
 def test_what_is_not_proved_is_told_by_a_line(result):
     cut = replace(result, status="feasible", lower_bound=result.distance / 2)
     axes = drawn(cut.plot()).axes[0]

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         WhyNot,
         Within,
         Workers,
+        plot_batch,
     )
 
 __all__ = [
@@ -161,6 +162,7 @@ __all__ = [
     "WhyNot",
     "Within",
     "Workers",
+    "plot_batch",
 ]
 
 

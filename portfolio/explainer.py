@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from encoders.as_html import folded, paragraph
 from encoders.backends.attempt import RunBackend
 from encoders.backends.interface import Backend, Outcome, Request
 from encoders.backends.registry import all_backends
@@ -120,6 +121,7 @@ class Explainer(Questions, BatchQuestions):
         """The model's labels; none of a regressor."""
         return self._model.native.classes
 
+<<<<<<< HEAD
     @property
     def digest(self) -> str:
         """Of all that the model's decisions depend on; the same in every process."""
@@ -142,6 +144,14 @@ class Explainer(Questions, BatchQuestions):
         same = copy(self)
         same._asker = replace(self._asker, stop=stop)
         return same
+=======
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the model, what it decides, and the features."""
+        model = f"Explains {type(self._model.native.model).__name__}"
+        classes = ", ".join(map(repr, self.classes))
+        decides = f"which decides for {classes}" if classes else "which predicts a number"
+        return paragraph(f"{model}, {decides}.") + folded("Features", self.features._repr_html_())
+>>>>>>> b9aa9443abfcdd08021732cbbcafa623c4a6a5c7
 
     def predict(self, x: Any) -> Any:
         """The model's own label for one row, or a regressor's prediction.

@@ -4,12 +4,13 @@ Pictures are in the style of figure 1 of the paper, but from top to bottom, so t
 shows them at a size that can be read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 from xml.sax.saxutils import escape
 
 from selector import words
 from selector.backend_facts import colour_of
-from selector.diagram import Diagram, Split
+from selector.nodes import Node, Split
 from selector.picture import NAME_SIZE, SHARE_SIZE, Box, Picture, picture_of
 
 # What a browser in its dark mode puts in the place of the attributes.
@@ -21,7 +22,19 @@ STRONG = " stroke-width='3'"
 MAX_GROWTH = 1.6  # times as wide as on a telephone, where there is room
 
 
-def flow_of(diagram: Diagram) -> list[float] | None:
+class Drawn(Protocol):
+    """What is asked of a diagram here; :class:`selector.diagram.Diagram` is one."""
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """In topological order, the root first."""
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """How it was made."""
+
+
+def flow_of(diagram: Drawn) -> list[float] | None:
     """Shares of flow that the manifest tells, one per node; None if it does not.
 
     Parameters
@@ -34,7 +47,7 @@ def flow_of(diagram: Diagram) -> list[float] | None:
     return told if all(isinstance(share, int | float) for share in told) else None
 
 
-def as_text(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
+def as_text(diagram: Drawn, flow: Sequence[float] | None = None) -> str:
     """One line per node.
 
     Parameters
@@ -56,7 +69,7 @@ def as_text(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
     return "\n".join(lines)
 
 
-def as_dot(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
+def as_dot(diagram: Drawn, flow: Sequence[float] | None = None) -> str:
     """For Graphviz.
 
     Parameters
@@ -81,7 +94,7 @@ def as_dot(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def as_svg(diagram: Diagram, flow: Sequence[float] | None = None, decision: str = "") -> str:
+def as_svg(diagram: Drawn, flow: Sequence[float] | None = None, decision: str = "") -> str:
     """A picture from top to bottom, leaves in the colour of their backend.
 
     It is as wide as the page up to a limit, can be read at 380 pixels, and turns dark with the

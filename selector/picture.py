@@ -6,8 +6,8 @@ from itertools import accumulate, pairwise
 from statistics import mean
 
 from selector import words
-from selector.diagram import Leaf, Node, Split
 from selector.layers import Bend, Layers, Point, layers_of
+from selector.nodes import Leaf, Node, Split
 from selector.text_width import text_width, wrapped
 from selector.way import way_of
 

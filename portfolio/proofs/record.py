@@ -14,15 +14,17 @@ import numpy as np
 
 from encoders.errors import InputError
 from encoders.query.features import Feature
-from encoders.query.goal import ClassGoal, Goal
+from encoders.query.goal import ClassGoal, Goal, Wanted
 from encoders.query.query import Query
 from encoders.whole_files import replace_whole
-from portfolio.as_json import AsJson
+from portfolio.as_json import AsJson, as_plain
 from portfolio.checker.check import check
+from portfolio.goals import wanted_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.proofs.prove import Cover, prove
 from portfolio.question import Question
-from portfolio.result import Result, as_plain
+from portfolio.result import Result
+from portfolio.rule_words import rule_words
 
 FORMAT, VERSION = "counterfolio-record", 1
 # Of a bound: by how much less is claimed than what the search proves, for roundings of both.
@@ -194,7 +196,7 @@ class Recorder:
     def _question(self) -> dict[str, Any]:
         query, unit = self.query, self.model.ensemble.margin_unit
         return {
-            "target": None if self.question.target is None else _label(self.question.target),
+            "target": _label(wanted_of(self.model, self.question.target) or self.question.target),
             "any_other": self.question.target is None,
             "classes": [goal.target for goal in self.goals],
             "margin": query.margin,
@@ -202,7 +204,9 @@ class Recorder:
             "norm": self.question.measure,
             "scale": self.question.scale,
             "power": "inf" if np.isinf(query.cost.power) else query.cost.power,
-            "constraints": [str(each) for each in self.question.constraints],
+            "constraints": [
+                rule_words(each, self.model.space, query.row) for each in self.question.constraints
+            ],
             "features": [
                 self._feature(index, feature)
                 for index, feature in enumerate(self.model.space.features)
@@ -298,4 +302,7 @@ def _exact(number: float) -> str | None:
 
 
 def _label(value: Any) -> Any:
+    """A class as plain JSON has it, and another goal in words."""
+    if isinstance(value, Wanted):
+        return value.words()
     return value.item() if isinstance(value, np.generic) else value

@@ -184,7 +184,7 @@ def test_people_can_read_it(tumours, tmp_path):
     page = Page((tmp_path / "page.html").read_text())
     assert not page.open and not {"script", "link", "img", "b"} & {tag for tag, _ in page.seen}
     assert all("scope" in attrs for tag, attrs in page.seen if tag == "th")
-    for words in ("<b>radius & co", "stays as it is", "no smaller change is enough", "Principal"):
+    for words in ("<b>radius & co", "stays as it is", "No smaller change", "Principal"):
         assert words in page.text
     (tmp_path / "none.json").write_text("{}")
     told = run("report", tmp_path / "none.json", "--out", tmp_path / "page.html")

@@ -121,7 +121,6 @@ class Explainer(Questions, BatchQuestions):
         """The model's labels; none of a regressor."""
         return self._model.native.classes
 
-<<<<<<< HEAD
     @property
     def digest(self) -> str:
         """Of all that the model's decisions depend on; the same in every process."""
@@ -144,14 +143,13 @@ class Explainer(Questions, BatchQuestions):
         same = copy(self)
         same._asker = replace(self._asker, stop=stop)
         return same
-=======
+
     def _repr_html_(self) -> str:
         """What a notebook shows: the model, what it decides, and the features."""
         model = f"Explains {type(self._model.native.model).__name__}"
         classes = ", ".join(map(repr, self.classes))
         decides = f"which decides for {classes}" if classes else "which predicts a number"
         return paragraph(f"{model}, {decides}.") + folded("Features", self.features._repr_html_())
->>>>>>> b9aa9443abfcdd08021732cbbcafa623c4a6a5c7
 
     def predict(self, x: Any) -> Any:
         """The model's own label for one row, or a regressor's prediction.

@@ -41,13 +41,13 @@ def report(record: Any) -> str:
         if (record["format"], record["version"]) != ("counterfolio-record", 1):
             raise InputError("this is no record of version 1.")
         return _page(record)
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise InputError(f"this is no whole record: {type(error).__name__} {error}.") from error
 
 
 def _page(record: Any) -> str:
     question, reasons = record["question"], record["reasons"]
-    wanted = "another class" if question["any_other"] else str(question["target"])
+    wanted = "another class" if question["target"] is None else str(question["target"])
     parts = [
         "<h1>A decision, and what would have changed it</h1>\n",
         _facts(record, wanted),
@@ -140,10 +140,10 @@ def _reasons(lines: Sequence[str]) -> str:
 def _features(record: Any) -> str:
     rows = []
     for feature in record["question"]["features"]:
-        start, labels = feature["start"], feature["labels"]
-        one_hot = feature["kind"] == "categorical" and labels
-        own = labels[int(start)] if one_hot and start is not None else in_short(start)
-        rows.append((feature["name"], str(own), _allowed(feature)))
+        start, labels = _start(feature, record["query"]), feature["labels"]
+        category = feature["kind"] == "categorical" and labels and start is not None
+        told = labels[int(start)] if category else in_short(start)
+        rows.append((feature["name"], str(told), _allowed(feature, start)))
     rules = record["question"]["constraints"]
     table = _table(
         "The row as the model reads it, and what was allowed to change",
@@ -153,15 +153,21 @@ def _features(record: Any) -> str:
     return table + (_paragraph("Rules that were asked for:") + _listed(rules) if rules else "")
 
 
-def _allowed(feature: Any) -> str:
+def _start(feature: Any, row: Sequence[Any]) -> Any:
+    """The feature's value in a row; of a one-hot group the place of its category."""
+    own = [row[column] for column in feature["columns"]]
+    return own.index(1) if len(own) == len(feature["labels"]) and 1 in own else own[0]
+
+
+def _allowed(feature: Any, start: Any) -> str:
     lower, upper, labels = feature["lower"], feature["upper"], feature["labels"]
     if lower is not None and lower == upper:
-        return "stays as it is" if feature["start"] == lower else in_short(lower)
+        return "stays as it is" if start == lower else in_short(lower)
     values = feature["values"]
     if feature["kind"] == "categorical" and labels:
         places = range(len(labels)) if values is None else map(int, values)
         kept = [labels[at] for at in places if (lower or 0) <= at <= (upper or len(labels))]
-        return "stays as it is" if kept == [labels[int(feature["start"])]] else ", ".join(kept)
+        return "stays as it is" if kept == [labels[int(start)]] else ", ".join(kept)
     if values is not None:
         return ", ".join(map(in_short, values))
     step = f"in steps of {in_short(feature['step'])}" if feature["step"] else ""

@@ -43,7 +43,7 @@ def open_browser():
 
 
 @contextmanager
-def opened(browser, path, width=900, scheme="light", media="screen"):
+def opened(browser, path, width=900, scheme="light", media=None):
     """A page of a file, with ``asked``, the addresses that it tried to load from.
 
     Parameters
@@ -52,7 +52,7 @@ def opened(browser, path, width=900, scheme="light", media="screen"):
     path : of an HTML file
     width : of the window, in pixels
     scheme : "light" or "dark"
-    media : "screen" or "print"
+    media : "print" to look at what paper gets; None for the screen
     """
     context = browser.new_context(
         viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True

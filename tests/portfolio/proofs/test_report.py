@@ -25,14 +25,16 @@ IN_WORDS = [
 
 
 def test_a_predicted_number_is_told_and_no_class():
-    model = DecisionTreeRegressor().fit(X, X["size"] * 2)
+    model = DecisionTreeRegressor(random_state=0).fit(X, X["size"] * 2)
     result = Explainer(model, X).explain(X.iloc[2], AtLeast(100), constraints=RULES)
     record = result.record().to_dict()
     assert record["question"]["target"] == record["answer"]["class"]
     assert record["question"]["constraints"] == IN_WORDS
     page = report(record)
     assert "<dd>a prediction of at least 100</dd>" in page
-    assert "a prediction of at least 100: 100 instead of 40." in page
+    rows = pd.DataFrame([[*X.iloc[2]], record["answer"]["row"]], columns=X.columns)
+    before, after = model.predict(rows)
+    assert f"a prediction of at least 100: {after:g} instead of {before:g}." in page
     assert "None" not in page and "decision</dt>" not in page
 
 

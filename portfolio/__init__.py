@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from portfolio.running.local_executor import LocalExecutor
     from portfolio.running.ray.executor import RayExecutor
     from portfolio.running.solver_workers import Workers
+    from portfolio.service.client import AsyncClient, Client, ServiceError
+    from portfolio.service.received import Answer
     from portfolio.session import Session
     from selector.diagram import Diagram
 
@@ -146,6 +148,8 @@ HOMES = {
     "portfolio.running.local_executor": ("LocalExecutor",),
     "portfolio.running.ray.executor": ("RayExecutor",),
     "portfolio.running.solver_workers": ("Workers",),
+    "portfolio.service.client": ("AsyncClient", "Client", "ServiceError"),
+    "portfolio.service.received": ("Answer",),
     "portfolio.session": ("Session",),
     "selector.diagram": ("Diagram",),
 }
@@ -154,7 +158,9 @@ __all__ = [
     "AllowMissing",
     "Allowed",
     "AllowedPairs",
+    "Answer",
     "Around",
+    "AsyncClient",
     "AtLeast",
     "AtMost",
     "Attempt",
@@ -165,6 +171,7 @@ __all__ = [
     "Becomes",
     "Change",
     "Changes",
+    "Client",
     "Contrast",
     "CounterfolioError",
     "Decrease",
@@ -213,6 +220,7 @@ __all__ = [
     "Robust",
     "Robustness",
     "Score",
+    "ServiceError",
     "Session",
     "Several",
     "Span",

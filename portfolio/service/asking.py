@@ -114,7 +114,9 @@ def _telling(on_bounds: Callable[[Bounds], None]) -> OnProgress:
 
 def _sentences(found: Result) -> dict[str, Any]:
     """What a result says beyond its numbers, for who makes the same result of it elsewhere."""
+    rounded = found.rounded
     return {
+        "rounded_onward": [] if rounded is None else [own.onward for own in rounded.changed],
         "scored": found.scored,
         "told": [[vars(own)[name] for name in ("feature", "before", "after", "cost", "onward")]
                  for own in found.told],

@@ -257,7 +257,13 @@ class _Line:
                 self._held.discard(gone)
             self.warm = True
         except (EOFError, OSError):
+            self._bury()
             self.warm = False
+
+    def _bury(self) -> None:
+        """End a process whose pipe is broken: it may look alive for a moment yet."""
+        if self._process is not None:
+            self._process.kill()
 
     def _load(self, models: Iterable[Loaded]) -> Process:
         """The process, with these models in it."""
@@ -286,6 +292,7 @@ class _Line:
             try:
                 return self._ask(self._load([ticket.model]), ticket)
             except (EOFError, OSError):
+                self._bury()
                 if ticket.stopped or self._ended:
                     break
         return Refused("the worker died at this question, again and again; ask another.", "lost")

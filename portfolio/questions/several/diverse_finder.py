@@ -34,6 +34,7 @@ from portfolio.solving.warm_up import warm_up
 
 MOST = 20  # answers; the search for so many ends without a proof
 MOST_LISTED = 100_000  # answers that are compared; listing more takes longer than ten seconds
+LARGEST_SHARE = 1e6  # by which answers may cost more: beyond, sums leave what float64 can hold
 LISTING, SEARCHING = 0.3, 0.9  # shares of the time limit at which these end
 FEW = 1_000  # answers; as long as no more were found, listing takes all the time for searching
 TOO_MANY = "There are more answers so cheap than the {:,} that were listed."
@@ -153,8 +154,10 @@ def _check(k: int, within: float) -> None:
     if not isinstance(k, int) or isinstance(k, bool) or not 2 <= k <= MOST:
         raise InputError(f"k must be a whole number from 2 to {MOST}, got {k!r}.")
     number = isinstance(within, int | float | np.number) and not isinstance(within, bool)
-    if not (number and 0 <= within < math.inf):
-        raise InputError(f"within must be a finite number, 0 or above, got {within!r}.")
+    if not (number and 0 <= within <= LARGEST_SHARE):
+        raise InputError(
+            f"within must be a finite number, from 0 to {LARGEST_SHARE:g}, got {within!r}."
+        )
 
 
 def _goal(model: ExplainedModel, target: Any, values: FloatArray) -> Goal:

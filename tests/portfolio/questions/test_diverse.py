@@ -215,6 +215,7 @@ def test_bounds_are_told(explainer, refused):
         ({"k": 1}, "k must be a whole number from 2"),
         ({"within": -0.1}, "within must be a finite number"),
         ({"within": math.inf}, "within must be a finite number"),
+        ({"within": 1e300}, "within must be a finite number, from 0 to 1e"),
         ({"norm": 2}, "needs the norm 0, 1 or 'inf'"),
         ({"norm": lambda name, before, after: 1.0}, "needs the norm 0, 1 or 'inf'"),
         ({"constraints": [JointCost("home", "age", {("own", 30): 1})]}, "ask without JointCost"),

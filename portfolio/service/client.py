@@ -1,0 +1,325 @@
+"""Asks a service as one asks an explainer."""
+
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from encoders.errors import CounterfolioError, InputError, UnavailableBackendError
+from encoders.query.constraints import Constraint
+from encoders.query.cost import Norm
+from portfolio.result import Result, as_plain, by_name
+from portfolio.service.received import Answer, result_of
+from portfolio.solving.progress import OnProgress
+from portfolio.written import written
+
+if TYPE_CHECKING:
+    import httpx
+
+BOUNDS = ("upper", "lower")
+JSON = {"content-type": "application/json"}
+LONGEST_S = 600.0  # seconds that a client waits for the service, which has limits of its own
+
+
+class ServiceError(CounterfolioError, RuntimeError):
+    """A service that does not answer a question that could be asked.
+
+    Parameters
+    ----------
+    message : one sentence
+    status : of HTTP, 0 where there was no answer at all
+    retry_after_s : seconds after which to ask again, None where it does not say
+    """
+
+    def __init__(self, message: str, status: int = 0, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.status, self.retry_after_s = status, retry_after_s
+
+
+class _Asks:
+    """What both clients share: how a question is put, and how an answer is read."""
+
+    def __init__(self, url: str, model: str, key: str | None, transport: Any) -> None:
+        self._path = f"/v1/models/{model}"
+        self._options: dict[str, Any] = {"base_url": url, "timeout": LONGEST_S}
+        if key is not None:
+            self._options["headers"] = {"authorization": f"Bearer {key}"}
+        if transport is not None:
+            self._options["transport"] = transport
+
+    def _where(self, question: str) -> str:
+        return f"{self._path}/{question.removeprefix('explain_').replace('_', '-')}"
+
+
+class Client(_Asks):
+    """Asks one model of a service.
+
+    Questions are methods with the names and arguments of an Explainer's: ``client.reasons(x)``,
+    ``client.several(x, k=3)``. :meth:`explain` gives a :class:`Result`, the others an
+    :class:`Answer`, whose members are those of their ``to_dict()``.
+
+    Parameters
+    ----------
+    url : of the service, such as "http://127.0.0.1:8000"
+    model : its name there
+    key : an API key, if the service wants one
+    transport : of httpx, None for the network
+
+    Raises
+    ------
+    UnavailableBackendError
+        The package httpx is not installed.
+    """
+
+    def __init__(self, url: str, model: str, key: str | None = None, transport: Any = None) -> None:
+        super().__init__(url, model, key, transport)
+        self._http = _httpx().Client(**self._options)
+
+    def explain(
+        self,
+        x: Any,
+        target: Any = None,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        time_limit_s: float | None = None,
+        on_progress: OnProgress | None = None,
+        **more: Any,
+    ) -> Result:
+        """The cheapest change; see :meth:`Explainer.explain`.
+
+        Parameters
+        ----------
+        x, target, norm, scale, weights, constraints, margin : as for :meth:`Explainer.explain`
+        time_limit_s : seconds; None for what is usual at the service
+        on_progress : called with (seconds, upper bound, lower bound)
+        **more : strategy, tie_break, second, threads, seed, metric
+
+        Raises
+        ------
+        InputError
+            What the service says of the question.
+        ServiceError
+            It does not answer.
+        """
+        limit = {} if time_limit_s is None else {"time_limit_s": time_limit_s}
+        given = {"target": target, "norm": norm, "scale": scale, "weights": weights,
+                 "constraints": constraints, "margin": margin, **limit, **more}  # fmt: skip
+        body = body_of(x, given)
+        if on_progress is None:
+            return result_of(self._post("explain", body), x, target)
+        where = self._where("explain") + "/stream"
+        try:
+            with self._http.stream("POST", where, content=body, headers=JSON) as response:
+                if response.is_error:
+                    response.read()
+                    raise _refusal(response.status_code, response.content, response.headers)
+                for name, event in _events(response.iter_lines()):
+                    if name == "answer":
+                        return result_of(event, x, target)
+                    if name == "problem":
+                        raise _refusal(event["status"], json.dumps(event).encode(), {})
+                    upper, lower = (inf if event[own] is None else event[own] for own in BOUNDS)
+                    on_progress(event["seconds"], upper, lower)
+        except _httpx().TransportError as error:
+            raise _unreached(error) from error
+        raise ServiceError("the service went before its answer was there.")
+
+    def record(self, x: Any, **arguments: Any) -> Any:
+        """The record of the cheapest change, with a proof; see :meth:`Result.record`.
+
+        Parameters
+        ----------
+        x, **arguments : as for :meth:`explain`
+        """
+        from portfolio.proofs.record import Record
+
+        return Record(self._post("explain", body_of(x, arguments | {"record": True}))["record"])
+
+    def ask(self, question: str, x: Any, **arguments: Any) -> Answer:
+        """Any question by name.
+
+        Parameters
+        ----------
+        question : a method of :class:`Explainer` about a row, such as "reasons"
+        x : the row
+        **arguments : of that method, by name
+
+        Raises
+        ------
+        InputError
+            What the service says of the question.
+        ServiceError
+            It does not answer.
+        """
+        document = self._post(question, body_of(x, arguments))
+        return Answer(document["answer"], document["text"], document)
+
+    def described(self) -> dict[str, Any]:
+        """The model: classes, columns, features, digest, and an example of a row."""
+        try:
+            return _document(self._http.get(self._path))
+        except _httpx().TransportError as error:
+            raise _unreached(error) from error
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._http.close()
+
+    def __getattr__(self, name: str) -> Callable[..., Answer]:
+        return partial(self.ask, _known(name))
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _post(self, question: str, body: bytes) -> dict[str, Any]:
+        try:
+            return _document(self._http.post(self._where(question), content=body, headers=JSON))
+        except _httpx().TransportError as error:
+            raise _unreached(error) from error
+
+
+class AsyncClient(_Asks):
+    """The same as :class:`Client`, to be awaited.
+
+    Parameters
+    ----------
+    url, model, key, transport : as for :class:`Client`
+    """
+
+    def __init__(self, url: str, model: str, key: str | None = None, transport: Any = None) -> None:
+        super().__init__(url, model, key, transport)
+        self._http = _httpx().AsyncClient(**self._options)
+
+    async def explain(self, x: Any, target: Any = None, **more: Any) -> Result:
+        """The cheapest change; see :meth:`Client.explain`.
+
+        Parameters
+        ----------
+        x, target, **more : as for :meth:`Client.explain`, without ``on_progress``
+        """
+        document = await self._post("explain", body_of(x, {"target": target} | more))
+        return result_of(document, x, target)
+
+    async def ask(self, question: str, x: Any, **arguments: Any) -> Answer:
+        """Any question by name; see :meth:`Client.ask`.
+
+        Parameters
+        ----------
+        question, x, **arguments : as for :meth:`Client.ask`
+        """
+        document = await self._post(question, body_of(x, arguments))
+        return Answer(document["answer"], document["text"], document)
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        await self._http.aclose()
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Answer]]:
+        return partial(self.ask, _known(name))
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+    async def _post(self, question: str, body: bytes) -> dict[str, Any]:
+        try:
+            return _document(
+                await self._http.post(self._where(question), content=body, headers=JSON)
+            )
+        except _httpx().TransportError as error:
+            raise _unreached(error) from error
+
+
+def body_of(x: Any, arguments: Mapping[str, Any]) -> bytes:
+    """A question as the body of a request.
+
+    Parameters
+    ----------
+    x : the row
+    arguments : by name; those that are None are left out
+
+    Raises
+    ------
+    InputError
+        Something that can't be sent, such as a function.
+    """
+    given = {name: own for name, own in arguments.items() if own is not None}
+    if "y" in given:
+        given["y"] = by_name(given["y"])
+    if "norm" in given:
+        given["norm"] = _norm(given["norm"])
+    told = as_plain(written({"x": by_name(x), **given}))
+    return json.dumps(told, allow_nan=False).encode()
+
+
+def _norm(norm: Any) -> Any:
+    if callable(norm) or (isinstance(norm, Mapping) and any(map(callable, norm.values()))):
+        raise InputError("a function can't be sent to a service; give costs as a mapping.")
+    if isinstance(norm, Mapping):
+        return {
+            name: list(own.items()) if isinstance(own, Mapping) else own
+            for name, own in norm.items()
+        }
+    return "inf" if norm == inf else norm
+
+
+def _document(response: "httpx.Response") -> dict[str, Any]:
+    if response.is_error:
+        raise _refusal(response.status_code, response.content, response.headers)
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def _refusal(status: int, content: bytes, headers: Mapping[str, str]) -> CounterfolioError:
+    try:
+        detail = str(json.loads(content)["detail"])
+    except (ValueError, KeyError, TypeError):
+        detail = f"the service answered with status {status}."
+    if status == 422:
+        return InputError(detail)
+    wait = headers.get("retry-after", "")
+    return ServiceError(detail, status, float(wait) if wait.isdigit() else None)
+
+
+def _events(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:
+    """Server-sent events, as the service writes them."""
+    name = ""
+    for line in lines:
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            yield name, json.loads(line.removeprefix("data: "))
+
+
+def _known(name: str) -> str:
+    from portfolio.questions.batch_job import settings_of
+
+    try:
+        settings_of(name)
+    except InputError as error:
+        raise AttributeError(str(error)) from None
+    return name
+
+
+def _unreached(error: Exception) -> ServiceError:
+    return ServiceError(f"the service was not reached: {error or type(error).__name__}.")
+
+
+def _httpx() -> Any:
+    try:
+        import httpx
+    except ImportError as error:
+        raise UnavailableBackendError(
+            "asking a service needs httpx, which is not installed: "
+            "pip install 'counterfolio[service]'."
+        ) from error
+    return httpx

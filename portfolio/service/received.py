@@ -1,0 +1,150 @@
+"""Answers of a service as the objects that they are in process."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from portfolio.as_json import AsJson
+from portfolio.change import Change
+from portfolio.model.frames import as_pandas
+from portfolio.model.tabular import Row
+from portfolio.result import Result, Timings
+from portfolio.solving.rounder import Rounded
+
+
+@dataclass(frozen=True, eq=False)
+class ReceivedRow(Row):
+    """A row whose values are told in the user's words only.
+
+    Attributes
+    ----------
+    told : by name, or in order
+    like : the row that was asked about
+    """
+
+    told: Any = None
+    like: Any = None
+
+    @staticmethod
+    def of(told: Any, like: Any) -> "ReceivedRow":
+        """A row as it came.
+
+        Parameters
+        ----------
+        told : by name, or in order
+        like : the row that was asked about
+        """
+        nothing = np.empty(0)
+        return ReceivedRow(nothing, None, None, nothing, None, None, None, told, like)
+
+    def given(self) -> Any:
+        """A fresh row in the user's shape."""
+        like, _ = as_pandas(self.like)
+        if isinstance(like, pd.DataFrame):
+            return pd.DataFrame([self.told], index=like.index).set_axis(like.columns, axis=1)
+        if not isinstance(self.told, Mapping):
+            return np.array([np.nan if v is None else v for v in self.told])
+        found = pd.Series(dict(self.told)).infer_objects()
+        if isinstance(like, pd.Series):
+            found.index, found.name = like.index, like.name
+        return found
+
+
+@dataclass(frozen=True)
+class Answer(AsJson):
+    """An answer to a question besides the cheapest change; its members are attributes.
+
+    Attributes
+    ----------
+    content : the answer's own ``to_dict()``
+    text : as ``str`` of it in process
+    document : all that the service sent: model, limits, request
+    """
+
+    content: dict[str, Any]
+    text: str
+    document: dict[str, Any] = field(repr=False)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.content[name]
+        except KeyError:
+            raise AttributeError(f"this answer has no {name!r}.") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return self.content
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def result_of(document: Mapping[str, Any], x: Any, target: Any = None) -> Result:
+    """The result of :meth:`portfolio.explainer.Explainer.explain` that a service tells.
+
+    Backends' attempts stay where they are, and so does what needs the model: regions and records.
+
+    Parameters
+    ----------
+    document : as the service sent it
+    x, target : as they were asked
+    """
+    told, sentences = document["answer"], document["sentences"]
+    reached = told["target"]
+    result = Result(
+        status=told["status"],
+        stop_reason=told["stop_reason"],
+        distance=_number(told["distance"]),
+        lower_bound=_number(told["lower_bound"]),
+        backend=told["backend"],
+        target=target if target is not None and str(target) == reached else reached,
+        verified=told["verified"],
+        timings=Timings(**told["timings"]),
+        trace=tuple((s, _number(upper), _number(lower)) for s, upper, lower in told["trace"]),
+        message=told["message"],
+        remaining=tuple(told["left"]),
+        changed=_changes(told["changes"], sentences["onward"]),
+        certified_by=sentences["certified_by"],
+        decision=told["decision"],
+        margin=told["margin"],
+        first=told["first"],
+        second=told["second"],
+        row=_row(told["counterfactual"], x),
+    )
+    known = {
+        "score": told["score"],
+        "score_before": told["score_before"],
+        "scored": sentences["scored"],
+        "told": tuple(Change(*own) for own in sentences["told"]),
+        "rounded": _rounded(told["rounded"], sentences["rounded_onward"], x),
+    }
+    result.__dict__.update(known)  # what is looked up there needs no model
+    return result
+
+
+def _changes(told: list[dict[str, Any]], onward: list[bool]) -> tuple[Change, ...]:
+    return tuple(
+        Change(own["feature"], own["from"], own["to"], own["cost"], further)
+        for own, further in zip(told, onward, strict=True)
+    )
+
+
+def _row(told: Any, x: Any) -> ReceivedRow | None:
+    return None if told is None else ReceivedRow.of(told, x)
+
+
+def _rounded(told: dict[str, Any] | None, onward: list[bool], x: Any) -> Rounded | None:
+    if told is None:
+        return None
+    changed = _changes(told["changes"], onward)
+    return Rounded(
+        told["distance"], told["dearer"], changed, ReceivedRow.of(told["counterfactual"], x)
+    )
+
+
+def _number(told: float | None) -> float:
+    return inf if told is None else told

@@ -1,0 +1,104 @@
+"""The client's answers are those of an explainer in process."""
+
+import asyncio
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from encoders.errors import InputError
+from portfolio import AsyncClient, Client, Fixed, Probability, Retraining, ServiceError
+from tests.portfolio.service.test_answers import lasting
+
+
+@pytest.fixture
+def asks(client):
+    with Client(str(client.base_url), "credit") as found:
+        yield found
+
+
+ASKED = [
+    {},
+    {"constraints": [Fixed("income")], "norm": 2},
+    {"target": Probability("granted", at_least=0.6)},
+    {"norm": np.inf, "strategy": "cp"},
+    {"norm": {"employed": {0: 0.0, 1: 0.25}}},
+]
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_a_result_is_the_one_of_an_explainer(asks, explainer, refused, asked):
+    told, own = asks.explain(refused, **asked), explainer.explain(refused, threads=1, **asked)
+    assert lasting(told.to_dict()) == lasting(own.to_dict())
+    assert str(told) == str(own)
+    assert (told.changed, told.told, told.target) == (own.changed, own.told, own.target)
+    assert str(told.rounded) == str(own.rounded)
+    pd.testing.assert_series_equal(told.counterfactual, own.counterfactual)
+
+
+def test_an_answer_has_the_shape_of_its_row(asks, explainer, refused):
+    for x in (refused, refused.to_frame().T, refused.to_dict(), refused.to_numpy()):
+        told, own = asks.explain(x).counterfactual, explainer.explain(x, threads=1).counterfactual
+        assert type(told) is type(own)
+        np.testing.assert_array_equal(np.asarray(told), np.asarray(own))
+
+
+def test_infeasible_is_told_with_its_bound(asks, explainer, refused):
+    fixed = [Fixed(name) for name in ("income", "employed", "home")]
+    told, own = (each.explain(refused, constraints=fixed) for each in (asks, explainer))
+    assert (told.status, told.lower_bound, told.counterfactual) == (
+        own.status, own.lower_bound, None,
+    )  # fmt: skip
+    assert str(told) == str(own)
+
+
+def test_progress_is_heard_and_what_it_raises_is_raised(asks, refused):
+    heard = []
+    told = asks.explain(refused, strategy="cp", on_progress=lambda *point: heard.append(point))
+    assert heard == list(told.trace)
+    with pytest.raises(InputError, match="nobody"):
+        asks.explain(refused, "nobody", on_progress=print)
+    with pytest.raises(ZeroDivisionError):
+        asks.explain(refused, on_progress=lambda *point: 1 / 0)
+
+
+def test_other_questions_are_methods_of_the_same_names(asks, explainer, refused):
+    told, own = asks.reasons(refused), explainer.reasons(refused)
+    assert lasting(told.to_dict()) == lasting(own.to_dict())
+    assert str(told) == str(own)
+    assert told.status == "optimal"
+    robust = asks.explain_robust(refused, against=Retraining(confidence=0.6))
+    assert robust.status == "optimal"
+    with pytest.raises(AttributeError, match="no question 'reason'"):
+        asks.reason(refused)
+    with pytest.raises(AttributeError, match="no 'featurs'"):
+        told.featurs  # noqa: B018
+
+
+def test_a_record_holds(asks, credit, refused):
+    assert asks.record(refused).check(credit[0])
+
+
+def test_errors_are_those_of_an_explainer_or_of_the_service(asks, client, refused):
+    with pytest.raises(InputError, match="nobody"):
+        asks.explain(refused, "nobody")
+    with pytest.raises(InputError, match="function"):
+        asks.explain(refused, norm=lambda *given: 1.0)
+    with Client(str(client.base_url), "none") as other, pytest.raises(ServiceError) as error:
+        other.explain(refused)
+    assert error.value.status == 404
+    with Client("http://127.0.0.1:1", "none") as other, pytest.raises(ServiceError) as error:
+        other.explain(refused)
+    assert error.value.status == 0
+
+
+def test_many_questions_at_once(client, explainer, refused):
+    async def ask():
+        async with AsyncClient(str(client.base_url), "credit") as asks:
+            several = asks.several(refused, k=2)
+            return await asyncio.gather(asks.explain(refused), asks.explain(refused), several)
+
+    first, second, several = asyncio.run(ask())
+    own = lasting(explainer.explain(refused, threads=1).to_dict())
+    assert lasting(first.to_dict()) == lasting(second.to_dict()) == own
+    assert len(several.answers) <= 2

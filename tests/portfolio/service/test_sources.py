@@ -1,0 +1,81 @@
+"""Models from files: what a TOML may say, and how changed files are taken up."""
+
+import pytest
+import skops.io
+from sklearn.ensemble import RandomForestClassifier
+
+from encoders.errors import InputError
+from portfolio.model import files
+from portfolio.service.catalogue import Catalogue
+from portfolio.service.sources import AtHand, example_of, read_folder
+
+
+@pytest.fixture
+def folder(credit, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "probe", lambda path: "")  # which takes a process, and has tests
+    model, X = credit
+    skops.io.dump(model, tmp_path / "forest.skops")
+    X.assign(y=model.predict(X)).to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "credit.toml").write_text(
+        'model = "forest.skops"\ndata = "rows.csv"\nlabel = "y"\ncontamination = 0.1\n'
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("model = 3\ndata = 'x'", "model must be text"),
+        ("model = 'x'", "data is missing"),
+        ("model = 'x'\ndata = 'y'\ntrust = true", "no setting 'trust'"),
+        ("model = 'x'\ndata = 'y'\ntrust_pickle = 'yes'", "true or false"),
+        ("model =", "Invalid value"),
+    ],
+)
+def test_what_a_toml_may_not_say(folder, text, words):
+    (folder / "credit.toml").write_text(text)
+    with pytest.raises(InputError, match=words):
+        read_folder(folder)
+
+
+def test_a_folder_without_models_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"no \.toml"):
+        read_folder(tmp_path)
+
+
+def test_changed_models_replace_all_at_once_and_bad_ones_nothing(explainer, credit):
+    X = credit[1]
+    at_hand = [AtHand("a", explainer, example_of(X)), AtHand("b", explainer, example_of(X))]
+    catalogue = Catalogue(lambda: at_hand)
+    before = catalogue.models
+    assert not catalogue.refresh()
+    at_hand[1] = Broken()
+    assert not catalogue.refresh()
+    assert catalogue.models is before
+    at_hand[1] = AtHand("c", explainer, example_of(X))
+    assert catalogue.refresh()
+    assert list(catalogue.models) == ["a", "c"]
+    assert catalogue.models["a"] is before["a"]
+    assert list(before) == ["a", "b"]
+
+
+def test_a_folder_has_the_models_that_its_files_name_and_takes_up_new_files(folder, credit):
+    model, X = credit
+    catalogue = Catalogue(lambda: read_folder(folder))
+    old = catalogue.models["credit"]
+    assert old.explainer.classes == ("granted", "refused")
+    assert old.example == example_of(X)
+    other = RandomForestClassifier(3, random_state=5).fit(X, model.predict(X))
+    skops.io.dump(other, folder / "forest.skops")
+    assert catalogue.refresh()
+    assert catalogue.models["credit"].digest != old.digest
+
+
+class Broken:
+    name = "b"
+
+    def state(self):
+        return "changed"
+
+    def open(self):
+        raise InputError("no.")

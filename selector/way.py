@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from selector import words
-from selector.diagram import Node, Split
+from selector.nodes import Node, Split
 
 Edge = tuple[int, int]
 

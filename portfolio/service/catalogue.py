@@ -10,10 +10,10 @@ from typing import Any
 from encoders.backends.registry import all_backends
 from encoders.errors import CounterfolioError, InputError
 from encoders.query.features import Feature
+from portfolio.as_json import as_plain
 from portfolio.explainer import Explainer
 from portfolio.fingerprint import fingerprint
 from portfolio.question import RACE
-from portfolio.result import as_plain
 from portfolio.service.sources import Source
 
 log = logging.getLogger("counterfolio.service")
@@ -28,7 +28,7 @@ class Model:
     name : in paths
     explainer : of it
     content : the same, pickled, for workers
-    example : a training row
+    example : a row to begin with
     state : of its files when it was loaded
     key : by which workers know it
     """

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from selector.case import NAMES
-from selector.diagram import Diagram, Split, load_diagram
+from selector.diagram import Diagram, load_diagram
 from selector.diagram_places import PAPER, SHIPPED
 from selector.drawing import as_svg
+from selector.nodes import Split
 from selector.way import way_of
 from tests.support.diagrams import random_nodes
 

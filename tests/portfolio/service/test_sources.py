@@ -47,10 +47,8 @@ def test_a_folder_without_models_is_refused(tmp_path):
 
 def test_changed_models_replace_all_at_once_and_bad_ones_nothing(explainer, credit):
     X = credit[1]
-    at_hand = [
-        AtHand("a", explainer, plain_row(X.iloc[0])),
-        AtHand("b", explainer, plain_row(X.iloc[0])),
-    ]
+    row = plain_row(X.iloc[0])
+    at_hand = [AtHand("a", explainer, row), AtHand("b", explainer, row)]
     catalogue = Catalogue(lambda: at_hand)
     before = catalogue.models
     assert not catalogue.refresh()

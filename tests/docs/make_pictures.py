@@ -10,9 +10,12 @@ from PIL import Image
 
 from counterfolio import Explainer, Fixed, MaxChanges, plot_batch
 from portfolio.proofs.report import report
+from portfolio.service.settings import Settings
+from portfolio.service.sources import DemoModel
 from tests.docs.pages import ROOT
 from tests.docs.prelude import namespace
 from tests.support.browser import open_browser, opened
+from tests.support.served import served
 
 DOCS = ROOT / "docs"
 WIDTH, COLOURS = 760, 64
@@ -35,8 +38,36 @@ def make_report() -> None:
             end = page.locator("section").last.bounding_box()["y"]
             clip = {"x": 0, "y": 0, "width": WIDTH, "height": end}
             taken = page.screenshot(clip=clip, full_page=True)
+    save(taken, "report.png")
+
+
+def make_page() -> None:
+    """The service's page after a race on the demo, wide and light, and dark on a telephone."""
+    settings = Settings(lambda: [DemoModel()], workers=1, reload_s=0)
+    with served(settings) as (_, client), open_browser() as browser:
+        for name, width, height, scheme in (
+            ("service.png", 1100, 1000, "light"),
+            ("service-phone.png", 390, 1000, "dark"),
+        ):
+            view = {"width": width, "height": height}
+            page = browser.new_page(viewport=view, color_scheme=scheme)
+            page.goto(str(client.base_url))
+            page.wait_for_selector("#features tbody tr")
+            page.select_option("#backend", "race")
+            page.click("#ask")
+            page.wait_for_selector("#status[class]:not([class=''])")
+            page.wait_for_selector("img.diagram[src]")
+            if width < height:
+                page.locator("#answer").scroll_into_view_if_needed()
+                page.evaluate("document.querySelector('#answer').scrollIntoView()")
+            save(page.screenshot(), name)
+            page.close()
+
+
+def save(taken: bytes, name: str) -> None:
+    """A screenshot in few colours."""
     picture = Image.open(io.BytesIO(taken)).convert("RGB").quantize(COLOURS)
-    picture.save(DOCS / "report.png", optimize=True)
+    picture.save(DOCS / name, optimize=True)
 
 
 def make_figures() -> None:
@@ -60,4 +91,5 @@ def make_figures() -> None:
 
 if __name__ == "__main__":
     make_report()
+    make_page()
     make_figures()

@@ -25,7 +25,7 @@ from portfolio.logbook import Log, check_folder, check_log
 from portfolio.model.explained_model import read
 from portfolio.model.frames import as_kind, as_pandas
 from portfolio.model.plausibility import Plausibility
-from portfolio.question import RACE, Options, Question, strategy_name
+from portfolio.question import PROOF_MB, RACE, Options, Question, check_from_0, strategy_name
 from portfolio.questions.answer_methods import regional
 from portfolio.questions.batch_methods import BatchQuestions
 from portfolio.questions.methods import Questions
@@ -282,6 +282,7 @@ class Explainer(Questions, BatchQuestions):
         strategy: str | Sequence[str] | None = None,
         tie_break: bool = False,
         records: bool = False,
+        proof_mb: float = PROOF_MB,
     ) -> Any:
         """Explain every row of a table, with worker processes.
 
@@ -306,7 +307,9 @@ class Explainer(Questions, BatchQuestions):
         on_answer : called with (rows answered, rows in all)
         tie_break : as for :meth:`explain`
         records : whether each line of ``out`` has the answer's record, too, as of
-            :meth:`Result.record`; its proof is made in what is left of the row's seconds
+            :meth:`Result.record`; its proof is made in what is left of the row's seconds. A column
+            ``why_no_proof`` says of each why it has none, "" if it has
+        proof_mb : as for :meth:`Result.record`
 
         Returns
         -------
@@ -330,15 +333,17 @@ class Explainer(Questions, BatchQuestions):
         name = strategy_name(strategy, backend)
         options = Options(name, per_query_limit_s, threads, seed, tie_break=tie_break)
         check_log(log)
+        check_from_0("proof_mb", proof_mb)
         rows = read_batch(self._asker, question, X)
         check_folder(log)
         identity = self._model.identity_for(wanted_of(self._model, target) is not None)
         # Digests without them are those of older versions.
         more = [*([tie_break] if tie_break else []), *(["records"] if records else [])]
+        more += [proof_mb] if records and proof_mb != PROOF_MB else []
         asked = (identity, question, name, threads, seed, per_query_limit_s, *more)
         if records and out is None:
             raise InputError("records are written beside the answers; give out, a folder for them.")
-        job = Job(self._asker, question, options, log, records)
+        job = Job(self._asker, question, options, log, float(proof_mb) if records else None)
         return as_kind(run_batch(rows, job, asked, settings), as_pandas(X)[1])
 
     def session(

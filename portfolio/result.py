@@ -18,6 +18,7 @@ from portfolio.as_json import AsJson, as_plain, by_name
 from portfolio.change import Change, in_short
 from portfolio.model.scoring import Scoring
 from portfolio.model.tabular import Row
+from portfolio.question import PROOF_MB
 from portfolio.solving.rounder import Rounded, Rounder
 
 if TYPE_CHECKING:
@@ -182,17 +183,20 @@ class Result(AsJson):
             )
         return self.regional(order, time_limit_s, threads, seed, on_progress)
 
-    def record(self, time_limit_s: float = 60.0, reasons: Any = None) -> Any:
+    def record(
+        self, time_limit_s: float = 60.0, reasons: Any = None, proof_mb: float = PROOF_MB
+    ) -> Any:
         """What was asked, answered and proved, with a proof that others can check.
 
         The search walks once more, with the bound known, and every step is written down. Where
-        there can be no such proof the record says why.
+        there can be no such proof, or a limit or Ctrl-C ends it, the record says why.
 
         Parameters
         ----------
-        time_limit_s : for the proof
+        time_limit_s : for the proof; 0 for a record without one
         reasons : what :meth:`Explainer.reason_codes` or :meth:`Explainer.reasons` said of the same
             row, to be told beside the answer; the proof is not about it
+        proof_mb : megabytes of the proof's steps, compressed
 
         Returns
         -------
@@ -201,7 +205,7 @@ class Result(AsJson):
         Raises
         ------
         InputError
-            The result came from another process, or from a question of many steps.
+            The result came from another process, or from a question of many steps; or bad limits.
         """
         if self.recorder is None:
             raise InputError(
@@ -209,17 +213,14 @@ class Result(AsJson):
                 "explainer.explain in this process and take its record."
             )
         told = [] if reasons is None else str(reasons).splitlines()
-        return self.recorder(self, time_limit_s, told)
+        return self.recorder(self, time_limit_s, told, proof_mb)
 
     def __getstate__(self) -> dict[str, Any]:
         """The model stays where it is: what it says is looked up before a result leaves."""
         names = ("score", "score_before", "scored", "told", "rounded")
         known = {name: getattr(self, name) for name in names}
-        return (
-            self.__dict__
-            | known
-            | {"scoring": None, "rounder": None, "regional": None, "recorder": None}
-        )
+        gone = dict.fromkeys(("scoring", "rounder", "regional", "recorder"))
+        return self.__dict__ | known | gone
 
     @cached_property
     def scored(self) -> str:

@@ -2,9 +2,8 @@
 
 import gzip
 import json
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +20,7 @@ from portfolio.as_json import AsJson, as_plain
 from portfolio.checker.check import check
 from portfolio.goals import wanted_of
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.proofs.prove import Cover, prove
+from portfolio.proofs.prove import Cover, Limits, prove
 from portfolio.question import Question
 from portfolio.result import Result
 from portfolio.rule_words import rule_words
@@ -29,7 +28,6 @@ from portfolio.rule_words import rule_words
 FORMAT, VERSION = "counterfolio-record", 1
 # Of a bound: by how much less is claimed than what the search proves, for roundings of both.
 PROVED, CLAIMED = 1 - 5e-10, 1 - 2e-9
-MOST_BYTES = 2**26  # of the steps of a class, compressed
 
 
 @dataclass(frozen=True)
@@ -117,21 +115,18 @@ class Recorder:
     def __call__(
         self,
         result: Result,
-        time_limit_s: float,
+        limits: Limits,
         reasons: Sequence[str] = (),
-        over: Callable[[], bool] = lambda: False,
     ) -> Record:
         """The record.
 
         Parameters
         ----------
         result : to the question
-        time_limit_s : for the proof
+        limits : of the proof
         reasons : sentences about the decision, which nobody checks
-        over : whether to stop
         """
-        deadline = time.perf_counter() + time_limit_s
-        proof = self._without_proof(result) or self._proof(result, deadline, over)
+        proof = self._without_proof(result) or self._proof(result, limits)
         why = proof if isinstance(proof, str) else ""
         space, row = self.model.space, None if result.row is None else result.row.values.tolist()
         content = {
@@ -267,9 +262,7 @@ class Recorder:
             return "pipelines, categories, gaps and further models can't be checked yet"
         return str(self.model.for_checkers.refusal)
 
-    def _proof(
-        self, result: Result, deadline: float, over: Callable[[], bool]
-    ) -> dict[str, Any] | str:
+    def _proof(self, result: Result, limits: Limits) -> dict[str, Any] | str:
         # Who said "optimal" may have left a gap of its own; the walk leaves none.
         bound = result.distance if result.status == "optimal" else result.lower_bound
         if bound == 0:
@@ -278,9 +271,8 @@ class Recorder:
         covers: list[Cover] = []
         for goal in self.goals:
             assert isinstance(goal, ClassGoal)
-            found = prove(
-                self.model, self.query, goal, bound * PROVED, below, MOST_BYTES, deadline, over
-            )
+            room = replace(limits, n_bytes=limits.n_bytes - sum(len(c.steps) for c in covers))
+            found = prove(self.model, self.query, goal, bound * PROVED, below, room)
             if isinstance(found, str):
                 return found
             covers.append(found)

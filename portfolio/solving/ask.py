@@ -22,7 +22,7 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
 from portfolio.model.scoring import Scoring
 from portfolio.model.tabular import Row, read_row
-from portfolio.question import LONGEST_S, Options, Question
+from portfolio.question import LONGEST_S, Options, Question, check_from_0
 from portfolio.result import Result, Timings
 from portfolio.running.interrupt import run_interruptible
 from portfolio.running.solver_workers import Workers
@@ -357,10 +357,15 @@ def _record(
     result: Result,
     time_limit_s: float,
     reasons: list[str],
+    proof_mb: float,
 ) -> Any:
-    """The record of a result; its module is not imported before it is asked for."""
+    """The record of a result; its modules are not imported before it is asked for."""
+    from portfolio.proofs.prove import Limits
     from portfolio.proofs.record import Recorder
 
-    return Recorder(model, question, replace(query, margin=result.margin), goals)(
-        result, time_limit_s, reasons
-    )
+    check_from_0("time_limit_s", time_limit_s)
+    check_from_0("proof_mb", proof_mb)
+    stop, began = threading.Event(), time.perf_counter()
+    recorder = Recorder(model, question, replace(query, margin=result.margin), goals)
+    limits = Limits(1e6 * proof_mb, began + time_limit_s, stop.is_set)
+    return run_interruptible(partial(recorder, result, limits, reasons), stop)

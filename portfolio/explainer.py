@@ -258,7 +258,7 @@ class Explainer(Questions, BatchQuestions):
             found = self._asker.ask(question, options, x, way, on_progress, log)
         if second is None:
             return found
-        return with_second(self._asker, question, options, x, found, second)
+        return with_second(self._asker, question, options, x, found, second, log)
 
     def explain_batch(
         self,

@@ -153,7 +153,8 @@ class Asker:
         row = self.read(x)
         result = self._answer(question, options, row, strategy, on_progress, began)
         if log is not None:
-            self._log(log, question, options, row, strategy, result)
+            mode = "race" if result.certified_by else strategy.mode
+            self.log(log, question, options, row, mode, result)
         return result
 
     def request(self, options: Options) -> Request:
@@ -323,16 +324,24 @@ class Asker:
         oracle = self.model.oracle(goal.target)
         return Rounder(replace(query, goal=goal), self.model.space, oracle, verified, row)
 
-    def _log(
+    def log(
         self,
         log: Log,
         question: Question,
         options: Options,
         row: Row,
-        strategy: Strategy,
+        mode: str,
         result: Result,
     ) -> None:
-        """Append to the log; a log that can't be written must not cost the answer."""
+        """Append to the log; a log that can't be written must not cost the answer.
+
+        Parameters
+        ----------
+        log : as for :meth:`ask`
+        question, options, row : what was asked
+        mode : see :class:`selector.logs.record.LogRecord`
+        result : that is told
+        """
         context = LogContext(
             model=self.model,
             row=row.values,
@@ -340,7 +349,7 @@ class Asker:
             target=str(result.target),
             numbers=isinstance(result.target, Wanted),
             seed=options.seed,
-            mode="race" if result.certified_by else strategy.mode,
+            mode=mode,
             memory_limit=self.workers.memory_bytes,
         )
         try:

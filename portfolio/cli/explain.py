@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from encoders.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.one_row import RowOptions
 from portfolio.cli.output import EXIT_CODES, escape, print_result
@@ -61,6 +62,8 @@ def explain(
     proof_mb: options.ProofMb = PROOF_MB,
 ) -> None:
     """Explain one row: exit code 0 optimal, 3 feasible, 4 infeasible, 5 unknown, 2 bad input."""
+    if record is not None and not record.absolute().parent.is_dir():
+        raise InputError(f"there is no folder {record.parent} for the record.")
     constraints = question.constraints()
     asked = one.asked(model, question)
     result = asked.explainer.explain(

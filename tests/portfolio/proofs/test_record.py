@@ -142,6 +142,8 @@ def test_the_command_line_writes_and_checks(loans, tmp_path, tumours, monkeypatc
     forest = ("--dataset", loans, "--train", "forest", "--trees", 6, "--depth", 3)
     told = run("explain", *forest, "--row", 0, "--record", tmp_path / "own.json")
     assert told.exit_code == 0 and json.loads((tmp_path / "own.json").read_text())["answer"]
+    told = run("explain", *forest, "--row", 0, "--record", tmp_path / "nowhere" / "own.json")
+    assert isinstance(told.exception, InputError) and "no folder" in str(told.exception)
 
 
 def test_each_row_of_a_batch_has_its_record(tumours, tmp_path, monkeypatch, capsys):

@@ -5,7 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.arrays import FloatArray
-from encoders.bounds.lagrange import STEPS, Coupling, add_up, ascend, price_leaves, price_levels
+from encoders.bounds.lagrange import (
+    STEPS,
+    Coupling,
+    add_up,
+    ascend,
+    couple,
+    price_leaves,
+    price_levels,
+)
 from encoders.bounds.prices import Prices
 from encoders.compiled import kernel
 from encoders.problem.flat_problem import Tables
@@ -40,6 +48,36 @@ def multipliers(t: Tables, coupling: Coupling, upper: float) -> Multipliers:
     leaf, level = np.zeros(t.tree_of.size), np.zeros(t.cost.size)
     ascend(t, coupling, upper, STEPS, leaf, level, *kept)
     return kept
+
+
+class RisingPrices(NamedTuple):
+    """:class:`Prices` that hold for any needs: with more needed the constant rises.
+
+    Attributes
+    ----------
+    bound, constant, leaf, level : as of :class:`Prices`, at the needs they were found at
+    worth : float64 (n_leaf_rows,), by how much bound and constant rise when a row needs 1 more
+    """
+
+    bound: float
+    constant: float
+    leaf: FloatArray
+    level: FloatArray
+    worth: FloatArray
+
+
+def rising_prices(t: Tables, upper: float, steps: int) -> RisingPrices:
+    """As :func:`bound_by_prices`, and what the needs are worth.
+
+    Parameters
+    ----------
+    t, upper, steps : as there
+    """
+    coupling = couple(t)
+    leaf, level = np.zeros(t.tree_of.size), np.zeros(t.cost.size)
+    kept = np.zeros(coupling.axis.size), np.zeros(t.need.size), np.zeros(coupling.allowed.size)
+    bound, constant = ascend(t, coupling, upper, steps, leaf, level, *kept)
+    return RisingPrices(bound, constant, leaf, level, kept[1] / np.maximum(t.need, 1))
 
 
 def priced_by(t: Tables, coupling: Coupling, given: Multipliers) -> Prices:

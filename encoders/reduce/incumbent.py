@@ -1,6 +1,6 @@
 """A good counterfactual in milliseconds: greedy walks and minimised training rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -30,7 +30,12 @@ PIECE = 10_000_000
 
 
 def find_incumbent(
-    problem: Problem, t: Tables, starts: IntArray, over: Callable[[], bool] = lambda: False
+    problem: Problem,
+    t: Tables,
+    starts: IntArray,
+    over: Callable[[], bool] = lambda: False,
+    powers: Sequence[float] = WALKS,
+    polished: int = POLISHED,
 ) -> IntArray | None:
     """The cheapest choice found that keeps every constraint, or None.
 
@@ -41,8 +46,10 @@ def find_incumbent(
     starts : int64 (n_starts, n_axes)
         Choices to begin from beside the query itself; they need not keep the rows.
     over : whether there is no time left; asked every now and then
+    powers : exponents of the gain in walks from the query
+    polished : how many of what is found are improved further
     """
-    walks = [(t.best, power) for power in WALKS]
+    walks = [(t.best, power) for power in powers]
     walks += [(_repaired(problem, t, start), 1.0) for start in starts]
     found: dict[bytes, IntArray] = {}
     for start, power in walks:
@@ -52,7 +59,7 @@ def find_incumbent(
         if descend(t, levels, power):
             found[levels.tobytes()] = levels
     best, cheapest = None, np.inf
-    for levels in sorted(found.values(), key=problem.distance)[:POLISHED]:
+    for levels in sorted(found.values(), key=problem.distance)[:polished]:
         _polish_all(t, levels, over)
         cost = problem.distance(levels)
         if cost < cheapest and problem.admits(levels):

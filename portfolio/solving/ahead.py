@@ -12,19 +12,20 @@ from functools import partial
 
 import numpy as np
 
-from encoders.arrays import FloatArray
+from encoders.arrays import FloatArray, IntArray
 from encoders.backends.attempt import Report, RunBackend, SolveReported
 from encoders.backends.interface import Request
 from encoders.posing.pose import Posed, pose, pose_another
 from encoders.problem.problem import Problem
 from encoders.query.goal import Goal, ValueGoal
 from encoders.query.query import Query
-from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.model.remembered import RememberedModel, remembering
 from portfolio.solving.join import Answer
 from portfolio.solving.progress import OnProgress, Progress
-from portfolio.solving.strategies import Strategy
+from portfolio.solving.strategies import STARTS, Strategy
 from portfolio.solving.targets import Solver, answer, certified, most_refused, wide_of
+from portfolio.solving.together import differ_in_needs, solve_together
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +140,8 @@ class Ahead:
         goal = query.goal
         assert isinstance(goal, ValueGoal)
         if query.related is None and wide_of(solver, query) is None:
+            if solver.way.together and solver.request.cutoff == np.inf:
+                self._solve_together(solver, query, goal)
             self._climb(solver, query, goal)
         oracle = solver.reading.oracle(goal.target)
         rows = {}
@@ -148,10 +151,36 @@ class Ahead:
         number = (goal.scale, goal.output)
         self._native = remembering(solver.reading.native, np.array(list(rows.values())), number)
 
+    def _solve_together(self, solver: Solver, query: Query, goal: ValueGoal) -> None:
+        """Those that one search settles; others are left to be solved one by one."""
+        limits = [limit for limit in self.limits if limit >= goal.low]
+        asked = [replace(query, goal=replace(goal, low=limit)) for limit in limits]
+        began = time.perf_counter()
+        posed = _posed_alike(solver, asked)
+        if posed is None:
+            return
+        pose_s = (time.perf_counter() - began) / len(asked)
+        view = solver.reading.views[goal.target]
+
+        def starts(at: int) -> IntArray:
+            return posed[at].closest(view.near(asked[at].goal), STARTS)
+
+        def over() -> bool:
+            return solver.request.stop.is_set() or time.perf_counter() >= solver.deadline
+
+        reports = solve_together([own.problem for own in posed], starts, over)
+        for limit, own, problem, report in zip(limits, asked, posed, reports, strict=True):
+            if report is not None:
+                solve = _later(solver.way, problem, view, own.goal)
+                self._solved[limit] = Solved(own, problem, solve, report, pose_s)
+
     def _climb(self, solver: Solver, query: Query, goal: ValueGoal) -> None:
         last: Solved | None = None
         for limit in self.limits:
             if limit < goal.low:
+                continue
+            if limit in self._solved:
+                last = self._solved[limit]
                 continue
             progress = Progress(self.began, [goal.target], self.on_progress, solver.request.stop)
             if last is not None:
@@ -165,6 +194,25 @@ class Ahead:
             outcome = last.report.outcome
             if outcome.stop_reason != "proved" or outcome.status == "infeasible":
                 return
+
+
+def _posed_alike(solver: Solver, asked: Sequence[Query]) -> list[Posed] | None:
+    """Questions that differ in what they need alone; None if these do not, or have parts."""
+    view = solver.reading.views[asked[0].goal.target]
+    posed = [pose(view.ensemble, view.cells, solver.reading.space, asked[0])]
+    posed += [pose_another(posed[0], view.ensemble, view.cells, own) for own in asked[1:]]
+    if len(posed) < 2 or any(own.relaxation is not None for own in posed):
+        return None
+    return posed if differ_in_needs([own.problem for own in posed]) else None
+
+
+def _later(way: Strategy, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
+    """What solves a posed query, made once it is asked: most questions never do."""
+
+    def solve(problem: Problem, request: Request) -> Report:
+        return way.solve_posed(posed, view, goal)(problem, request)
+
+    return solve
 
 
 def _next(solver: Solver, query: Query, last: Solved | None) -> Solved | None:

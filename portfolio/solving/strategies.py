@@ -28,6 +28,7 @@ class Strategy(Protocol):
     ----------
     mode : what log records call it; see :class:`selector.logs.files.LogRecord`
     in_parts : whether a question about very many classes may be asked in parts
+    together : whether our own search may solve questions together that only ask for more and more
     """
 
     @property
@@ -38,6 +39,11 @@ class Strategy(Protocol):
     @property
     def in_parts(self) -> bool:
         """Whether a question about very many classes may be asked in parts."""
+        ...
+
+    @property
+    def together(self) -> bool:
+        """Whether our own search may solve questions together that only ask for more and more."""
         ...
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
@@ -102,6 +108,11 @@ class Reduced:
     mode: ClassVar[str] = "solo"
     in_parts: ClassVar[bool] = True
 
+    @property
+    def together(self) -> bool:
+        """See :class:`Strategy`."""
+        return self.backend in (AUTO, "search")
+
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`.
 
@@ -132,6 +143,7 @@ class Raced:
     run: RunBackend
     mode: ClassVar[str] = "race"
     in_parts: ClassVar[bool] = True
+    together: ClassVar[bool] = False
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`.
@@ -163,6 +175,7 @@ class Plain:
     auto: Auto
     mode: ClassVar[str] = "plain"
     in_parts: ClassVar[bool] = False
+    together: ClassVar[bool] = False
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`.
@@ -195,6 +208,7 @@ class Kept:
     auto: Auto
     mode: ClassVar[str] = "session"
     in_parts: ClassVar[bool] = False
+    together: ClassVar[bool] = False
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`.

@@ -69,14 +69,14 @@ def solve(problem: Problem, request: Request) -> Outcome:
         slice_began = time.perf_counter()
         upper = min(upper, request.cutoff_now(problem))
         if quick and pool.counts[NODES] >= HARD and np.isfinite(upper):
-            quick, prices = False, prices_of(problem, tables, _below(upper, unit), STEPS)
+            quick, prices = False, prices_of(problem, tables, below(upper, unit), STEPS)
         pool = grown(pool, slice_nodes, reserve)
         cost = run_slice(
             tables,
             prices,
             pool,
             point,
-            _below(upper, unit),
+            below(upper, unit),
             forbidden,
             forbidden_start,
             slice_nodes,
@@ -108,7 +108,14 @@ def prices_of(problem: Problem, tables: Tables, upper: float, steps: int = STEPS
     return Prices(0.0, 0.0, np.zeros(problem.n_leaves), np.zeros(problem.cost.size))
 
 
-def _below(upper: float, unit: float) -> float:
+def below(upper: float, unit: float) -> float:
+    """What a choice has to stay below, so that it is cheaper by more than rounding.
+
+    Parameters
+    ----------
+    upper : cost to undercut, inf for none
+    unit : of cost, as of :func:`encoders.problem.cost_unit.unit_of`
+    """
     equal = EQUAL * abs(upper) if np.isfinite(upper) else 0.0
     return min(upper - equal, ceiling_below(upper, unit))
 

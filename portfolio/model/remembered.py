@@ -1,4 +1,4 @@
-"""The user's own model object, and what it has said of some rows already."""
+"""The user's own model objects, and what they have said of some rows already."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray
-from encoders.query.goal import Scale
+from encoders.arrays import FloatArray, IntArray
+from encoders.query.goal import ClassGoal, Goal, Scale
 from portfolio.model.native import NativeModel
+from portfolio.model.pipeline import is_pipeline, last_step
+
+Said = Mapping[bytes, float]  # by the bytes of a row, float64 (n_columns,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,11 +21,13 @@ class RememberedModel(NativeModel):
     Attributes
     ----------
     number : scale and output of the number that is known
-    known : that number, by the bytes of a row
+    known : that number
+    labels : class indices
     """
 
     number: tuple[Scale, int] = ("probability", 0)
-    known: Mapping[bytes, float] = field(default_factory=dict)
+    known: Said = field(default_factory=dict)
+    labels: Mapping[bytes, int] = field(default_factory=dict)
 
     def values(self, rows: FloatArray, scale: Scale, output: int) -> FloatArray:
         """See :class:`NativeModel`.
@@ -36,19 +41,86 @@ class RememberedModel(NativeModel):
             return super().values(rows, scale, output)
         return np.array(said, dtype=np.float64)
 
+    def predict(self, rows: FloatArray) -> IntArray:
+        """See :class:`NativeModel`.
 
-def remembering(
-    native: NativeModel, rows: FloatArray, number: tuple[Scale, int]
-) -> RememberedModel:
-    """Ask for one number of several rows at once.
+        Parameters
+        ----------
+        rows : as in :class:`NativeModel`
+        """
+        said = [self.labels.get(row.tobytes()) for row in rows]
+        return super().predict(rows) if None in said else np.array(said, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class RememberedForest(NativeModel):
+    """An isolation forest that is asked only for what it has not said yet.
+
+    Attributes
+    ----------
+    known : its scores
+    """
+
+    known: Said = field(default_factory=dict)
+
+    def predict(self, rows: FloatArray) -> IntArray:
+        """Class indices, as its ``predict`` makes them of its scores and its ``offset_``.
+
+        Parameters
+        ----------
+        rows : as in :class:`NativeModel`
+        """
+        said = [self.known.get(row.tobytes()) for row in rows]
+        if None in said:
+            return super().predict(rows)
+        forest = last_step(self.model) if is_pipeline(self.model) else self.model
+        outlier = np.array(said, dtype=np.float64) - forest.offset_ < 0
+        return np.where(outlier, self.classes.index(-1), self.classes.index(1))
+
+
+def remembering(native: NativeModel, rows: FloatArray, goal: Goal) -> RememberedModel:
+    """Ask what a goal is about, of several rows at once.
 
     Parameters
     ----------
     native : the model
     rows : float64 (n_rows, n_columns)
-    number : scale and output of the number
+    goal : a class, or limits of one of the model's numbers
     """
-    values = native.values(rows, *number) if len(rows) else np.empty(0)
-    known = {row.tobytes(): float(value) for row, value in zip(rows, values, strict=True)}
-    own: dict[str, Any] = {each.name: getattr(native, each.name) for each in fields(NativeModel)}
-    return RememberedModel(**own, number=number, known=known)
+    own = _fields(native)
+    if isinstance(goal, ClassGoal):
+        labels = native.predict(rows).tolist() if len(rows) else []
+        return RememberedModel(**own, labels=_by_row(rows, labels))
+    number = (goal.scale, goal.output)
+    values = native.values(rows, *number).tolist() if len(rows) else []
+    return RememberedModel(**own, number=number, known=_by_row(rows, values))
+
+
+def scores_said(forest: NativeModel, rows: FloatArray) -> Said:
+    """Ask an isolation forest for the scores of several rows at once.
+
+    Parameters
+    ----------
+    forest : with any ``offset_``
+    rows : float64 (n_rows, n_columns)
+    """
+    return _by_row(rows, forest.isolation(rows).tolist() if len(rows) else [])
+
+
+def remembering_scores(forest: NativeModel, said: Said) -> RememberedForest:
+    """The same forest, which remembers what it has said.
+
+    Parameters
+    ----------
+    forest : with any ``offset_``
+    said : of :func:`scores_said`
+    """
+    return RememberedForest(**_fields(forest), known=said)
+
+
+def _by_row(rows: FloatArray, said: list[Any]) -> dict[bytes, Any]:
+    return {row.tobytes(): one for row, one in zip(rows, said, strict=True)}
+
+
+def _fields(native: NativeModel) -> dict[str, Any]:
+    return {each.name: getattr(native, each.name) for each in fields(NativeModel)}

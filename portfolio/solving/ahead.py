@@ -17,11 +17,11 @@ from encoders.backends.attempt import Report, RunBackend, SolveReported
 from encoders.backends.interface import Request
 from encoders.posing.pose import Posed, pose, pose_another
 from encoders.problem.problem import Problem
-from encoders.query.goal import Goal, ValueGoal
+from encoders.query.goal import Goal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ClassView, ExplainedModel
-from portfolio.model.remembered import RememberedModel, remembering
 from portfolio.solving.join import Answer
+from portfolio.solving.more import Asked, More
 from portfolio.solving.progress import OnProgress, Progress
 from portfolio.solving.strategies import STARTS, Strategy
 from portfolio.solving.targets import Solver, answer, certified, most_refused, wide_of
@@ -64,25 +64,30 @@ class Solved:
 
 @dataclass(eq=False)
 class Ahead:
-    """Answers questions with higher and higher lower limits; see :attr:`Asker.answering`.
+    """Answers questions that ask for more and more of one number; see :attr:`Asker.answering`.
 
     At the first one it solves those that follow.
 
     Attributes
     ----------
-    limits : lower limits that will be asked for, ascending
+    more : what the number is
+    model : for which no limit is set yet
+    limits : that will be asked for, ascending
     on_progress, began : told (seconds, upper, lower) of questions that are solved ahead, in seconds
         since then
     """
 
+    more: More
+    model: ExplainedModel
     limits: Sequence[float]
     on_progress: OnProgress | None
     began: float
     _solved: dict[float, Solved] = field(default_factory=dict)
-    _native: RememberedModel | None = None
+    _asked: Asked | None = None
 
-    def __call__(
+    def answer(
         self,
+        limit: float,
         reading: ExplainedModel,
         query: Query,
         goals: list[Goal],
@@ -92,23 +97,23 @@ class Ahead:
         deadline: float,
         progress: Progress,
     ) -> Answer:
-        """As :func:`portfolio.solving.targets.answer`.
+        """As :func:`portfolio.solving.targets.answer`, at a limit.
 
         Parameters
         ----------
+        limit : what the question asks for
         reading, query, goals, way, run, request, deadline, progress : as there
         """
         goal = goals[0]
-        assert isinstance(goal, ValueGoal)
         query = replace(query, goal=goal)
         told = replace(request, on_bounds=partial(progress.report, goal.target))
         solver = Solver(reading, way, run, told, deadline)
-        if self._native is None:
-            self._solve(solver, query)
-        held = self._solved.pop(goal.low, None)
+        if self._asked is None and len(goals) == 1:
+            self._solve(solver, query, limit)
+        held = self._solved.pop(limit, None)
         if held is not None:
-            assert self._native is not None
-            knowing = replace(solver, reading=replace(reading, native=self._native))
+            assert self._asked is not None
+            knowing = replace(solver, reading=self._asked.within(reading))
             most = most_refused(reading, query)
             found = certified(knowing, query, held.posed, held.again(), most, told)
             if not found.gave_up:
@@ -122,71 +127,66 @@ class Ahead:
 
         Parameters
         ----------
-        limit : its lower limit
+        limit : what it asks for
         """
         return limit in self._solved
 
     def said(self, row: FloatArray) -> float | None:
-        """What the model has said of a row, None if it was not asked yet.
+        """How much the model has said that a row has, None if it was not asked yet.
 
         Parameters
         ----------
         row : float64 (n_columns,)
         """
-        return None if self._native is None else self._native.known.get(row.tobytes())
+        return None if self._asked is None else self._asked.said.get(row.tobytes())
 
-    def _solve(self, solver: Solver, query: Query) -> None:
+    def _solve(self, solver: Solver, query: Query, first: float) -> None:
         """Solve this question and those that follow, and ask the model about their answers."""
-        goal = query.goal
-        assert isinstance(goal, ValueGoal)
         if query.related is None and wide_of(solver, query) is None:
+            limits = [limit for limit in self.limits if limit >= first]
             if solver.way.together and solver.request.cutoff == np.inf:
-                self._solve_together(solver, query, goal)
-            self._climb(solver, query, goal)
-        oracle = solver.reading.oracle(goal.target)
-        rows = {}
-        for held in self._solved.values():
-            if held.row is not None and oracle.is_clear(held.row, held.query.goal):
-                rows[held.row.tobytes()] = held.row
-        number = (goal.scale, goal.output)
-        self._native = remembering(solver.reading.native, np.array(list(rows.values())), number)
+                self._solve_together(solver, query, limits)
+            self._climb(solver, query, limits)
+        every = [(held.query, held.row) for held in self._solved.values()]
+        answers = {row.tobytes(): (own, row) for own, row in every if row is not None}
+        self._asked = self.more.ask(self.model, query, list(answers.values()))
 
-    def _solve_together(self, solver: Solver, query: Query, goal: ValueGoal) -> None:
+    def _solve_together(self, solver: Solver, query: Query, limits: list[float]) -> None:
         """Those that one search settles; others are left to be solved one by one."""
-        limits = [limit for limit in self.limits if limit >= goal.low]
-        asked = [replace(query, goal=replace(goal, low=limit)) for limit in limits]
         began = time.perf_counter()
-        posed = _posed_alike(solver, asked)
+        asked = [self.more.at(self.model, query, limit) for limit in limits]
+        posed = _posed_alike(asked)
         if posed is None:
             return
         pose_s = (time.perf_counter() - began) / len(asked)
-        view = solver.reading.views[goal.target]
+        views = [reading.views[own.goal.target] for reading, own in asked]
 
         def starts(at: int) -> IntArray:
-            return posed[at].closest(view.near(asked[at].goal), STARTS)
+            return posed[at].closest(views[at].near(asked[at][1].goal), STARTS)
 
         def over() -> bool:
             return solver.request.stop.is_set() or time.perf_counter() >= solver.deadline
 
         reports = solve_together([own.problem for own in posed], starts, over)
-        for limit, own, problem, report in zip(limits, asked, posed, reports, strict=True):
+        for at, report in enumerate(reports):
             if report is not None:
-                solve = _later(solver.way, problem, view, own.goal)
-                self._solved[limit] = Solved(own, problem, solve, report, pose_s)
+                own = asked[at][1]
+                solve = _later(solver.way, posed[at], views[at], own.goal)
+                self._solved[limits[at]] = Solved(own, posed[at], solve, report, pose_s)
 
-    def _climb(self, solver: Solver, query: Query, goal: ValueGoal) -> None:
+    def _climb(self, solver: Solver, query: Query, limits: list[float]) -> None:
         last: Solved | None = None
-        for limit in self.limits:
-            if limit < goal.low:
-                continue
+        target = query.goal.target
+        for limit in limits:
             if limit in self._solved:
                 last = self._solved[limit]
                 continue
-            progress = Progress(self.began, [goal.target], self.on_progress, solver.request.stop)
+            progress = Progress(self.began, [target], self.on_progress, solver.request.stop)
             if last is not None:
-                told = partial(progress.report, goal.target)
+                told = partial(progress.report, target)
                 solver = replace(solver, request=replace(solver.request, on_bounds=told))
-            last = _next(solver, replace(query, goal=replace(goal, low=limit)), last)
+            reading, own = self.more.at(self.model, query, limit)
+            last = _next(replace(solver, reading=reading), own, last)
             progress.reraise()
             if last is None:
                 return
@@ -196,14 +196,19 @@ class Ahead:
                 return
 
 
-def _posed_alike(solver: Solver, asked: Sequence[Query]) -> list[Posed] | None:
+def _posed_alike(asked: Sequence[tuple[ExplainedModel, Query]]) -> list[Posed] | None:
     """Questions that differ in what they need alone; None if these do not, or have parts."""
-    view = solver.reading.views[asked[0].goal.target]
-    posed = [pose(view.ensemble, view.cells, solver.reading.space, asked[0])]
-    posed += [pose_another(posed[0], view.ensemble, view.cells, own) for own in asked[1:]]
-    if len(posed) < 2 or any(own.relaxation is not None for own in posed):
-        return None
-    return posed if differ_in_needs([own.problem for own in posed]) else None
+    posed: list[Posed] = []
+    for reading, query in asked:
+        view = reading.views[query.goal.target]
+        if posed:
+            posed.append(pose_another(posed[0], view.ensemble, view.cells, query))
+        else:
+            posed.append(pose(view.ensemble, view.cells, reading.space, query))
+        if posed[-1].relaxation is not None:
+            return None
+    alike = len(posed) > 1 and differ_in_needs([own.problem for own in posed])
+    return posed if alike else None
 
 
 def _later(way: Strategy, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:

@@ -1,8 +1,9 @@
 """What more is worth: the cheapest answer at each level of changes, probability, plausibility."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pandas as pd
@@ -22,6 +23,7 @@ from portfolio.questions.several.fewest import find_fewest
 from portfolio.result import Result
 from portfolio.solving.ahead import Ahead
 from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.more import More, MorePlausibility, MoreProbability
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.verify import RELATIVE_TOLERANCE
 
@@ -165,51 +167,64 @@ def find_front(
 
 def _by_probability(series: Series, levels: Sequence[float]) -> tuple[list[FrontPoint], bool]:
     """A point for each level, and whether all were come to."""
-    points: list[FrontPoint] = []
     label, limits = _label(series), sorted(set(levels))
-    ahead = Ahead(limits, series.on_progress, series.began)
-    if not series.options.tie_break:
-        series = replace(series, asker=replace(series.asker, answering=ahead))
-    for level in limits:
-        last = points[-1].result if points else None
-        if last is not None and (last.status == "infeasible" or _score(last, ahead) >= level):
-            points.append(FrontPoint(level, last))
-            continue
-        if points and series.over and not ahead.holds(level):
-            return points, False
+
+    def ask(series: Series, level: float) -> Result:
         wanted = Probability(label, at_least=level)
-        answer = series.ask_instead(replace(series.question, target=wanted))
-        points.append(FrontPoint(level, answer))
-    return points, True
+        return series.ask_instead(replace(series.question, target=wanted))
 
+    def reached(answer: Result) -> float:
+        return -math.inf if answer.score is None else answer.score
 
-def _score(answer: Result, ahead: Ahead) -> float:
-    """What the model gives for an answer; it is asked if it has not said so yet."""
-    said = None if answer.row is None else ahead.said(answer.row.values)
-    said = answer.score if said is None else said
-    return -math.inf if said is None else said
+    return _rising(series, limits, MoreProbability(), ask, reached)
 
 
 def _by_plausibility(
     series: Series, levels: Sequence[float] | None
 ) -> tuple[list[FrontPoint], bool]:
     """A point for each level, and whether all were come to."""
-    model, points = series.asker.model, list[FrontPoint]()
+    model = series.asker.model
     least = least_score(model)
-    limits, reached = sorted(set(levels or [share * least for share in SHARES])), -math.inf
+    limits = sorted(set(levels or [share * least for share in SHARES]))
+
+    def ask(series: Series, level: float) -> Result:
+        asker = replace(series.asker, model=asking_for(model, level))
+        return replace(series, asker=asker).ask_instead(series.question)
+
+    return _rising(series, limits, MorePlausibility(), ask, partial(_plausibility, model))
+
+
+def _rising(
+    series: Series,
+    limits: Sequence[float],
+    more: More,
+    ask: Callable[[Series, float], Result],
+    reached: Callable[[Result], float],
+) -> tuple[list[FrontPoint], bool]:
+    """A point for each level of a number, ascending, and whether all were come to."""
+    points: list[FrontPoint] = []
+    ahead = Ahead(more, series.asker.model, limits, series.on_progress, series.began)
     for level in limits:
         last = points[-1].result if points else None
-        if last is not None and (last.status == "infeasible" or reached >= level):
+        if last is not None and (
+            last.status == "infeasible" or _has(last, ahead, reached) >= level
+        ):
             points.append(FrontPoint(level, last))
             continue
-        if points and series.over:
+        if points and series.over and not ahead.holds(level):
             return points, False
-        asker = replace(series.asker, model=asking_for(model, level))
-        answer = replace(series, asker=asker).ask_instead(series.question)
-        points.append(FrontPoint(level, answer))
-        if level < limits[-1]:
-            reached = _plausibility(model, answer)
+        asking = series
+        if not series.options.tie_break:
+            answering = partial(ahead.answer, level)
+            asking = replace(series, asker=replace(series.asker, answering=answering))
+        points.append(FrontPoint(level, ask(asking, level)))
     return points, True
+
+
+def _has(answer: Result, ahead: Ahead, reached: Callable[[Result], float]) -> float:
+    """How much the model says that an answer has; it is asked if it has not said so yet."""
+    said = None if answer.row is None else ahead.said(answer.row.values)
+    return reached(answer) if said is None else said
 
 
 def _plausibility(model: ExplainedModel, answer: Result) -> float:

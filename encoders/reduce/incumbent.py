@@ -59,8 +59,9 @@ def find_incumbent(
         if descend(t, levels, power):
             found[levels.tobytes()] = levels
     best, cheapest = None, np.inf
-    for levels in sorted(found.values(), key=problem.distance)[:polished]:
-        _polish_all(t, levels, over)
+    for levels in sorted(found.values(), key=problem.distance)[: max(polished, 1)]:
+        if polished:
+            _polish_all(t, levels, over)
         cost = problem.distance(levels)
         if cost < cheapest and problem.admits(levels):
             best, cheapest = levels, cost

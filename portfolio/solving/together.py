@@ -16,6 +16,9 @@ from encoders.reduce.incumbent import find_incumbent
 from encoders.reduce.quickly import shrink_quickly
 
 WALK = (1.0,)  # exponent of the gain, where one incumbent is improved into the next
+# Questions whose answers cost up to so many times the first one's are solved together. With more,
+# what is dear for the first is kept for the others; with fewer, less is shared.
+WIDE = 4.0
 Starts = Callable[[int], IntArray]
 
 
@@ -49,79 +52,95 @@ def solve_together(
     over : whether there is no time left
     """
     began = time.perf_counter()
-    held = _incumbents(problems, starts, over)
-    if held is None:
-        return [None] * len(problems)
-    first, need = problems[0], _needs(problems)[: held.cost.size]
-    left = shrink_quickly(first, held.tables, float(held.cost[-1]))
-    reduced = time.perf_counter()
-    if left is None:
-        best, settled, size, nodes = list(held.choices), np.ones(held.cost.size, bool), (0, 0), 0
-    else:
-        small, lift = left
-        need = need + (_needs([small]) - need[0])  # some leaves are certain by now
-        risen = search_rising(small, need, held.cost, over)
-        found = np.isfinite(risen.cost)
-        lifted = [lift.up(choice) for choice in risen.choices]
-        best = [b if new else a for a, b, new in zip(held.choices, lifted, found, strict=True)]
-        settled, size, nodes = risen.settled, extent(small), risen.nodes
-    share = 1.0 / held.cost.size
-    solve_s, reduce_s = share * (time.perf_counter() - reduced), share * (reduced - began)
-    told = Provenance("search" if nodes else "reduce", size)
+    tables, need = tabulate(problems[0]), _needs(problems)
+    known = _incumbents(problems, tables, starts, over)
+    cost = np.array([problems[0].distance(choice) for choice in known])
     reports: list[Report | None] = [None] * len(problems)
-    for i in np.flatnonzero(settled).tolist():
-        cost = first.distance(best[i])
-        raw = f"{nodes} nodes for {held.cost.size} questions together"
-        outcome = Outcome("optimal", "proved", (best[i],), cost, cost, 0.0, solve_s, raw)
-        reports[i] = Report(outcome, told, reduce_s)
+    first = 0
+    while first < len(known) and not over():
+        end = first + int((cost[first:] <= WIDE * cost[first]).sum())
+        own = slice(first, end)
+        group = _Group(problems[first], tables, need[own], known[own], cost[own], began)
+        reports[own] = group.solve(over)
+        first, began = end, time.perf_counter()
     return reports
 
 
 @dataclass(frozen=True, eq=False)
-class _Incumbents:
-    """Choices for the first problems, up to the last for which one is known.
+class _Group:
+    """Problems that cost much the same.
 
     Attributes
     ----------
-    tables : of the first problem
-    choices : int64 (n_axes,) each
-    cost : float64 (n_choices,), never falls
+    problem : the first of them
+    tables : of the same, at any needs
+    need : int64 (n_problems, n_rows)
+    known : a choice for each, int64 (n_axes,)
+    cost : what they cost, float64 (n_problems,), never falls
+    began : when work on them began
     """
 
+    problem: Problem
     tables: Tables
-    choices: Sequence[IntArray]
+    need: IntArray
+    known: Sequence[IntArray]
     cost: FloatArray
+    began: float
+
+    def solve(self, over: Callable[[], bool]) -> list[Report | None]:
+        """As :func:`solve_together`."""
+        tables = self.tables._replace(need=self.need[0])
+        left = shrink_quickly(self.problem, tables, float(self.cost[-1]))
+        reduced = time.perf_counter()
+        if left is None:
+            best, settled, told = list(self.known), np.ones(len(self.known), bool), "nothing left"
+            provenance = Provenance("reduce")
+        else:
+            small, lift = left
+            need = self.need + (_needs([small]) - self.need[0])  # some leaves are certain by now
+            risen = search_rising(small, need, self.cost, over)
+            best = [
+                lift.up(risen.choices[i]) if np.isfinite(risen.cost[i]) else choice
+                for i, choice in enumerate(self.known)
+            ]
+            settled, told = risen.settled, f"{risen.nodes} nodes for {len(self.known)} questions"
+            provenance = Provenance("search", extent(small))
+        each = 1.0 / len(self.known)
+        reduce_s, solve_s = reduced - self.began, time.perf_counter() - reduced
+        reports: list[Report | None] = []
+        for choice, proved in zip(best, settled, strict=True):
+            cost = self.problem.distance(choice)
+            outcome = Outcome("optimal", "proved", (choice,), cost, cost, 0.0, each * solve_s, told)
+            reports.append(Report(outcome, provenance, each * reduce_s) if proved else None)
+        return reports
 
 
 def _incumbents(
-    problems: Sequence[Problem], starts: Starts, over: Callable[[], bool]
-) -> _Incumbents | None:
-    """One for the first problem, and one for the hardest that some walk reaches, for all between.
+    problems: Sequence[Problem], tables: Tables, starts: Starts, over: Callable[[], bool]
+) -> list[IntArray]:
+    """A choice for each problem, up to the last for which a walk from the one before finds one.
 
-    None if there are none, or only for the first.
+    Those of later ones hold for earlier ones, so that costs never fall.
     """
-    first, need = problems[0], _needs(problems)
-    tables = tabulate(first)
-    easy = find_incumbent(first, tables, starts(0), over)
-    if easy is None:
-        return None
-    for last in range(len(problems) - 1, 0, -1):
-        hardest, own = problems[last], tables._replace(need=need[last])
-        hard: IntArray | None = easy
-        if not hardest.admits(easy):
-            hard = find_incumbent(hardest, own, easy[None, :], over, WALK, 1)
-        if hard is None:
-            hard = find_incumbent(hardest, own, starts(last), over, polished=1)
-        if hard is not None:
+    known: list[IntArray] = []
+    for i, need in enumerate(_needs(problems)):
+        problem, own = problems[i], tables._replace(need=need)
+        if known and problem.admits(known[-1]):
+            known.append(known[-1])
+            continue
+        found = None
+        if known:
+            found = find_incumbent(problem, own, known[-1][None, :], over, WALK, 0)
+        if found is None:
+            found = find_incumbent(problem, own, starts(i), over)
+        if found is None:
             break
-    else:
-        return None
-    cost = np.full(last + 1, first.distance(hard))
-    choices = [hard] * (last + 1)
-    for i in range(last):
-        if first.distance(easy) <= cost[i] and problems[i].admits(easy):
-            choices[i], cost[i] = easy, first.distance(easy)
-    return _Incumbents(tables, choices, cost)
+        known.append(found)
+    distance = problems[0].distance
+    for i in range(len(known) - 1, 0, -1):
+        if distance(known[i]) <= distance(known[i - 1]):
+            known[i - 1] = known[i]
+    return known
 
 
 def _needs(problems: Sequence[Problem]) -> IntArray:

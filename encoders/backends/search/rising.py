@@ -29,9 +29,9 @@ from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem
 
 PRICED = 2  # demands at which prices are found; more take longer than the nodes that they save
-# Nodes until the search must have settled a demand, and at most; those that take more are better
-# looked at one by one.
-FIRST_NODES, MOST_NODES = 512, 2048
+# Leaves that nodes look at until the search must have settled a demand, and at most, some 0.1 s and
+# 0.8 s. Demands that take more are better looked at one by one, each with a reduction of its own.
+FIRST_LOOKS, MOST_LOOKS = 500_000, 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,8 @@ def search_rising(
     forbidden, forbidden_start = forbidden_boxes(problem)
     settled = np.zeros(limit.size, dtype=np.bool_)
     while pool.counts[HEAP] and not over():
-        if pool.counts[NODES] >= (MOST_NODES if settled.any() else FIRST_NODES):
+        looks = pool.counts[NODES] * problem.n_leaves
+        if looks >= (MOST_LOOKS if settled.any() else FIRST_LOOKS):
             break
         pool = grown(pool, FIRST_SLICE, reserve)
         if pool.counts[FREE] < reserve:

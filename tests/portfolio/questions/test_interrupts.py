@@ -59,6 +59,23 @@ def press(stop):
     assert stop.wait(20)
 
 
+def test_ctrl_c_while_levels_are_solved_together(explainer, refused, monkeypatch):
+    own, asked = ahead.solve_together, []
+
+    def pressed(problems, starts, over):
+        os.kill(os.getpid(), signal.SIGINT)
+        deadline = time.perf_counter() + 20
+        while not over():
+            assert time.perf_counter() < deadline
+        asked.append(own(problems, starts, over))
+        return asked[-1]
+
+    monkeypatch.setattr(ahead, "solve_together", pressed)
+    found = ASKED["front"](explainer, refused)
+    assert asked and set(asked[0]) == {None}
+    assert found.stop_reason == "interrupted" and found.status in ("unknown", "feasible")
+
+
 @pytest.mark.parametrize("number", [0, 1, 2])
 @pytest.mark.parametrize("name", ASKED)
 def test_ctrl_c_between_two_steps_gives_what_is_known(
@@ -66,6 +83,7 @@ def test_ctrl_c_between_two_steps_gives_what_is_known(
 ):
     if number >= {"robustness": 1, "diverse": 1, "necessary": 2}.get(name, 3):
         pytest.skip("it has no so many steps")
+    monkeypatch.setattr(ahead, "differ_in_needs", lambda problems: False)  # or a front is one step
     whole = ASKED[name](explainer, refused)
     with monkeypatch.context() as patch:
         steps = before_step(patch, number, press)

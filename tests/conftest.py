@@ -30,7 +30,7 @@ def _without_settings(tmp_path_factory):
 @pytest.fixture(scope="session", autouse=True)
 def _compiled():
     """No test waits for the compiler within a time limit of its own."""
-    warm_up(walks=True)
+    warm_up(walks=True, fronts=True)
 
 
 @pytest.fixture(scope="session")

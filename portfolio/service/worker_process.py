@@ -33,7 +33,7 @@ def serve(descriptor: int, memory_bytes: int) -> None:
     while True:
         message = inbox.messages.get()
         if isinstance(message, Load):
-            warm_up(walks=True)
+            warm_up(walks=True, fronts=True)
             explainers[message.key] = pickle.loads(message.content)
             link.send("loaded", message.key)
         elif isinstance(message, Forget):

@@ -9,6 +9,8 @@ from encoders.arrays import IntArray, starts
 from encoders.backends.interface import Request
 from encoders.backends.search.backend import solve
 from encoders.backends.search.loop import run_slice
+from encoders.backends.search.rising import search_rising
+from encoders.backends.search.rising_loop import rising_slice
 from encoders.bounds.lagrange import bound_by_prices, drop_by_prices
 from encoders.compiled import compile_notice, is_kept
 from encoders.problem.flat_problem import tabulate
@@ -20,7 +22,7 @@ from encoders.reduce.tighten import EFFORTS, tighten
 WARMING = Lock()
 
 
-def warm_up(walks: bool = False) -> None:
+def warm_up(walks: bool = False, fronts: bool = False) -> None:
     """Make sure that no query waits for the compiler; says so where it takes long.
 
     Without it the first race of a machine is one between a solver and our own compiler, which is
@@ -30,11 +32,14 @@ def warm_up(walks: bool = False) -> None:
     Parameters
     ----------
     walks : also what looks for rows that are decided otherwise
+    fronts : also what solves several levels of a front together
     """
     with WARMING:
         _once()
         if walks:
             _walks_once()
+        if fronts:
+            _fronts_once()
 
 
 @cache
@@ -57,6 +62,13 @@ def _walks_once() -> None:
         climb(tables, levels, np.ones(2, dtype=np.bool_))
         take_back(tables, levels, np.zeros(2, dtype=np.int64), np.arange(2), np.arange(3))
         keeping(tables, levels[None, :])
+
+
+@cache
+def _fronts_once() -> None:
+    with compile_notice(is_kept(rising_slice)):
+        need = np.ones((1, 1), dtype=np.int64)
+        search_rising(_smallest(), need, np.array([10.0]), lambda: False)
 
 
 def _smallest() -> Problem:

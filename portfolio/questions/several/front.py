@@ -26,6 +26,7 @@ from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.more import More, MorePlausibility, MoreProbability
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.verify import RELATIVE_TOLERANCE
+from portfolio.solving.warm_up import warm_up
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -202,6 +203,7 @@ def _rising(
     reached: Callable[[Result], float],
 ) -> tuple[list[FrontPoint], bool]:
     """A point for each level of a number, ascending, and whether all were come to."""
+    warm_up(fronts=True)
     points: list[FrontPoint] = []
     ahead = Ahead(more, series.asker.model, limits, series.on_progress, series.began)
     for level in limits:

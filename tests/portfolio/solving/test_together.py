@@ -62,6 +62,16 @@ def test_each_is_the_optimum(seeds):
     assert proved > PART and different > PART / 5
 
 
+def test_the_search_finds_them_without_any_known(seeds):
+    for seed in seeds:
+        problems = rising_problems(seed)
+        need = np.array([[row.minimum for row in p.leaf_rows] for p in problems], dtype=np.int64)
+        above = np.full(len(problems), 1.0 + problems[0].cost.sum())
+        risen = rising.search_rising(problems[0], need, above, lambda: False)
+        costs = [optimum(problem)[0] for problem in problems]
+        assert risen.settled.all() and np.allclose(risen.cost, costs, rtol=1e-9, atol=1e-12), seed
+
+
 def test_what_takes_too_long_is_left(monkeypatch):
     whole = [solved(rising_problems(seed)) for seed in range(40)]
     monkeypatch.setattr(rising, "FIRST_LOOKS", 0)

@@ -115,7 +115,8 @@ def sentence_of(error: ValidationError) -> str:
     if first["type"] == "missing":
         return f"{place} is missing."
     if len(first["loc"]) > 1:
-        return f"{place} does not fit; it is: {PARAMETERS[place][1]}"
+        words = PARAMETERS[place][1] if place in PARAMETERS else "What /openapi.json tells."
+        return f"{place} does not fit; it is: {words}"
     return f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}."
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from starlette.requests import Request
 
 from portfolio.service.catalogue import Catalogue, Model
+from portfolio.service.jobs import Jobs
 from portfolio.service.messages import Bounds, Refused, Told
 from portfolio.service.metrics import Metrics
 from portfolio.service.pool import ClosedError, FullError, Pool, Ticket
@@ -51,13 +52,20 @@ class Service:
         self.catalogue = Catalogue(settings.sources)
         self.pool = Pool(settings.workers, settings.most_waiting, settings.memory_bytes)
         self.metrics = Metrics(self.pool)
+        self.jobs: Jobs | None = None
+        if settings.jobs is not None:
+            self.jobs = Jobs(settings.jobs, lambda: self.catalogue.models, settings.job_workers)
 
     def start(self) -> None:
         """Begin the workers."""
         self.pool.start(self.catalogue.models.values())
+        if self.jobs is not None:
+            self.jobs.start()
 
     def close(self) -> None:
         """End the workers."""
+        if self.jobs is not None:
+            self.jobs.close()
         self.pool.close()
 
     async def keep_fresh(self) -> None:

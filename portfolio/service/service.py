@@ -68,13 +68,17 @@ class Service:
             self.jobs.close()
         self.pool.close()
 
+    def refresh(self) -> None:
+        """Take up models that changed; questions under way end on those that they were asked of."""
+        if self.catalogue.refresh():
+            self.pool.keep(self.catalogue.models.values())
+
     async def keep_fresh(self) -> None:
         """Look for models that changed, again and again."""
         while self.settings.reload_s:
             await asyncio.sleep(self.settings.reload_s)
             try:
-                if await asyncio.to_thread(self.catalogue.refresh):
-                    self.pool.keep(self.catalogue.models.values())
+                await asyncio.to_thread(self.refresh)
             except Exception:  # a bug of a reader must not end the looking
                 log.exception("models were not reloaded")
 

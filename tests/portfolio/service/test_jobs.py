@@ -1,16 +1,18 @@
 """Batches: rows in, answers in pages, an end before the time, and a restart."""
 
 import json
+from contextlib import contextmanager
 
 import pandas as pd
 import pytest
 
 from portfolio import Fixed
+from portfolio.service.app import create_app
 from portfolio.service.catalogue import Model
 from portfolio.service.jobs import read_rows
 from portfolio.service.settings import Settings
 from portfolio.service.sources import example_of
-from tests.support.served import served, until
+from tests.support.served import Unserved, until
 
 BATCH = "/v1/models/credit/batch"
 
@@ -30,6 +32,17 @@ def rows(credit):
     return credit[1].iloc[:6]
 
 
+@contextmanager
+def started(settings, app=None):
+    """The jobs of a service, without the workers that other questions have."""
+    app = app or create_app(settings)
+    app.state.service.jobs.start()
+    try:
+        yield Unserved(app)
+    finally:
+        app.state.service.jobs.close()
+
+
 def ended(client, number):
     told = client.get(f"/v1/jobs/{number}").json()
     return told if told["state"] not in ("queued", "running") else None
@@ -45,7 +58,7 @@ def test_a_job_answers_as_explain_batch_does_and_goes_on_after_a_restart(
 ):
     fixed = {"constraints": [{"Fixed": "age"}]}
     own = explainer.explain_batch(rows, constraints=[Fixed("age")], per_query_limit_s=10.0)
-    with served(settings) as (_, client):
+    with started(settings) as client:
         asked = {"rows": rows.to_dict("records"), "settings": fixed}
         sent = client.post(BATCH, json=asked)
         assert sent.status_code == 202, sent.text
@@ -58,41 +71,34 @@ def test_a_job_answers_as_explain_batch_does_and_goes_on_after_a_restart(
         assert [row["distance"] for row in found] == own["distance"].tolist()
         assert [row["cf_income"] for row in found] == own["cf_income"].tolist()
         check_refusals(client, rows, number)
-        cut = cancelled(client, rows)
     lines = (folder / number / "answers" / "answers.jsonl").read_text().splitlines()
     torn = "\n".join(lines[:2]) + "\n" + lines[2][:20]
     (folder / number / "answers" / "answers.jsonl").write_text(torn)
     (folder / number / "state.json").write_text(
         json.dumps({"state": "running", "message": "", "answered": 2, "total": 6})
     )
-    with served(settings) as (_, client):
+    app = create_app(settings)
+    cut = cancelled(Unserved(app), rows)
+    with started(settings, app) as client:
         assert wait_for(client, number)["state"] == "done"
         again = client.get(f"/v1/jobs/{number}/results").json()["rows"]
         assert [row["distance"] for row in again] == own["distance"].tolist()
         kept = (folder / number / "answers" / "answers.jsonl").read_text().splitlines()
         assert kept[:2] == lines[:2]
         assert client.get(f"/v1/jobs/{cut}").json()["state"] == "cancelled"
-        check_file(client, rows, own)
 
 
 def cancelled(client, rows):
-    asked = {"rows": rows.to_dict("records") * 300, "question": "diverse"}
-    number = client.post(BATCH, json=asked).json()["id"]
-    assert client.get(f"/v1/jobs/{number}/results").status_code == 409
-    assert client.delete(f"/v1/jobs/{number}").json()["state"] == "cancelled"
-    return number
-
-
-def check_file(client, rows, own):
     told = client.post(
         BATCH,
-        params={"settings": json.dumps({"constraints": [{"Fixed": "age"}]})},
+        params={"question": "diverse", "settings": json.dumps({"k": 2})},
         content=rows.to_csv(index=False).encode(),
         headers={"content-type": "text/csv"},
     )
-    assert wait_for(client, told.json()["id"])["state"] == "done"
-    found = client.get(f"/v1/jobs/{told.json()['id']}/results").json()["rows"]
-    assert [row["distance"] for row in found] == own["distance"].tolist()
+    number = told.json()["id"]
+    assert client.get(f"/v1/jobs/{number}/results").status_code == 409
+    assert client.delete(f"/v1/jobs/{number}").json()["state"] == "cancelled"
+    return number
 
 
 def test_rows_are_the_same_from_every_kind_of_file(rows, explainer, tmp_path):

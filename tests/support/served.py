@@ -1,4 +1,4 @@
-"""A service on a port of this machine, run by a thread of the test's own process; or none at all."""
+"""A service on a port of this machine, run by a thread of the test's process; or without any."""
 
 import asyncio
 import socket

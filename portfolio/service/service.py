@@ -50,7 +50,9 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.catalogue = Catalogue(settings.sources)
-        self.pool = Pool(settings.workers, settings.most_waiting, settings.memory_bytes)
+        self.pool = Pool(
+            settings.workers, settings.most_waiting, settings.memory_bytes, settings.threads
+        )
         self.metrics = Metrics(self.pool)
         self.jobs: Jobs | None = None
         if settings.jobs is not None:

@@ -89,6 +89,7 @@ if TYPE_CHECKING:
         WhyNot,
         Within,
         Workers,
+        plot_batch,
     )
 
 __all__ = [
@@ -169,6 +170,7 @@ __all__ = [
     "WhyNot",
     "Within",
     "Workers",
+    "plot_batch",
 ]
 
 

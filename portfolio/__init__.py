@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from portfolio.explainer import Explainer
     from portfolio.logbook import Logbook, LogWarning
     from portfolio.model.plausibility import Plausibility
+    from portfolio.plots.batch import plot_batch
     from portfolio.questions.groups.audit import Audit, AuditDifference, AuditGroup
     from portfolio.questions.groups.audit_statistics import Estimate
     from portfolio.questions.groups.group import GroupAction, GroupMember, GroupRecourse
@@ -116,6 +117,7 @@ HOMES = {
         "Logbook",
     ),
     "portfolio.model.plausibility": ("Plausibility",),
+    "portfolio.plots.batch": ("plot_batch",),
     "portfolio.questions.groups.audit": ("Audit", "AuditDifference", "AuditGroup"),
     "portfolio.questions.groups.audit_statistics": ("Estimate",),
     "portfolio.questions.several.diverse": ("Diverse",),
@@ -230,6 +232,7 @@ __all__ = [
     "WhyNot",
     "Within",
     "Workers",
+    "plot_batch",
 ]
 
 

@@ -1,12 +1,19 @@
-"""What every answer has that can be told as plain values."""
+"""What every answer has: plain values for JSON, and HTML for notebooks."""
 
 import json
+import math
 from abc import abstractmethod
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from encoders.as_html import lines
+from portfolio.model.frames import as_pandas
+
 
 class AsJson:
-    """An answer that is told as JSON."""
+    """An answer that is told as JSON, and in notebooks by its sentences."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -15,3 +22,40 @@ class AsJson:
     def to_json(self) -> str:
         """:meth:`to_dict` as one JSON object."""
         return json.dumps(self.to_dict(), allow_nan=False)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return lines(str(self))
+
+
+def by_name(row: Any) -> Any:
+    """A row as a mapping by name, where it has names.
+
+    Parameters
+    ----------
+    row : in any shape that answers have
+    """
+    row, _ = as_pandas(row)
+    if isinstance(row, pd.DataFrame):
+        row = row.iloc[0]
+    if isinstance(row, pd.Series):
+        return {str(name): value for name, value in row.items()}
+    return row
+
+
+def as_plain(value: Any) -> Any:
+    """JSON has no numpy scalars, no infinity, no dates; what it lacks is given in words.
+
+    Parameters
+    ----------
+    value : of any type, containers included
+    """
+    if isinstance(value, dict):
+        return {key: as_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [as_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | None) else str(value)

@@ -29,6 +29,12 @@ class Change:
             return f"{verb} {self.feature} from {in_short(self.before)} to {self.reached}."
         return f"Change {self.feature} from {in_short(self.before)} to {self.reached}."
 
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, by the names of the columns of ``result.changes()``."""
+        return {
+            "feature": self.feature, "from": self.before, "to": self.after, "cost": self.cost
+        }  # fmt: skip
+
     @property
     def reached(self) -> str:
         """The new value in words: all of its digits, for one less may be decided otherwise."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from encoders.as_html import folded, paragraph
 from encoders.backends.attempt import RunBackend
 from encoders.backends.interface import Backend, Outcome, Request
 from encoders.backends.registry import all_backends
@@ -24,7 +25,7 @@ from portfolio.logbook import Log, check_folder, check_log
 from portfolio.model.explained_model import read
 from portfolio.model.frames import as_kind, as_pandas
 from portfolio.model.plausibility import Plausibility
-from portfolio.question import RACE, Options, Question, strategy_name
+from portfolio.question import PROOF_MB, RACE, Options, Question, check_from_0, strategy_name
 from portfolio.questions.answer_methods import regional
 from portfolio.questions.batch_methods import BatchQuestions
 from portfolio.questions.methods import Questions
@@ -125,6 +126,11 @@ class Explainer(Questions, BatchQuestions):
         """Of all that the model's decisions depend on; the same in every process."""
         return self._model.identity
 
+    @property
+    def diagram(self) -> Diagram:
+        """What "auto" picks backends by."""
+        return self._asker.selector.diagram
+
     def until(self, stop: threading.Event) -> "Explainer":
         """The same explainer, whose questions all end soon once an event is set.
 
@@ -137,6 +143,13 @@ class Explainer(Questions, BatchQuestions):
         same = copy(self)
         same._asker = replace(self._asker, stop=stop)
         return same
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the model, what it decides, and the features."""
+        model = f"Explains {type(self._model.native.model).__name__}"
+        classes = ", ".join(map(repr, self.classes))
+        decides = f"which decides for {classes}" if classes else "which predicts a number"
+        return paragraph(f"{model}, {decides}.") + folded("Features", self.features._repr_html_())
 
     def predict(self, x: Any) -> Any:
         """The model's own label for one row, or a regressor's prediction.
@@ -245,7 +258,7 @@ class Explainer(Questions, BatchQuestions):
             found = self._asker.ask(question, options, x, way, on_progress, log)
         if second is None:
             return found
-        return with_second(self._asker, question, options, x, found, second)
+        return with_second(self._asker, question, options, x, found, second, log)
 
     def explain_batch(
         self,
@@ -269,6 +282,7 @@ class Explainer(Questions, BatchQuestions):
         strategy: str | Sequence[str] | None = None,
         tie_break: bool = False,
         records: bool = False,
+        proof_mb: float = PROOF_MB,
     ) -> Any:
         """Explain every row of a table, with worker processes.
 
@@ -293,7 +307,9 @@ class Explainer(Questions, BatchQuestions):
         on_answer : called with (rows answered, rows in all)
         tie_break : as for :meth:`explain`
         records : whether each line of ``out`` has the answer's record, too, as of
-            :meth:`Result.record`; its proof is made in what is left of the row's seconds
+            :meth:`Result.record`; its proof is made in what is left of the row's seconds. A column
+            ``why_no_proof`` says of each why it has none, "" if it has
+        proof_mb : as for :meth:`Result.record`
 
         Returns
         -------
@@ -317,15 +333,17 @@ class Explainer(Questions, BatchQuestions):
         name = strategy_name(strategy, backend)
         options = Options(name, per_query_limit_s, threads, seed, tie_break=tie_break)
         check_log(log)
+        check_from_0("proof_mb", proof_mb)
         rows = read_batch(self._asker, question, X)
         check_folder(log)
         identity = self._model.identity_for(wanted_of(self._model, target) is not None)
         # Digests without them are those of older versions.
         more = [*([tie_break] if tie_break else []), *(["records"] if records else [])]
+        more += [proof_mb] if records and proof_mb != PROOF_MB else []
         asked = (identity, question, name, threads, seed, per_query_limit_s, *more)
         if records and out is None:
             raise InputError("records are written beside the answers; give out, a folder for them.")
-        job = Job(self._asker, question, options, log, records)
+        job = Job(self._asker, question, options, log, float(proof_mb) if records else None)
         return as_kind(run_batch(rows, job, asked, settings), as_pandas(X)[1])
 
     def session(

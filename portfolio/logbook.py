@@ -99,7 +99,8 @@ class LogContext:
     target : label or goal that was reached, or asked for, as text
     numbers : whether it is a goal
     seed : of solvers
-    mode : "solo", "race", "session" or "plain"; see :class:`selector.logs.files.LogRecord`
+    mode : "solo", "race", "session", "plain" or "second"; see
+        :class:`selector.logs.files.LogRecord`
     memory_limit : bytes of address space of each worker process, 0 for no limit
     """
 

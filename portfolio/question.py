@@ -23,6 +23,7 @@ from portfolio.model.tabular import Row
 from selector import Metric, check_name
 
 RACE = "race"
+PROOF_MB = 64.0  # megabytes of the steps of a proof, compressed
 PLAIN = "plain-"  # prefix of a backend's name, also in benchmarks and logs
 OWN = "own"
 MAX_THREADS = 1024
@@ -201,6 +202,18 @@ def check_seconds(seconds: float) -> None:
     """
     if not isinstance(seconds, Real) or not seconds > 0:
         raise InputError(f"time_limit_s must be above 0 seconds, got {seconds!r}.")
+
+
+def check_from_0(name: str, number: object) -> None:
+    """Raise :class:`InputError` unless it is a number from 0 on.
+
+    Parameters
+    ----------
+    name : of the argument
+    number : what the user gave
+    """
+    if not isinstance(number, Real) or not float(number) >= 0:
+        raise InputError(f"{name} must be a number from 0 on, got {number!r}.")
 
 
 def strategy_name(

@@ -5,21 +5,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import pandas as pd
 
+from encoders.as_html import paragraph, table
 from encoders.backends.attempt import Attempt
 from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.goal import Wanted
-from portfolio.as_json import AsJson
-from portfolio.change import Change
-from portfolio.model.frames import as_pandas
+from portfolio.as_json import AsJson, as_plain, by_name
+from portfolio.change import Change, in_short
 from portfolio.model.scoring import Scoring
 from portfolio.model.tabular import Row
+from portfolio.question import PROOF_MB
 from portfolio.solving.rounder import Rounded, Rounder
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Bounds = tuple[float, float, float]
 FIRST = ", and of all as small this is the first"
@@ -180,17 +183,20 @@ class Result(AsJson):
             )
         return self.regional(order, time_limit_s, threads, seed, on_progress)
 
-    def record(self, time_limit_s: float = 60.0, reasons: Any = None) -> Any:
+    def record(
+        self, time_limit_s: float = 60.0, reasons: Any = None, proof_mb: float = PROOF_MB
+    ) -> Any:
         """What was asked, answered and proved, with a proof that others can check.
 
         The search walks once more, with the bound known, and every step is written down. Where
-        there can be no such proof the record says why.
+        there can be no such proof, or a limit or Ctrl-C ends it, the record says why.
 
         Parameters
         ----------
-        time_limit_s : for the proof
+        time_limit_s : for the proof; 0 for a record without one
         reasons : what :meth:`Explainer.reason_codes` or :meth:`Explainer.reasons` said of the same
             row, to be told beside the answer; the proof is not about it
+        proof_mb : megabytes of the proof's steps, compressed
 
         Returns
         -------
@@ -199,7 +205,7 @@ class Result(AsJson):
         Raises
         ------
         InputError
-            The result came from another process, or from a question of many steps.
+            The result came from another process, or from a question of many steps; or bad limits.
         """
         if self.recorder is None:
             raise InputError(
@@ -207,17 +213,14 @@ class Result(AsJson):
                 "explainer.explain in this process and take its record."
             )
         told = [] if reasons is None else str(reasons).splitlines()
-        return self.recorder(self, time_limit_s, told)
+        return self.recorder(self, time_limit_s, told, proof_mb)
 
     def __getstate__(self) -> dict[str, Any]:
         """The model stays where it is: what it says is looked up before a result leaves."""
         names = ("score", "score_before", "scored", "told", "rounded")
         known = {name: getattr(self, name) for name in names}
-        return (
-            self.__dict__
-            | known
-            | {"scoring": None, "rounder": None, "regional": None, "recorder": None}
-        )
+        gone = dict.fromkeys(("scoring", "rounder", "regional", "recorder"))
+        return self.__dict__ | known | gone
 
     @cached_property
     def scored(self) -> str:
@@ -254,6 +257,27 @@ class Result(AsJson):
             [(c.feature, c.before, c.after, c.cost) for c in self.changed],
             columns=["feature", "from", "to", "cost"],
         )
+
+    def plot(self, what: Literal["changes", "bounds"] = "changes") -> "Figure":
+        """A picture of the answer, or of the way to it.
+
+        Parameters
+        ----------
+        what : "changes", a waterfall of what each change costs, or "bounds", how the best answer
+            and what is proved to be needed came nearer to each other
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        InputError
+            There is no counterfactual whose changes could be drawn.
+        """
+        from portfolio.plots.result import draw
+
+        return draw(self, what)
 
     @property
     def race(self) -> pd.DataFrame:
@@ -293,14 +317,14 @@ class Result(AsJson):
                 "message": self.message,
                 "left": self.remaining,
                 "counterfactual": by_name(self.counterfactual),
-                "changes": _records(self.changed),
+                "changes": [each.to_dict() for each in self.changed],
                 "rounded": None
                 if rounded is None
                 else {
                     "distance": rounded.distance,
                     "dearer": rounded.dearer,
                     "counterfactual": by_name(rounded.counterfactual),
-                    "changes": _records(rounded.changed),
+                    "changes": [each.to_dict() for each in rounded.changed],
                 },
                 "timings": asdict(self.timings),
                 "trace": self.trace,
@@ -311,6 +335,17 @@ class Result(AsJson):
     def __str__(self) -> str:
         headline = " ".join(filter(None, [self._headline(), self.scored]))
         return "\n".join([headline, *(f"- {change}" for change in self.told)])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the headline, and a table of the changes."""
+        headline = paragraph(" ".join(filter(None, [self._headline(), self.scored])))
+        if not self.changed:
+            return headline
+        rows = [
+            (told.feature, in_short(told.before), told.reached, f"{change.cost:.6g}")
+            for told, change in zip(self.told, self.changed, strict=True)
+        ]
+        return headline + table(("feature", "from", "to", "cost"), rows)
 
     def _headline(self) -> str:
         why = f" {self.message}" if self.message else ""
@@ -357,42 +392,3 @@ def _words(target: Any) -> str:
 
 def _reached(target: Any) -> str:
     return _words(target) if isinstance(target, Wanted) else f"predicted as {_words(target)}"
-
-
-def by_name(row: Any) -> Any:
-    """A row as a mapping by name, where it has names.
-
-    Parameters
-    ----------
-    row : in any shape that answers have
-    """
-    row, _ = as_pandas(row)
-    if isinstance(row, pd.DataFrame):
-        row = row.iloc[0]
-    if isinstance(row, pd.Series):
-        return {str(name): value for name, value in row.items()}
-    return row
-
-
-def _records(changed: tuple[Change, ...]) -> list[dict[str, Any]]:
-    return [
-        {"feature": c.feature, "from": c.before, "to": c.after, "cost": c.cost} for c in changed
-    ]
-
-
-def as_plain(value: Any) -> Any:
-    """JSON has no numpy scalars, no infinity, no dates; what it lacks is given in words.
-
-    Parameters
-    ----------
-    value : of any type, containers included
-    """
-    if isinstance(value, dict):
-        return {key: as_plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [as_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, str | int | float | None) else str(value)

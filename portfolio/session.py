@@ -4,6 +4,7 @@ import threading
 from dataclasses import replace
 from typing import Any
 
+from encoders.as_html import paragraph
 from encoders.backends.attempt import RunBackend
 from portfolio.logbook import Log, check_log
 from portfolio.question import Options, Question
@@ -76,6 +77,13 @@ class Session:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: who answers, what is asked, and what is kept."""
+        target = self._question.target
+        wanted = "another class" if target is None else repr(target)
+        kept = f"{len(self._keepers)} model{'s' if len(self._keepers) != 1 else ''} kept"
+        return paragraph(f"A session of {self._options.strategy} that asks for {wanted}: {kept}.")
 
     def _run_for(self, target: int) -> RunBackend:
         if target not in self._keepers:

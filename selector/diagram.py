@@ -16,6 +16,7 @@ from selector import words
 from selector.case import NAMES, VERSION
 from selector.descriptors import RENAMED
 from selector.diagram_places import PAPER, SHIPPED, default_place
+from selector.nodes import Leaf, Node, Split
 from selector.schedule import (
     Schedule,
     Turn,
@@ -35,47 +36,6 @@ READABLE = (1, FORMAT)  # in 1 a turn was one backend's
 # In 1 three descriptors had the names of ``selector.descriptors.RENAMED``.
 READABLE_DESCRIPTORS = (1, VERSION)
 DEFAULT = SHIPPED
-
-
-@dataclass(frozen=True)
-class Split:
-    """``value <= threshold`` goes to node ``low``, else to ``high``; both come later.
-
-    Attributes
-    ----------
-    feature : a descriptor, one of :data:`selector.case.NAMES`
-    threshold : in the descriptor's unit
-    low, high : places among the diagram's nodes
-    """
-
-    feature: str
-    threshold: float
-    low: int
-    high: int
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """Turns that follow each other until one proves.
-
-    Attributes
-    ----------
-    schedule : (backends, seconds); several of one turn race, or the first runs where there is
-        one core; the last turn's seconds are infinite
-    purity : share of what the leaf was learned from on which this cost at most 1.25 times the
-        least; 1 if unknown
-    """
-
-    schedule: Schedule
-    purity: float = 1.0
-
-    @property
-    def backend(self) -> str:
-        """The one that has the last word, the first of them if several race for it."""
-        return self.schedule[-1][0][0]
-
-
-Node = Split | Leaf
 
 
 @dataclass(frozen=True)
@@ -179,6 +139,12 @@ class Diagram:
                     break
                 index = node.low if values[node.feature] <= node.threshold else node.high
         return [count / max(len(rows), 1) for count in counts]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the picture, with the shares of flow if they are known."""
+        from selector.drawing import as_svg, flow_of
+
+        return as_svg(self, flow_of(self))
 
     def to_json(self) -> str:
         """One JSON object; equal diagrams give equal text."""

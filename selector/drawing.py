@@ -4,12 +4,13 @@ Pictures are in the style of figure 1 of the paper, but from top to bottom, so t
 shows them at a size that can be read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 from xml.sax.saxutils import escape
 
 from selector import words
 from selector.backend_facts import colour_of
-from selector.diagram import Diagram, Split
+from selector.nodes import Node, Split
 from selector.picture import NAME_SIZE, SHARE_SIZE, Box, Picture, picture_of
 
 # What a browser in its dark mode puts in the place of the attributes.
@@ -17,10 +18,23 @@ DARK = """<style>@media (prefers-color-scheme:dark){
 .dd-ground{fill:#0d1117}.dd-ink{fill:#e6edf3}.dd-edge{stroke:#9198a1}.dd-tip{fill:#9198a1}
 .dd-split{fill:#21262d;stroke:#9198a1}.dd-leaf{fill-opacity:.4}}</style>"""
 INK, LINE, GROUND, SPLIT = "#1f2328", "#59636e", "#ffffff", "#f3f5f7"
+STRONG = " stroke-width='3'"
 MAX_GROWTH = 1.6  # times as wide as on a telephone, where there is room
 
 
-def flow_of(diagram: Diagram) -> list[float] | None:
+class Drawn(Protocol):
+    """What is asked of a diagram here; :class:`selector.diagram.Diagram` is one."""
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """In topological order, the root first."""
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """How it was made."""
+
+
+def flow_of(diagram: Drawn) -> list[float] | None:
     """Shares of flow that the manifest tells, one per node; None if it does not.
 
     Parameters
@@ -33,7 +47,7 @@ def flow_of(diagram: Diagram) -> list[float] | None:
     return told if all(isinstance(share, int | float) for share in told) else None
 
 
-def as_text(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
+def as_text(diagram: Drawn, flow: Sequence[float] | None = None) -> str:
     """One line per node.
 
     Parameters
@@ -55,7 +69,7 @@ def as_text(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
     return "\n".join(lines)
 
 
-def as_dot(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
+def as_dot(diagram: Drawn, flow: Sequence[float] | None = None) -> str:
     """For Graphviz.
 
     Parameters
@@ -80,7 +94,7 @@ def as_dot(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def as_svg(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
+def as_svg(diagram: Drawn, flow: Sequence[float] | None = None, decision: str = "") -> str:
     """A picture from top to bottom, leaves in the colour of their backend.
 
     It is as wide as the page up to a limit, can be read at 380 pixels, and turns dark with the
@@ -90,8 +104,9 @@ def as_svg(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
     ----------
     diagram : to draw
     flow : as in :func:`as_text`
+    decision : of a result, in words; the way that it took is drawn in strong lines
     """
-    picture = picture_of(diagram.nodes, flow)
+    picture = picture_of(diagram.nodes, flow, decision)
     width, height = picture.width, picture.height
     parts = [
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width:g} {height:g}' width='100%' "
@@ -111,8 +126,9 @@ def as_svg(diagram: Diagram, flow: Sequence[float] | None = None) -> str:
 
 def _edges(picture: Picture) -> list[str]:
     return [
-        f"<path class='dd-edge' d='{path}' fill='none' stroke='{LINE}' marker-end='url(#dd-tip)'/>"
-        for path in picture.paths
+        f"<path class='dd-edge' d='{line.path}' fill='none' stroke='{LINE}'"
+        f"{STRONG if line.taken else ''} marker-end='url(#dd-tip)'/>"
+        for line in picture.lines
     ]
 
 
@@ -125,7 +141,7 @@ def _box(box: Box) -> str:
     )
     parts = [
         f"<rect x='{box.left:g}' y='{box.top:g}' width='{box.width:g}' height='{box.height:g}' "
-        f"{look}/>"
+        f"{look}{STRONG if box.taken else ''}/>"
     ]
     weight = " font-weight='bold'" if box.backend else ""
     for text in box.texts:

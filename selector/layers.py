@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
-from selector.diagram import Leaf, Node, Split
+from selector.nodes import Leaf, Node, Split
 
 EXACT = 6  # points; rows of at most so many are ordered exactly, in a second at most
 SWEEPS = 8  # over all rows, where some have more points

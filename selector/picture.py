@@ -6,9 +6,10 @@ from itertools import accumulate, pairwise
 from statistics import mean
 
 from selector import words
-from selector.diagram import Leaf, Node, Split
 from selector.layers import Bend, Layers, Point, layers_of
+from selector.nodes import Leaf, Node, Split
 from selector.text_width import text_width, wrapped
+from selector.way import way_of
 
 # Pixels, where the picture is as wide as a telephone shows it.
 PHONE = 380.0
@@ -41,6 +42,7 @@ class Box:
     ----------
     backend : that has the last word, "" for a split
     ports : where the edges of its left and right side begin, none for a leaf
+    taken : whether the way that is shown passes it
     """
 
     left: float
@@ -50,6 +52,15 @@ class Box:
     backend: str
     texts: tuple[Text, ...]
     ports: tuple[float, ...]
+    taken: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """An edge, in the language of SVG, and whether the way that is shown passes it."""
+
+    path: str
+    taken: bool
 
 
 @dataclass(frozen=True)
@@ -59,14 +70,14 @@ class Picture:
     Attributes
     ----------
     boxes : one per split and one per schedule, in the order of the nodes
-    paths : of the edges, in the language of SVG
+    lines : the edges
     crossings : pairs of edges that cross
     """
 
     width: float
     height: float
     boxes: tuple[Box, ...]
-    paths: tuple[str, ...]
+    lines: tuple[Line, ...]
     crossings: int
 
 
@@ -97,7 +108,9 @@ class _Face:
         return LINE_HEIGHT * (len(self.lines) + bool(self.share) + bool(self.cells)) + PADDING
 
 
-def picture_of(nodes: Sequence[Node], flow: Sequence[float] | None = None) -> Picture:
+def picture_of(
+    nodes: Sequence[Node], flow: Sequence[float] | None = None, decision: str = ""
+) -> Picture:
     """Lay a diagram out from top to bottom.
 
     It is as wide as a telephone unless the longest words of a row need more.
@@ -106,8 +119,11 @@ def picture_of(nodes: Sequence[Node], flow: Sequence[float] | None = None) -> Pi
     ----------
     nodes : in topological order, the root first
     flow : share of what passes each node, from 0 to 1
+    decision : in words, whose way is shown; see :func:`selector.way.way_of`
     """
     nodes, flow = _with_shared_leaves(nodes, flow)
+    way = way_of(nodes, decision)
+    passed = {index for edge in way for index in edge}
     layers = layers_of(nodes)
     faces = _faces(nodes, layers, flow)
     needed = max(_row_width(faces, row) for row in layers.rows) + 2 * MARGIN
@@ -120,15 +136,18 @@ def picture_of(nodes: Sequence[Node], flow: Sequence[float] | None = None) -> Pi
         spans.append((top, top + max(box.height for box in drawn.values())))
         boxes |= drawn
         top = spans[-1][1] + DROP
-    paths = [
-        _path(boxes[index], port, spans[number][1], _way(middles, spans, number, target))
+    lines = [
+        Line(
+            _path(boxes[index], port, spans[number][1], _way(middles, spans, number, target)),
+            (index, target) in way,
+        )
         for number, row in enumerate(layers.rows)
         for index in row
         if isinstance(index, int)
         for port, target in zip(boxes[index].ports, faces[index].targets, strict=True)
     ]
-    placed = tuple(boxes[index] for index in range(len(nodes)))
-    return Picture(width, spans[-1][1] + MARGIN, placed, tuple(paths), layers.crossings())
+    placed = tuple(replace(boxes[index], taken=index in passed) for index in range(len(nodes)))
+    return Picture(width, spans[-1][1] + MARGIN, placed, tuple(lines), layers.crossings())
 
 
 def _with_shared_leaves(

@@ -4,7 +4,7 @@ import math
 from types import MappingProxyType
 
 from selector.backend_facts import title_of
-from selector.case import NORM_INF, OWN_NORM
+from selector.case import NORM_INF, OWN_NORM, norm_number
 from selector.schedule import Schedule, Turn
 
 LABELS = MappingProxyType(
@@ -80,6 +80,27 @@ def condition(feature: str, threshold: float, value: float) -> str:
         return f"norm is {norm(value)}"
     number = "none" if feature == "left_incumbent" and value < 0 else f"{value:g}"
     return f"{label(feature)}: {number} ({'more than' if above else 'at most'} {threshold:g})"
+
+
+def side_told(feature: str, threshold: float, told: str) -> bool | None:
+    """Whether a text that :func:`condition` wrote is about the high side; None if it is about
+    something else.
+
+    Parameters
+    ----------
+    feature : a descriptor's name
+    threshold : of the split
+    told : such as "norm is 1"
+    """
+    if feature in YES_OR_NO and 0 <= threshold < 1:
+        return {label(feature): True, _not(feature): False}.get(told)
+    if feature == "norm":
+        begins = "norm is "
+        return norm_number(told.removeprefix(begins)) > threshold if begins in told else None
+    if not told.startswith(f"{label(feature)}: "):
+        return None
+    ends = {True: f"(more than {threshold:g})", False: f"(at most {threshold:g})"}
+    return next((side for side, end in ends.items() if told.endswith(end)), None)
 
 
 def norm(value: float) -> str:

@@ -10,6 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 from portfolio import Explainer
 from portfolio.solving import targets
 from portfolio.solving.warm_up import warm_up
+from tests.support.browser import open_browser
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -83,6 +84,13 @@ def loans(tmp_path_factory):
     body = frame.to_csv(index=False).split("\n", 1)
     path.write_text(body[0] + "\nD,B,C,N,B\nINC,FIXED,FREE,FREE,PREDICT\n" + body[1])
     return path
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Closed before tests of other files begin: while it is open, an event loop runs here."""
+    with open_browser() as opened:
+        yield opened
 
 
 @pytest.fixture

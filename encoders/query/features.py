@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.arrays import BoolArray, FloatArray
+from encoders.as_html import table
 from encoders.errors import InputError
 
 Kind = Literal["numeric", "ordinal", "binary", "categorical"]
@@ -152,6 +153,11 @@ class FeatureSpace:
             f"{f.name:<{width}}  {f.kind:<11}  {f.action:<8}  {f.describe_values()}"
             for f in self.features
         )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = [(f.name, f.kind, f.action, f.describe_values()) for f in self.features]
+        return table(("feature", "kind", "action", "values"), rows)
 
     def ordered(self, columns: Sequence[str]) -> "FeatureSpace":
         """The same features over the same columns in another order.

@@ -26,6 +26,11 @@ class AnswerLog:
     folder : made if need be
     resume : whether answers that are there are kept; False: there must be none
     fields : what each record has
+    on_disk : what is not read again, as it is large
+
+    Attributes
+    ----------
+    records : those that were there, by key
 
     Raises
     ------
@@ -33,7 +38,13 @@ class AnswerLog:
         The folder can't be used, or holds answers already and ``resume`` is False.
     """
 
-    def __init__(self, folder: str | Path, resume: bool, fields: frozenset[str]) -> None:
+    def __init__(
+        self,
+        folder: str | Path,
+        resume: bool,
+        fields: frozenset[str],
+        on_disk: frozenset[str] = frozenset(),
+    ) -> None:
         self.folder = Path(folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -41,7 +52,7 @@ class AnswerLog:
             _refuse_earlier(path, resume)
             self._file: BinaryIO = path.open("ab", buffering=0)
             _lock(self._file, self.folder)
-            self.records, whole = _read(path, fields)
+            self.records, whole = _read(path, fields, on_disk)
             self._file.truncate(whole)
         except InputError:
             if hasattr(self, "_file"):
@@ -70,7 +81,6 @@ class AnswerLog:
         except OSError:
             self._file.truncate(end)
             raise
-        self.records[record["key"]] = record
         if time.monotonic() - self._synced > SYNC_S:
             os.fsync(self._file.fileno())
             self._synced = time.monotonic()
@@ -122,7 +132,9 @@ def _lock(file: IO[bytes], folder: Path) -> None:
         ) from error
 
 
-def _read(path: Path, fields: frozenset[str]) -> tuple[dict[str, Record], int]:
+def _read(
+    path: Path, fields: frozenset[str], on_disk: frozenset[str]
+) -> tuple[dict[str, Record], int]:
     """The last record of each key, and how many bytes of the file are whole lines."""
     if not path.exists():
         return {}, 0
@@ -135,7 +147,7 @@ def _read(path: Path, fields: frozenset[str]) -> tuple[dict[str, Record], int]:
                 record = json.loads(line)
                 if fields - record.keys():
                     raise KeyError
-                records[record["key"]] = record
+                records[record["key"]] = {k: v for k, v in record.items() if k not in on_disk}
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise InputError(
                     f"{path} is damaged at byte {whole}: {line[:40]!r} is no answer; "

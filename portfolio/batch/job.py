@@ -1,6 +1,7 @@
 """The work of a batch: rows in, records of their answers out."""
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,14 +39,15 @@ class Job:
     ----------
     options : their time limit is replaced by that of each task
     log : see :meth:`Explainer.explain`
-    recorded : whether each answer has a record with a proof, made in the time that is left
+    proof_mb : each answer has a record with a proof of at most so many megabytes, made in the time
+        that is left; None for no records
     """
 
     asker: Asker
     question: Question
     options: Options
     log: Log | None
-    recorded: bool = False
+    proof_mb: float | None = None
 
     def warm_up(self, task: Task) -> None:
         """See :class:`portfolio.running.work.Work`.
@@ -64,18 +66,22 @@ class Job:
         task : its payload is the row's values, float64 (n_columns,)
         """
         try:
+            began = time.perf_counter()
             result = self._asked(task)
-            return _record(task, result) | self._with_proof(task, result)
+            return _record(task, result) | self._with_proof(task, result, began + task.limit_s)
         except NothingAdmissibleError as error:
             return self._without(task.key, str(error))
         except Exception as error:  # one row must not end the job
             return self.unanswered(task.key, in_a_sentence(error), "error")
 
-    def _with_proof(self, task: Task, result: Result) -> Record:
-        if not self.recorded:
+    def _with_proof(self, task: Task, result: Result, ends: float) -> Record:
+        if self.proof_mb is None:
             return {}
-        left = max(0.0, task.limit_s - result.timings.total)
-        return {"record": result.record(left).to_dict()}
+        made = result.record(max(0.0, ends - time.perf_counter()), proof_mb=self.proof_mb)
+        told: Record = {"record": made.to_dict(), "why_no_proof": made.why_not}
+        # What the job's deadline cut short is asked again on resume.
+        late = task.cut and not made.proved and time.perf_counter() >= ends
+        return told | ({"final": False} if late else {})
 
     def _without(self, key: str, message: str) -> Record:
         """A row whose constraints leave it no answer, which needs no solver to be proved."""
@@ -124,13 +130,18 @@ class Job:
             "message": message,
             "row": None,
             "final": False,
-            **({"record": None} if self.recorded else {}),
+            **({} if self.proof_mb is None else {"record": None, "why_no_proof": message}),
         }
 
     @property
     def fields(self) -> frozenset[str]:
         """Those that answers of version 0.1 have, too."""
-        return FIELDS | {"record"} if self.recorded else FIELDS
+        return FIELDS
+
+    @property
+    def on_disk(self) -> frozenset[str]:
+        """See :class:`portfolio.batch.work.BatchWork`."""
+        return frozenset(("record",))
 
     def completed(self, record: Record) -> Record:
         """An answer of version 0.1, which asked for rows that lead where no margin was given.
@@ -180,6 +191,8 @@ class Job:
                 "score": after,
             }
         )
+        if self.proof_mb is not None:
+            frame["why_no_proof"] = [r["why_no_proof"] for r in records]
         names = [PREFIX + str(name) for name in rows.columns]
         answers = pd.DataFrame(found) if rows.table is None else rows.table.frame(found)
         return pd.concat([frame, answers.set_axis(names, axis=1)], axis=1)

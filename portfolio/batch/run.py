@@ -79,12 +79,14 @@ class _Store:
         out, resume = settings.folder, settings.resume
         if resume and out is None:
             raise InputError("there is nothing to resume without the folder of the earlier run.")
-        self._log = None if out is None else AnswerLog(out, resume, job.fields)
+        self._log = None if out is None else AnswerLog(out, resume, job.fields, job.on_disk)
+        self._on_disk = job.on_disk
         told = {} if self._log is None else self._log.records
         self.records: dict[str, Record] = {k: job.completed(record) for k, record in told.items()}
 
     def keep(self, record: Record) -> None:
-        self.records[record["key"]] = record
+        light = {name: value for name, value in record.items() if name not in self._on_disk}
+        self.records[record["key"]] = light
         if self._log is not None:
             self._log.append(record)
 

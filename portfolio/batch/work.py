@@ -20,6 +20,11 @@ class BatchWork(Work, Protocol):
         """What each record has, so that files of other batches are known."""
         ...
 
+    @property
+    def on_disk(self) -> frozenset[str]:
+        """Fields that are kept in files only, as they are large."""
+        ...
+
     def unanswered(self, key: str, message: str, reason: str) -> Record:
         """The record of a row without an answer, and why it has none.
 

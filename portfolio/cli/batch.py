@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -10,6 +10,7 @@ from rich.console import Console
 from portfolio.cli import options
 from portfolio.cli.batch_question import EXPLAIN, question_of
 from portfolio.cli.output import EXIT_CODES
+from portfolio.question import PROOF_MB
 from portfolio.running.interrupt import ended_gently
 
 
@@ -41,6 +42,7 @@ def batch(
     records: Annotated[
         bool, typer.Option("--records", help="A record with a proof beside each answer.")
     ] = False,
+    proof_mb: options.ProofMb = PROOF_MB,
 ) -> None:
     """Explain every row of a file, or ask another question: exit code 0 all answered, 3 not all."""
     from portfolio.batch.answer_log import refuse_used
@@ -54,8 +56,8 @@ def batch(
         explainer = model.explainer(data, question)
         ask, words = question_of(explainer, question, asking, settings, data.X)
         log = {"log": question.book(data)} if asking == EXPLAIN else {}
-        first = {"tie_break": True} if tie_break else {}
-        first |= {"records": True} if records else {}
+        first: dict[str, Any] = {"tie_break": True} if tie_break else {}
+        first |= {"records": True, "proof_mb": proof_mb} if records else {}
         run = partial(
             ask,
             asked,

@@ -86,6 +86,14 @@ def told_in_lines(rows: int, console: Console, every_s: float = LINE_S) -> Itera
         teller.join()
 
 
+def _report_proofs(why_not: pd.Series, console: Console) -> None:
+    """How many records have a proof, and why the others have none."""
+    none = why_not[why_not != ""]
+    console.print(f"{len(why_not) - len(none)} of {len(why_not)} records have a proof.")
+    for why, count in none.value_counts().items():
+        console.print(f"{count} without: {why}", highlight=False, markup=False)
+
+
 def _report(frame: pd.DataFrame, out: Path, console: Console) -> bool:
     counts = frame["status"].value_counts()
     told = ", ".join(f"{count} {status}" for status, count in counts.items())
@@ -103,5 +111,7 @@ def _report(frame: pd.DataFrame, out: Path, console: Console) -> bool:
             f"seconds per proof: median {seconds.median():.4f}, p90 {seconds.quantile(0.9):.4f}",
             highlight=False,
         )
+    if "why_no_proof" in frame:
+        _report_proofs(frame["why_no_proof"], console)
     console.print(f"answers: {out / TABLE} (as they came: {LINES})", soft_wrap=True)
     return open_rows.empty

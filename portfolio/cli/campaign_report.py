@@ -11,7 +11,7 @@ from portfolio.study.campaign import run_campaign
 from portfolio.study.figures import draw_all
 from portfolio.study.protocol import Protocol, size
 from selector import logs
-from selector.logs.summary import per_backend
+from selector.logs.summary import per_backend, second_opinions
 
 
 def run_protocol(
@@ -93,6 +93,12 @@ def report(out: Path, console: Console) -> int:
         console.print(
             f"{line.mode:8} {line.backend:8} {line.records:5} records, {line.proved:4.0%} proved, "
             f"median {line.median_s:.3f} s, PAR10 {line.par10_s:.2f} s, best on {line.best:.0%}",
+            highlight=False,
+        )
+    for of in second_opinions(frame):
+        console.print(
+            f"{of.backend} proved once more {of.confirmed} of {of.asked} proofs, "
+            f"median {of.median_s:.3f} s, and contradicted {of.contradicted or 'none'}.",
             highlight=False,
         )
     page = draw_all(frame, out / "figures")

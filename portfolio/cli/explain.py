@@ -6,9 +6,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from encoders.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.one_row import RowOptions
 from portfolio.cli.output import EXIT_CODES, escape, print_result
+from portfolio.question import PROOF_MB
+from portfolio.running.interrupt import ended_gently
 
 
 def demo(
@@ -56,8 +59,11 @@ def explain(
         Path | None,
         typer.Option(help="File for the answer's record, with a proof; .json or .json.gz."),
     ] = None,
+    proof_mb: options.ProofMb = PROOF_MB,
 ) -> None:
     """Explain one row: exit code 0 optimal, 3 feasible, 4 infeasible, 5 unknown, 2 bad input."""
+    if record is not None and not record.absolute().parent.is_dir():
+        raise InputError(f"there is no folder {record.parent} for the record.")
     constraints = question.constraints()
     asked = one.asked(model, question)
     result = asked.explainer.explain(
@@ -74,7 +80,9 @@ def explain(
     else:
         print_result(Console(), result)
     if record is not None:
-        written = result.record(one.time_limit)
+        over = result.stop_reason == "interrupted"
+        with ended_gently():
+            written = result.record(0 if over else one.time_limit, proof_mb=proof_mb)
         written.write(record)
         Console(stderr=True).print(escape(f"{record}: {written}"), highlight=False)
     raise typer.Exit(EXIT_CODES[result.status])

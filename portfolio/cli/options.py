@@ -27,6 +27,9 @@ Norm = Annotated[str, typer.Option(help="Any p from 0 to 100, or inf.")]
 TieBreak = Annotated[
     bool, typer.Option("--tie-break", help="Of answers that cost the same give the first.")
 ]
+ProofMb = Annotated[
+    float, typer.Option("--proof-mb", help="Megabytes that a record's proof may take, compressed.")
+]
 Executor = Annotated[str, typer.Option(help="local or ray.")]
 Address = Annotated[
     str | None, typer.Option(help="Ray cluster, auto for the one at hand; default its own.")

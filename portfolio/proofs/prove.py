@@ -15,6 +15,7 @@ from encoders.posing.pose import Posed, pose
 from encoders.problem.problem import Problem
 from encoders.query.goal import ClassGoal
 from encoders.query.query import Query
+from portfolio.checker.check import MOST_BYTES
 from portfolio.checker.space import MOST, ONE
 from portfolio.model.explained_model import ExplainedModel
 
@@ -52,21 +53,54 @@ class Cover:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What ends the writing of a proof.
+
+    Attributes
+    ----------
+    n_bytes : of the steps, compressed
+    deadline : ``time.perf_counter()``
+    over : whether somebody interrupted
+    """
+
+    n_bytes: float
+    deadline: float
+    over: Callable[[], bool]
+
+    def ended(self) -> str:
+        """Why there is no time left, as a reason for there being no proof; "" if there is some."""
+        if self.over():
+            return "the work was interrupted"
+        return "the time was up" if time.perf_counter() >= self.deadline else ""
+
+    def full(self, n_bytes: int, n_letters: int) -> str:
+        """The same, of steps that may be too many.
+
+        Parameters
+        ----------
+        n_bytes : that they take, compressed
+        n_letters : that they take as text
+        """
+        if n_bytes > self.n_bytes:
+            return "its steps take more bytes than were allowed"
+        return "it has more steps than the checker reads" if n_letters > MOST_BYTES else ""
+
+
 class _Writer:
     """Steps as text, compressed as they come."""
 
-    def __init__(self, most_bytes: int, deadline: float, over: Callable[[], bool]) -> None:
-        self.packer, self.parts, self.count, self.size = zlib.compressobj(9), [b""], 0, 0
-        self.most_bytes, self.deadline, self.over = most_bytes, deadline, over
+    def __init__(self, limits: Limits) -> None:
+        self.packer, self.parts, self.count = zlib.compressobj(9), [b""], 0
+        self.limits, self.size, self.letters = limits, 0, 0
 
     def write(self, steps: IntArray) -> bool:
         """Take steps as of :func:`encoders.backends.search.cover.cover`; whether to go on."""
         text = "".join(map(_line, steps.tolist()))
         self.parts.append(self.packer.compress(text.encode("ascii")))
         self.count += len(steps)
-        self.size += len(self.parts[-1])
-        late = time.perf_counter() >= self.deadline or self.over()
-        return self.size <= self.most_bytes and not late
+        self.size, self.letters = self.size + len(self.parts[-1]), self.letters + len(text)
+        return not (self.limits.ended() or self.limits.full(self.size, self.letters))
 
     def packed(self) -> bytes:
         """All of them."""
@@ -90,9 +124,7 @@ def prove(
     goal: ClassGoal,
     upper: float,
     below: float | None,
-    most_bytes: int,
-    deadline: float,
-    over: Callable[[], bool],
+    limits: Limits,
 ) -> Cover | str:
     """The cover of one class, or why there is none.
 
@@ -103,10 +135,10 @@ def prove(
     goal : the class
     upper : what no admissible row of the class costs less than; inf for none at all
     below : a little less: what is claimed; None for inf
-    most_bytes : of the steps, compressed
-    deadline : ``time.perf_counter()`` at which to stop
-    over : whether to stop
+    limits : what ends it
     """
+    if why := limits.ended():
+        return why
     asked, view = replace(query, goal=goal), model.views[goal.target]
     posed = pose(view.ensemble, view.cells, model.space, asked)
     oracle = replace(model.oracle(goal.target), margin=query.margin)
@@ -124,15 +156,16 @@ def prove(
         dearest = below * (MOST / ONE / (1 + len(model.space.columns)))
         problem = replace(problem, cost=np.minimum(problem.cost, dearest))
     prices = row_prices(problem, upper, 1.0 if below is None else below / ONE)
-    writer = _Writer(most_bytes, deadline, over)
+    writer = _Writer(limits)
     end = cover(problem, prices, upper, without, writer.write)
     if end == "refuted":
         return "a cheaper answer was found while the proof was written"
-    if end == "stopped":
-        late = writer.size <= most_bytes
-        return "the time was up" if late else f"its steps take more than {most_bytes} bytes"
+    steps = writer.packed()
+    full = limits.full(len(steps), writer.letters)
+    if why := full or ("" if end == "proved" else limits.ended()):
+        return why
     told = _prices(posed, prices, None if below is None else below / ONE)
-    return Cover(goal.target, tuple(refused), told, writer.packed(), writer.count)
+    return Cover(goal.target, tuple(refused), told, steps, writer.count)
 
 
 def _prices(posed: Posed, prices: RowPrices | None, unit: float | None) -> dict[str, Any]:

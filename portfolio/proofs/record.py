@@ -2,9 +2,8 @@
 
 import gzip
 import json
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,20 +13,21 @@ import numpy as np
 
 from encoders.errors import InputError
 from encoders.query.features import Feature
-from encoders.query.goal import ClassGoal, Goal
+from encoders.query.goal import ClassGoal, Goal, Wanted
 from encoders.query.query import Query
 from encoders.whole_files import replace_whole
-from portfolio.as_json import AsJson
+from portfolio.as_json import AsJson, as_plain
 from portfolio.checker.check import check
+from portfolio.goals import wanted_of
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.proofs.prove import Cover, prove
+from portfolio.proofs.prove import Cover, Limits, prove
 from portfolio.question import Question
-from portfolio.result import Result, as_plain
+from portfolio.result import Result
+from portfolio.rule_words import rule_words
 
 FORMAT, VERSION = "counterfolio-record", 1
 # Of a bound: by how much less is claimed than what the search proves, for roundings of both.
 PROVED, CLAIMED = 1 - 5e-10, 1 - 2e-9
-MOST_BYTES = 2**26  # of the steps of a class, compressed
 
 
 @dataclass(frozen=True)
@@ -115,21 +115,18 @@ class Recorder:
     def __call__(
         self,
         result: Result,
-        time_limit_s: float,
+        limits: Limits,
         reasons: Sequence[str] = (),
-        over: Callable[[], bool] = lambda: False,
     ) -> Record:
         """The record.
 
         Parameters
         ----------
         result : to the question
-        time_limit_s : for the proof
+        limits : of the proof
         reasons : sentences about the decision, which nobody checks
-        over : whether to stop
         """
-        deadline = time.perf_counter() + time_limit_s
-        proof = self._without_proof(result) or self._proof(result, deadline, over)
+        proof = self._without_proof(result) or self._proof(result, limits)
         why = proof if isinstance(proof, str) else ""
         space, row = self.model.space, None if result.row is None else result.row.values.tolist()
         content = {
@@ -194,7 +191,7 @@ class Recorder:
     def _question(self) -> dict[str, Any]:
         query, unit = self.query, self.model.ensemble.margin_unit
         return {
-            "target": None if self.question.target is None else _label(self.question.target),
+            "target": _label(wanted_of(self.model, self.question.target) or self.question.target),
             "any_other": self.question.target is None,
             "classes": [goal.target for goal in self.goals],
             "margin": query.margin,
@@ -202,7 +199,9 @@ class Recorder:
             "norm": self.question.measure,
             "scale": self.question.scale,
             "power": "inf" if np.isinf(query.cost.power) else query.cost.power,
-            "constraints": [str(each) for each in self.question.constraints],
+            "constraints": [
+                rule_words(each, self.model.space, query.row) for each in self.question.constraints
+            ],
             "features": [
                 self._feature(index, feature)
                 for index, feature in enumerate(self.model.space.features)
@@ -263,9 +262,7 @@ class Recorder:
             return "pipelines, categories, gaps and further models can't be checked yet"
         return str(self.model.for_checkers.refusal)
 
-    def _proof(
-        self, result: Result, deadline: float, over: Callable[[], bool]
-    ) -> dict[str, Any] | str:
+    def _proof(self, result: Result, limits: Limits) -> dict[str, Any] | str:
         # Who said "optimal" may have left a gap of its own; the walk leaves none.
         bound = result.distance if result.status == "optimal" else result.lower_bound
         if bound == 0:
@@ -274,9 +271,8 @@ class Recorder:
         covers: list[Cover] = []
         for goal in self.goals:
             assert isinstance(goal, ClassGoal)
-            found = prove(
-                self.model, self.query, goal, bound * PROVED, below, MOST_BYTES, deadline, over
-            )
+            room = replace(limits, n_bytes=limits.n_bytes - sum(len(c.steps) for c in covers))
+            found = prove(self.model, self.query, goal, bound * PROVED, below, room)
             if isinstance(found, str):
                 return found
             covers.append(found)
@@ -298,4 +294,7 @@ def _exact(number: float) -> str | None:
 
 
 def _label(value: Any) -> Any:
+    """A class as plain JSON has it, and another goal in words."""
+    if isinstance(value, Wanted):
+        return value.words()
     return value.item() if isinstance(value, np.generic) else value

@@ -1,28 +1,28 @@
 """A record as a page that people read: one HTML file, without scripts and without network."""
 
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from encoders.as_html import table_inside
 from encoders.errors import InputError
-from portfolio.change import exactly, in_short
+from portfolio.change import Change, in_short
+from portfolio.proofs.report_style import STYLE
 
-STYLE = """
-body { font: 1.05rem/1.5 Georgia, serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem;
-  color: #111; background: #fff }
-h1, h2 { line-height: 1.2 } h2 { margin-top: 2rem }
-table { border-collapse: collapse; width: 100% } caption { text-align: left; font-style: italic }
-th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0;
-  border-bottom: 1px solid #767676 }
-dt { font-weight: bold } dd { margin: 0 0 .6rem 0; overflow-wrap: anywhere }
-@media print { body { margin: 0; max-width: none; font-size: 11pt } h2 { break-after: avoid }
-  tr, dd { break-inside: avoid } }
-"""
+# How sure it is, and what that means.
 PROVED = {
-    "optimal": "It is proved that no smaller change is enough.",
-    "infeasible": "It is proved that no change that is allowed would have been enough.",
-    "feasible": "A smaller change may be enough; it is not proved that none is.",
-    "unknown": "No such change was found in the time that there was, and none is ruled out.",
+    "optimal": ("Proved.", "No smaller change that is allowed is enough."),
+    "infeasible": ("Proved.", "No change that is allowed would have been enough."),
+    "feasible": ("Not proved.", "A smaller change may be enough, too."),
+    "unknown": (
+        "Not known.",
+        "No such change was found in the time that there was, and none is ruled out.",
+    ),
 }
+PROOFS = ("optimal", "infeasible")
+FIRST = ("Feature", "Was")  # of the columns of tables
+NUMBERED = re.compile(r"\d+\. ")
 
 
 def report(record: Any) -> str:
@@ -41,25 +41,26 @@ def report(record: Any) -> str:
         if (record["format"], record["version"]) != ("counterfolio-record", 1):
             raise InputError("this is no record of version 1.")
         return _page(record)
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise InputError(f"this is no whole record: {type(error).__name__} {error}.") from error
 
 
 def _page(record: Any) -> str:
-    question = record["question"]
-    wanted = "another class" if question["any_other"] else repr(question["target"])
+    question, reasons = record["question"], record["reasons"]
+    wanted = "another class" if question["target"] is None else str(question["target"])
     parts = [
-        "<h1>A decision, and what would have changed it</h1>",
-        _section("What was decided", _decided(record, wanted)),
+        "<h1>A decision, and what would have changed it</h1>\n",
+        _facts(record, wanted),
         _section("What would have been enough", _enough(record)),
-        *([_section("Principal reasons", _listed(record["reasons"]))] if record["reasons"] else []),
-        _section("The row, and what was allowed", _features(record)),
-        _section("How sure this is", _sure(record)),
+        *([_section("Reasons", _reasons(reasons))] if reasons else []),
+        _section("What was allowed", _features(record)),
+        _section("How this was made", _made(record)),
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Decision record: {escape(wanted)}</title>\n<style>{STYLE}</style>\n</head>\n"
+        f"<title>A decision, and what would have changed it: {escape(wanted)}</title>\n"
+        f"<style>{STYLE}</style>\n</head>\n"
         f"<body>\n<main>\n{''.join(parts)}</main>\n</body>\n</html>\n"
     )
 
@@ -68,95 +69,135 @@ def _section(title: str, content: str) -> str:
     return f"<section>\n<h2>{escape(title)}</h2>\n{content}</section>\n"
 
 
-def _listed(lines: list[str]) -> str:
-    return "<ul>\n" + "".join(f"<li>{escape(line)}</li>\n" for line in lines) + "</ul>\n"
+def _paragraph(text: str) -> str:
+    return f"<p>{escape(text)}</p>\n"
 
 
-def _decided(record: Any, wanted: str) -> str:
-    model, created = record["model"], record["created"]
-    said = (
-        f"The model, {model['type']} of {model['library']}, decided this row as "
-        f"{record['query_class']!r}. Asked on {created}: what is the smallest change with which it "
-        f"decides for {wanted}?"
+def _listed(lines: Sequence[str], kind: str = "ul") -> str:
+    items = "".join(f"<li>{escape(line)}</li>\n" for line in lines)
+    return f"<{kind}>\n{items}</{kind}>\n"
+
+
+def _table(
+    caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "values"
+) -> str:
+    inside = table_inside(columns, rows)
+    return f'<table class="{kind}">\n<caption>{escape(caption)}</caption>\n{inside}</table>\n'
+
+
+def _told(facts: Mapping[str, str], kind: str) -> str:
+    items = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>\n"
+        for name, value in facts.items()
     )
-    return f"<p>{escape(said)}</p>\n"
+    return f'<dl class="{kind}">\n{items}</dl>\n'
+
+
+def _facts(record: Any, wanted: str) -> str:
+    """What was decided and asked: none of it is about a class where a number is predicted."""
+    now = record["query_class"]
+    decided = {} if now is None else {"The model's decision": str(now)}
+    facts = _told({**decided, "Asked for": wanted, "Made on": record["created"]}, "facts")
+    told = (
+        "This page tells the smallest change with which the model would have given what was asked "
+        "for, and how sure that is."
+    )
+    return facts + _paragraph(told)
 
 
 def _enough(record: Any) -> str:
-    answer = record["answer"]
-    proved = f"<p>{escape(PROVED[record['status']])}</p>\n"
+    return _answered(record["answer"], record["model"]["classes"]) + _status(record["status"])
+
+
+def _status(status: str) -> str:
+    head, meaning = PROVED[status]
+    kind = "status" if status in PROOFS else "status open"
+    return f'<p class="{kind}"><strong>{escape(head)}</strong> {escape(meaning)}</p>\n'
+
+
+def _answered(answer: Any, classes: Sequence[Any]) -> str:
     if answer is None:
-        return proved
+        return ""
     if not answer["changes"]:
-        return f"<p>{escape('Nothing needs to change.')}</p>\n"
-    lines = [
-        f"{change['feature']}: from {in_short(change['before'])} to {exactly(change['after'])}"
-        for change in answer["changes"]
-    ]
-    together = "All of these together:" if len(lines) > 1 else "This alone:"
-    after = f"<p>The model then decides as {escape(repr(answer['class']))}.</p>\n"
-    return f"<p>{together}</p>\n{_listed(lines)}{after}{proved}"
+        return _paragraph("Nothing needs to change.")
+    changes = [Change(**change) for change in answer["changes"]]
+    rows = [(each.feature, in_short(each.before), each.reached) for each in changes]
+    together = "All of these together" if len(rows) > 1 else "This alone"
+    then = f"The model then decides: {answer['class']}."
+    if answer["class"] not in classes:
+        numbers = f"{in_short(answer['score'])} instead of {in_short(answer['score_before'])}"
+        then = f"The model then gives {answer['class']}: {numbers}."
+    return _table(together, (*FIRST, "Would have been enough"), rows, "changes") + _paragraph(then)
+
+
+def _reasons(lines: Sequence[str]) -> str:
+    """Numbered lines as a list, others as they are."""
+    numbered = [NUMBERED.sub("", line, count=1) for line in lines if NUMBERED.match(line)]
+    others = [line for line in lines if not NUMBERED.match(line)]
+    return "".join(map(_paragraph, others)) + (_listed(numbered, "ol") if numbered else "")
 
 
 def _features(record: Any) -> str:
     rows = []
     for feature in record["question"]["features"]:
-        start, labels = feature["start"], feature["labels"]
-        one_hot = feature["kind"] == "categorical" and labels
-        own = labels[int(start)] if one_hot and start is not None else in_short(start)
-        cells = (feature["name"], str(own), _allowed(feature))
-        rows.append(
-            f'<tr><th scope="row">{escape(cells[0])}</th>'
-            + "".join(f"<td>{escape(cell)}</td>" for cell in cells[1:])
-            + "</tr>\n"
-        )
+        start, labels = _start(feature, record["query"]), feature["labels"]
+        category = feature["kind"] == "categorical" and labels and start is not None
+        told = labels[int(start)] if category else in_short(start)
+        rows.append((feature["name"], str(told), _allowed(feature, start)))
     rules = record["question"]["constraints"]
-    told = f"<p>Rules that were asked for:</p>\n{_listed(rules)}" if rules else ""
-    return (
-        "<table>\n<caption>Values as the model reads them</caption>\n<thead><tr>"
-        '<th scope="col">Feature</th><th scope="col">Value</th>'
-        '<th scope="col">What it may become</th></tr></thead>\n<tbody>\n'
-        f"{''.join(rows)}</tbody>\n</table>\n{told}"
+    table = _table(
+        "The row as the model reads it, and what was allowed to change",
+        (*FIRST, "What it might become"),
+        rows,
     )
+    return table + (_paragraph("Rules that were asked for:") + _listed(rules) if rules else "")
 
 
-def _allowed(feature: Any) -> str:
+def _start(feature: Any, row: Sequence[Any]) -> Any:
+    """The feature's value in a row; of a one-hot group the place of its category."""
+    own = [row[column] for column in feature["columns"]]
+    return own.index(1) if len(own) == len(feature["labels"]) and 1 in own else own[0]
+
+
+def _allowed(feature: Any, start: Any) -> str:
     lower, upper, labels = feature["lower"], feature["upper"], feature["labels"]
     if lower is not None and lower == upper:
-        return "stays as it is" if feature["start"] == lower else in_short(lower)
+        return "stays as it is" if start == lower else in_short(lower)
     values = feature["values"]
     if feature["kind"] == "categorical" and labels:
         places = range(len(labels)) if values is None else map(int, values)
         kept = [labels[at] for at in places if (lower or 0) <= at <= (upper or len(labels))]
-        return "stays as it is" if kept == [labels[int(feature["start"])]] else ", ".join(kept)
+        return "stays as it is" if kept == [labels[int(start)]] else ", ".join(kept)
     if values is not None:
         return ", ".join(map(in_short, values))
-    ends = [
-        "" if lower is None else f"at least {in_short(lower)}",
-        "" if upper is None else f"at most {in_short(upper)}",
-    ]
     step = f"in steps of {in_short(feature['step'])}" if feature["step"] else ""
-    whole = "whole numbers" if feature["kind"] == "ordinal" else ""
-    return ", ".join(filter(None, [whole, *ends, step])) or "any number"
+    whole = "a whole number" if feature["kind"] == "ordinal" else ""
+    return " ".join(filter(None, [whole, _between(lower, upper), step])) or "any number"
 
 
-def _sure(record: Any) -> str:
-    proof, claimed = record["proof"], record["claimed_by"]
+def _between(lower: float | None, upper: float | None) -> str:
+    if lower is None:
+        return "" if upper is None else f"at most {in_short(upper)}"
+    least = in_short(lower)
+    return f"at least {least}" if upper is None else f"from {least} to {in_short(upper)}"
+
+
+def _made(record: Any) -> str:
+    proof, model = record["proof"], record["model"]
     checked = (
         "It carries a proof that anybody can check with the model's file: counterfolio-check."
         if proof is not None
         else f"It carries no proof for others: {record['why_no_proof']}."
     )
     told = {
+        "Model": f"{model['type']} of {model['library']}",
+        "SHA-256 of its trees": model["trees"] or "not taken",
         "Status": record["status"],
-        "Distance": record["distance"] or "none",
-        "Nothing is cheaper than": record["lower_bound"] or "there is none at all",
-        "Claimed by": claimed["backend"],
+        "Size of the change": record["distance"] or "none",
+        "Nothing is smaller than": record["lower_bound"] or "there is none at all",
+        "Found by": record["claimed_by"]["backend"],
         "Proof": checked,
-        "SHA-256 of the model's trees": record["model"]["trees"] or "not taken",
-        "Made by": f"counterfolio {record['counterfolio']}, {record['model']['library']}",
-        "Made on": record["created"],
+        "Made by": f"counterfolio {record['counterfolio']}, on {record['created']}",
         **({"Remark": record["message"]} if record["message"] else {}),
     }
-    items = (f"<dt>{escape(k)}</dt><dd>{escape(str(v))}</dd>\n" for k, v in told.items())
-    return f"<dl>\n{''.join(items)}</dl>\n"
+    return _told(told, "small")

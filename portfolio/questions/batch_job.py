@@ -82,6 +82,11 @@ class QuestionJob:
         """See :class:`portfolio.batch.work.BatchWork`."""
         return FIELDS
 
+    @property
+    def on_disk(self) -> frozenset[str]:
+        """See :class:`portfolio.batch.work.BatchWork`."""
+        return frozenset()
+
     def warm_up(self, task: Task) -> None:
         """See :class:`portfolio.running.work.Work`.
 

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from portfolio.service.guard import Guard
 from portfolio.service.job_routes import job_routes
+from portfolio.service.page_routes import page_routes
 from portfolio.service.problems import MEDIA_TYPE, Problem
 from portfolio.service.question_routes import question_routes
 from portfolio.service.service import Service
@@ -67,6 +68,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(question_routes(service))
     if service.jobs is not None:
         app.include_router(job_routes(service, service.jobs))
+    app.include_router(page_routes(service))
     app.add_exception_handler(Problem, _as_problem)
     app.add_exception_handler(HTTPException, _as_problem)
     app.add_exception_handler(RequestValidationError, _as_problem)

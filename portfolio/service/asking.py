@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from encoders.backends.attempt import Attempt
 from encoders.errors import InputError
 from portfolio.explainer import Explainer
 from portfolio.questions.robust.nearby import Around
@@ -43,6 +44,7 @@ def answer(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) 
         members["text"] = _json(str(found))
     if isinstance(found, Result):
         members["beside"] = _json(_beside(found, worded))
+        members["attempts"] = _json([_attempt(each) for each in found.attempts])
     if recorded:
         left_s = max(0.0, ask.limit_s - found.timings.total)
         members["record"] = found.record(left_s).to_json()
@@ -123,6 +125,14 @@ def _beside(found: Result, worded: bool) -> dict[str, Any]:
     }
     # Sentences in few digits ask the model again and again.
     return told | {"told": [list(vars(own).values()) for own in found.told]} if worded else told
+
+
+def _attempt(made: Attempt) -> dict[str, Any]:
+    """One backend's part."""
+    told = {name: getattr(made, name) for name in ("backend", "engine", "formulation", "threads")}
+    times = {name: getattr(made, name) for name in ("began_s", "ended_s", "build_s", "solve_s")}
+    bounds = {"upper": _finite(made.upper), "lower": _finite(made.lower)}
+    return told | times | bounds | {"status": made.status, "stop_reason": made.stop_reason}
 
 
 def _finite(value: float) -> float | None:

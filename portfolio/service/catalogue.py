@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from encoders.backends.registry import all_backends
 from encoders.errors import CounterfolioError, InputError
 from encoders.query.features import Feature
+from portfolio.as_json import as_plain
 from portfolio.explainer import Explainer
 from portfolio.fingerprint import fingerprint
-from portfolio.result import as_plain
+from portfolio.question import RACE
 from portfolio.service.sources import Source
 
 log = logging.getLogger("counterfolio.service")
@@ -26,7 +28,7 @@ class Model:
     name : in paths
     explainer : of it
     content : the same, pickled, for workers
-    example : a training row
+    example : a row to begin with
     state : of its files when it was loaded
     key : by which workers know it
     """
@@ -59,6 +61,7 @@ class Model:
                 "classes": list(self.explainer.classes),
                 "columns": list(space.columns),
                 "features": [_described(feature, space.columns) for feature in space.features],
+                "strategies": ["auto", RACE, *(backend.name for backend in all_backends())],
                 "example": self.example,
             }
         )
@@ -76,6 +79,7 @@ def _described(feature: Feature, columns: Sequence[str]) -> dict[str, Any]:
         "labels": list(feature.labels),
         "action": feature.action,
         "missing": feature.missing,
+        "truth": feature.truth,
         "step": feature.step or None,
     }
 

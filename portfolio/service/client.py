@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from encoders.errors import CounterfolioError, InputError, UnavailableBackendError
 from encoders.query.constraints import Constraint
 from encoders.query.cost import Norm
-from portfolio.result import Result, as_plain, by_name
+from portfolio.as_json import as_plain, by_name
+from portfolio.result import Result
 from portfolio.service.received import Answer, result_of
 from portfolio.solving.progress import OnProgress
 from portfolio.written import written

@@ -19,7 +19,9 @@ from portfolio.service.settings import LOCAL
 log = logging.getLogger("counterfolio.service")
 REQUEST_ID = "x-request-id"
 GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-OPEN = ("/health", "/ready")  # for who looks whether the service lives
+# For who looks whether the service lives, and the page, which has nothing of a model in it.
+OPEN = ("/", "/health", "/ready")
+OPEN_FILES = "/page/"
 
 
 class Guard:
@@ -85,7 +87,7 @@ class Guard:
             if name in LOCAL:
                 return None
             return Problem(421, "a service without API keys answers to the name localhost only.")
-        if path in OPEN or self._known(headers):
+        if path in OPEN or path.startswith(OPEN_FILES) or self._known(headers):
             return None
         words = "an API key is needed: send it as Authorization: Bearer KEY."
         return Problem(401, words, {"WWW-Authenticate": "Bearer"})

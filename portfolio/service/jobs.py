@@ -15,9 +15,9 @@ import pandas as pd
 
 from encoders.errors import CounterfolioError, InputError
 from encoders.whole_files import replace_whole
+from portfolio.as_json import as_plain
 from portfolio.batch.answer_log import TABLE
 from portfolio.data.datasets import open_table
-from portfolio.result import as_plain
 from portfolio.running.local_executor import LocalExecutor
 from portfolio.running.work import Record, Task, Work
 from portfolio.service.asking import meant

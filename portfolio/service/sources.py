@@ -6,10 +6,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol
 
-import pandas as pd
-
 from encoders.errors import InputError
 from portfolio.explainer import Explainer
+from portfolio.service.examples import plain_row, typical_row
 
 NAME = "letters, digits, dots, dashes and underscores"
 
@@ -21,7 +20,7 @@ class Opened:
     Attributes
     ----------
     explainer : of it
-    example : a training row, its columns by name
+    example : a row to begin with, its columns by name
     """
 
     explainer: Explainer
@@ -103,7 +102,7 @@ class ModelFiles:
             diagram=self.diagram,
             also=[load_model(path, self.trust_pickle) for path in self.also],
         )
-        return Opened(explainer, example_of(table.X))
+        return Opened(explainer, typical_row(explainer.features, table.X))
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ class DemoModel:
         from portfolio.data.demo import make_demo
 
         made = make_demo(1, 0)
-        return Opened(Explainer(made.model, made.X), example_of(made.rows))
+        return Opened(Explainer(made.model, made.X), plain_row(made.rows.iloc[0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,18 +150,6 @@ class AtHand:
     def open(self) -> Opened:
         """As it is."""
         return Opened(self.explainer, self.example)
-
-
-def example_of(X: pd.DataFrame) -> dict[str, Any]:
-    """The first row of a frame as plain values.
-
-    Parameters
-    ----------
-    X : frame of at least a row
-    """
-    from portfolio.result import as_plain
-
-    return {str(name): as_plain(value) for name, value in X.iloc[0].items()}
 
 
 def read_folder(folder: Path) -> list[Source]:

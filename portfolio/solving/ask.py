@@ -22,7 +22,7 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
 from portfolio.model.scoring import Scoring
 from portfolio.model.tabular import Row, read_row
-from portfolio.question import LONGEST_S, Options, Question
+from portfolio.question import LONGEST_S, Options, Question, check_from_0
 from portfolio.result import Result, Timings
 from portfolio.running.interrupt import run_interruptible
 from portfolio.running.solver_workers import Workers
@@ -153,7 +153,8 @@ class Asker:
         row = self.read(x)
         result = self._answer(question, options, row, strategy, on_progress, began)
         if log is not None:
-            self._log(log, question, options, row, strategy, result)
+            mode = "race" if result.certified_by else strategy.mode
+            self.log(log, question, options, row, mode, result)
         return result
 
     def request(self, options: Options) -> Request:
@@ -323,16 +324,24 @@ class Asker:
         oracle = self.model.oracle(goal.target)
         return Rounder(replace(query, goal=goal), self.model.space, oracle, verified, row)
 
-    def _log(
+    def log(
         self,
         log: Log,
         question: Question,
         options: Options,
         row: Row,
-        strategy: Strategy,
+        mode: str,
         result: Result,
     ) -> None:
-        """Append to the log; a log that can't be written must not cost the answer."""
+        """Append to the log; a log that can't be written must not cost the answer.
+
+        Parameters
+        ----------
+        log : as for :meth:`ask`
+        question, options, row : what was asked
+        mode : see :class:`selector.logs.record.LogRecord`
+        result : that is told
+        """
         context = LogContext(
             model=self.model,
             row=row.values,
@@ -340,7 +349,7 @@ class Asker:
             target=str(result.target),
             numbers=isinstance(result.target, Wanted),
             seed=options.seed,
-            mode="race" if result.certified_by else strategy.mode,
+            mode=mode,
             memory_limit=self.workers.memory_bytes,
         )
         try:
@@ -357,10 +366,15 @@ def _record(
     result: Result,
     time_limit_s: float,
     reasons: list[str],
+    proof_mb: float,
 ) -> Any:
-    """The record of a result; its module is not imported before it is asked for."""
+    """The record of a result; its modules are not imported before it is asked for."""
+    from portfolio.proofs.prove import Limits
     from portfolio.proofs.record import Recorder
 
-    return Recorder(model, question, replace(query, margin=result.margin), goals)(
-        result, time_limit_s, reasons
-    )
+    check_from_0("time_limit_s", time_limit_s)
+    check_from_0("proof_mb", proof_mb)
+    stop, began = threading.Event(), time.perf_counter()
+    recorder = Recorder(model, question, replace(query, margin=result.margin), goals)
+    limits = Limits(1e6 * proof_mb, began + time_limit_s, stop.is_set)
+    return run_interruptible(partial(recorder, result, limits, reasons), stop)

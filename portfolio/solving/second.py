@@ -4,12 +4,15 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from encoders.backends.attempt import Attempt
 from encoders.errors import InputError
+from portfolio.logbook import Log
 from portfolio.question import PLAIN, Options, Question
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
 from portfolio.solving.verify import RELATIVE_TOLERANCE
 from selector import check_name
+from selector.logs.record import PROOFS
 
 CONTRADICTED = "{} found a cheaper answer than what had been proved, so nothing is proved."
 WEAKER = "{} proved it only of rows whose score leads by {:g}."
@@ -28,8 +31,78 @@ def check_second(name: object) -> None:
     check_name(name.removeprefix(PLAIN))
 
 
+def once_more(
+    asker: Asker,
+    question: Question,
+    options: Options,
+    x: Any,
+    first: Result,
+    name: str,
+    log: Log | None = None,
+) -> Result:
+    """What another backend makes of a claim, on the unreduced problem.
+
+    Parameters
+    ----------
+    asker : of the model
+    question : that the first result answers
+    options : limits, threads and seed
+    x : the row
+    first : proved or not; only what costs less is looked for
+    name : of the backend that is asked
+    log : gets one record, of the mode "second"
+
+    Returns
+    -------
+    Result
+        A proof where it proved that nothing costs less; a row where it found one that does:
+        "feasible" with a message if the first result had been proved.
+    """
+    cutoff = first.distance * (1 - RELATIVE_TOLERANCE)
+    asked = replace(options, strategy=PLAIN + name.removeprefix(PLAIN), cutoff=cutoff)
+    row = asker.read(x)
+    again = asker.ask(question, asked, row, asker.strategy(question, asked))
+    told = replace(_verdict(first, again, name), target=first.target)
+    if log is not None:
+        asker.log(log, question, asked, row, "second", replace(told, attempts=_as_one(told)))
+    return told
+
+
+def _verdict(first: Result, again: Result, name: str) -> Result:
+    if again.row is not None and first.status in PROOFS:
+        message = CONTRADICTED.format(name)
+        return replace(
+            again, status="feasible", stop_reason="error", lower_bound=0.0, message=message
+        )
+    if again.row is not None:
+        return again
+    if again.status != "infeasible":
+        return replace(again, message=OPEN.format(name, again.stop_reason.replace("_", " ")))
+    if again.margin > first.margin:
+        return replace(again, status="unknown", message=WEAKER.format(name, again.margin))
+    if first.row is None:
+        return again
+    cost = first.distance
+    return replace(again, status="optimal", distance=cost, lower_bound=cost, verified=True)
+
+
+def _as_one(told: Result) -> tuple[Attempt, ...]:
+    """One attempt for all: those at other classes, and after rows that the model refused."""
+    if not told.attempts:
+        return ()
+    last, times = told.attempts[-1], told.timings
+    outcome = replace(last.outcome, build_s=times.build, solve_s=times.solve)
+    return (replace(last, outcome=outcome),)
+
+
 def with_second(
-    asker: Asker, question: Question, options: Options, x: Any, result: Result, name: str
+    asker: Asker,
+    question: Question,
+    options: Options,
+    x: Any,
+    result: Result,
+    name: str,
+    log: Log | None = None,
 ) -> Result:
     """The result, with what another backend says of it within the time that is left.
 
@@ -41,31 +114,21 @@ def with_second(
     x : the row
     result : of the first
     name : of the backend that is asked
+    log : as for :func:`once_more`
     """
-    if result.status not in ("optimal", "infeasible"):
+    if result.status not in PROOFS:
         return replace(result, second="")
     if result.distance == 0:
         return replace(result, second=name)
     began, left = time.perf_counter(), options.time_limit_s - result.timings.total
     if left <= 0:
         return replace(result, second="", message=OPEN.format(name, "time limit"))
-    asked = replace(
-        options,
-        strategy=PLAIN + name.removeprefix(PLAIN),
-        cutoff=result.distance * (1 - RELATIVE_TOLERANCE),
-        time_limit_s=left,
-    )
-    again = asker.ask(question, asked, x, asker.strategy(question, asked))
+    limited = replace(options, time_limit_s=left)
+    told = once_more(asker, question, limited, x, result, name, log)
     total = result.timings.total + time.perf_counter() - began
     timings = replace(result.timings, total=total)
-    if again.row is not None:
-        message = CONTRADICTED.format(name)
-        found = replace(again, status="feasible", stop_reason="error", lower_bound=0.0)
-        return replace(found, second="", message=message, timings=timings)
-    if again.status == "infeasible" and again.margin <= result.margin:
+    if told.row is not None:
+        return replace(told, second="", timings=timings)
+    if told.status in PROOFS:
         return replace(result, second=name, timings=timings)
-    if again.status == "infeasible":
-        message = WEAKER.format(name, again.margin)
-        return replace(result, second="", message=message, timings=timings)
-    why = again.stop_reason.replace("_", " ")
-    return replace(result, second="", message=OPEN.format(name, why), timings=timings)
+    return replace(result, second="", message=told.message, timings=timings)

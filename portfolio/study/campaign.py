@@ -14,21 +14,26 @@ from portfolio.data.datasets import Dataset
 from portfolio.data.trained_models import train
 from portfolio.explainer import Explainer
 from portfolio.fingerprint import fingerprint
-from portfolio.logbook import Logbook, LogWarning
+from portfolio.logbook import Log, Logbook, LogWarning
 from portfolio.model.plausibility import Plausibility
-from portfolio.question import PLAIN
+from portfolio.question import PLAIN, Options, Question
+from portfolio.result import Result
 from portfolio.running.solver_workers import Workers
 from portfolio.running.work import Answers, Record, Task
 from portfolio.session import Session
+from portfolio.solving.second import once_more
 from portfolio.study.protocol import (
     KIND_NAMES,
+    SECOND,
     SESSION,
     Configuration,
     Protocol,
+    backend_of,
     configurations,
     run_id,
 )
 from selector import logs
+from selector.logs.record import PROOFS
 
 REDUCE = "reduce"  # the entry of a query that reduction alone proves: no other is then asked
 FOREVER_S = 1e6
@@ -64,7 +69,7 @@ class Campaign:
         for entry in self.protocol.entries:
             if not entry.startswith(SESSION):
                 # Unreduced, so that the backend is asked indeed.
-                plain = PLAIN + entry.removeprefix(PLAIN)
+                plain = PLAIN + backend_of(entry)
                 explainer.explain(dataset.X.iloc[0], strategy=plain, time_limit_s=10.0, threads=1)
 
     def answer(self, task: Task) -> Record:
@@ -110,7 +115,7 @@ class Campaign:
         ids = {e: run_id(self.protocol, configuration, query, e) for e in self.protocol.entries}
         entries = [entry for entry, name in ids.items() if name not in self.done]
         if run_id(self.protocol, configuration, query, REDUCE) in self.done:
-            entries = [e for e in entries if e.startswith((PLAIN, SESSION))]
+            entries = [e for e in entries if e.startswith((PLAIN, SESSION, SECOND))]
         return entries
 
     def _explainer(self, configuration: Configuration) -> tuple[Explainer, Dataset]:
@@ -160,28 +165,42 @@ class _QueryRuns:
 
     def make(self, entries: list[str]) -> int:
         """How many runs were made; one reduced run is enough where reduction proves."""
-        runs, proved = 0, False
-        for entry in entries:
-            if entry.startswith(PLAIN):
+        runs, first = 0, None
+        for entry in sorted(entries, key=lambda entry: entry.startswith(SECOND)):
+            if entry.startswith(SECOND):
+                first = first or self._ask(self._first_entry, None)
+                self._second(entry, first)
+            elif entry.startswith(PLAIN):
                 self._explain(entry)
             elif entry.startswith(SESSION):
-                self._session(entry, entry.removeprefix(SESSION))
-            elif proved:
+                self._session(entry, backend_of(entry))
+            elif first is not None and first.backend == REDUCE:
                 continue
             else:
-                proved = self._explain(entry) == REDUCE
+                found = self._explain(entry)
+                first = found if first is None or found.status in PROOFS else first
             runs += 1
         return runs
+
+    @property
+    def _first_entry(self) -> str:
+        """What answers a query of which only the second opinion is missing."""
+        solo = (e for e in self.campaign.protocol.entries if e == backend_of(e))
+        return next(solo, "search")
 
     def _book(self, entry: str) -> Logbook:
         protocol = self.campaign.protocol
         name = run_id(protocol, self.configuration, self.query.number, entry)
         return Logbook(self.campaign.logs, self.configuration.dataset, name)
 
-    def _explain(self, entry: str) -> str:
-        """What answered."""
+    def _explain(self, entry: str) -> Result:
+        return self._ask(
+            entry, lambda found: self._book(REDUCE if found.backend == REDUCE else entry)
+        )
+
+    def _ask(self, entry: str, log: Log | None) -> Result:
         protocol = self.campaign.protocol
-        result = self.explainer.explain(
+        return self.explainer.explain(
             self.query.x,
             target=self.query.target,
             norm=self.configuration.norm,
@@ -189,9 +208,20 @@ class _QueryRuns:
             time_limit_s=protocol.limit_s(entry),
             threads=protocol.threads,
             seed=self.configuration.seed,
-            log=lambda found: self._book(REDUCE if found.backend == REDUCE else entry),
+            log=log,
         )
-        return result.backend
+
+    def _second(self, entry: str, first: Result) -> None:
+        protocol, own, name = self.campaign.protocol, self.configuration, backend_of(entry)
+        once_more(
+            self.explainer._asker,
+            Question(self.query.target, own.norm),
+            Options(name, protocol.limit_s(entry), protocol.threads, own.seed),
+            self.query.x,
+            first,
+            name,
+            self._book(entry),
+        )
 
     def _session(self, entry: str, backend: str) -> None:
         protocol = self.campaign.protocol

@@ -14,13 +14,14 @@ from encoders.text_files import read_text
 from portfolio.data.trained_models import Trainable
 from portfolio.fingerprint import fingerprint
 from portfolio.question import PLAIN
+from portfolio.solving.second import check_second
 from selector import check_name, keeps_models
 
 KIND_NAMES: dict[str, Trainable] = {"soft": "forest", "hard": "hard-forest", "xgb": "xgboost"}
 KINDS = tuple(KIND_NAMES)
 NORMS = ("0", "1", "2", "inf")
 LEAST = {"trees": 1, "depths": 1, "queries": 1, "threads": 1}  # others from 0
-SESSION = "session-"  # prefix of entries, as PLAIN is: see Protocol.entries
+SESSION, SECOND = "session-", "second-"  # prefixes of entries, as PLAIN: see Protocol.entries
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class Protocol:
     sample : configurations drawn per data set, 0 for all
     queries : rows asked per configuration
     entries : what answers each query: a backend (solo, reduced), "plain-cp" (its published
-        formulation, unreduced), "session-cp" (unreduced, with the model kept)
+        formulation, unreduced), "session-cp" (unreduced, with the model kept), "second-cp" (a
+        second opinion: unreduced, and only whether anything costs less than what others found)
     time_limit_s, threads : of each run
     smt_limit_s : time limit of smt, which proves least and takes longest
     """
@@ -111,7 +113,16 @@ QUICK = Protocol(
     norms=("1", "0"),
     queries=2,
     sample=5,
-    entries=("search", "cp", "milp", "maxsat", "plain-cp", "session-cp", "session-milp"),
+    entries=(
+        "search",
+        "cp",
+        "milp",
+        "maxsat",
+        "second-cp",
+        "plain-cp",
+        "session-cp",
+        "session-milp",
+    ),
     time_limit_s=5.0,
 )
 
@@ -176,11 +187,23 @@ def _check_value(path: Path, name: str, example: Any, value: Any) -> None:
             _check_entry(path, item)
 
 
+def backend_of(entry: str) -> str:
+    """The name in an entry, without a prefix.
+
+    Parameters
+    ----------
+    entry : of :attr:`Protocol.entries`
+    """
+    for prefix in (PLAIN, SESSION, SECOND):
+        entry = entry.removeprefix(prefix)
+    return entry
+
+
 def _check_entry(path: Path, entry: str) -> None:
     """A backend's name, with a prefix or not."""
-    name = entry.removeprefix(PLAIN).removeprefix(SESSION)
+    name = backend_of(entry)
     try:
-        check_name(name)
+        check_second(name) if entry.startswith(SECOND) else check_name(name)
     except InputError as error:
         raise InputError(f"{path}: entries has {entry!r}: {error}") from error
     if entry.startswith(SESSION) and not keeps_models(name):

@@ -28,6 +28,9 @@ def check(frame: pd.DataFrame) -> list[str]:
         & (frame["status"] != "infeasible"),
         "a proof that was not verified": (frame["status"] == "optimal") & ~frame["verified"],
         "a proof without a reason": proof & (frame["stop_reason"] != "proved"),
+        "an answer that contradicts a proof": (frame["mode"] == "second")
+        & (frame["stop_reason"] == "error")
+        & frame["verified"],
         "no query, forest or data set": (frame[["query", "forest", "dataset"]] == "").any(axis=1),
     }
     for words, bad in ranges.items():

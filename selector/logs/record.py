@@ -29,8 +29,9 @@ class LogRecord:
     query, forest : digests of (model, row, question) and of the model
     dataset : the group that evaluation leaves out as a whole
     time : ISO 8601, UTC
-    mode : "solo", "race", "session" (a kept model of the whole problem) or "plain" (the whole
-        problem in the published formulation)
+    mode : "solo", "race", "session" (a kept model of the whole problem), "plain" (the whole
+        problem in the published formulation) or "second" (the same, asked only whether anything
+        costs less than an answer that was known)
     competitors : the race's other backends, with commas
     load : one-minute load average of the machine when the record was made
     ensemble, describe_s : descriptors of the model, and what they took

@@ -59,3 +59,46 @@ def per_backend(frame: pd.DataFrame) -> list[BackendSummary]:
                 )
             )
     return found
+
+
+@dataclass(frozen=True)
+class SecondOpinions:
+    """What one backend said of proofs that it was asked to make once more.
+
+    Attributes
+    ----------
+    asked : of how many proved queries
+    confirmed : how many it proved, too
+    contradicted : how many it found a cheaper answer to
+    median_s : seconds of those that it confirmed, nan without any
+    """
+
+    backend: str
+    asked: int
+    confirmed: int
+    contradicted: int
+    median_s: float
+
+
+def second_opinions(frame: pd.DataFrame) -> list[SecondOpinions]:
+    """One summary per backend that was asked for second opinions.
+
+    Parameters
+    ----------
+    frame : records as :func:`selector.logs.read` gives them
+    """
+    second, proofs = frame["mode"] == "second", frame["status"].isin(PROOFS)
+    known = set(frame.loc[~second & proofs, "query"])
+    found = []
+    for backend, runs in frame[second & frame["query"].isin(known)].groupby("backend"):
+        held = runs["status"].isin(PROOFS)
+        found.append(
+            SecondOpinions(
+                backend=str(backend),
+                asked=len(runs),
+                confirmed=int(held.sum()),
+                contradicted=int((runs["verified"] & (runs["stop_reason"] == "error")).sum()),
+                median_s=float(runs.loc[held, "total_s"].median()),
+            )
+        )
+    return found

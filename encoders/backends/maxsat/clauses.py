@@ -170,17 +170,13 @@ def _leaves(writer: _Writer, leaf: list[int]) -> None:
 
 def _at_most_row(writer: _Writer, weight: IntArray, maximum: int) -> None:
     """``sum of weight <= maximum`` as what is left below each axis' heaviest level."""
-    groups, total = [], 0
-    for a, (begin, end) in enumerate(runs(writer.problem.level_start)):
-        heaviest = int(weight[begin:end].max())
-        total += heaviest
-        groups.append(
-            [
-                Item(heaviest - int(weight[begin + v]), writer.not_at(a, v))
-                for v in range(end - begin)
-            ]
-        )
-    at_least(groups, total - maximum, writer.new, writer.add)
+    start = writer.problem.level_start
+    heaviest = np.maximum.reduceat(weight, start[:-1])
+    groups = []
+    for a in np.flatnonzero(heaviest > np.minimum.reduceat(weight, start[:-1])).tolist():
+        left = (heaviest[a] - weight[start[a] : start[a + 1]]).tolist()
+        groups.append([Item(spare, writer.not_at(a, v)) for v, spare in enumerate(left)])
+    at_least(groups, int(heaviest.sum()) - maximum, writer.new, writer.add)
 
 
 def _soft(writer: _Writer, cost: IntArray) -> tuple[list[tuple[int, int]], int]:

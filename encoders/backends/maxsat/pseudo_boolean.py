@@ -1,7 +1,9 @@
 """Pseudo-Boolean rows over groups of which exactly one item is active, as clauses.
 
-Two encodings of ``sum of the active items' weights >= minimum``:
+Three encodings of ``sum of the active items' weights >= minimum``:
 
+clause
+    Where the minimum is 1 and each group has one item that weighs nothing: some of these is absent.
 totaliser
     A balanced tree of partial sums, built from the root down, so that only thresholds that
     matter get a literal. Propagates well; used where few distinct sums exist, as with votes.
@@ -53,6 +55,10 @@ def at_least(groups: list[list[Item]], minimum: int, new: New, add: Add) -> None
         return
     if sum(max(item.weight for item in group) for group in groups) < minimum:
         add([])
+        return
+    nothing = [[item for item in group if item.weight == 0] for group in groups]
+    if minimum == 1 and all(len(items) == 1 for items in nothing):
+        add([literal for (item,) in nothing for literal in item.absent])
         return
     sums = _sums(groups, minimum)
     if sums is not None:

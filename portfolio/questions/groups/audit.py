@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
-from portfolio.as_json import AsJson
+from portfolio.as_json import AsJson, as_plain
 from portfolio.questions.groups.audit_statistics import Estimate
-from portfolio.result import as_plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

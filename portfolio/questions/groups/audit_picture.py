@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from portfolio.plots.ink import BLUE, name_lines
+from portfolio.plots.picture import Picture
 from portfolio.questions.groups.audit_statistics import Estimate
 
-COLOUR = "#0072B2"
 WIDTH, HEIGHT, PER_GROUP = 7.0, 1.2, 0.35  # inches
 
 
@@ -21,7 +22,7 @@ def draw(
     names : of the groups
     means, shares : one per group, None where there is none
     """
-    figure = Figure(figsize=(WIDTH, HEIGHT + PER_GROUP * len(names)), layout="constrained")
+    figure = Picture(figsize=(WIDTH, HEIGHT + PER_GROUP * len(names)), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     for axes, found, words in (
         (left, means, "mean cost of recourse"),
@@ -33,15 +34,14 @@ def draw(
         axes.set_xlabel(words)
         axes.set_xlim(left=0)
         axes.grid(axis="x", alpha=0.3)
-    left.set_yticks(range(len(names)), names)
-    left.set_ylim(len(names) - 0.5, -0.5)
+    name_lines(left, names)
     return figure
 
 
 def _draw(axes: Axes, at: int, estimate: Estimate) -> None:
     if estimate.ci_low is not None and estimate.ci_high is not None:
-        axes.plot([estimate.ci_low, estimate.ci_high], [at, at], "-", color=COLOUR, alpha=0.5)
+        axes.plot([estimate.ci_low, estimate.ci_high], [at, at], "-", color=BLUE, alpha=0.5)
     if estimate.exact:
-        axes.plot([estimate.low], [at], "o", color=COLOUR)
+        axes.plot([estimate.low], [at], "o", color=BLUE)
     else:
-        axes.plot([estimate.low, estimate.high], [at, at], "-", color=COLOUR, linewidth=4)
+        axes.plot([estimate.low, estimate.high], [at, at], "-", color=BLUE, linewidth=4)

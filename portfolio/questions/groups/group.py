@@ -7,9 +7,8 @@ from typing import Any, Literal
 import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
-from portfolio.as_json import AsJson
+from portfolio.as_json import AsJson, as_plain
 from portfolio.questions.groups.group_action import GroupStep
-from portfolio.result import as_plain
 
 State = Literal["served", "not served", "out of reach", "already there"]
 MOST_NAMED = 12  # rows that a sentence names

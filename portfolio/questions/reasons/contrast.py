@@ -11,13 +11,13 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.constraints import Allowed, AllowMissing, Constraint, Fixed
 from encoders.query.features import Feature, FeatureSpace, same
-from portfolio.as_json import AsJson
+from portfolio.as_json import AsJson, as_plain
 from portfolio.change import in_short
 from portfolio.model.native import predict_one
 from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
-from portfolio.result import Result, as_plain
+from portfolio.result import Result
 from portfolio.solving.ask import Asker
 
 

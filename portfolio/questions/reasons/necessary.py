@@ -7,11 +7,11 @@ from typing import Any
 from encoders.backends.interface import Status, StopReason
 from encoders.query.admissible import resolve
 from encoders.query.constraints import Fixed
-from portfolio.as_json import AsJson
+from portfolio.as_json import AsJson, as_plain
 from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series
-from portfolio.result import Result, as_plain
+from portfolio.result import Result
 from portfolio.solving.ask import Asker
 
 

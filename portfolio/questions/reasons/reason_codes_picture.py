@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from portfolio.questions.several.front_picture import COLOUR
+from portfolio.plots.ink import BLUE, name_lines
+from portfolio.plots.picture import Picture
 
 WIDTH, LINE, MARGIN = 5.0, 0.4, 0.8  # inches: of the picture, of a reason, above and below
 
@@ -16,14 +17,13 @@ def draw(reasons: Sequence[tuple[str, float, bool]]) -> Figure:
     ----------
     reasons : feature, cost, and whether its change alone is enough; the first one first
     """
-    figure = Figure(figsize=(WIDTH, MARGIN + LINE * len(reasons)), layout="constrained")
+    figure = Picture(figsize=(WIDTH, MARGIN + LINE * len(reasons)), layout="constrained")
     axes = figure.subplots()
     for at, (_, cost, alone) in enumerate(reasons):
-        inside, hatch = (COLOUR, "") if alone else ("white", "///")
-        axes.barh(at, cost, height=0.6, facecolor=inside, edgecolor=COLOUR, hatch=hatch)
-    axes.set_yticks(range(len(reasons)), [f"{at + 1}. {r[0]}" for at, r in enumerate(reasons)])
+        inside, hatch = (BLUE, "") if alone else ("none", "///")
+        axes.barh(at, cost, height=0.6, facecolor=inside, edgecolor=BLUE, hatch=hatch)
+    name_lines(axes, [f"{at}. {name}" for at, (name, _, _) in enumerate(reasons, 1)])
     axes.set_xlabel("distance (hatched: only together with others)")
     axes.set_xlim(left=0)
-    axes.invert_yaxis()
     axes.grid(axis="x", alpha=0.3)
     return figure

@@ -12,7 +12,7 @@ from encoders.backends.interface import Status, StopReason
 from encoders.backends.stopping import why
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
-from portfolio.as_json import AsJson
+from portfolio.as_json import AsJson, as_plain, by_name
 from portfolio.change import in_short
 from portfolio.model.tabular import Row
 from portfolio.question import Options
@@ -20,7 +20,6 @@ from portfolio.questions.decision import Decision, decision_of
 from portfolio.questions.flips import pose_flips
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.reasons.reason_search import Search
-from portfolio.result import as_plain, by_name
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.warm_up import warm_up

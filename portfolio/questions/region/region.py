@@ -10,7 +10,7 @@ from encoders.backends.stopping import why
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import Goal
-from portfolio.as_json import AsJson
+from portfolio.as_json import AsJson, as_plain, by_name
 from portfolio.model.tabular import Row
 from portfolio.question import Options
 from portfolio.questions.decision import Other, besides, decision_of
@@ -20,7 +20,6 @@ from portfolio.questions.interruptible import interruptible
 from portfolio.questions.region.extents import extents_of
 from portfolio.questions.region.grow import Growth
 from portfolio.questions.region.span import Span, span_of
-from portfolio.result import as_plain, by_name
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.warm_up import warm_up
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from portfolio.questions.several.front_picture import COLOUR
+from portfolio.plots.ink import BLUE, ink, name_lines
+from portfolio.plots.picture import Picture
 
 WIDTH, LINE, MARGIN = 6.0, 0.32, 0.7  # inches: of the picture, of a feature, above and below
 THICK = 0.5  # of a bar, as a share of its line
@@ -37,24 +38,28 @@ def draw(bars: Sequence[Bar]) -> Figure:
     ----------
     bars : from top to bottom
     """
-    figure = Figure(figsize=(WIDTH, MARGIN + LINE * len(bars)), layout="constrained")
+    figure = Picture(figsize=(WIDTH, MARGIN + LINE * len(bars)), layout="constrained")
     axes = figure.subplots()
     for at, bar in enumerate(bars):
-        axes.barh(at, 1.0, height=THICK, color="0.9")
+        axes.barh(at, 1.0, height=THICK, color=ink(), alpha=0.1)
         low, high = bar.share or (0.0, 1.0)
         part = 1.0 if bar.share is not None or not bar.words else 0.4
         low = min(low, 1 - LEAST)
         seen = max(high - low, LEAST)
-        axes.barh(at, seen, left=low, height=THICK, color=COLOUR, alpha=0.55 * part)
+        axes.barh(at, seen, left=low, height=THICK, color=BLUE, alpha=0.55 * part)
         if bar.own is not None:
-            axes.plot(bar.own, at, "o", color="black", markersize=4, clip_on=False)
+            axes.plot(bar.own, at, "o", color=ink(), markersize=4, clip_on=False)
         axes.annotate(
-            bar.words or "any value", (1.02, at), va="center", fontsize=8, annotation_clip=False
+            bar.words or "any value",
+            (1.02, at),
+            va="center",
+            fontsize=8,
+            annotation_clip=False,
+            parse_math=False,
         )
-    axes.set_yticks(range(len(bars)), [bar.name for bar in bars])
+    name_lines(axes, [bar.name for bar in bars])
     axes.set_xticks([0, 1], ["least", "most"])
     axes.set_xlim(0, 1)
-    axes.invert_yaxis()
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     return figure

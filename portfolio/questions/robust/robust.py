@@ -7,14 +7,14 @@ from typing import Any
 
 from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
-from portfolio.as_json import AsJson
+from portfolio.as_json import AsJson, as_plain
 from portfolio.model.native import predict_one
 from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.robust.nearby import Around, safe_search
 from portfolio.questions.robust.retraining import Retraining, stricter
-from portfolio.result import Result, as_plain
+from portfolio.result import Result
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.warm_up import warm_up

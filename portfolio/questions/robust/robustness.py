@@ -9,12 +9,12 @@ import pandas as pd
 from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.cost import Norm
-from portfolio.as_json import AsJson
+from portfolio.as_json import AsJson, as_plain
 from portfolio.question import Options, Question
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.robust.under_all import nearest_of_any
-from portfolio.result import Result, as_plain
+from portfolio.result import Result
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress
 

@@ -6,8 +6,9 @@ from typing import Any
 import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
+from portfolio.as_json import as_plain
 from portfolio.questions.several.answer_list import AnswerList
-from portfolio.result import Result, as_plain
+from portfolio.result import Result
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.constraints import MaxChanges
 from encoders.query.goal import Probability, Wanted, is_number
-from portfolio.as_json import AsJson
+from portfolio.as_json import AsJson, as_plain
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
 from portfolio.model.plausible_level import asking_for, least_score, score_of
@@ -19,7 +19,7 @@ from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series, with_more
 from portfolio.questions.several.fewest import find_fewest
-from portfolio.result import Result, as_plain
+from portfolio.result import Result
 from portfolio.solving.ahead import Ahead
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress

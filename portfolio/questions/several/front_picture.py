@@ -7,7 +7,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-COLOUR = "#0072B2"
+from portfolio.plots.ink import BLUE, ground, ink
+from portfolio.plots.picture import Picture
+
 SIZE = (5.0, 3.2)  # inches
 WORDS = {
     "changes": "most changes",
@@ -26,7 +28,7 @@ def draw(by: Literal["changes", "probability", "plausibility"], places: Sequence
     by : what the levels are
     places : in any order; the distance is inf where there is no answer
     """
-    figure = Figure(figsize=SIZE, layout="constrained")
+    figure = Picture(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     level, cost = (np.array([p[at] for p in sorted(places)], dtype=np.float64) for at in (0, 1))
     status = np.array([place[2] for place in sorted(places)])
@@ -35,15 +37,15 @@ def draw(by: Literal["changes", "probability", "plausibility"], places: Sequence
         level[found],
         cost[found],
         where="post" if by == "changes" else "pre",
-        color=COLOUR,
+        color=BLUE,
         alpha=0.5,
     )
-    axes.plot(level[found & proved], cost[found & proved], "o", color=COLOUR, label="proved")
+    axes.plot(level[found & proved], cost[found & proved], "o", color=BLUE, label="proved")
     weaker, out = found & ~proved, level[status == "infeasible"]
     if weaker.any():
-        axes.plot(level[weaker], cost[weaker], "o", mfc="white", color=COLOUR, label="found")
+        axes.plot(level[weaker], cost[weaker], "o", mfc=ground(), color=BLUE, label="found")
     if out.size:
-        axes.plot(out, np.zeros(out.size), "x", color="black", label="out of reach")
+        axes.plot(out, np.zeros(out.size), "x", color=ink(), label="out of reach")
     if by == "changes":
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel(WORDS[by])

@@ -9,11 +9,12 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.constraints import Constraint, MaxChanges
 from encoders.query.relations import Forbidden
+from portfolio.as_json import as_plain
 from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import LEAST_S, Series
 from portfolio.questions.several.answer_list import AnswerList
-from portfolio.result import Result, as_plain
+from portfolio.result import Result
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress
 

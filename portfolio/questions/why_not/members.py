@@ -1,32 +1,34 @@
 """What keeps a question from being answered, part by part, and the question without some parts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from encoders.query.constraints import (
-    Allowed,
     AllowMissing,
     Constraint,
     Decrease,
     Fixed,
     Increase,
-    MaxChanges,
-    Range,
 )
 from encoders.query.cost import Cost
 from encoders.query.features import Feature, FeatureSpace
-from encoders.query.relations import JointCost, Precedence, Relation
-from portfolio.change import exactly
+from encoders.query.relations import JointCost
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.tabular import Row
 from portfolio.question import Question
+from portfolio.rule_words import rule_words
 from portfolio.solving.ask import Asker
 
 Kind = Literal["bounds", "also", "plausibility", "action", "margin", "constraint"]
 Limits = tuple[float, float]
+ACTIONS: dict[str, Callable[[str], Constraint]] = {
+    "fixed": Fixed,
+    "increase": Increase,
+    "decrease": Decrease,
+}
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,6 @@ def demands_of(asker: Asker, question: Question, row: Row) -> Demands:
 
 
 def _of_features(model: ExplainedModel, row: Row) -> Iterator[Member]:
-    values = model.space.values(row.values)
     for feature in model.space.features:
         if has_bounds(feature):
             words = f"{feature.name} must lie within its bounds, {feature.describe_values()}"
@@ -175,10 +176,10 @@ def _of_features(model: ExplainedModel, row: Row) -> Iterator[Member]:
         yield Member("also", "the answer must hold under the models of also")
     if model.plausible:
         yield Member("plausibility", "the answer must be plausible for its isolation forest")
-    for feature, own in zip(model.space.features, values, strict=True):
+    for feature in model.space.features:
         if feature.action != "free":
-            rule = {"fixed": Fixed, "increase": Increase, "decrease": Decrease}[feature.action]
-            words = f"{_words(rule(feature.name), feature, float(own))} (the feature's default)"
+            rule = ACTIONS[feature.action](feature.name)
+            words = f"{rule_words(rule, model.space, row.values)} (the feature's default)"
             yield Member("action", words, feature=feature.name)
 
 
@@ -195,45 +196,8 @@ def has_bounds(feature: Feature) -> bool:
 def _of_question(model: ExplainedModel, question: Question, row: Row) -> Iterator[Member]:
     if question.lead(model.ensemble.votes) > 0:
         yield Member("margin", f"it must lead by {question.margin:g} over every other class")
-    values = model.space.values(row.values)
     for constraint in question.constraints:
         if isinstance(constraint, AllowMissing | JointCost):
             continue  # they forbid nothing
-        if isinstance(constraint, MaxChanges):
-            count = constraint.count
-            words = f"at most {count} feature{'s' if count != 1 else ''} may change"
-            if constraint.among is not None:
-                words = f"at most {count} of {', '.join(constraint.among)} may change"
-            yield Member("constraint", words, constraint)
-        elif isinstance(constraint, Relation):
-            yield Member("constraint", f"the relation {constraint} must hold", constraint)
-        else:
-            at = [f.name for f in model.space.features].index(constraint.feature)
-            words = _words(constraint, model.space.features[at], float(values[at]))
-            yield Member("constraint", words, constraint, constraint.feature)
-
-
-def _words(rule: Any, feature: Feature, own: float) -> str:
-    name, now = feature.name, exactly(feature.show(own))
-    match rule:
-        case Fixed():
-            return f"{name} must stay at {now}"
-        case Increase():
-            return f"{name} may not fall below {now}"
-        case Decrease():
-            return f"{name} may not rise above {now}"
-        case Range():
-            return f"{name} must be {_between(rule.lower, rule.upper)}"
-        case Allowed():
-            return f"{name} must be one of {', '.join(map(str, rule.values))}"
-        case Precedence():
-            return f"{name} may not go back in the order {', '.join(map(str, rule.order))}"
-    raise AssertionError(rule)
-
-
-def _between(lower: float, upper: float) -> str:
-    if lower == -np.inf:
-        return f"at most {exactly(float(upper))}"
-    if upper == np.inf:
-        return f"at least {exactly(float(lower))}"
-    return f"from {exactly(float(lower))} to {exactly(float(upper))}"
+        words = rule_words(constraint, model.space, row.values)
+        yield Member("constraint", words, constraint, getattr(constraint, "feature", ""))

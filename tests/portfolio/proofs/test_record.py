@@ -2,7 +2,11 @@
 
 import gzip
 import json
+import os
 import pickle
+import resource
+import signal
+import time
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
@@ -15,12 +19,17 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
 from portfolio import Explainer, Fixed, InputError, MaxChanges
+from portfolio.batch.answer_log import AnswerLog
+from portfolio.batch.job import FIELDS, Job
 from portfolio.checker.__main__ import main
 from portfolio.checker.check import check
 from portfolio.checker.trees import RejectedError
+from portfolio.proofs.prove import _Writer
+from portfolio.question import Options, Question
+from portfolio.running.work import Task
 from portfolio.solving.witness import Witnesses
 from tests.portfolio.cli.test_cli import run
-from tests.support.answers import here
+from tests.support.answers import here, lines
 
 SCHEMA = json.loads(files("portfolio.proofs").joinpath("record.schema.json").read_text())
 
@@ -133,6 +142,8 @@ def test_the_command_line_writes_and_checks(loans, tmp_path, tumours, monkeypatc
     forest = ("--dataset", loans, "--train", "forest", "--trees", 6, "--depth", 3)
     told = run("explain", *forest, "--row", 0, "--record", tmp_path / "own.json")
     assert told.exit_code == 0 and json.loads((tmp_path / "own.json").read_text())["answer"]
+    told = run("explain", *forest, "--row", 0, "--record", tmp_path / "nowhere" / "own.json")
+    assert isinstance(told.exception, InputError) and "no folder" in str(told.exception)
 
 
 def test_each_row_of_a_batch_has_its_record(tumours, tmp_path, monkeypatch, capsys):
@@ -146,6 +157,102 @@ def test_each_row_of_a_batch_has_its_record(tumours, tmp_path, monkeypatch, caps
     monkeypatch.setattr("sys.argv", [str(word) for word in words])
     assert main() == 0
     assert capsys.readouterr().out.count("verified: no admissible row cheaper") == 3
+
+
+def signalled(monkeypatch, number):
+    """A signal at the first step that is written, and on with the work once it has been heard."""
+    own = _Writer.write
+
+    def write(self, steps):
+        os.kill(os.getpid(), number)
+        until = time.monotonic() + 20
+        while not self.limits.over() and time.monotonic() < until:
+            time.sleep(0.01)
+        return own(self, steps)
+
+    monkeypatch.setattr(_Writer, "write", write)
+    monkeypatch.setattr("encoders.backends.search.cover.SLICE", 1)
+
+
+def test_ctrl_c_leaves_a_record_without_a_proof(tumours, monkeypatch):
+    X, model = tumours
+    result = Explainer(model, X).explain(X.iloc[0])
+    with monkeypatch.context() as patch:
+        signalled(patch, signal.SIGINT)
+        record = plain(result)
+    assert record["proof"] is None and record["why_no_proof"] == "the work was interrupted"
+    assert record["status"] == "optimal" and plain(result)["proof"]
+
+
+def test_limits_leave_a_record_without_a_proof(tumours):
+    X, model = tumours
+    result = Explainer(model, X).explain(X.iloc[0])
+    assert result.record(time_limit_s=0).why_not == "the time was up"
+    assert "more bytes than were allowed" in result.record(proof_mb=0).why_not
+    for limits in ({"time_limit_s": -1}, {"proof_mb": float("nan")}, {"proof_mb": "much"}):
+        with pytest.raises(InputError, match=f"{next(iter(limits))} must be a number from 0"):
+            result.record(**limits)
+
+
+def test_a_full_disk_leaves_the_old_record(tumours, tmp_path):
+    X, model = tumours
+    record = Explainer(model, X).explain(X.iloc[0]).record()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    (tmp_path / "answer.json").write_text("old")
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+        with pytest.raises(InputError, match=r"can't be written to .*: File too large"):
+            record.write(tmp_path / "answer.json")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_signal_ends_the_proof_and_not_the_command(loans, tmp_path, monkeypatch):
+    signalled(monkeypatch, signal.SIGTERM)
+    forest = ("--dataset", loans, "--train", "forest", "--trees", 6, "--depth", 3)
+    told = run("explain", *forest, "--row", 0, "--record", tmp_path / "own.json")
+    assert told.exit_code == 0
+    record = json.loads((tmp_path / "own.json").read_text())
+    assert record["status"] == "optimal" and record["why_no_proof"] == "the work was interrupted"
+
+
+def test_a_batch_that_was_stopped_goes_on_with_its_records(tumours, tmp_path):
+    X, model = tumours
+    explainer, rows = Explainer(model, X), X.iloc[:5]
+    settings = {"out": tmp_path, "records": True, "executor": here}
+
+    def press(answered, of):
+        if answered == 2:
+            raise KeyboardInterrupt
+
+    cut = explainer.explain_batch(rows, **settings, on_answer=press)
+    assert (cut["stop_reason"] == "interrupted").sum() == 3
+    assert list(cut["why_no_proof"] == "") == [True, True, False, False, False]
+    whole = explainer.explain_batch(rows, **settings, resume=True)
+    assert (whole["why_no_proof"] == "").all()
+    told = lines(tmp_path)
+    assert len({line["key"] for line in told}) == len(told) == 5
+    assert all("verified" in check(line["record"], model) for line in told)
+
+
+def test_a_batch_keeps_its_records_on_the_disk_only(tmp_path):
+    held = AnswerLog(tmp_path, False, FIELDS, frozenset(("record",)))
+    held.append(dict.fromkeys(FIELDS, "") | {"record": {}})
+    held.close()
+    again = AnswerLog(tmp_path, True, FIELDS, frozenset(("record",)))
+    assert [record.keys() for record in again.records.values()] == [FIELDS]
+    again.close()
+    assert "record" in lines(tmp_path)[0]
+
+
+def test_a_proof_that_a_deadline_cut_short_is_asked_again(tumours):
+    X, model = tumours
+    job = Job(Explainer(model, X)._asker, Question(), Options(), None, 64.0)
+    row = X.iloc[0].to_numpy(dtype=np.float64)
+    for limit_s, cut, final in ((60.0, True, True), (1e-9, False, True), (1e-9, True, False)):
+        record = job.answer(Task("key", row, limit_s, cut=cut))
+        assert record["final"] == final and (record["why_no_proof"] == "") == (limit_s > 1)
 
 
 class Page(HTMLParser):
@@ -184,7 +291,7 @@ def test_people_can_read_it(tumours, tmp_path):
     page = Page((tmp_path / "page.html").read_text())
     assert not page.open and not {"script", "link", "img", "b"} & {tag for tag, _ in page.seen}
     assert all("scope" in attrs for tag, attrs in page.seen if tag == "th")
-    for words in ("<b>radius & co", "stays as it is", "no smaller change is enough", "Principal"):
+    for words in ("<b>radius & co", "stays as it is", "No smaller change", "Principal"):
         assert words in page.text
     (tmp_path / "none.json").write_text("{}")
     told = run("report", tmp_path / "none.json", "--out", tmp_path / "page.html")

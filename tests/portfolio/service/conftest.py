@@ -2,8 +2,9 @@
 
 import pytest
 
+from portfolio.service.examples import typical_row
 from portfolio.service.settings import Settings
-from portfolio.service.sources import AtHand, example_of
+from portfolio.service.sources import AtHand
 from tests.support.served import served
 
 
@@ -14,7 +15,7 @@ def row(refused):
 
 @pytest.fixture(scope="session")
 def source(explainer, credit):
-    return AtHand("credit", explainer, example_of(credit[1]))
+    return AtHand("credit", explainer, typical_row(explainer.features, credit[1]))
 
 
 @pytest.fixture(scope="session")

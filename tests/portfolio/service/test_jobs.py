@@ -9,9 +9,9 @@ import pytest
 from portfolio import Fixed
 from portfolio.service.app import create_app
 from portfolio.service.catalogue import Model
+from portfolio.service.examples import typical_row
 from portfolio.service.jobs import read_rows
 from portfolio.service.settings import Settings
-from portfolio.service.sources import example_of
 from tests.support.served import Unserved, until
 
 BATCH = "/v1/models/credit/batch"
@@ -102,7 +102,7 @@ def cancelled(client, rows):
 
 
 def test_rows_are_the_same_from_every_kind_of_file(rows, explainer, tmp_path):
-    model = Model("credit", explainer, b"", example_of(rows), None)
+    model = Model("credit", explainer, b"", typical_row(explainer.features, rows), None)
     rows.to_parquet(tmp_path / "rows.parquet")
     rows.to_csv(tmp_path / "rows.csv", index=False)
     (tmp_path / "rows.json").write_text(json.dumps(rows.to_dict("records")))

@@ -1,5 +1,6 @@
 """Models from files: what a TOML may say, and how changed files are taken up."""
 
+import pandas as pd
 import pytest
 import skops.io
 from sklearn.ensemble import RandomForestClassifier
@@ -7,7 +8,8 @@ from sklearn.ensemble import RandomForestClassifier
 from encoders.errors import InputError
 from portfolio.model import files
 from portfolio.service.catalogue import Catalogue
-from portfolio.service.sources import AtHand, example_of, read_folder
+from portfolio.service.examples import plain_row, typical_row
+from portfolio.service.sources import AtHand, read_folder
 
 
 @pytest.fixture
@@ -45,14 +47,15 @@ def test_a_folder_without_models_is_refused(tmp_path):
 
 def test_changed_models_replace_all_at_once_and_bad_ones_nothing(explainer, credit):
     X = credit[1]
-    at_hand = [AtHand("a", explainer, example_of(X)), AtHand("b", explainer, example_of(X))]
+    row = plain_row(X.iloc[0])
+    at_hand = [AtHand("a", explainer, row), AtHand("b", explainer, row)]
     catalogue = Catalogue(lambda: at_hand)
     before = catalogue.models
     assert not catalogue.refresh()
     at_hand[1] = Broken()
     assert not catalogue.refresh()
     assert catalogue.models is before
-    at_hand[1] = AtHand("c", explainer, example_of(X))
+    at_hand[1] = AtHand("c", explainer, row)
     assert catalogue.refresh()
     assert list(catalogue.models) == ["a", "c"]
     assert catalogue.models["a"] is before["a"]
@@ -64,7 +67,7 @@ def test_a_folder_has_the_models_that_its_files_name_and_takes_up_new_files(fold
     catalogue = Catalogue(lambda: read_folder(folder))
     old = catalogue.models["credit"]
     assert old.explainer.classes == ("granted", "refused")
-    assert old.example == example_of(X)
+    assert old.example == typical_row(old.explainer.features, X)
     other = RandomForestClassifier(3, random_state=5).fit(X, model.predict(X))
     skops.io.dump(other, folder / "forest.skops")
     assert catalogue.refresh()
@@ -79,3 +82,12 @@ class Broken:
 
     def open(self):
         raise InputError("no.")
+
+
+def test_a_typical_row_is_admissible_and_none_of_the_table(explainer, credit):
+    X = credit[1]
+    row = typical_row(explainer.features, X)
+    assert [row["home_free"], row["home_own"], row["home_rent"]].count(1.0) == 1
+    assert X["age"].min() < row["age"] < X["age"].max() and row["employed"] in (0.0, 1.0)
+    assert explainer.predict(row) in explainer.classes
+    assert not (pd.Series(row) == X).all(axis=1).any()

@@ -14,7 +14,8 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from portfolio import Explainer
-from portfolio.service.sources import AtHand, example_of
+from portfolio.service.examples import typical_row
+from portfolio.service.sources import AtHand
 from tests.support.served import ready, until
 
 PATH = "/v1/models/credit/explain"
@@ -88,7 +89,7 @@ def test_questions_end_on_the_model_that_they_were_asked_of(
     other = Explainer(RandomForestClassifier(3, random_state=5).fit(X, model.predict(X)), X)
     first = two.submit(post_long, client, long_asked, 1.0)
     until(lambda: held.pool.busy)
-    before, sources[0] = sources[0], AtHand("credit", other, example_of(X))
+    before, sources[0] = sources[0], AtHand("credit", other, typical_row(other.features, X))
     try:
         held.refresh()
         second = client.post(PATH, json={"x": row}).json()

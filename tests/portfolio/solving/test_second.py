@@ -8,7 +8,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 from portfolio import Explainer, Fixed, InputError
 from portfolio.question import Options, Question
-from portfolio.solving.second import with_second
+from portfolio.solving.second import CONTRADICTED, with_second
+from selector import logs
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,20 @@ def test_a_wrong_claim_is_contradicted(flowers):
     held = with_second(explainer._asker, Question(), Options(), X.iloc[0], wrong, "cp")
     assert held.status == "feasible" and held.second == "" and "cheaper" in held.message
     assert held.distance == pytest.approx(right.distance)
+
+
+def test_what_it_said_is_logged(flowers, tmp_path):
+    X, explainer = flowers
+    explainer.explain(X.iloc[0], strategy="search", second="cp", log=tmp_path)
+    right = explainer.explain(X.iloc[0])
+    wrong = replace(right, distance=2 * right.distance, lower_bound=2 * right.distance)
+    with_second(explainer._asker, Question(), Options(), X.iloc[0], wrong, "cp", tmp_path)
+    frame = logs.read(tmp_path)
+    held, refuted = frame[frame["mode"] == "second"].to_dict("records")
+    assert (held["backend"], held["status"], held["upper"]) == ("cp", "optimal", right.distance)
+    assert (refuted["status"], refuted["error"]) == ("feasible", CONTRADICTED.format("cp"))
+    assert frame["query"].nunique() == 1
+    assert ["contradicts a proof" in words for words in logs.check(frame)] == [True]
 
 
 def test_who_can_not_be_asked_is_told(flowers):

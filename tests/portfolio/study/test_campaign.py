@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -12,8 +13,9 @@ from typer.testing import CliRunner
 from encoders.errors import InputError
 from portfolio.cli.app import app
 from portfolio.study.campaign import run_campaign
-from portfolio.study.protocol import load_protocol
+from portfolio.study.protocol import Protocol, load_protocol
 from selector import logs
+from selector.logs.summary import second_opinions
 
 PROTOCOL = """
 datasets = ["wine"]
@@ -22,7 +24,7 @@ depths = [3]
 kinds = ["soft", "xgb"]
 norms = ["0", "1"]
 queries = 2
-entries = ["search", "cp", "plain-cp", "session-cp"]
+entries = ["search", "cp", "second-cp", "plain-cp", "session-cp"]
 time_limit_s = 20.0
 """
 
@@ -39,6 +41,7 @@ def test_a_killed_protocol_is_resumed(tmp_path):
     done = subprocess.run(bench(protocol, whole), capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "4 configurations on 1 data sets" in done.stdout
+    assert "cp proved once more 8 of 8 proofs" in done.stdout
     process = subprocess.Popen(bench(protocol, parts), stdout=subprocess.DEVNULL)
     until = time.monotonic() + 120
     while time.monotonic() < until:
@@ -66,16 +69,36 @@ def test_a_killed_protocol_is_resumed(tmp_path):
     assert (parts / "figures" / "index.html").exists()
 
 
+def here(job, tasks):
+    for task in tasks:
+        yield job.answer(task)
+
+
+def test_second_opinions_can_be_asked_later(tmp_path):
+    """Only they are missing of a campaign; the first answers are not logged again."""
+    protocol = replace(
+        Protocol(), datasets=("wine",), trees=(5,), depths=(3,), kinds=("xgb",), entries=("cp",)
+    )
+
+    def run(entries):
+        asked = replace(protocol, entries=entries)
+        return run_campaign(asked, None, tmp_path, here, None, lambda *_: None)
+
+    assert run(("cp",)) == 3
+    assert run(("cp", "second-milp")) == 3
+    frame = logs.read(tmp_path)
+    assert logs.check(frame) == [] and list(frame["mode"]).count("second") == 3
+    assert frame.groupby("query")["upper"].nunique().max() == 1
+    (of,) = second_opinions(frame)
+    assert (of.backend, of.asked, of.confirmed, of.contradicted) == ("milp", 3, 3, 0)
+
+
 def test_a_protocol_stops_when_records_cannot_be_written(tmp_path, monkeypatch):
     def full(folder, records):
         raise InputError("can't write logs to it: No space left on device.")
 
     monkeypatch.setattr("portfolio.logbook.append", full)
     protocol = load_protocol("quick")
-
-    def here(job, tasks):
-        for task in tasks:
-            yield job.answer(task)
 
     with pytest.raises(InputError, match="Make room"):
         run_campaign(protocol, None, tmp_path, here, None, lambda done, total, wrong: None)

@@ -41,7 +41,8 @@ def test_bad_protocols(tmp_path, text, message):
     "line",
     [
         'time_limit_s = "x"', "time_limit_s = -1", 'queries = "a"', "queries = 0", "threads = 0",
-        "sample = -1", 'entries = ["nope"]', 'entries = ["session-search"]', 'seeds = ["x"]',
+        "sample = -1", 'entries = ["nope"]', 'entries = ["second-auto"]',
+        'entries = ["session-search"]', 'seeds = ["x"]',
         'plausible = ["yes"]', 'cross = "no"', "trees = 5",
     ],
 )  # fmt: skip

@@ -1,0 +1,79 @@
+"""What notebooks show: text that nobody can break out of, in the ink that is around it."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+# Lines of a half ink are seen in light and dark.
+CELL = "padding:.3em .8em .3em 0;text-align:left;vertical-align:top;border-bottom:1px solid #8888"
+TABLE = "border-collapse:collapse;margin:.5em 0;background:none"
+
+
+def paragraph(text: str) -> str:
+    """Text as a paragraph.
+
+    Parameters
+    ----------
+    text : of anybody
+    """
+    return f'<p style="margin:.3em 0">{escape(text)}</p>'
+
+
+def lines(text: str) -> str:
+    """Paragraphs, and the lines that begin with a dash as a list.
+
+    Parameters
+    ----------
+    text : of anybody
+    """
+    parts: list[str] = []
+    for line in text.splitlines():
+        if not line.startswith("- "):
+            parts.append(paragraph(line))
+            continue
+        if not (parts and parts[-1].endswith("</ul>")):
+            parts.append("<ul></ul>")
+        parts[-1] = f"{parts[-1].removesuffix('</ul>')}<li>{escape(line[2:])}</li></ul>"
+    return "".join(parts)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; the first cell of a row is its header.
+
+    Parameters
+    ----------
+    columns : their headers
+    rows : a text per column
+    """
+    inside = table_inside(columns, rows, f' style="{CELL}"', ' style="background:none"')
+    return f'<table style="{TABLE}">{inside}</table>'
+
+
+def table_inside(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], cell: str = "", line: str = ""
+) -> str:
+    """The head and the body of a table.
+
+    Parameters
+    ----------
+    columns, rows : as for :func:`table`
+    cell, line : attributes of each cell and of each row, HTML
+    """
+    head = "".join(f'<th scope="col"{cell}>{escape(each)}</th>' for each in columns)
+    body = "".join(
+        f'<tr{line}><th scope="row"{cell}>{escape(first)}</th>'
+        + "".join(f"<td{cell}>{escape(each)}</td>" for each in others)
+        + "</tr>\n"
+        for first, *others in rows
+    )
+    return f"<thead><tr{line}>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n"
+
+
+def folded(title: str, content: str) -> str:
+    """What is shown when its title is clicked.
+
+    Parameters
+    ----------
+    title : text of anybody
+    content : HTML of this file
+    """
+    return f"<details><summary>{escape(title)}</summary>{content}</details>"

@@ -1,0 +1,1 @@
+"""Pictures of one answer and of many."""

@@ -1,0 +1,193 @@
+"""A picture of the answers to many rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
+
+from encoders.arrays import FloatArray
+from encoders.errors import InputError
+from portfolio.model.frames import as_pandas
+from portfolio.plots.ink import (
+    COLOURS,
+    HATCHES,
+    LINES,
+    MARKS,
+    explain_marks,
+    ink,
+    name_lines,
+)
+from portfolio.plots.picture import Picture
+
+WIDTH, HEIGHT, PER_LINE = 12.0, 1.6, 0.3  # inches
+MOST_FEATURES = 12  # the most frequent ones are drawn
+NEEDED = ("status", "distance", "changed", "seconds")
+PROOFS = ("optimal", "infeasible")
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of a group.
+
+    Attributes
+    ----------
+    name : of the group, "" for all rows
+    rows : how many
+    distances : float64, of the rows that have an answer, ascending
+    changed : by feature, the share of these rows whose answer changes it
+    proved_s : float64, the seconds of each proof, ascending
+    """
+
+    name: str
+    rows: int
+    distances: FloatArray
+    changed: "pd.Series[float]"
+    proved_s: FloatArray
+
+
+def plot_batch(answers: Any, group: Any = None) -> Figure:
+    """Distances, which features change, and seconds to the proof, of a batch and its groups.
+
+    Parameters
+    ----------
+    answers : frame of :meth:`Explainer.explain_batch`, or read from its ``answers.parquet``
+    group : what tells the groups, one value per row: a Series, array or list; None for no groups
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        No such frame, not one value per row, or more groups than can be told apart.
+    """
+    parts = parts_of(as_pandas(answers)[0], group)
+    shares = pd.concat([part.changed for part in parts], axis=1).fillna(0.0)
+    names = [*shares.max(axis=1).sort_values(ascending=False, kind="stable").index[:MOST_FEATURES]]
+    lines = max(len(names), 2 * len(parts))
+    figure = Picture(figsize=(WIDTH, HEIGHT + PER_LINE * lines), layout="constrained")
+    far, which, soon = figure.subplots(1, 3)
+    _distances(far, parts)
+    _features(which, parts, names)
+    _seconds(soon, parts)
+    return figure
+
+
+def parts_of(frame: Any, group: Any = None) -> list[Part]:
+    """What is drawn, a part for each group in the order of their names.
+
+    Parameters
+    ----------
+    frame : of a batch
+    group : one value per row, or None
+
+    Raises
+    ------
+    InputError
+        As for :func:`plot_batch`.
+    """
+    missing = [name for name in NEEDED if name not in getattr(frame, "columns", ())]
+    if missing or not len(frame):
+        why = f"it has no column {missing[0]!r}" if missing else "it has no rows"
+        raise InputError(f"plot_batch draws what explain_batch gives; {why}.")
+    if any(", " in str(name) for name in frame.columns):
+        raise InputError(
+            "a column has ', ' in its name, which parts the names in changed; rename it."
+        )
+    if group is None:
+        return [_part("", frame)]
+    labels = np.asarray(as_pandas(group)[0], dtype=object).ravel()
+    if len(labels) != len(frame):
+        raise InputError(f"group has {len(labels)} values, and there are {len(frame)} rows.")
+    words = np.array([str(label) for label in labels], dtype=object)
+    names = sorted(set(words))
+    if len(names) > len(COLOURS):
+        raise InputError(
+            f"there are {len(names)} groups, and {len(COLOURS)} can be told apart; give fewer."
+        )
+    return [_part(name, frame[words == name]) for name in names]
+
+
+def _part(name: str, frame: pd.DataFrame) -> Part:
+    status = frame["status"]
+    found = frame[np.isfinite(frame["distance"].astype(float))]
+    changed = found["changed"].str.split(", ").explode()
+    counts = changed[changed.fillna("") != ""].value_counts()
+    return Part(
+        name,
+        len(frame),
+        np.sort(found["distance"].to_numpy(np.float64)),
+        counts / max(1, len(found)),
+        np.sort(frame.loc[status.isin(PROOFS), "seconds"].to_numpy(np.float64)),
+    )
+
+
+def _distances(axes: Axes, parts: Sequence[Part]) -> None:
+    """A stroke for each answer; below, the middle half of them as a thick line, and the median."""
+    for at, part in enumerate(parts):
+        if not part.distances.size:
+            continue
+        colour, own = COLOURS[at], part.distances
+        low, median, high = np.quantile(own, [0.25, 0.5, 0.75])
+        axes.plot(own, np.full(own.size, at - 0.15), "|", color=colour, alpha=0.6, markersize=9)
+        axes.plot([low, high], [at + 0.15] * 2, color=colour, linewidth=6, solid_capstyle="butt")
+        axes.plot(median, at + 0.15, MARKS[at], color=ink(), markersize=6)
+    told = [f"{p.name}\n{p.distances.size} of {p.rows} rows".strip() for p in parts]
+    name_lines(axes, told)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("distance (mark: median)")
+    axes.grid(axis="x", alpha=0.3)
+
+
+def _features(axes: Axes, parts: Sequence[Part], names: Sequence[str]) -> None:
+    thick = 0.8 / len(parts)
+    for at, part in enumerate(parts):
+        own = [float(part.changed.get(name, 0.0)) for name in names]
+        places = np.arange(len(names)) - 0.4 + thick * (at + 0.5)
+        axes.barh(
+            places,
+            own,
+            thick,
+            label=part.name,
+            facecolor=COLOURS[at],
+            edgecolor=ink(),
+            hatch=HATCHES[at],
+            linewidth=0.5,
+        )
+    name_lines(axes, names)
+    axes.set_xlim(0, 1)
+    axes.set_xlabel("share of the answers that change it")
+    axes.grid(axis="x", alpha=0.3)
+    explain_marks(axes)
+
+
+def _seconds(axes: Axes, parts: Sequence[Part]) -> None:
+    """How many rows were proved by then; what is missing at the end was not."""
+    for at, part in enumerate(parts):
+        share = np.arange(1, part.proved_s.size + 1) / part.rows
+        axes.step(
+            part.proved_s,
+            share,
+            where="post",
+            color=COLOURS[at],
+            linestyle=LINES[at],
+            marker=MARKS[at],
+            markevery=max(1, part.proved_s.size // 8),
+            markersize=4,
+            label=part.name,
+        )
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("seconds to the proof")
+    axes.set_ylabel("share of rows")
+    axes.grid(alpha=0.3)
+    explain_marks(axes)

@@ -1,0 +1,73 @@
+"""What a constraint demands, in words."""
+
+import numpy as np
+
+from encoders.arrays import FloatArray
+from encoders.query.constraints import (
+    Allowed,
+    AllowMissing,
+    Constraint,
+    Decrease,
+    Fixed,
+    Increase,
+    MaxChanges,
+    Range,
+)
+from encoders.query.features import FeatureSpace
+from encoders.query.relations import JointCost, Precedence
+from portfolio.change import exactly
+
+
+def rule_words(rule: Constraint, space: FeatureSpace, row: FloatArray) -> str:
+    """Half a sentence that begins small and ends without a full stop.
+
+    Parameters
+    ----------
+    rule : as the user wrote it, for features that there are
+    space : the model's features
+    row : float64 (n_columns,), the query that the rule is about
+    """
+    match rule:
+        case MaxChanges():
+            some = f"feature{'s' if rule.count != 1 else ''}"
+            among = some if rule.among is None else f"of {', '.join(rule.among)}"
+            return f"at most {rule.count} {among} may change"
+        case JointCost():
+            return f"some values of {rule.first} and {rule.second} cost more together"
+        case AllowMissing():
+            return f"{rule.feature} may be missing"
+        case Fixed() | Increase() | Decrease() | Range() | Allowed() | Precedence():
+            return _about_one(rule, space, row)
+        case _:
+            return f"the relation {rule} must hold"
+
+
+def _about_one(
+    rule: Fixed | Increase | Decrease | Range | Allowed | Precedence,
+    space: FeatureSpace,
+    row: FloatArray,
+) -> str:
+    name = rule.feature
+    at = [feature.name for feature in space.features].index(name)
+    now = exactly(space.features[at].show(float(space.values(row)[at])))
+    match rule:
+        case Fixed():
+            return f"{name} must stay at {now}"
+        case Increase():
+            return f"{name} may not fall below {now}"
+        case Decrease():
+            return f"{name} may not rise above {now}"
+        case Range():
+            return f"{name} must be {_between(rule.lower, rule.upper)}"
+        case Allowed():
+            return f"{name} must be one of {', '.join(map(str, rule.values))}"
+        case Precedence():
+            return f"{name} may not go back in the order {', '.join(map(str, rule.order))}"
+
+
+def _between(lower: float, upper: float) -> str:
+    if lower == -np.inf:
+        return f"at most {exactly(float(upper))}"
+    if upper == np.inf:
+        return f"at least {exactly(float(lower))}"
+    return f"from {exactly(float(lower))} to {exactly(float(upper))}"

@@ -1,0 +1,34 @@
+// Elements made without HTML text, so that names from strangers stay text.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export const byId = (id) => document.getElementById(id);
+
+export function el(tag, attributes = {}, ...children) {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+export function svg(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG, tag), attributes, children);
+}
+
+export function replace(parent, ...children) {
+  parent.replaceChildren(...children.flat().filter((child) => child !== null));
+}
+
+function filled(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null) element.setAttribute(name, value);
+  }
+  element.append(...children.flat().filter((child) => child !== null));
+  return element;
+}
+
+// At most six digits, as sentences have them; all of them are in the title.
+export function short(value) {
+  if (value === null || value === undefined) return "missing";
+  if (typeof value !== "number") return String(value);
+  return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)));
+}

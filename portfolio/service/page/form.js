@@ -1,0 +1,136 @@
+// The row and what each feature may become, as a form made from the feature space.
+
+import { byId, el, replace } from "./dom.js";
+
+const WAYS = [["free", "may change"], ["fixed", "stays"], ["increase", "only up"],
+  ["decrease", "only down"], ["range", "within …"]];
+
+export class RowForm {
+  // features: of the model, as /v1/models/{name} tells them; example: a row by column
+  constructor(features, example) {
+    this.features = features;
+    this.fields = features.map((feature, k) => ({
+      feature, value: valueInput(feature, k), limits: new Limits(feature, k),
+    }));
+    replace(byId("features").tBodies[0], this.fields.map(({ feature, value, limits }) =>
+      el("tr", {}, el("th", { scope: "row", id: `name-${limits.place}` }, feature.name),
+        el("td", {}, value), el("td", {}, limits.part))));
+    if (example) this.take(example);
+  }
+
+  // The row by column, as the service reads it.
+  row() {
+    const row = {};
+    for (const { feature, value } of this.fields) {
+      const chosen = readValue(feature, value);
+      if (feature.columns.length === 1) row[feature.columns[0]] = chosen;
+      else feature.columns.forEach((column, k) => { row[column] = feature.labels[k] === chosen ? 1 : 0; });
+    }
+    return row;
+  }
+
+  constraints() {
+    return this.fields.flatMap(({ limits }) => limits.constraints());
+  }
+
+  // Put a row by column into the form; columns that it lacks keep their values.
+  take(row) {
+    for (const { feature, value } of this.fields) {
+      const given = feature.columns.map((column) => row[column]);
+      if (given.every((each) => each === undefined)) {
+        if (row[feature.name] !== undefined) show(feature, value, row[feature.name]);
+      } else if (given.length === 1) show(feature, value, given[0]);
+      else show(feature, value, feature.labels[given.findIndex((each) => Number(each) === 1)]);
+    }
+  }
+
+  // JSON of a row, or values by feature in the order of the form; an Error says what is wrong.
+  paste(text) {
+    if (text.trim().startsWith("{")) return this.take(JSON.parse(text));
+    const parts = text.trim().split(text.includes("\t") ? "\t" : ",").map((part) => part.trim());
+    const columns = this.features.flatMap((feature) => feature.columns);
+    const names = parts.length === columns.length ? columns : this.features.map((f) => f.name);
+    if (parts.length !== names.length) {
+      throw new Error(`${parts.length} values, where the model has ${names.length} features.`);
+    }
+    return this.take(Object.fromEntries(names.map((name, k) => [name, parts[k]])));
+  }
+}
+
+// What one feature may become: a choice, and where it asks for more, two ends or a list.
+class Limits {
+  constructor(feature, place) {
+    this.feature = feature;
+    this.place = place;
+    const ordered = feature.kind === "numeric" || feature.kind === "ordinal";
+    const ways = ordered ? WAYS : [WAYS[0], WAYS[1], ["allowed", "one of …"]];
+    this.way = el("select", { "aria-label": `${feature.name} in the answer`,
+      onchange: () => this.open() }, ways.map(([value, words]) => el("option", { value }, words)));
+    this.way.value = feature.action === "fixed" || ordered ? feature.action : "free";
+    const end = (word) => el("input", { type: "number", step: "any", placeholder: word,
+      "aria-label": `${feature.name}: ${word}` });
+    this.ends = [end("at least"), end("at most")];
+    this.boxes = ordered ? [] : choices(feature).map((label) =>
+      el("label", {}, el("input", { type: "checkbox", value: label, checked: true }), label));
+    this.detail = ordered ? el("div", { class: "range" }, this.ends)
+      : el("div", { class: "allowed", role: "group", "aria-label": `${feature.name}: one of` }, this.boxes);
+    this.part = el("div", {}, this.way, this.detail);
+    this.open();
+  }
+
+  open() {
+    this.detail.hidden = this.way.value !== "range" && this.way.value !== "allowed";
+  }
+
+  constraints() {
+    const { name } = this.feature;
+    if (this.way.value === "fixed") return [{ Fixed: [name] }];
+    if (this.way.value === "increase") return [{ Increase: [name] }];
+    if (this.way.value === "decrease") return [{ Decrease: [name] }];
+    if (this.way.value === "range") {
+      const [lower, upper] = this.ends.map((end) => (end.value === "" ? null : Number(end.value)));
+      return [{ Range: { feature: name, ...(lower !== null && { lower }), ...(upper !== null && { upper }) } }];
+    }
+    if (this.way.value === "allowed") {
+      const kept = this.boxes.map((box) => box.firstChild).filter((box) => box.checked);
+      return [{ Allowed: [name, kept.map((box) => valueOf(this.feature, box.value))] }];
+    }
+    return [];
+  }
+}
+
+const choices = (feature) => (feature.labels.length ? feature.labels : feature.values.map(String));
+
+function valueInput(feature, place) {
+  const named = { "aria-labelledby": `name-${place}` };
+  if (feature.kind === "categorical" || feature.kind === "binary") {
+    const options = choices(feature).map((label) => el("option", { value: label }, label));
+    const missing = feature.missing ? [el("option", { value: "" }, "missing")] : [];
+    return el("select", named, options, missing);
+  }
+  return el("input", { ...named, type: "number", step: "any", required: !feature.missing,
+    placeholder: feature.missing ? "missing" : null, value: feature.typical ?? feature.lower });
+}
+
+// As the row has it: a number, a category's own name, or null where it is missing.
+function readValue(feature, input) {
+  if (input.value === "") return null;
+  if (feature.columns.length > 1) return input.value;
+  return valueOf(feature, input.value);
+}
+
+function valueOf(feature, text) {
+  if (feature.truth) return text === "True";
+  if (feature.kind === "categorical") return text;
+  if (feature.kind === "binary" && feature.labels.length) return feature.values[feature.labels.indexOf(text)];
+  return Number(text);
+}
+
+function show(feature, input, value) {
+  if (value === null || value === undefined) { input.value = ""; return; }
+  if (feature.kind === "binary" && feature.labels.length) {
+    const at = feature.values.indexOf(Number(value));
+    input.value = at >= 0 ? feature.labels[at] : String(value);
+  } else if (typeof value === "boolean") input.value = value ? "True" : "False";
+  else input.value = String(value);
+}

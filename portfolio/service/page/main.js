@@ -1,0 +1,136 @@
+// The page: choose a model, fill in a row, ask, watch the bounds meet.
+
+import { answerParts, headline } from "./answer.js";
+import { Api } from "./api.js";
+import { drawBounds } from "./chart.js";
+import { byId, el, replace } from "./dom.js";
+import { RowForm } from "./form.js";
+import { download, furtherQuestions } from "./more.js";
+import { Target } from "./target.js";
+
+const api = new Api();
+let form = null, target = null, running = null;
+
+const model = () => encodeURIComponent(byId("model").value);
+
+async function listModels() {
+  let told;
+  try {
+    told = await api.get("v1/models");
+  } catch (error) {
+    byId("key-part").hidden = byId("unlock").hidden = error.status !== 401;
+    return tell("failed", error.message);
+  }
+  replace(byId("model"), told.models.map(({ name }) => el("option", { value: name }, name)));
+  return chooseModel();
+}
+
+async function chooseModel() {
+  try {
+    const told = await api.get(`v1/models/${model()}`);
+    form = new RowForm(told.features, told.example);
+    target = new Target(told.classes);
+    replace(byId("backend"), told.strategies.map((name) => el("option", { value: name }, name)));
+    byId("digest").textContent = `Model ${told.digest}`;
+    replace(byId("found"));
+    replace(byId("more"));
+    byId("bounds").hidden = true;
+    tell("", "Nothing has been asked yet.");
+  } catch (error) {
+    tell("failed", error.message);
+  }
+}
+
+function question() {
+  const most = byId("most").value;
+  const constraints = form.constraints();
+  if (most) constraints.push({ MaxChanges: [Number(most)] });
+  return {
+    x: form.row(), constraints, strategy: byId("backend").value,
+    ...target.asked(), time_limit_s: Number(byId("limit").value),
+  };
+}
+
+async function askQuestion(event) {
+  event.preventDefault();
+  if (running) return;
+  const asked = question(), points = [];
+  running = new AbortController();
+  byId("ask").disabled = true;
+  byId("stop").hidden = false;
+  replace(byId("found"));
+  replace(byId("more"));
+  byId("bounds").hidden = true;
+  tell("", "Searching …");
+  try {
+    let told = null;
+    await api.stream(`v1/models/${model()}/explain`, asked, running.signal, (name, data) => {
+      if (name === "bounds") {
+        points.push([data.seconds, data.upper, data.lower]);
+        drawBounds(byId("bounds"), points, data.seconds);
+      } else if (name === "problem") throw new Error(data.detail);
+      else if (name === "answer") told = data;
+    });
+    if (told === null) throw new Error("The server ended before it had an answer.");
+    showResult(asked, told);
+  } catch (error) {
+    tell("failed", error.name === "AbortError" ? "Stopped." : error.message);
+  }
+  running = null;
+  byId("ask").disabled = false;
+  byId("stop").hidden = true;
+}
+
+function showResult(asked, { answer: result, attempts, limits }) {
+  drawBounds(byId("bounds"), result.trace, result.timings.total);
+  replace(byId("found"), answerParts(result, attempts, diagram));
+  const further = (name, members) => api.post(`v1/models/${model()}/${name}`, members);
+  const record = () => api.post(`v1/models/${model()}/explain`, { ...asked, record: true });
+  furtherQuestions(byId("more"), asked, result, further, [
+    download("Record with proof", "answer.json", async () =>
+      new Blob([JSON.stringify((await record()).record)], { type: "application/json" })),
+    download("Report to print", "decision.html", async () => {
+      const path = `v1/models/${model()}/report`;
+      return (await api.send("POST", path, asked, undefined, "text/html")).blob();
+    }),
+  ]);
+  const [look, words] = headline(result);
+  tell(look, limits.clipped.includes("time_limit_s")
+    ? `${words} The server allows ${limits.time_limit_s} seconds.` : words);
+}
+
+// Fetched as the rest is, for a key may be needed.
+function diagram(decision, alt) {
+  const picture = el("img", { class: "diagram", alt });
+  const path = `v1/models/${model()}/diagram.svg?decision=${encodeURIComponent(decision)}`;
+  api.send("GET", path).then(async (answer) => {
+    const file = URL.createObjectURL(await answer.blob());
+    picture.addEventListener("load", () => URL.revokeObjectURL(file));
+    picture.src = file;
+  }).catch(() => picture.remove());
+  return picture;
+}
+
+function tell(look, words) {
+  byId("status").className = look;
+  byId("status").textContent = words;
+}
+
+byId("model").addEventListener("change", chooseModel);
+byId("which").addEventListener("submit", (event) => {
+  event.preventDefault();
+  api.key = byId("key").value;
+  listModels();
+});
+byId("question").addEventListener("submit", askQuestion);
+byId("stop").addEventListener("click", () => running?.abort());
+byId("take").addEventListener("click", () => {
+  try {
+    form.paste(byId("pasted").value);
+    byId("pasting").open = false;
+    tell("", "The values were taken.");
+  } catch (error) {
+    tell("failed", `The pasted row can't be read: ${error.message}`);
+  }
+});
+listModels();

@@ -1,0 +1,82 @@
+// Further questions about the same row: other answers, the front, why not, reasons.
+
+import { changesTable } from "./answer.js";
+import { el, replace, short, svg } from "./dom.js";
+import { regionTable } from "./region.js";
+
+// ask(question, members): the answer to a question with these members.
+// asked: the members of the question that was answered by result.
+export function furtherQuestions(part, asked, result, ask, downloads) {
+  const out = el("div", { "aria-live": "polite" });
+  const { x, target, time_limit_s } = asked;
+  const goal = target && typeof target === "object" ? { target } : {};
+  const row = { x, time_limit_s, ...goal };
+  const offer = (words, question, members, show) => el("button", { type: "button",
+    onclick: async (event) => {
+      event.target.disabled = true;
+      replace(out, el("p", {}, "Asking …"));
+      try {
+        replace(out, show(await ask(question, members)));
+      } catch (error) {
+        replace(out, el("p", { role: "alert" }, error.message));
+      }
+      event.target.disabled = false;
+    } }, words);
+  const offers = result.status === "infeasible"
+    ? [offer("Why not?", "why-not", asked, sentences)]
+    : [
+      offer("Other answers", "several", { ...asked, k: 3 }, otherAnswers),
+      offer("Cost for each number of changes", "front", { ...asked, by: "changes" },
+        (told) => front(told, Math.max(280, part.clientWidth))),
+      offer("How far may it vary?", "region", { ...row, x: result.counterfactual },
+        (told) => regionTable(told, x)),
+    ];
+  const decisive = offer("Which features decide?", "reasons", row, sentences);
+  replace(part, el("h3", {}, "Go on asking"), el("p", { class: "buttons" }, offers, decisive),
+    out, el("h3", {}, "Keep it"), el("p", { class: "buttons" }, downloads));
+}
+
+export function download(words, name, make) {
+  return el("button", { type: "button", onclick: async (event) => {
+    event.target.disabled = true;
+    try {
+      const file = URL.createObjectURL(await make());
+      el("a", { href: file, download: name }).click();
+      setTimeout(() => URL.revokeObjectURL(file), 1000);
+    } catch (error) {
+      event.target.after(el("span", { role: "alert" }, ` ${error.message}`));
+    }
+    event.target.disabled = false;
+  } }, words);
+}
+
+function sentences({ text }) {
+  const [first, ...lines] = text.split("\n");
+  return [el("p", {}, first),
+    lines.length ? el("ul", {}, lines.map((line) => el("li", {}, line.replace(/^- /, "")))) : null];
+}
+
+function otherAnswers({ answer: { answers, status } }) {
+  const parts = answers.map((answer, k) => changesTable(answer,
+    `Answer ${k + 1}: cost ${short(answer.distance)}, ${answer.status === "optimal" ? "proved" : "not proved"}`));
+  return [el("p", {}, `${answers.length} answers, ${status === "optimal" ? "each proved." : "not all proved."}`), ...parts];
+}
+
+function front({ answer: { points } }, width) {
+  const known = points.filter((point) => point.distance !== null);
+  if (known.length === 0) return [el("p", {}, "No number of changes has an answer.")];
+  const most = Math.max(...known.map((point) => point.distance), 1e-12);
+  const height = 180, left = 58, bottom = 34;
+  const step = (width - left) / known.length;
+  const y = (v) => (height - bottom - 10) * (1 - v / (1.08 * most)) + 10;
+  const bars = known.map((point, k) => [
+    svg("rect", { class: point.status === "optimal" ? "bar" : "bar-ground", x: left + (k + 0.2) * step,
+      y: y(point.distance), width: 0.6 * step, height: height - bottom - y(point.distance) }),
+    svg("text", { x: left + (k + 0.5) * step, y: y(point.distance) - 4, "text-anchor": "middle" }, short(point.distance)),
+    svg("text", { x: left + (k + 0.5) * step, y: height - bottom + 16, "text-anchor": "middle" }, short(point.level)),
+  ]).flat();
+  const words = known.map((point) => `at most ${point.level}: ${short(point.distance)}`).join("; ");
+  return [el("figure", {}, svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Cost by number of changes. ${words}` },
+    svg("path", { class: "axis", d: `M${left} 10V${height - bottom}H${width}` }), bars),
+  el("figcaption", {}, "Least cost with at most so many changes. Hollow bars are not proved."))];
+}

@@ -1,0 +1,95 @@
+"""Makes pictures of the pages: ``python -m tests.docs.make_pictures``, with chromium there."""
+
+import io
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import matplotlib as mpl
+import numpy as np
+from PIL import Image
+
+from counterfolio import Explainer, Fixed, MaxChanges, plot_batch
+from portfolio.proofs.report import report
+from portfolio.service.settings import Settings
+from portfolio.service.sources import DemoModel
+from tests.docs.pages import ROOT
+from tests.docs.prelude import namespace
+from tests.support.browser import open_browser, opened
+from tests.support.served import served
+
+DOCS = ROOT / "docs"
+WIDTH, COLOURS = 760, 64
+ROW = 13  # of the loans: refused, and granted after two changes
+HARD = 5  # the same after three
+FEATURES = {"age": {"action": "increase"}, "sex": {"action": "fixed"}}
+
+
+def make_report() -> None:
+    """The page of a record, down to what was allowed."""
+    given = namespace()
+    model, X = given["model"], given["X_train"]
+    explainer = Explainer(model, X, features=FEATURES)
+    result = explainer.explain(X.loc[ROW], "granted", constraints=[Fixed("job"), MaxChanges(2)])
+    record = result.record(reasons=explainer.reason_codes(X.loc[ROW])).to_dict()
+    with TemporaryDirectory() as folder, open_browser() as browser:
+        path = Path(folder) / "report.html"
+        path.write_text(report(record), encoding="utf-8")
+        with opened(browser, path, width=WIDTH) as page:
+            end = page.locator("section").last.bounding_box()["y"]
+            clip = {"x": 0, "y": 0, "width": WIDTH, "height": end}
+            taken = page.screenshot(clip=clip, full_page=True)
+    save(taken, "report.png")
+
+
+def make_page() -> None:
+    """The service's page after a race on the demo, wide and light, and dark on a telephone."""
+    settings = Settings(lambda: [DemoModel()], workers=1, reload_s=0)
+    with served(settings) as (_, client), open_browser() as browser:
+        for name, width, height, scheme in (
+            ("service.png", 1100, 1000, "light"),
+            ("service-phone.png", 390, 1000, "dark"),
+        ):
+            view = {"width": width, "height": height}
+            page = browser.new_page(viewport=view, color_scheme=scheme)
+            page.goto(str(client.base_url))
+            page.wait_for_selector("#features tbody tr")
+            page.select_option("#backend", "race")
+            page.click("#ask")
+            page.wait_for_selector("#status[class]:not([class=''])")
+            page.wait_for_selector("img.diagram[src]")
+            if width < height:
+                page.locator("#answer").scroll_into_view_if_needed()
+                page.evaluate("document.querySelector('#answer').scrollIntoView()")
+            save(page.screenshot(), name)
+            page.close()
+
+
+def save(taken: bytes, name: str) -> None:
+    """A screenshot in few colours."""
+    picture = Image.open(io.BytesIO(taken)).convert("RGB").quantize(COLOURS)
+    picture.save(DOCS / name, optimize=True)
+
+
+def make_figures() -> None:
+    """Those of ``pictures.md`` and ``several-answers.md``, from what their blocks ask."""
+    given = namespace()
+    model, X, row = given["model"], given["X_train"], given["X_train"].loc[HARD]
+    explainer = Explainer(model, X)
+    result = explainer.explain(row, target="granted", strategy="plain-cp")
+    refused = X[model.predict(X) == "refused"].head(60)
+    frame = explainer.explain_batch(refused, target="granted")
+    figures = {
+        "changes": result.plot(),
+        "bounds": result.plot("bounds"),
+        "batch": plot_batch(frame, np.where(refused["sex"] == 1, "men", "women")),
+        "diverse": explainer.diverse(given["row"], k=3, within=0.3, target="granted").plot(),
+    }
+    mpl.rcParams["svg.hashsalt"] = "counterfolio"  # the same picture has the same text
+    for name, figure in figures.items():
+        figure.savefig(DOCS / f"{name}.svg", metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    make_report()
+    make_page()
+    make_figures()

@@ -1,0 +1,48 @@
+"""What the page of a record says where there is no class, and rules and goals in words."""
+
+import numpy as np
+import pandas as pd
+from sklearn.tree import DecisionTreeRegressor
+
+from counterfolio import AtLeast, Explainer, Fixed, Increase, MaxChanges, Probability, Range
+from portfolio.proofs.report import report
+
+X = pd.DataFrame({"size": np.arange(8.0) * 10, "old": [0.0, 1.0] * 4})
+RULES = [
+    Fixed("old"),
+    Increase("size"),
+    Range("size", 0, 60),
+    MaxChanges(1),
+    MaxChanges(1, among=["size", "old"]),
+]
+IN_WORDS = [
+    "old must stay at 0",
+    "size may not fall below 20",
+    "size must be from 0 to 60",
+    "at most 1 feature may change",
+    "at most 1 of size, old may change",
+]
+
+
+def test_a_predicted_number_is_told_and_no_class():
+    model = DecisionTreeRegressor(random_state=0).fit(X, X["size"] * 2)
+    result = Explainer(model, X).explain(X.iloc[2], AtLeast(100), constraints=RULES)
+    record = result.record().to_dict()
+    assert record["question"]["target"] == record["answer"]["class"]
+    assert record["question"]["constraints"] == IN_WORDS
+    page = report(record)
+    assert "<dd>a prediction of at least 100</dd>" in page
+    rows = pd.DataFrame([[*X.iloc[2]], record["answer"]["row"]], columns=X.columns)
+    before, after = model.predict(rows)
+    assert f"a prediction of at least 100: {after:g} instead of {before:g}." in page
+    assert "None" not in page and "decision</dt>" not in page
+
+
+def test_a_probability_is_asked_for_in_words(credit, refused):
+    result = Explainer(*credit).explain(refused, Probability("granted", at_least=0.7))
+    record = result.record().to_dict()
+    assert record["question"]["target"] == "a probability of 'granted' of at least 0.7"
+    page = report(record)
+    assert "<dd>refused</dd>" in page
+    assert "The model then decides" not in page
+    assert "The model then gives a probability of &#x27;granted&#x27; of at least 0.7: 0." in page

@@ -93,6 +93,13 @@ def test_no_backend_knows_another(backend):
             assert not [other for other in imports if within(other, others)], module
 
 
+def test_only_the_command_line_and_public_names_know_the_service():
+    service = "portfolio.service"
+    for module, imports in IMPORTS.items():
+        if not within(module, [service, "portfolio.cli"]) and module != "portfolio":
+            assert not [other for other in imports if within(other, [service])], module
+
+
 def test_no_circle():
     modules = set(IMPORTS)
     targets = {

@@ -76,6 +76,9 @@ def serve(
     threads: Annotated[int, typer.Option(min=1, help="Solver threads of a question, at most.")] = 1,
     longest: Annotated[float, typer.Option(help="Seconds of a question, at most.")] = 60.0,
     queue: Annotated[int, typer.Option(min=0, help="Questions that may wait, at most.")] = 100,
+    jobs: Annotated[
+        Path | None, typer.Option(help="Folder for batches, which go on there after a restart.")
+    ] = None,
     keys: Annotated[
         Path | None, typer.Option(help="File of API keys, one a line; also COUNTERFOLIO_API_KEYS.")
     ] = None,
@@ -99,5 +102,6 @@ def serve(
         longest_s=longest,
         most_waiting=queue,
         keys=known,
+        jobs=jobs,
     )
     server.run(create_app(settings), host, port)

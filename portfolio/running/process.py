@@ -32,9 +32,11 @@ class Process:
     ----------
     module : its ``serve(descriptor, memory_bytes)`` runs in the child; it says "ready" first
     memory_bytes : address space of the child, 0 for no limit
+    threads : of OpenMP in the child, by which libraries predict; None for as many as they like
     """
 
-    def __init__(self, module: str, memory_bytes: int) -> None:
+    def __init__(self, module: str, memory_bytes: int, threads: int | None = None) -> None:
+        few = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
         ours, theirs = multiprocessing.Pipe()
         descriptor = str(theirs.fileno())
         self._process = subprocess.Popen(
@@ -44,6 +46,7 @@ class Process:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            env=os.environ | few,
         )  # fmt: skip
         theirs.close()
         self._connection = ours

@@ -8,10 +8,12 @@ from importlib.metadata import version
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from portfolio.service.guard import Guard
+from portfolio.service.job_routes import job_routes
 from portfolio.service.page_routes import page_routes
 from portfolio.service.problems import MEDIA_TYPE, Problem
 from portfolio.service.question_routes import question_routes
@@ -64,9 +66,12 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.service = service
     app.include_router(_state_routes(service))
     app.include_router(question_routes(service))
+    if service.jobs is not None:
+        app.include_router(job_routes(service, service.jobs))
     app.include_router(page_routes(service))
     app.add_exception_handler(Problem, _as_problem)
     app.add_exception_handler(HTTPException, _as_problem)
+    app.add_exception_handler(RequestValidationError, _as_problem)
     app.add_middleware(Guard, keys=settings.keys, metrics=service.metrics)
     return app
 
@@ -103,6 +108,9 @@ def _state_routes(service: Service) -> APIRouter:
 async def _as_problem(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         error = Problem(error.status_code, f"{error.detail}.", dict(error.headers or {}))
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        error = Problem(422, f"{first['loc'][-1]}: {first['msg']}.")
     assert isinstance(error, Problem)
     body = json.dumps(error.document())
     return Response(body, error.status, error.headers, MEDIA_TYPE)

@@ -34,14 +34,16 @@ def answer(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) 
         It can't be asked.
     """
     given = meant(explainer, ask.arguments)
-    recorded = given.pop("record", False)
+    recorded, worded = given.pop("record", False), given.pop("text", False)
     question = QUESTIONS[ask.question]
     heard = {"on_progress": _telling(on_bounds)} if ask.streamed and question.progresses else {}
     found = getattr(explainer, question.method)(**given, **heard)
     told = found.to_dict()
-    members = {"answer": _json(told), "text": _json(str(found))}
+    members = {"answer": _json(told)}
+    if worded or not isinstance(found, Result):
+        members["text"] = _json(str(found))
     if isinstance(found, Result):
-        members["sentences"] = _json(_sentences(found))
+        members["beside"] = _json(_beside(found, worded))
         members["attempts"] = _json([_attempt(each) for each in found.attempts])
     if recorded:
         left_s = max(0.0, ask.limit_s - found.timings.total)
@@ -112,17 +114,17 @@ def _telling(on_bounds: Callable[[Bounds], None]) -> OnProgress:
     return tell
 
 
-def _sentences(found: Result) -> dict[str, Any]:
+def _beside(found: Result, worded: bool) -> dict[str, Any]:
     """What a result says beyond its numbers, for who makes the same result of it elsewhere."""
     rounded = found.rounded
-    return {
-        "rounded_onward": [] if rounded is None else [own.onward for own in rounded.changed],
+    told = {
         "scored": found.scored,
-        "told": [[vars(own)[name] for name in ("feature", "before", "after", "cost", "onward")]
-                 for own in found.told],
         "onward": [change.onward for change in found.changed],
+        "rounded_onward": [] if rounded is None else [own.onward for own in rounded.changed],
         "certified_by": found.certified_by,
-    }  # fmt: skip
+    }
+    # Sentences in few digits ask the model again and again.
+    return told | {"told": [list(vars(own).values()) for own in found.told]} if worded else told
 
 
 def _attempt(made: Attempt) -> dict[str, Any]:

@@ -24,10 +24,33 @@ async def read_json(request: Request, largest: int) -> Any:
     Problem
         It is too large, too slow, or no JSON.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
+    if media_type(request) != "application/json":
         raise Problem(415, "send the question as application/json.")
-    body = await _read(request, largest)
+    return parsed(await read_bytes(request, largest))
+
+
+def media_type(request: Request) -> str:
+    """What the body says that it is.
+
+    Parameters
+    ----------
+    request : whose body it is
+    """
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def parsed(body: bytes) -> Any:
+    """JSON without what JSON does not have.
+
+    Parameters
+    ----------
+    body : its text
+
+    Raises
+    ------
+    Problem
+        It is none.
+    """
     try:
         return json.loads(body, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:
@@ -35,7 +58,19 @@ async def read_json(request: Request, largest: int) -> Any:
         raise Problem(400, f"the body is no JSON: {told}.") from error
 
 
-async def _read(request: Request, largest: int) -> bytes:
+async def read_bytes(request: Request, largest: int) -> bytes:
+    """The body as it is.
+
+    Parameters
+    ----------
+    request : whose body it is
+    largest : bytes
+
+    Raises
+    ------
+    Problem
+        It is too large, or too slow.
+    """
     too_large = Problem(413, f"the body is larger than {largest} bytes; send less at once.")
     told = request.headers.get("content-length", "")
     if told.isdigit() and int(told[:20]) > largest:

@@ -88,6 +88,7 @@ class Client(_Asks):
         margin: float | None = None,
         time_limit_s: float | None = None,
         on_progress: OnProgress | None = None,
+        text: bool = True,
         **more: Any,
     ) -> Result:
         """The cheapest change; see :meth:`Explainer.explain`.
@@ -97,6 +98,7 @@ class Client(_Asks):
         x, target, norm, scale, weights, constraints, margin : as for :meth:`Explainer.explain`
         time_limit_s : seconds; None for what is usual at the service
         on_progress : called with (seconds, upper bound, lower bound)
+        text : whether sentences are to come with it; without them ``str`` has all digits
         **more : strategy, tie_break, second, threads, seed, metric
 
         Raises
@@ -108,7 +110,8 @@ class Client(_Asks):
         """
         limit = {} if time_limit_s is None else {"time_limit_s": time_limit_s}
         given = {"target": target, "norm": norm, "scale": scale, "weights": weights,
-                 "constraints": constraints, "margin": margin, **limit, **more}  # fmt: skip
+                 "constraints": constraints, "margin": margin, "text": text, **limit,
+                 **more}  # fmt: skip
         body = body_of(x, given)
         if on_progress is None:
             return result_of(self._post("explain", body), x, target)
@@ -205,7 +208,7 @@ class AsyncClient(_Asks):
         ----------
         x, target, **more : as for :meth:`Client.explain`, without ``on_progress``
         """
-        document = await self._post("explain", body_of(x, {"target": target} | more))
+        document = await self._post("explain", body_of(x, {"target": target, "text": True} | more))
         return result_of(document, x, target)
 
     async def ask(self, question: str, x: Any, **arguments: Any) -> Answer:

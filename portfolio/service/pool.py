@@ -100,9 +100,13 @@ class Pool:
     workers : how many processes
     most_waiting : questions that may wait
     memory_bytes : address space of each process, 0 for no limit
+    threads : by which libraries predict in each; many at work at once are in each other's way
     """
 
-    def __init__(self, workers: int, most_waiting: int, memory_bytes: int = 0) -> None:
+    def __init__(
+        self, workers: int, most_waiting: int, memory_bytes: int = 0, threads: int = 1
+    ) -> None:
+        self.threads = threads
         self.workers, self.most_waiting, self.memory_bytes = workers, most_waiting, memory_bytes
         self._queue: queue.Queue[Ticket | None] = queue.Queue()
         self._lock = threading.Lock()
@@ -272,7 +276,7 @@ class _Line:
             if self._ended:
                 raise EOFError
             self._pool.restarts += process is not None
-            process = self._process = Process(MODULE, self._pool.memory_bytes)
+            process = self._process = Process(MODULE, self._pool.memory_bytes, self._pool.threads)
             self._held = set()
         late_at = time.monotonic() + WARM_S
         if not process.await_ready(lambda: self._ended or time.monotonic() > late_at):

@@ -56,6 +56,11 @@ PARAMETERS: dict[str, tuple[Any, str]] = {
     "bounds": (Literal["features"] | None, "null for any numbers."),
     "against": (Written, '{"Retraining": {"confidence": 0.9}} or {"Around": {"income": 50}}.'),
 }
+# What explain may bring besides its answer.
+EXTRAS = {
+    "record": "Whether the answer's record comes with it, with a proof.",
+    "text": "Whether sentences come with it; numbers are rounded for them, which takes a while.",
+}
 EXAMPLES = {"radius": 1.0, "against": {"Retraining": {"confidence": 0.9}}}
 RENAMED = {"explain_robust": "robust"}
 BODY = ConfigDict(extra="forbid", strict=True)
@@ -115,7 +120,8 @@ def sentence_of(error: ValidationError) -> str:
     if first["type"] == "missing":
         return f"{place} is missing."
     if len(first["loc"]) > 1:
-        return f"{place} does not fit; it is: {PARAMETERS[place][1]}"
+        words = PARAMETERS[place][1] if place in PARAMETERS else "What /openapi.json tells."
+        return f"{place} does not fit; it is: {words}"
     return f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}."
 
 
@@ -130,9 +136,8 @@ def _served(name: str, method: Callable[..., Any]) -> ServedQuestion:
             default = []
         members[known] = (kind, Field(... if needed else default, description=words))
     if name == EXPLAIN:
-        words = "Whether the answer's record comes with it, with a proof."
-        members["record"] = (bool, Field(False, description=words))
-    ordered = {key: members[key] for key in (*PARAMETERS, "record") if key in members}
+        members |= {key: (bool, Field(False, description=own)) for key, own in EXTRAS.items()}
+    ordered = {key: members[key] for key in (*PARAMETERS, *EXTRAS) if key in members}
     words = "".join(part.title() for part in name.split("_"))
     body = create_model(f"{words}Question", __config__=BODY, **ordered)
     summary = (inspect.getdoc(method) or name).partition("\n")[0]

@@ -93,8 +93,8 @@ def result_of(document: Mapping[str, Any], x: Any, target: Any = None) -> Result
     document : as the service sent it
     x, target : as they were asked
     """
-    told, sentences = document["answer"], document["sentences"]
-    reached = told["target"]
+    told, beside = document["answer"], document["beside"]
+    reached, changed = told["target"], _changes(told["changes"], beside["onward"])
     result = Result(
         status=told["status"],
         stop_reason=told["stop_reason"],
@@ -107,8 +107,8 @@ def result_of(document: Mapping[str, Any], x: Any, target: Any = None) -> Result
         trace=tuple((s, _number(upper), _number(lower)) for s, upper, lower in told["trace"]),
         message=told["message"],
         remaining=tuple(told["left"]),
-        changed=_changes(told["changes"], sentences["onward"]),
-        certified_by=sentences["certified_by"],
+        changed=changed,
+        certified_by=beside["certified_by"],
         decision=told["decision"],
         margin=told["margin"],
         first=told["first"],
@@ -118,9 +118,9 @@ def result_of(document: Mapping[str, Any], x: Any, target: Any = None) -> Result
     known = {
         "score": told["score"],
         "score_before": told["score_before"],
-        "scored": sentences["scored"],
-        "told": tuple(Change(*own) for own in sentences["told"]),
-        "rounded": _rounded(told["rounded"], sentences["rounded_onward"], x),
+        "scored": beside["scored"],
+        "told": tuple(Change(*own) for own in beside["told"]) if "told" in beside else changed,
+        "rounded": _rounded(told["rounded"], beside["rounded_onward"], x),
     }
     result.__dict__.update(known)  # what is looked up there needs no model
     return result

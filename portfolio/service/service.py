@@ -12,6 +12,7 @@ from typing import Any
 from starlette.requests import Request
 
 from portfolio.service.catalogue import Catalogue, Model
+from portfolio.service.jobs import Jobs
 from portfolio.service.messages import Bounds, Refused, Told
 from portfolio.service.metrics import Metrics
 from portfolio.service.pool import ClosedError, FullError, Pool, Ticket
@@ -49,24 +50,37 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.catalogue = Catalogue(settings.sources)
-        self.pool = Pool(settings.workers, settings.most_waiting, settings.memory_bytes)
+        self.pool = Pool(
+            settings.workers, settings.most_waiting, settings.memory_bytes, settings.threads
+        )
         self.metrics = Metrics(self.pool)
+        self.jobs: Jobs | None = None
+        if settings.jobs is not None:
+            self.jobs = Jobs(settings.jobs, lambda: self.catalogue.models, settings.job_workers)
 
     def start(self) -> None:
         """Begin the workers."""
         self.pool.start(self.catalogue.models.values())
+        if self.jobs is not None:
+            self.jobs.start()
 
     def close(self) -> None:
         """End the workers."""
+        if self.jobs is not None:
+            self.jobs.close()
         self.pool.close()
+
+    def refresh(self) -> None:
+        """Take up models that changed; questions under way end on those that they were asked of."""
+        if self.catalogue.refresh():
+            self.pool.keep(self.catalogue.models.values())
 
     async def keep_fresh(self) -> None:
         """Look for models that changed, again and again."""
         while self.settings.reload_s:
             await asyncio.sleep(self.settings.reload_s)
             try:
-                if await asyncio.to_thread(self.catalogue.refresh):
-                    self.pool.keep(self.catalogue.models.values())
+                await asyncio.to_thread(self.refresh)
             except Exception:  # a bug of a reader must not end the looking
                 log.exception("models were not reloaded")
 

@@ -27,6 +27,9 @@ class Settings:
     default_s : seconds of a question that names none
     most_waiting : questions that may wait for a worker
     largest_body : bytes of a request
+    largest_upload : bytes of the rows of a batch
+    jobs : folder where batches are kept; None: there are none
+    job_workers : processes of the batch that is worked on, besides ``workers``
     memory_bytes : address space of each worker, 0 for no limit
     keys : one of these has to come with each request; none: anybody on this machine may ask
     reload_s : seconds between looks at the models' files, 0 for never
@@ -39,12 +42,19 @@ class Settings:
     default_s: float = 10.0
     most_waiting: int = 100
     largest_body: int = 1_000_000
+    largest_upload: int = 50_000_000
+    jobs: Path | None = None
+    job_workers: int = 1
     memory_bytes: int = 0
     keys: frozenset[str] = field(default=frozenset(), repr=False)
     reload_s: float = 2.0
 
     def __post_init__(self) -> None:
-        counts = {"workers": self.workers, "threads": self.threads}
+        counts = {
+            "workers": self.workers,
+            "threads": self.threads,
+            "job workers": self.job_workers,
+        }
         for name, count in counts.items():
             if count < 1:
                 raise InputError(f"{name} must be at least 1, got {count}.")

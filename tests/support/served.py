@@ -1,4 +1,4 @@
-"""A service on a port of this machine, run by a thread of the test's own process."""
+"""A service on a port of this machine, run by a thread of the test's process; or without any."""
 
 import asyncio
 import socket
@@ -50,3 +50,27 @@ def until(holds):
     while not holds():
         assert time.monotonic() < late_at
         time.sleep(0.02)
+
+
+class Unserved:
+    """An application without a server, and without workers: enough where none is asked."""
+
+    def __init__(self, app):
+        self._app = app
+
+    def get(self, path, headers=None, host="localhost"):
+        return self.request("GET", path, host, headers=headers)
+
+    def post(self, path, **sent):
+        return self.request("POST", path, **sent)
+
+    def delete(self, path):
+        return self.request("DELETE", path)
+
+    def request(self, method, path, host="localhost", **sent):
+        async def ask():
+            transport = httpx.ASGITransport(self._app)
+            async with httpx.AsyncClient(transport=transport, base_url=f"http://{host}") as client:
+                return await client.request(method, path, **sent)
+
+        return asyncio.run(ask())

@@ -19,8 +19,14 @@ def source(explainer, credit):
 
 
 @pytest.fixture(scope="session")
-def service(source):
-    settings = Settings(lambda: [source], workers=1, most_waiting=3, longest_s=20.0, reload_s=0)
+def sources(source):
+    """What the service has; a test may change it, and change it back."""
+    return [source]
+
+
+@pytest.fixture(scope="session")
+def service(sources):
+    settings = Settings(lambda: sources, workers=1, most_waiting=3, longest_s=20.0, reload_s=0)
     with served(settings) as (app, client):
         yield app, client
 

@@ -43,6 +43,13 @@ def test_an_answer_has_the_shape_of_its_row(asks, explainer, refused):
         np.testing.assert_array_equal(np.asarray(told), np.asarray(own))
 
 
+def test_without_sentences_a_result_has_all_digits(asks, explainer, refused):
+    told, own = asks.explain(refused, text=False), explainer.explain(refused, threads=1)
+    assert lasting(told.to_dict()) == lasting(own.to_dict())
+    assert told.told == told.changed == own.changed
+    assert told.scored == own.scored
+
+
 def test_infeasible_is_told_with_its_bound(asks, explainer, refused):
     fixed = [Fixed(name) for name in ("income", "employed", "home")]
     told, own = (each.explain(refused, constraints=fixed) for each in (asks, explainer))

@@ -3,13 +3,13 @@
 import json
 import random
 
-import httpx
 import pytest
 
 from encoders.errors import InputError
 from portfolio.service.app import create_app
 from portfolio.service.questions import QUESTIONS
 from portfolio.service.settings import Settings, check_address, read_keys
+from tests.support.served import Unserved
 
 JSON = {"content-type": "application/json"}
 PATH = "/v1/models/credit/explain"
@@ -117,7 +117,8 @@ def ask_at_random(client, row, seed):
         body[name] = values(chance)
     if chance.random() < 0.1:
         body = values(chance)
-    told = client.post(f"/v1/models/credit/{question.name}", json=body)
+    path = f"/v1/models/credit/{question.name}"
+    told = client.post(path, content=json.dumps(body), headers=JSON)
     assert told.status_code in (200, 422), (question.name, body, told.text)
 
 
@@ -132,29 +133,10 @@ def test_many_random_bodies_are_answered_or_refused(client, row):
         ask_at_random(client, row, seed)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def guarded(source):
     app = create_app(Settings(lambda: [source], workers=1, keys=frozenset({KEY})))
-    return TestedApp(app)
-
-
-class TestedApp:
-    """An application without a server: enough where no worker is asked."""
-
-    __test__ = False
-
-    def __init__(self, app):
-        self._app = app
-
-    def get(self, path, headers=None, host="localhost"):
-        import asyncio
-
-        async def ask():
-            transport = httpx.ASGITransport(self._app)
-            async with httpx.AsyncClient(transport=transport, base_url=f"http://{host}") as client:
-                return await client.get(path, headers=headers)
-
-        return asyncio.run(ask())
+    return Unserved(app)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +155,7 @@ def test_with_a_key_anybody_may_ask(guarded):
 
 
 def test_without_keys_only_names_of_this_machine_are_answered(service):
-    app = TestedApp(service[0])
+    app = Unserved(service[0])
     check_problem(app.get("/v1/models", host="example.org"), 421)
     assert app.get("/v1/models", host="127.0.0.1").status_code == 200
 

@@ -11,7 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
+from portfolio import Explainer
+from portfolio.service.examples import typical_row
+from portfolio.service.sources import AtHand
 from tests.support.served import ready, until
 
 PATH = "/v1/models/credit/explain"
@@ -78,6 +82,26 @@ def test_past_the_queue_there_is_429_and_nothing_else(client, pool, two, row, lo
     assert first.result().status_code == 200
 
 
+def test_questions_end_on_the_model_that_they_were_asked_of(
+    service, client, sources, two, explainer, credit, row, long_asked
+):
+    held, (model, X) = service[0].state.service, credit
+    other = Explainer(RandomForestClassifier(3, random_state=5).fit(X, model.predict(X)), X)
+    first = two.submit(post_long, client, long_asked, 1.0)
+    until(lambda: held.pool.busy)
+    before, sources[0] = sources[0], AtHand("credit", other, typical_row(other.features, X))
+    try:
+        held.refresh()
+        second = client.post(PATH, json={"x": row}).json()
+    finally:
+        sources[0] = before
+        held.refresh()
+    assert first.result().json()["model"]["digest"] == explainer.digest
+    assert second["model"]["digest"] == other.digest != explainer.digest
+    assert second["answer"]["distance"] == other.explain(row).distance
+    assert client.post(PATH, json={"x": row}).json()["model"]["digest"] == explainer.digest
+
+
 @pytest.fixture
 def process():
     """``counterfolio serve``, as users start it."""
@@ -125,14 +149,18 @@ def test_sigterm_answers_what_is_under_way(process, two, demo_row):
     asked = {"x": demo_row, "k": 20, "within": 1000.0, "time_limit_s": 1.5}
     told = two.submit(client.post, f"/v1/models/demo/{LONG}", json=asked)
     until(lambda: "counterfolio_workers_busy 1.0" in client.get("/metrics").text)
+    children = children_of(server.pid)
+    assert children
     server.send_signal(signal.SIGTERM)
     assert told.result().status_code == 200
     assert server.wait(30) in (0, -signal.SIGTERM)
+    assert not any(lives(child) for child in children)
     last = [json.loads(line) for line in lines if f'"/v1/models/demo/{LONG}"' in line]
     assert [each["status"] for each in last] == [200]
     assert last[0]["request"]
 
 
+@pytest.mark.large
 def test_no_worker_outlives_its_server(process, demo_row):
     server, client, _ = process
     asked = {"x": demo_row, "strategy": "plain-milp"}

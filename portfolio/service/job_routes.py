@@ -1,0 +1,121 @@
+"""Routes for batches: rows in, a job's id out, then progress, pages of answers, and an end."""
+
+import asyncio
+import inspect
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from portfolio.explainer import Explainer
+from portfolio.service.bodies import media_type, parsed, read_bytes
+from portfolio.service.catalogue import Model
+from portfolio.service.jobs import OPEN, Batch, Job, Jobs
+from portfolio.service.problems import Problem
+from portfolio.service.questions import EXPLAIN, QUESTIONS, Scalar, sentence_of
+from portfolio.service.service import Service
+
+FILES = {
+    "application/json": "rows.json",
+    "text/csv": "rows.csv",
+    "application/vnd.apache.parquet": "rows.parquet",
+}
+MOST_ROWS = 1000  # of a page
+
+
+class BatchBody(BaseModel):
+    """A batch in JSON."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    question: str = EXPLAIN
+    settings: dict[str, Any] = Field(default_factory=dict)
+    rows: list[dict[str, Scalar]] = Field(min_length=1)
+
+
+def job_routes(service: Service, jobs: Jobs) -> APIRouter:
+    """Routes for jobs.
+
+    Parameters
+    ----------
+    service : whose models are asked
+    jobs : that are worked on
+    """
+    router = APIRouter(prefix="/v1", tags=["batches"])
+
+    @router.post("/models/{name}/batch", status_code=202, summary="Ask a question of many rows.")
+    async def batch(
+        name: str, request: Request, question: str = EXPLAIN, settings: str = "{}"
+    ) -> JSONResponse:
+        model, kind = service.model(name), media_type(request)
+        if kind not in FILES:
+            raise Problem(415, f"send rows as one of {', '.join(FILES)}.")
+        content = await read_bytes(request, service.settings.largest_upload)
+        if kind == "application/json":
+            given = _in_json(parsed(content))
+            question, arguments = given.question, given.settings
+            content = json.dumps(given.rows).encode()
+        else:
+            arguments = parsed(settings.encode())
+        asked = _batch(service, model, question, arguments, FILES[kind])
+        job = await asyncio.to_thread(jobs.add, asked, content)
+        where = {"Location": f"/v1/jobs/{job.folder.name}"}
+        return JSONResponse(job.told(), 202, where)
+
+    @router.get("/jobs", summary="All jobs.")
+    async def every() -> dict[str, Any]:
+        return {"jobs": [job.told() for job in jobs.jobs.values()]}
+
+    @router.get("/jobs/{number}", summary="How far a job is.")
+    async def one(number: str) -> dict[str, Any]:
+        return _job(jobs, number).told()
+
+    @router.delete("/jobs/{number}", summary="End a job; what is answered by then stays.")
+    async def cancel(number: str) -> dict[str, Any]:
+        job = _job(jobs, number)
+        await asyncio.to_thread(jobs.cancel, job)
+        return job.told()
+
+    @router.get("/jobs/{number}/results", summary="A page of answers.")
+    async def results(
+        number: str,
+        offset: Annotated[int, Query(ge=0)] = 0,
+        limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
+    ) -> dict[str, Any]:
+        job = _job(jobs, number)
+        if job.state in OPEN:
+            raise Problem(409, "the job is still at work; its answers are told at its end.")
+        rows = await asyncio.to_thread(job.page, offset, limit)
+        return {"job": job.told(), "offset": offset, "rows": rows}
+
+    return router
+
+
+def _in_json(given: Any) -> BatchBody:
+    try:
+        return BatchBody.model_validate(given)
+    except ValidationError as error:
+        raise Problem(422, sentence_of(error)) from error
+
+
+def _batch(service: Service, model: Model, question: str, given: Any, rows: str) -> Batch:
+    """What is asked, checked as a question about one row is."""
+    if question not in QUESTIONS:
+        raise Problem(422, f"no question {question[:80]!r}; known are {', '.join(QUESTIONS)}.")
+    if not isinstance(given, dict):
+        raise Problem(422, "settings are an object of the question's members.")
+    asked = QUESTIONS[question]
+    arguments = asked.arguments(asked.example | given | {"x": model.example})
+    del arguments["x"]
+    service.limits(arguments)
+    taken = inspect.signature(Explainer.explain_batch).parameters
+    if question == EXPLAIN and (strange := arguments.keys() - taken.keys() - {"time_limit_s"}):
+        raise Problem(422, f"a batch takes no {min(strange)!r}.")
+    return Batch(model.name, model.digest, question, arguments, rows)
+
+
+def _job(jobs: Jobs, number: str) -> Job:
+    if number not in jobs.jobs:
+        raise Problem(404, f"there is no job {number[:80]!r}; GET /v1/jobs lists them.")
+    return jobs.jobs[number]

@@ -1,0 +1,262 @@
+"""Batches that the service works on: one after another, each kept in a folder and resumed there."""
+
+import json
+import logging
+import queue
+import shutil
+import threading
+import uuid
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from encoders.errors import CounterfolioError, InputError
+from encoders.whole_files import replace_whole
+from portfolio.as_json import as_plain
+from portfolio.batch.answer_log import TABLE
+from portfolio.data.datasets import open_table
+from portfolio.running.local_executor import LocalExecutor
+from portfolio.running.work import Record, Task, Work
+from portfolio.service.asking import meant
+from portfolio.service.catalogue import Model
+from portfolio.service.questions import EXPLAIN, QUESTIONS
+
+log = logging.getLogger("counterfolio.service")
+JOB, STATE, ANSWERS = "job.json", "state.json", "answers"
+OPEN = ("queued", "running")
+State = Literal["queued", "running", "done", "cancelled", "failed"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a job asks.
+
+    Attributes
+    ----------
+    model, digest : that is asked
+    question : name in :data:`portfolio.service.questions.QUESTIONS`
+    arguments : of JSON, besides the row
+    rows : name of the file with the rows
+    """
+
+    model: str
+    digest: str
+    question: str
+    arguments: dict[str, Any]
+    rows: str
+
+
+@dataclass(eq=False)
+class Job:
+    """A batch, and how far it is.
+
+    Attributes
+    ----------
+    folder : where all of it is kept, named by the job's id
+    batch : what it asks
+    state, message : how it stands, and why it failed
+    answered, total : rows
+    stop : ends it
+    """
+
+    folder: Path
+    batch: Batch
+    state: State = "queued"
+    message: str = ""
+    answered: int = 0
+    total: int | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def told(self) -> dict[str, Any]:
+        """How it stands, as plain values."""
+        return {
+            "id": self.folder.name,
+            "model": {"name": self.batch.model, "digest": self.batch.digest},
+            "question": self.batch.question,
+            "state": self.state,
+            "answered": self.answered,
+            "rows": self.total,
+            "message": self.message,
+        }
+
+    def put(self, state: State, message: str = "") -> None:
+        """Another state, on disk too.
+
+        Parameters
+        ----------
+        state, message : the new ones
+        """
+        self.state, self.message = state, message
+        told = {"state": state, "message": message, "answered": self.answered, "total": self.total}
+        text = json.dumps(told)
+        replace_whole(self.folder / STATE, lambda partial: partial.write_text(text))
+
+    def page(self, offset: int, limit: int) -> list[dict[str, Any]]:
+        """Some answers of a job that has ended.
+
+        Parameters
+        ----------
+        offset : of the first
+        limit : how many at most
+        """
+        path = self.folder / ANSWERS / TABLE
+        if not path.exists():
+            return []
+        frame = pd.read_parquet(path).iloc[offset : offset + limit]
+        found: list[dict[str, Any]] = as_plain(frame.to_dict("records"))
+        return found
+
+
+class Jobs:
+    """All jobs of a service.
+
+    Parameters
+    ----------
+    folder : where they are kept; those that had not ended when the service did go on
+    models : gives the models of the moment
+    workers : processes of the job that is worked on
+    """
+
+    def __init__(
+        self, folder: Path, models: Callable[[], Mapping[str, Model]], workers: int
+    ) -> None:
+        self._models, self._workers, self._folder = models, workers, folder
+        self._queue: queue.Queue[Job | None] = queue.Queue()
+        self._thread = threading.Thread(target=self._work, name="counterfolio-jobs", daemon=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.jobs = {job.folder.name: job for job in _kept(folder)}
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise InputError(f"the jobs of {folder} can't be read: {error}.") from error
+
+    def start(self) -> None:
+        """Begin, with what was left."""
+        for job in self.jobs.values():
+            if job.state in OPEN:
+                self._queue.put(job)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Leave the rest to the next start."""
+        self._queue.put(None)
+        for job in self.jobs.values():
+            job.stop.set()
+
+    def add(self, batch: Batch, rows: bytes) -> Job:
+        """A new job.
+
+        Parameters
+        ----------
+        batch : what it asks
+        rows : content of the file that it names
+        """
+        folder = self._folder / uuid.uuid4().hex
+        partial = folder.with_suffix(".partial")
+        partial.mkdir()
+        (partial / batch.rows).write_bytes(rows)
+        (partial / JOB).write_text(json.dumps(asdict(batch)))
+        partial.rename(folder)
+        job = Job(folder, batch)
+        job.put("queued")
+        self.jobs[folder.name] = job
+        self._queue.put(job)
+        return job
+
+    def cancel(self, job: Job) -> None:
+        """End a job; what is answered by then stays.
+
+        Parameters
+        ----------
+        job : one of these
+        """
+        if job.state in OPEN:
+            job.put("cancelled")
+            job.stop.set()
+
+    def _work(self) -> None:
+        while (job := self._queue.get()) is not None:
+            if job.stop.is_set():
+                continue
+            try:
+                self._run(job)
+            except CounterfolioError as error:
+                job.put("failed", str(error))
+            except Exception:  # of one job; the next ones go on
+                log.exception("job %s failed", job.folder.name)
+                job.put("failed", "a fault of the service, which its log tells.")
+
+    def _run(self, job: Job) -> None:
+        model = self._models().get(job.batch.model)
+        if model is None or model.digest != job.batch.digest:
+            raise InputError(f"the model {job.batch.model!r} is another one by now; ask anew.")
+        X = read_rows(job.folder / job.batch.rows, model)
+        job.total = len(X)
+        job.put("running")
+        settings: dict[str, Any] = meant(model.explainer, job.batch.arguments)
+        limit_s = settings.pop("time_limit_s")
+
+        def count(answered: int, total: int) -> None:
+            job.answered = answered
+
+        common = {"per_query_limit_s": limit_s, "executor": _Stoppable(self._workers, job.stop),
+                  "out": job.folder / ANSWERS, "resume": True, "on_answer": count}  # fmt: skip
+        if job.batch.question == EXPLAIN:
+            model.explainer.explain_batch(X, **settings, **common)
+        else:
+            name = QUESTIONS[job.batch.question].method
+            model.explainer.ask_batch(name, X, **settings, **common)
+        if not job.stop.is_set():
+            job.answered = job.total
+            job.put("done")
+
+
+@dataclass(frozen=True, eq=False)
+class _Stoppable:
+    """Workers of this machine, which end at once when a job does."""
+
+    workers: int
+    stop: threading.Event
+
+    def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
+        left = (task for task in tasks if not self.stop.is_set())
+        yield from LocalExecutor(self.workers)(job, left)
+
+
+def read_rows(path: Path, model: Model) -> pd.DataFrame:
+    """The rows of a file.
+
+    Parameters
+    ----------
+    path : ending in .csv, .parquet, or .json for a list of rows
+    model : whose columns they have
+
+    Raises
+    ------
+    InputError
+        It is no such file.
+    """
+    text = [name for name, value in model.example.items() if isinstance(value, str)]
+    if path.suffix == ".json":
+        frame = pd.DataFrame(json.loads(path.read_bytes()))
+    else:
+        frame = open_table(path, text)
+    columns = model.explainer.features.columns
+    lacking = [name for name in columns if name not in frame.columns]
+    if lacking:
+        raise InputError(f"the rows lack the column {lacking[0]!r}.")
+    return frame[list(columns)]
+
+
+def _kept(folder: Path) -> Iterator[Job]:
+    for left in folder.glob("*.partial"):
+        shutil.rmtree(left)
+    for path in sorted(folder.glob(f"*/{JOB}")):
+        job = Job(path.parent, Batch(**json.loads(path.read_text())))
+        if (path.parent / STATE).exists():
+            told = json.loads((path.parent / STATE).read_text())
+            job.state, job.message = told["state"], told["message"]
+            job.answered, job.total = told["answered"], told["total"]
+        yield job

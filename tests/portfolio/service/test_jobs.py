@@ -1,0 +1,133 @@
+"""Batches: rows in, answers in pages, an end before the time, and a restart."""
+
+import json
+from contextlib import contextmanager
+
+import pandas as pd
+import pytest
+
+from portfolio import Fixed
+from portfolio.service.app import create_app
+from portfolio.service.catalogue import Model
+from portfolio.service.examples import typical_row
+from portfolio.service.jobs import read_rows
+from portfolio.service.settings import Settings
+from tests.support.served import Unserved, until
+
+BATCH = "/v1/models/credit/batch"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("jobs")
+
+
+@pytest.fixture(scope="module")
+def settings(source, folder):
+    return Settings(lambda: [source], workers=1, reload_s=0, jobs=folder)
+
+
+@pytest.fixture(scope="module")
+def rows(credit):
+    return credit[1].iloc[:6]
+
+
+@contextmanager
+def started(settings, app=None):
+    """The jobs of a service, without the workers that other questions have."""
+    app = app or create_app(settings)
+    app.state.service.jobs.start()
+    try:
+        yield Unserved(app)
+    finally:
+        app.state.service.jobs.close()
+
+
+def ended(client, number):
+    told = client.get(f"/v1/jobs/{number}").json()
+    return told if told["state"] not in ("queued", "running") else None
+
+
+def wait_for(client, number):
+    until(lambda: ended(client, number))
+    return ended(client, number)
+
+
+def test_a_job_answers_as_explain_batch_does_and_goes_on_after_a_restart(
+    settings, folder, explainer, rows
+):
+    fixed = {"constraints": [{"Fixed": "age"}]}
+    own = explainer.explain_batch(rows, constraints=[Fixed("age")], per_query_limit_s=10.0)
+    with started(settings) as client:
+        asked = {"rows": rows.to_dict("records"), "settings": fixed}
+        sent = client.post(BATCH, json=asked)
+        assert sent.status_code == 202, sent.text
+        number = sent.json()["id"]
+        assert sent.headers["location"] == f"/v1/jobs/{number}"
+        told = wait_for(client, number)
+        assert (told["state"], told["answered"], told["rows"]) == ("done", 6, 6)
+        pages = [client.get(f"/v1/jobs/{number}/results?offset={at}&limit=4") for at in (0, 4)]
+        found = [row for page in pages for row in page.json()["rows"]]
+        assert [row["distance"] for row in found] == own["distance"].tolist()
+        assert [row["cf_income"] for row in found] == own["cf_income"].tolist()
+        check_refusals(client, rows, number)
+    lines = (folder / number / "answers" / "answers.jsonl").read_text().splitlines()
+    torn = "\n".join(lines[:2]) + "\n" + lines[2][:20]
+    (folder / number / "answers" / "answers.jsonl").write_text(torn)
+    (folder / number / "state.json").write_text(
+        json.dumps({"state": "running", "message": "", "answered": 2, "total": 6})
+    )
+    app = create_app(settings)
+    cut = cancelled(Unserved(app), rows)
+    with started(settings, app) as client:
+        assert wait_for(client, number)["state"] == "done"
+        again = client.get(f"/v1/jobs/{number}/results").json()["rows"]
+        assert [row["distance"] for row in again] == own["distance"].tolist()
+        kept = (folder / number / "answers" / "answers.jsonl").read_text().splitlines()
+        assert kept[:2] == lines[:2]
+        assert client.get(f"/v1/jobs/{cut}").json()["state"] == "cancelled"
+
+
+def cancelled(client, rows):
+    told = client.post(
+        BATCH,
+        params={"question": "diverse", "settings": json.dumps({"k": 2})},
+        content=rows.to_csv(index=False).encode(),
+        headers={"content-type": "text/csv"},
+    )
+    number = told.json()["id"]
+    assert client.get(f"/v1/jobs/{number}/results").status_code == 409
+    assert client.delete(f"/v1/jobs/{number}").json()["state"] == "cancelled"
+    return number
+
+
+def test_rows_are_the_same_from_every_kind_of_file(rows, explainer, tmp_path):
+    model = Model("credit", explainer, b"", typical_row(explainer.features, rows), None)
+    rows.to_parquet(tmp_path / "rows.parquet")
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "rows.json").write_text(json.dumps(rows.to_dict("records")))
+    for kind in ("parquet", "csv", "json"):
+        found = read_rows(tmp_path / f"rows.{kind}", model)
+        pd.testing.assert_frame_equal(found.reset_index(drop=True), rows.reset_index(drop=True))
+
+
+def check_refusals(client, rows, number):
+    good = rows.to_dict("records")
+    for body in (
+        {}, [], {"rows": []}, {"rows": [[1]]}, {"rows": good, "question": "x"},
+        {"rows": good, "settings": {"nothing": 1}}, {"rows": good, "settings": {"second": "cp"}},
+    ):  # fmt: skip
+        assert client.post(BATCH, json=body).status_code == 422
+    assert client.post(BATCH, content="x", headers={"content-type": "a/b"}).status_code == 415
+    for path in ("/v1/jobs/none", "/v1/jobs/none/results"):
+        assert client.get(path).status_code == 404
+    told = client.get(f"/v1/jobs/{number}/results?limit=0")
+    assert (told.status_code, told.headers["content-type"]) == (422, "application/problem+json")
+    for content, words in ((b"PAR1", "Parquet"), (b"", "")):
+        sent = client.post(BATCH, content=content,
+                           headers={"content-type": "application/vnd.apache.parquet"})  # fmt: skip
+        told = wait_for(client, sent.json()["id"])
+        assert told["state"] == "failed"
+        assert words in told["message"]
+    sent = client.post(BATCH, json={"rows": [{"age": 1}]})
+    assert "lack the column" in wait_for(client, sent.json()["id"])["message"]

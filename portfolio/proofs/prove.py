@@ -7,20 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from encoders.arrays import IntArray, owners
-from encoders.backends.search.cover import RowPrices, cover, row_prices
-from encoders.posing.pose import Posed, pose
+from encoders.arrays import IntArray
+from encoders.backends.search.cover import cover
+from encoders.backends.search.cover_loop import CUT, FILTER, REFUSED, SPLIT
+from encoders.posing.pose import pose
 from encoders.problem.problem import Problem
 from encoders.query.goal import ClassGoal
 from encoders.query.query import Query
-from portfolio.checker.check import MOST_BYTES
-from portfolio.checker.space import MOST, ONE
+from portfolio.checker import MOST_BYTES
 from portfolio.model.explained_model import ExplainedModel
 
-STEP = ("split", "", "", "filter")
-REASON = ("cost", "trees", "prices", "limit", "refused")
 SIDE = ("low", "high")
 
 
@@ -30,25 +26,19 @@ class Cover:
 
     Attributes
     ----------
-    target : class index
     refused : rows that the model itself refused, though its sums are too near a tie to tell
-    prices : of the rows that tie trees, columns and the goal together
     steps : of the tree of boxes, compressed
     n_steps : how many
     """
 
-    target: int
     refused: tuple[tuple[float, ...], ...]
-    prices: dict[str, Any]
     steps: bytes
     n_steps: int
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as in a record."""
         return {
-            "class": self.target,
             "refused": [list(row) for row in self.refused],
-            "prices": self.prices,
             "steps": base64.b64encode(self.steps).decode(),
         }
 
@@ -108,14 +98,14 @@ class _Writer:
 
 
 def _line(step: list[int]) -> str:
-    what, axis, level, side, reason = step
-    if what == 0:
-        return f"split {axis} {level}\n"
-    if what == 1:
-        return f"{SIDE[side]} {axis} {level} {REASON[reason]}\n"
-    if what == 3:
-        return "filter\n"
-    return f"{REASON[reason]} {level}\n" if REASON[reason] == "refused" else f"{REASON[reason]}\n"
+    what, axis, level, side = step
+    if what == SPLIT:
+        return f"low {axis} {level}\n"
+    if what == CUT:
+        return f"{SIDE[side]} {axis} {level}\nclose\n"
+    if what == REFUSED:
+        return f"refused {level}\n"
+    return "filter\n" if what == FILTER else "close\n"
 
 
 def prove(
@@ -123,7 +113,6 @@ def prove(
     query: Query,
     goal: ClassGoal,
     upper: float,
-    below: float | None,
     limits: Limits,
 ) -> Cover | str:
     """The cover of one class, or why there is none.
@@ -134,7 +123,6 @@ def prove(
     query : its goal is replaced
     goal : the class
     upper : what no admissible row of the class costs less than; inf for none at all
-    below : a little less: what is claimed; None for inf
     limits : what ends it
     """
     if why := limits.ended():
@@ -151,48 +139,12 @@ def prove(
         refused.append(tuple(row.tolist()))
         return problem.without(levels)
 
-    problem = posed.problem
-    if below is not None:  # the checker's whole numbers end there, too
-        dearest = below * (MOST / ONE / (1 + len(model.space.columns)))
-        problem = replace(problem, cost=np.minimum(problem.cost, dearest))
-    prices = row_prices(problem, upper, 1.0 if below is None else below / ONE)
     writer = _Writer(limits)
-    end = cover(problem, prices, upper, without, writer.write)
+    end = cover(posed.problem, upper, without, writer.write)
     if end == "refuted":
         return "a cheaper answer was found while the proof was written"
     steps = writer.packed()
     full = limits.full(len(steps), writer.letters)
     if why := full or ("" if end == "proved" else limits.ended()):
         return why
-    told = _prices(posed, prices, None if below is None else below / ONE)
-    return Cover(goal.target, tuple(refused), told, steps, writer.count)
-
-
-def _prices(posed: Posed, prices: RowPrices | None, unit: float | None) -> dict[str, Any]:
-    """Whole multiples of a unit, on rows named by tree, axis, side and level."""
-    if prices is None or unit is None:
-        n_rows, n_levels = len(posed.problem.leaf_rows), len(posed.problem.level_rows)
-        return {"rows": [], "worth": [0] * n_rows, "toll": [0] * n_levels}
-    coupling, given = prices.coupling, prices.given
-    paid = np.flatnonzero(given.price > 0)
-    problem = posed.problem
-    tree = np.zeros(coupling.axis.size, dtype=np.int64)
-    tree_of = owners(problem.tree_start)[owners(problem.leaf_start)]
-    for row in (coupling.hi_row, coupling.lo_row):
-        told = row >= 0
-        tree[row[told]] = tree_of[told]
-    rows = np.stack(
-        [
-            tree[paid],
-            coupling.axis[paid],
-            (~coupling.below[paid]).astype(np.int64),
-            coupling.level[paid],
-            np.rint(given.price[paid] / unit).astype(np.int64),
-        ],
-        axis=1,
-    )
-    return {
-        "rows": rows.tolist(),
-        "worth": np.rint(given.worth / unit).astype(np.int64).tolist(),
-        "toll": np.rint(given.toll / unit).astype(np.int64).tolist(),
-    }
+    return Cover(tuple(refused), steps, writer.count)

@@ -17,7 +17,7 @@ from encoders.query.goal import ClassGoal, Goal, Wanted
 from encoders.query.query import Query
 from encoders.whole_files import replace_whole
 from portfolio.as_json import AsJson, as_plain
-from portfolio.checker.check import check
+from portfolio.checker import check
 from portfolio.goals import wanted_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.proofs.prove import Cover, Limits, prove
@@ -70,7 +70,7 @@ class Record(AsJson):
 
         Raises
         ------
-        portfolio.checker.trees.RejectedError
+        portfolio.checker.RejectedError
             The record does not prove what it claims.
         """
         return check(json.loads(self.to_json()), model)
@@ -192,8 +192,6 @@ class Recorder:
         query, unit = self.query, self.model.ensemble.margin_unit
         return {
             "target": _label(wanted_of(self.model, self.question.target) or self.question.target),
-            "any_other": self.question.target is None,
-            "classes": [goal.target for goal in self.goals],
             "margin": query.margin,
             "lead": query.margin * unit,
             "norm": self.question.measure,
@@ -218,7 +216,6 @@ class Recorder:
     def _feature(self, index: int, feature: Feature) -> dict[str, Any]:
         query = self.query
         admissible, cost = query.admissible[index], query.cost
-        start = float(self.model.space.values(query.row)[index])
         listed = [set(v) for v in (feature.values, admissible.values) if v is not None and len(v)]
         table = cost.table(index)
         prices = None
@@ -228,16 +225,17 @@ class Recorder:
             listed.append(set(told))
         if feature.one_hot and admissible.values is not None:
             listed = [set(admissible.values), *listed]
+        elif feature.one_hot:
+            listed = [set(map(float, range(len(feature.columns)))), *listed]
         return {
             "name": feature.name,
             "kind": feature.kind,
             "columns": list(feature.columns),
             "labels": list(feature.labels),
-            "start": start,
             "lower": admissible.lower,
             "upper": admissible.upper,
             "values": sorted(set.intersection(*listed)) if listed else None,
-            "step": feature.step or None,
+            "step": feature.step or (1.0 if feature.kind == "ordinal" else None),
             "stay": admissible.stay,
             "unit": cost.unit[index],
             "weight": cost.weight[index],
@@ -272,7 +270,7 @@ class Recorder:
         for goal in self.goals:
             assert isinstance(goal, ClassGoal)
             room = replace(limits, n_bytes=limits.n_bytes - sum(len(c.steps) for c in covers))
-            found = prove(self.model, self.query, goal, bound * PROVED, below, room)
+            found = prove(self.model, self.query, goal, bound * PROVED, room)
             if isinstance(found, str):
                 return found
             covers.append(found)

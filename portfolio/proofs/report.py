@@ -170,8 +170,9 @@ def _allowed(feature: Any, start: Any) -> str:
         return "stays as it is" if kept == [labels[int(start)]] else ", ".join(kept)
     if values is not None:
         return ", ".join(map(in_short, values))
-    step = f"in steps of {in_short(feature['step'])}" if feature["step"] else ""
     whole = "a whole number" if feature["kind"] == "ordinal" else ""
+    any_step = feature["step"] is None or (whole and feature["step"] == 1)
+    step = "" if any_step else f"in steps of {in_short(feature['step'])}"
     return " ".join(filter(None, [whole, _between(lower, upper), step])) or "any number"
 
 

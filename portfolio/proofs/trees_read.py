@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from portfolio.checker.trees import RejectedError, read
+from portfolio.checker import RejectedError, read
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from encoders.backends.search.loop import (
     choose_split,
     fill_slack,
     shrink,
-    step_cost,
 )
 from encoders.backends.search.node import (
     SOLVED,
@@ -19,18 +18,15 @@ from encoders.backends.search.node import (
 )
 from encoders.compiled import inlined, kernel
 
-# Steps, as docs/proofs.md defines them: (what, axis, level, side) of a box of levels.
-SPLIT, CUT, CLOSE, FILTER = 0, 1, 2, 3
-# Reasons why a box, or the side of it that is cut off, holds nothing of interest.
-COST, TREES, PRICES, LIMIT, REFUSED = 0, 1, 2, 3, 4
+# Steps, as docs/proofs.md defines them: (what, axis, level, side) of a box of levels. What is cut
+# off is closed at once; of REFUSED the level is the number of the row.
+SPLIT, CUT, CLOSE, FILTER, REFUSED = 0, 1, 2, 3, 4
 LOW, HIGH = 0, 1
 OPEN, STEPS, ENDED, FULL, FOUND = 0, 1, 0, 1, 2  # counters, and how a slice ends
 
 
 @kernel
-def cover_slice(
-    t, prices, free, boxes, counts, steps, found, upper, forbidden, forbidden_start, n_nodes
-):
+def cover_slice(t, prices, boxes, counts, steps, found, upper, forbidden, forbidden_start, n_nodes):
     """Take up to ``n_nodes`` boxes from the stack, depth first, the low side first.
 
     Ends early where the room for steps runs short, or at a choice that keeps every row and costs
@@ -40,10 +36,9 @@ def cover_slice(
     ----------
     t, upper : see :mod:`encoders.compiled`
     prices : of :func:`encoders.bounds.lagrange.priced_by`
-    free : the same, of nothing
     boxes : int32 (n_slots, 2, n_axes), lo and hi of the boxes that are open, changed in place
     counts : int64 (2,), how many are OPEN, and how many STEPS there are
-    steps : int32 (n_steps, 5), filled: step, axis, level, side, reason
+    steps : int32 (n_steps, 4), filled: step, axis, level, side
     found : int64 (n_axes,), filled
     forbidden, forbidden_start : as in :func:`encoders.backends.search.loop.run_slice`
     n_nodes : at most so many; the stack has room for as many more
@@ -65,7 +60,7 @@ def cover_slice(
         lo[:] = boxes[counts[OPEN], 0]
         hi[:] = boxes[counts[OPEN], 1]
         kind = _expand(
-            t, prices, free, lo, hi, upper, forbidden, forbidden_start, found, live, best, up,
+            t, prices, lo, hi, upper, forbidden, forbidden_start, found, live, best, up,
             down, split, counts, steps,
         )  # fmt: skip
         if kind == SOLVED:
@@ -73,7 +68,7 @@ def cover_slice(
             return FOUND
         if kind == SPLIT_IT:
             a, v = split[0], split[1]
-            _write(steps, counts, SPLIT, a, v, LOW, 0)
+            _write(steps, counts, SPLIT, a, v, LOW)
             last = hi[a]
             lo[a], first = v + 1, lo[a]
             _put(boxes, counts, lo, hi)
@@ -98,10 +93,9 @@ def steps_of_a_node(t):
 
 
 @inlined
-def _write(steps, counts, what, a, v, side, reason):
+def _write(steps, counts, what, a, v, side):
     at = counts[STEPS]
     steps[at, 0], steps[at, 1], steps[at, 2], steps[at, 3] = what, a, v, side
-    steps[at, 4] = reason
     counts[STEPS] = at + 1
 
 
@@ -114,7 +108,7 @@ def _put(boxes, counts, lo, hi):
 
 @kernel
 def _expand(
-    t, prices, free, lo, hi, upper, forbidden, forbidden_start, point, live, best, up, down,
+    t, prices, lo, hi, upper, forbidden, forbidden_start, point, live, best, up, down,
     split, counts, steps,
 ):  # fmt: skip
     """As the search expands a box; what is cut off and why is written down."""
@@ -123,25 +117,23 @@ def _expand(
     for turn in range(PROPAGATIONS):
         cost = cheapest_point(t, lo, hi, point)
         if cost >= upper:
-            _write(steps, counts, CLOSE, 0, 0, 0, COST)
+            _write(steps, counts, CLOSE, 0, 0, 0)
             return DONE
         if overloaded(t, lo, hi):
-            _write(steps, counts, CLOSE, 0, 0, 0, LIMIT)
+            _write(steps, counts, CLOSE, 0, 0, 0)
             return DONE
         refused = _refused(lo, hi, forbidden, forbidden_start)
         if refused >= 0:
-            _write(steps, counts, CLOSE, 0, refused, 0, REFUSED)
+            _write(steps, counts, REFUSED, 0, refused, 0)
             return DONE
         low[:], high[:] = lo, hi
         if scan_leaves(t, prices, lo, hi, point, cost, upper, turn > 0, live, best) >= upper:
-            lo[:], hi[:] = low, high
-            without = scan_leaves(t, free, lo, hi, point, cost, upper, False, live, best)
-            _write(steps, counts, CLOSE, 0, 0, 0, TREES if without >= upper else PRICES)
+            _write(steps, counts, CLOSE, 0, 0, 0)
             return DONE
-        _write(steps, counts, FILTER, 0, 0, 0, 0)
-        _tell_cuts(t, low, high, lo, hi, point, cost, upper, PRICES, steps, counts)
+        _write(steps, counts, FILTER, 0, 0, 0)
+        _tell_cuts(low, high, lo, hi, steps, counts)
         if not fill_slack(t, best, slack):
-            _write(steps, counts, CLOSE, 0, 0, 0, TREES)
+            _write(steps, counts, CLOSE, 0, 0, 0)
             return DONE
         if point_keeps_rows(t, point, live, forbidden, forbidden_start):
             return SOLVED
@@ -149,14 +141,14 @@ def _expand(
             fill_drops(t, r, point, live, best, up[r], down[r])
         low[:], high[:] = lo, hi
         changed = shrink(t, lo, hi, point, cost, upper, slack, up, down)
-        _tell_cuts(t, low, high, lo, hi, point, cost, upper, TREES, steps, counts)
+        _tell_cuts(low, high, lo, hi, steps, counts)
         if changed < 0:
-            _write(steps, counts, CLOSE, 0, 0, 0, TREES)
+            _write(steps, counts, CLOSE, 0, 0, 0)
             return DONE
         if changed == 0:
             break
     if not choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
-        _write(steps, counts, CLOSE, 0, 0, 0, TREES)
+        _write(steps, counts, CLOSE, 0, 0, 0)
         return DONE
     return SPLIT_IT
 
@@ -177,19 +169,15 @@ def _refused(lo, hi, forbidden, forbidden_start):
 
 
 @kernel
-def _tell_cuts(t, low, high, lo, hi, point, cost, upper, reason, steps, counts):
+def _tell_cuts(low, high, lo, hi, steps, counts):
     """Write down by how much each axis shrank; where both sides meet, the rest is for the end."""
     for a in range(lo.size):
-        first, grouped = t.level_start[a], t.group_of[a] >= 0
         if hi[a] < high[a]:
             v = max(hi[a], low[a])
-            moved = step_cost(t.cost, t.is_max, grouped, first, point[a], hi[a] + 1, cost)
-            dear = t.unimodal[a] and hi[a] >= point[a] and moved >= upper
             if v < high[a]:
-                _write(steps, counts, CUT, a, v, HIGH, COST if dear else reason)
+                _write(steps, counts, CUT, a, v, HIGH)
         if lo[a] > low[a]:
-            v = min(lo[a] - 1, min(high[a], max(hi[a], low[a])))
-            moved = step_cost(t.cost, t.is_max, grouped, first, point[a], lo[a] - 1, cost)
-            dear = t.unimodal[a] and lo[a] <= point[a] and moved >= upper
-            if v < min(high[a], max(hi[a], low[a])):
-                _write(steps, counts, CUT, a, v, LOW, COST if dear else reason)
+            last = min(high[a], max(hi[a], low[a]))
+            v = min(lo[a] - 1, last)
+            if v < last:
+                _write(steps, counts, CUT, a, v, LOW)

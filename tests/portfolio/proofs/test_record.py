@@ -21,9 +21,7 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from portfolio import Explainer, Fixed, InputError, MaxChanges
 from portfolio.batch.answer_log import AnswerLog
 from portfolio.batch.job import FIELDS, Job
-from portfolio.checker.__main__ import main
-from portfolio.checker.check import check
-from portfolio.checker.trees import RejectedError
+from portfolio.checker import RejectedError, check, main
 from portfolio.proofs.prove import _Writer
 from portfolio.question import Options, Question
 from portfolio.running.work import Task
@@ -69,7 +67,7 @@ def test_of_several_classes_each_has_a_cover():
     model = RandomForestClassifier(8, max_depth=3, random_state=0).fit(X, y)
     result = Explainer(model, X).explain(X.iloc[0], constraints=[MaxChanges(2)])
     record = plain(result)
-    assert [cover["class"] for cover in record["proof"]["covers"]] == [1, 2]
+    assert len(record["proof"]["covers"]) == 2
     assert "is decided as 1 or 2" in check(record, model)
 
 

@@ -90,7 +90,7 @@ def test_an_answer_names_model_request_and_limits(client, explainer, row):
 
 
 def test_a_record_comes_with_the_answer_and_holds(client, credit, row):
-    from portfolio.checker.check import check
+    from portfolio.checker import check
 
     told = client.post("/v1/models/credit/explain", json={"x": row, "record": True}).json()
     assert told["record"]["proof"] is not None

@@ -1,0 +1,456 @@
+"""Check records of counterfolio. One file: numpy, and the library that made the model.
+
+A record claims: no admissible row cheaper than ``below`` is decided as wanted. Its proof is a walk
+through a binary tree of boxes. All of it is computed anew here, from the library's own dump of the
+model and in whole numbers. ``docs/proofs.md`` has the format, and why the rules are sound.
+"""
+
+import argparse
+import base64
+import copy
+import gzip
+import hashlib
+import importlib
+import json
+import math
+import sys
+import zlib
+from bisect import bisect_left
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Box = tuple[Array, Array, Array] | None  # first and last levels, leaves that count; None is empty
+ONE = 2**40  # whole units of cost in "below"
+LOWERED = Fraction(2**47 - 1, 2**47)  # powers that are not whole are off by less
+FURTHEST = float(np.finfo(np.float32).max)  # that a model reads
+GAP, SUMMED = 4e-9, 1e-9  # of a distance: what "optimal" leaves open; of scores added up here
+MOST_BYTES, MOST_OPEN, MOST_LIMITS = 2**28, 10**4, 10**3  # of steps, of boxes, of a question
+
+
+class RejectedError(Exception):
+    """The record does not prove what it claims; the message says where."""
+
+
+def demand(holds: object, otherwise: str) -> None:
+    """RejectedError unless something holds."""
+    if not holds:
+        raise RejectedError(otherwise)
+
+
+class Model:
+    """Trees as flat nodes, of which a leaf has column -1, and the library's own predict."""
+
+    def __init__(self, trees: Any, bias: Array, labels: Any, rounding: Any, predict: Any) -> None:
+        sizes, (unit, terms, shift) = [len(tree[0]) for tree in trees], rounding
+        self.bias, self.labels, self.predict = bias, labels, predict
+        self.root = np.cumsum([0, *sizes[:-1]])
+        column, last, left, right, score = map(np.concatenate, zip(*trees, strict=True))
+        inner, own, first = left >= 0, np.arange(left.size), np.repeat(self.root, sizes)
+        self.column, self.last = np.where(inner, column, -1), np.where(inner, last, 0.0)
+        self.left, self.right = np.where(inner, [left + first, right + first], own)
+        self.score = np.where(inner[:, None], 0.0, score)
+        most = np.maximum.reduceat(np.abs(self.score), self.root).sum(axis=0) + np.abs(bias)
+        told = [*self.score.ravel().tolist(), *bias.tolist()]
+        self.grid = 1 / max(number.as_integer_ratio()[1] for number in told)  # divides them all
+        self.exact = most.max() < self.grid / unit / 8 and shift < self.grid / 4
+        self.band = 1.01 * unit * (len(trees) + terms) * float(np.sort(most)[-2:].sum()) + shift
+
+    def needed(self, target: int, rival: int) -> Fraction:
+        """The exact lead below which a class does not win, whatever floats are rounded to."""
+        # The first class wins a tie of exact sums; other sums are off by the band at most.
+        return Fraction((0 if target < rival else self.grid) if self.exact else -self.band)
+
+    def digest(self) -> str:
+        """SHA-256 of all nodes."""
+        nodes = self.root, self.column, self.last, self.left, self.right, self.score, self.bias
+        return hashlib.sha256(b"".join(a.astype("<f8").tobytes() for a in nodes)).hexdigest()
+
+    def leaves(self, row: Array) -> Array:
+        """The leaf of each tree that a row ends in."""
+        node = self.root
+        while (self.column[node] >= 0).any():
+            left = row[self.column[node]] <= self.last[node]
+            node = np.where(left, self.left[node], self.right[node])
+        return node
+
+    def decide(self, rows: Array) -> list[int]:
+        """The classes that the library predicts, which have to be those of the trees read here."""
+        demand(np.isfinite(rows.astype(np.float32)).all(), "a row holds what is no float32")
+        told: list[int] = self.predict(rows).tolist()
+        for row, own in zip(rows, told, strict=True):
+            total = self.score[self.leaves(row)].sum(axis=0) + self.bias
+            for k in set(range(total.size)) - {own}:
+                holds = total[own] - total[k] >= self.needed(own, k) - SUMMED
+                demand(holds, "the library decides a row otherwise than its trees as read here")
+        return told
+
+
+def last_read_as(value: Array) -> Array:
+    """Largest float64 that is rounded to at most ``value``, which is float32."""
+    following = np.nextafter(value, np.float32(np.inf)).astype(float)
+    middle = np.where(np.isfinite(following), (value.astype(float) + following) / 2, value)
+    return np.where(middle.astype(np.float32) <= value, middle, np.nextafter(middle, -np.inf))
+
+
+def read_xgboost(model: Any) -> Model:
+    """XGBoost adds float32 and compares probabilities; a split sends what is below it left."""
+    import xgboost
+
+    best = getattr(model, "best_iteration", None)
+    booster = model.get_booster() if best is None else model.get_booster()[: best + 1]
+    learner = json.loads(bytes(booster.save_raw("json")))["learner"]
+    shape, grown = learner["learner_model_param"], learner["gradient_booster"]
+    n_classes, objective, trees = max(2, int(shape["num_class"])), learner["objective"]["name"], []
+    own_trees = grown["model"]["trees"]
+    known = objective in ("binary:logistic", "multi:softprob") and math.isnan(model.missing)
+    known &= grown["name"] == "gbtree" and not any(any(t["split_type"]) for t in own_trees)
+    demand(known, f"xgboost models like this one, with {objective}, are not read here")
+    for own, info in zip(own_trees, grown["model"]["tree_info"], strict=True):
+        value = np.array(own["split_conditions"], np.float32)
+        score, last = np.zeros((value.size, n_classes)), np.nextafter(value, np.float32(-np.inf))
+        score[:, info if n_classes > 2 else 1] = value
+        children = np.array(own["left_children"]), np.array(own["right_children"])
+        trees.append((np.array(own["split_indices"]), last_read_as(last), *children, score))
+    # What the first leaves do not explain of a row's raw score is the bias.
+    row, first = xgboost.DMatrix(np.zeros((1, int(shape["num_feature"])))), booster[:1]
+    raw = first.predict(row, output_margin=True, validate_features=False).ravel()
+    leaves = first.predict(row, pred_leaf=True, validate_features=False).ravel().astype(int)
+    bias = np.append(np.zeros(n_classes - raw.size), raw).astype(float)
+    bias -= sum(tree[4][leaf] for tree, leaf in zip(trees, leaves.tolist(), strict=False))
+    rounding = 2.0**-24, 8 + leaves.size, 2.0**-20
+    return Model(trees, bias, list(range(n_classes)), rounding, model.predict)
+
+
+def read_forest(model: Any) -> Model:
+    """scikit-learn's trees read float32, and send what is at most the threshold left."""
+    trees, alone = [], copy.copy(model)
+    alone.n_jobs = 1  # several threads add in any order
+    alone.classes_ = np.arange(len(model.classes_))
+    vars(alone).pop("feature_names_in_", None)  # arrays have none
+    for own in (tree.tree_ for tree in getattr(model, "estimators_", [model])):
+        near = own.threshold.astype(np.float32)
+        near = np.where(near > own.threshold, np.nextafter(near, np.float32(-np.inf)), near)
+        children = own.children_left.astype(int), own.children_right.astype(int)
+        trees.append((own.feature, last_read_as(near), *children, own.value[:, 0, :]))
+    bias, rounding = np.zeros(len(model.classes_)), (2.0**-53, 8, 0.0)
+    return Model(trees, bias, model.classes_.tolist(), rounding, alone.predict)
+
+
+READERS = {f"XGB{kind}Classifier": read_xgboost for kind in ("", "RF")}
+for _kind in ("DecisionTree", "ExtraTree", "ExtraTrees", "RandomForest"):
+    READERS[f"{_kind}Classifier"] = read_forest
+
+
+def read(model: Any) -> Model:
+    """The trees of a fitted model; RejectedError where no reader of this file knows its type."""
+    kind = type(model).__name__
+    demand(kind in READERS, f"models of type {kind} are not read by this checker")
+    return READERS[kind](model)
+
+
+def value_of(feature: Any, row: Array) -> float:
+    """A feature's value in a row; of a one-hot group the place of its category."""
+    own, one_hot = row[feature["columns"]].tolist(), feature["kind"] == "categorical"
+    whole = sorted(own) == [0] * (len(own) - 1) + [1] if one_hot else len(own) == 1
+    demand(whole, f"{feature['name']} has no value in a row")
+    return float(own.index(1) if one_hot else own[0])
+
+
+def costs_of(feature: Any, start: float, power: float, edges: list[float]) -> dict[float, Fraction]:
+    """What a feature may become, of each cell between edges at least the nearest, and its cost."""
+    weight, unit = Fraction(float(feature["weight"])), Fraction(float(feature["unit"]))
+    step = Fraction(repr(float(feature["step"] or 0)))
+    table = {float(value): Fraction(float(paid)) for value, paid in feature["prices"] or ()}
+    holds = min(weight, step, *table.values()) >= 0 < unit and power >= 0
+    demand(holds, f"a cost of {feature['name']} is below 0")
+    lower = -FURTHEST if feature["lower"] is None else float(feature["lower"])
+    upper = FURTHEST if feature["upper"] is None else float(feature["upper"])
+    first = [-FURTHEST, *(math.nextafter(edge, math.inf) for edge in edges)]
+    cells = [(max(a, lower), min(b, upper)) for a, b in zip(first, [*edges, FURTHEST], strict=True)]
+    cells = [(a, b) for a, b in cells if a <= b]
+    if feature["values"] is not None:
+        near = {float(value) for value in feature["values"]}
+    elif step == 0:
+        near = {min(max(start, a), b) for a, b in cells}
+    else:  # the multiples on both sides of the start, and of both ends of each cell
+        below = {math.floor(Fraction(end) / step) for cell in cells for end in (start, *cell)}
+        near = {float((k + more) * step) for k in below for more in (0, 1)}
+
+    kept = {value for value in near if lower <= value <= upper}
+    p = 1 if math.isinf(power) else int(power) if power == int(power) else power
+    costs: dict[float, Fraction] = {}
+    for value in sorted(kept | {start} if feature["stay"] else kept):
+        far = abs(Fraction(value) - Fraction(start)) / unit
+        far = Fraction(1) if feature["kind"] == "categorical" else far
+        paid = Fraction(far**p) * (1 if isinstance(p, int) else LOWERED)  # exact, or no more
+        paid = paid if feature["prices"] is None or value == start else table[value]
+        costs[value] = weight * paid if value != start else Fraction(0)
+    return costs
+
+
+def least(entries: Array, first: Array, last: Array) -> Array:
+    """The least of entries[first..last], for each pair."""
+    order = np.argsort(-first, axis=None)  # so that no window begins after the one before it
+    ends = np.stack([first.ravel()[order], last.ravel()[order] + 1], axis=1).ravel()
+    found = np.empty(first.size, int)
+    found[order] = np.minimum.reduceat(np.append(entries, 0), ends)[::2]
+    return np.reshape(found, first.shape)
+
+
+class Cover:
+    """Levels of columns, leaves as boxes of them, and the tree of boxes that holds all cheap rows.
+
+    A level is a cell between thresholds that holds an admissible value; it costs what that does.
+    """
+
+    def __init__(self, model: Model, question: Any, query: Array, below: float | None) -> None:
+        features, power, self.model = question["features"], float(question["power"]), model
+        columns = sorted(column for feature in features for column in feature["columns"])
+        whole = columns == list(range(query.size)) and model.column.max() < query.size
+        demand(whole, "the features are not those of the model")
+        edges = [np.unique(model.last[model.column == column]).tolist() for column in columns]
+        levels: list[dict[int, tuple[int, bool, float]]] = [{} for _ in columns]
+        for feature in features:
+            own, start = feature["columns"], value_of(feature, query)
+            for value, paid in costs_of(feature, start, power, edges[own[0]]).items():
+                units = min(int(paid / Fraction(below) * ONE), ONE) if below else 0
+                # The largest change is below the bound if each is: it costs all or nothing.
+                units = units // ONE * ONE if math.isinf(power) else units
+                if feature["kind"] == "categorical":  # a column for each, with levels no and yes
+                    for place, column in enumerate(own):
+                        yes = place == value
+                        levels[column][yes] = (units * yes, value != start and yes, float(yes))
+                else:
+                    cell, told = bisect_left(edges[own[0]], value), (units, value != start, value)
+                    levels[own[0]][cell] = min(levels[own[0]].get(cell, told), told)
+        self.size = np.array([len(own) for own in levels])
+        demand(self.size.all(), "a feature has no admissible value")
+        self.start = np.cumsum(self.size) - self.size
+        flat = [own[cell] for own in levels for cell in sorted(own)]
+        self.cost, changed, values = map(np.array, zip(*flat, strict=True))
+        one_hot = [np.array(f["columns"]) for f in features if f["kind"] == "categorical"]
+        self.groups = [own[self.size[own] == 2] for own in one_hot if (self.size[own] == 2).any()]
+        self.grouped = np.isin(columns, [column for group in self.groups for column in group])
+        self.bounds = [(self.cost, ONE - 1)]  # what levels add up to, and may at most
+        for limit in question["max_changes"][:MOST_LIMITS]:
+            named = range(len(features)) if limit["features"] is None else limit["features"]
+            mine = np.isin(columns, [column for k in named for column in features[k]["columns"]])
+            self.bounds.append((1 * changed * np.repeat(mine, self.size), int(limit["count"])))
+        cut = np.zeros(model.column.size, int)  # levels that go left
+        for column, first in enumerate(self.start):
+            here, own = model.column == column, values[first : first + self.size[column]]
+            cut[here] = np.searchsorted(own, model.last[here], side="right")
+        self._grow(cut)
+
+    def _grow(self, cut: Array) -> None:
+        """The leaves that an admissible row can get to, as boxes of levels, tree by tree."""
+        tree, node, model = np.arange(self.model.root.size), self.model.root, self.model
+        lo, hi = np.zeros((tree.size, self.size.size), int), np.tile(self.size - 1, (tree.size, 1))
+        while (inner := np.flatnonzero(model.column[node] >= 0)).size:
+            # The left child takes the place of its parent, the right one comes at the end.
+            own, right = node[inner], np.arange(node.size, node.size + inner.size)
+            tree, lo, hi = (np.concatenate([each, each[inner]]) for each in (tree, lo, hi))
+            node = np.append(model.left[node], model.right[own])
+            axis, at = model.column[own], cut[own]
+            hi[inner, axis] = np.minimum(hi[inner, axis], at - 1)
+            lo[right, axis] = np.maximum(lo[right, axis], at)
+            kept = (lo <= hi).all(axis=1)
+            for group in self.groups:  # exactly one of its columns is a yes
+                kept &= (lo[:, group].sum(axis=1) <= 1) & hi[:, group].any(axis=1)
+            order = np.flatnonzero(kept)[np.argsort(tree[kept], kind="stable")]
+            tree, node, lo, hi = tree[order], node[order], lo[order], hi[order]
+        self.tree, self.node, self.begin = tree, node, np.flatnonzero(np.diff(tree, prepend=-1))
+        # Most columns are whole in a leaf: those that are not come first, the others are left out.
+        literal = (lo > 0) | (hi < self.size - 1)
+        self.axis = np.argsort(~literal, axis=1, kind="stable")[:, : literal.sum(axis=1).max()]
+        self.first, self.last = (np.take_along_axis(ends, self.axis, 1) for ends in (lo, hi))
+
+    def _weigh(self, target: int, lead: float) -> None:
+        """For each rival what the leaves weigh, in whole numbers, and how much is needed."""
+        score, bias, self.rows = self.model.score[self.node], self.model.bias, []
+        most = float(np.maximum.reduceat(np.abs(score).max(axis=1), self.begin).sum())
+        scale = 2.0 ** (57 - math.ceil(math.log2(most + 1)))
+        for rival in (k for k in range(bias.size) if k != target):
+            # Weights are rounded up and what is needed down, so that nothing that wins is lost.
+            won, lost = np.ceil(score[:, target] * scale), np.floor(score[:, rival] * scale)
+            needed = Fraction(lead) if lead else self.model.needed(target, rival)
+            needed += Fraction(bias[rival]) - Fraction(bias[target])
+            least_sum = math.floor(needed * Fraction(scale))
+            self.rows.append((won.astype(int) - lost.astype(int), least_sum))
+
+    def cheapest(self, entries: Array, lo: Array, hi: Array) -> int:
+        """The least that a row in a box adds up to."""
+        own = least(entries, self.start + lo, self.start + hi)[~self.grouped]
+        # Exactly one column of a one-hot feature is a yes; a no costs nothing.
+        yes = (entries[self.start[group] + 1][hi[group] == 1].min() for group in self.groups)
+        return int(own.sum()) + sum(map(int, yes))
+
+    def counting(self, lo: Array, hi: Array, live: Array) -> Array:
+        """The leaves that a cheap and admissible row of a box may have."""
+        # None if each of its rows is too dear, or changes too much.
+        if any(self.cheapest(entries, lo, hi) > most for entries, most in self.bounds):
+            return live[:0]
+        axis = self.axis[live]
+        first, last = np.maximum(lo[axis], self.first[live]), np.minimum(hi[axis], self.last[live])
+        fits = (first <= last).all(axis=1)
+        live, axis, first, last = live[fits], axis[fits], first[fits], last[fits]
+        # Not one if the cheapest row in both boxes is too dear; categories are in the total.
+        own, at = least(self.cost, self.start + lo, self.start + hi)[axis], self.start[axis]
+        more = np.where(self.grouped[axis], 0, least(self.cost, at + first, at + last) - own)
+        return np.extract(more.sum(axis=1) < ONE - self.cheapest(self.cost, lo, hi), live)
+
+    def closes(self, box: Box, refused: Array | None) -> bool:
+        """Whether no row of a box is admissible, cheap and decided as wanted."""
+        counting = self.tree[:0] if box is None else self.counting(*box)
+        if refused is not None:  # all have the leaves of a row that the library decides otherwise
+            return bool(np.isin(self.node[counting], refused).all())
+        # A row has one leaf of each tree, and their weights add up to what is needed.
+        begin = np.searchsorted(self.tree[counting], np.arange(self.begin.size + 1))
+        short = (np.maximum.reduceat(w[counting], begin[:-1]).sum() < n for w, n in self.rows)
+        return bool((np.diff(begin) == 0).any()) or any(short)
+
+    def part(self, box: Box, axis: int, first: int, last: int) -> Box:
+        """The rows of a box whose level of a column is within first..last; None for none."""
+        if box is None or max(box[0][axis], first) > min(box[1][axis], last):
+            return None
+        lo, hi, live = box[0].copy(), box[1].copy(), box[2]
+        lo[axis], hi[axis] = max(lo[axis], first), min(hi[axis], last)
+        for group in (group for group in self.groups if axis in group):
+            if lo[group].sum() > 1 or not hi[group].any():
+                return None
+            if lo[group].any():  # a category that is sure excludes the others
+                hi[group] = lo[group]
+            elif hi[group].sum() == 1:  # the only one left is sure
+                lo[group] = hi[group]
+        return lo, hi, live
+
+    def check(self, target: int, lead: float, refused: Any, steps: str) -> None:
+        """Walk through the tree of boxes for a class; RejectedError if it is not closed."""
+        self._weigh(target, lead)
+        rows = np.array(refused, dtype=float).reshape(-1, self.size.size)
+        wrong = rows.size and target in self.model.decide(rows)
+        demand(not wrong, "a row that is said to be refused is decided as wanted")
+        leaves, unpacked = [self.model.leaves(row) for row in rows], zlib.decompressobj()
+        text = unpacked.decompress(base64.b64decode(steps, validate=True), MOST_BYTES)
+        demand(unpacked.eof, "the steps are cut off, or too many")
+        lines = text.decode("ascii").splitlines()
+        box: Box = (np.zeros_like(self.size), self.size - 1, np.arange(self.tree.size))
+        waiting: list[Box] = []
+        for number, line in enumerate(lines, 1):
+            what, *told = line.split()
+            if what in ("low", "high"):  # both sides hold all of the box: one is next, one waits
+                axis, v = map(int, told)
+                sides = self.part(box, axis, 0, v), self.part(box, axis, v + 1, self.cost.size)
+                box, other = sides if what == "low" else sides[::-1]
+                waiting.append(other)
+                demand(len(waiting) <= MOST_OPEN, "too many boxes wait")
+            elif what == "filter":  # a leaf that does not count in a box counts in no part of it
+                box = box and (*box[:2], self.counting(*box))
+            else:
+                demand(what in ("close", "refused"), f"step {number}, {line!r}, is not known")
+                closed = self.closes(box, leaves[int(told[0])] if what == "refused" else None)
+                demand(closed, f"step {number}, {line!r}, does not hold")
+                if not waiting:
+                    demand(number == len(lines), "steps go on after the last box is closed")
+                    return
+                box = waiting.pop()
+        raise RejectedError("a box is left open at the end")
+
+
+def distance(question: Any, query: Array, row: Array) -> float:
+    """What an answer costs; RejectedError if it is not admissible."""
+    paid, changed, power = [], [], float(question["power"])
+    for feature in question["features"]:
+        start, value = value_of(feature, query), value_of(feature, row)
+        own = costs_of(feature, start, power, [math.nextafter(value, -math.inf), value])
+        demand(value in own, f"{feature['name']} of the answer is not admissible")
+        paid.append(own[value])
+        changed.append(value != start)
+    for limit in question["max_changes"]:
+        named = range(len(changed)) if limit["features"] is None else limit["features"]
+        few = sum(changed[index] for index in named) <= limit["count"]
+        demand(few, "the answer changes more features than it may")
+    return float(max(paid) if math.isinf(power) else sum(paid))
+
+
+def check(record: Any, model: Any) -> str:
+    """What a record proves of a fitted model, as a sentence; RejectedError if it proves nothing."""
+    question, proof, status = record["question"], record["proof"], record["status"]
+    demand(record["version"] == 1, "this is no record of version 1")
+    demand(proof is not None, f"the record has no proof: {record['why_no_proof']}")
+    own, query, target = read(model), np.array(record["query"], float), question["target"]
+    demand(own.digest() == record["model"]["trees"], "the record is about another model's trees")
+    now = own.decide(query[None, :])[0]
+    wanted = [k for k, x in enumerate(own.labels) if (k != now if target is None else x == target)]
+    below, lead = proof["below"] and float(proof["below"]), float(question["lead"])
+    power, norm = float(question["power"]), question["norm"]
+    same = power == (1 if norm == "own" else float(norm)) and (power <= 100 or math.isinf(power))
+    demand(same, "the power is not that of the norm, or too large")
+    demand(lead >= 0 and (below is None or 0 <= below < math.inf), "a bound is no number from 0 on")
+    if record["answer"] is None:
+        holds = status == ("infeasible" if below is None else "unknown")
+    else:
+        row, told = np.array(record["answer"]["row"], float), float(record["distance"])
+        cost, decided = distance(question, query, row), own.decide(row[None, :])[0]
+        demand(abs(cost - told) <= GAP * told, f"the answer costs {cost!r}, not {told!r}")
+        demand(decided in wanted, "the model does not decide the answer as wanted")
+        at_least = {"optimal": told * (1 - GAP), "feasible": 0.0}.get(status, math.inf)
+        holds = below is not None and at_least <= below <= told
+    demand(holds, f"with this answer and this bound nothing is {status}")
+    whole = wanted and len(proof["covers"]) == (len(wanted) if below != 0 else 0)
+    demand(whole, "not every class that is wanted has a cover")
+    cover = Cover(own, question, query, below)
+    for k, told in zip(wanted, proof["covers"], strict=below != 0):
+        cover.check(k, lead, **told)
+    cheaper = "" if below is None else f" cheaper than {below!r}"
+    ahead = f" by a lead of {lead:g}" if lead else ""
+    named = " or ".join(repr(own.labels[k]) for k in wanted)
+    return f"verified: no admissible row{cheaper} is decided as {named}{ahead} by this model"
+
+
+def load(path: Path, trusted: bool) -> Any:
+    """A model from its file, by its own library."""
+    if path.suffix in (".json", ".ubj"):
+        from xgboost import XGBClassifier
+
+        model = XGBClassifier()
+        model.load_model(path)
+        return model
+    if path.suffix == ".skops":
+        from skops import io
+
+        return io.load(path, trusted=io.get_untrusted_types(file=path) if trusted else [])
+    demand(trusted, f"{path} is a pickle, which can run any code; say --trust-pickle to load it")
+    return importlib.import_module("joblib").load(path)
+
+
+def main() -> int:
+    """Check the records of a file, one a line or one in all; 0 if all of them hold."""
+    parser = argparse.ArgumentParser("counterfolio-check", description=__doc__)
+    parser.add_argument("records", type=Path, help=".json, .jsonl, or either with .gz")
+    parser.add_argument("--model", type=Path, required=True, help=".json, .ubj, .skops, a pickle")
+    parser.add_argument("--trust-pickle", action="store_true", help="load files that can run code")
+    given, wrong, number = parser.parse_args(), 0, 0
+    try:
+        model = load(given.model, given.trust_pickle)
+        with (gzip.open if given.records.suffix == ".gz" else open)(given.records, "rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(MOST_BYTES), b""), 1):
+                try:
+                    record = json.loads(line)  # in a batch it is within an answer
+                    said = check(record.get("record", record), model)
+                except Exception as error:  # whatever went wrong, nothing is verified
+                    kind = "" if isinstance(error, RejectedError) else f"{type(error).__name__}: "
+                    said, wrong = f"not verified: {kind}{error}", wrong + 1
+                sys.stdout.write(f"{number}: {said}\n")
+    except (RejectedError, OSError, EOFError, ImportError, ValueError, zlib.error) as error:
+        sys.stderr.write(f"counterfolio-check: {error}\n")
+        return 2
+    return 0 if number and not wrong else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from portfolio import Explainer
 from portfolio.solving import targets
-from portfolio.solving.warm_up import warm_up
+from portfolio.solving.warm_up import warm_up_all
 from tests.support.browser import open_browser
 
 
@@ -30,7 +30,7 @@ def _without_settings(tmp_path_factory):
 @pytest.fixture(scope="session", autouse=True)
 def _compiled():
     """No test waits for the compiler within a time limit of its own."""
-    warm_up(walks=True, fronts=True)
+    warm_up_all()
 
 
 @pytest.fixture(scope="session")

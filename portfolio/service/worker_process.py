@@ -13,7 +13,7 @@ from portfolio.running.process import Link, watchdog
 from portfolio.running.work import in_a_sentence
 from portfolio.service.asking import answer
 from portfolio.service.messages import Ask, Forget, Load, Refused, Stop
-from portfolio.solving.warm_up import warm_up
+from portfolio.solving.warm_up import warm_up_all
 
 OVERRUN_S = 10.0  # seconds beyond a question's limit; the parent's GRACE_S comes first
 
@@ -33,7 +33,7 @@ def serve(descriptor: int, memory_bytes: int) -> None:
     while True:
         message = inbox.messages.get()
         if isinstance(message, Load):
-            warm_up(walks=True, fronts=True)
+            warm_up_all()
             explainers[message.key] = pickle.loads(message.content)
             link.send("loaded", message.key)
         elif isinstance(message, Forget):

@@ -374,6 +374,7 @@ def _record(
 
     check_from_0("time_limit_s", time_limit_s)
     check_from_0("proof_mb", proof_mb)
+    warm_up("proofs")
     stop, began = threading.Event(), time.perf_counter()
     recorder = Recorder(model, question, replace(query, margin=result.margin), goals)
     limits = Limits(1e6 * proof_mb, began + time_limit_s, stop.is_set)

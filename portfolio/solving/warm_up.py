@@ -2,13 +2,18 @@
 
 from functools import cache
 from threading import Lock
+from typing import Literal, get_args
 
 import numpy as np
 
 from encoders.arrays import IntArray, starts
 from encoders.backends.interface import Request
 from encoders.backends.search.backend import solve
+from encoders.backends.search.cover import cover
+from encoders.backends.search.cover_loop import cover_slice
+from encoders.backends.search.listing import every_choice
 from encoders.backends.search.loop import run_slice
+from encoders.backends.search.open_nodes import push_others
 from encoders.backends.search.rising import search_rising
 from encoders.backends.search.rising_loop import rising_slice
 from encoders.bounds.lagrange import bound_by_prices, drop_by_prices
@@ -20,9 +25,10 @@ from encoders.reduce.incumbent import find_incumbent
 from encoders.reduce.tighten import EFFORTS, tighten
 
 WARMING = Lock()
+Part = Literal["walks", "fronts", "lists", "proofs"]
 
 
-def warm_up(walks: bool = False, fronts: bool = False) -> None:
+def warm_up(*parts: Part) -> None:
     """Make sure that no query waits for the compiler; says so where it takes long.
 
     Without it the first race of a machine is one between a solver and our own compiler, which is
@@ -31,15 +37,18 @@ def warm_up(walks: bool = False, fronts: bool = False) -> None:
 
     Parameters
     ----------
-    walks : also what looks for rows that are decided otherwise
-    fronts : also what solves several levels of a front together
+    *parts : what is asked for beyond one answer: "walks" look for rows that are decided otherwise,
+        "fronts" solve several levels together, "lists" have all answers, "proofs" are written down
     """
     with WARMING:
         _once()
-        if walks:
-            _walks_once()
-        if fronts:
-            _fronts_once()
+        for part in parts:
+            _part_once(part)
+
+
+def warm_up_all() -> None:
+    """The same for every question that there is, in processes that are asked anything."""
+    warm_up(*get_args(Part))
 
 
 @cache
@@ -56,19 +65,35 @@ def _once() -> None:
 
 
 @cache
-def _walks_once() -> None:
-    with compile_notice(is_kept(climb)):
-        tables, levels = tabulate(_smallest()), np.zeros(2, dtype=np.int64)
-        climb(tables, levels, np.ones(2, dtype=np.bool_))
-        take_back(tables, levels, np.zeros(2, dtype=np.int64), np.arange(2), np.arange(3))
-        keeping(tables, levels[None, :])
+def _part_once(part: Part) -> None:
+    kernel, run = {
+        "walks": (climb, _walk),
+        "fronts": (rising_slice, _rise),
+        "lists": (push_others, _list),
+        "proofs": (cover_slice, _prove),
+    }[part]
+    with compile_notice(is_kept(kernel)):
+        run()
 
 
-@cache
-def _fronts_once() -> None:
-    with compile_notice(is_kept(rising_slice)):
-        need = np.ones((1, 1), dtype=np.int64)
-        search_rising(_smallest(), need, np.array([10.0]), lambda: False)
+def _walk() -> None:
+    tables, levels = tabulate(_smallest()), np.zeros(2, dtype=np.int64)
+    climb(tables, levels, np.ones(2, dtype=np.bool_))
+    take_back(tables, levels, np.zeros(2, dtype=np.int64), np.arange(2), np.arange(3))
+    keeping(tables, levels[None, :])
+
+
+def _rise() -> None:
+    need = np.ones((1, 1), dtype=np.int64)
+    search_rising(_smallest(), need, np.array([10.0]), lambda: False)
+
+
+def _list() -> None:
+    every_choice(_smallest(), 10.0, 10, lambda found: False)
+
+
+def _prove() -> None:
+    cover(_smallest(), 10.0, lambda problem, choice: None, lambda steps: True)
 
 
 def _smallest() -> Problem:

@@ -113,7 +113,7 @@ def find_reasons(
     InputError
         The row, target or order can't be used.
     """
-    warm_up(walks=True)
+    warm_up("walks")
     check_progress(on_progress)
     began = time.perf_counter()
     asker.check_classes()

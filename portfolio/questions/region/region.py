@@ -132,7 +132,7 @@ class Surroundings:
             The order names what is no feature, or a limit is none.
         """
         options = Options("auto", time_limit_s, threads, seed)
-        warm_up(walks=True)
+        warm_up("walks")
         began = time.perf_counter()
         space = self.asker.model.space
         turn = _order((*(order or ()), *self.first), space)

@@ -109,7 +109,7 @@ def find_robust(
     UnsupportedModelError
         Retraining, and the model is no forest.
     """
-    warm_up(walks=True)
+    warm_up("walks")
     began = time.perf_counter()
     check_progress(on_progress)
     asker.check_classes()

@@ -67,7 +67,7 @@ def find_diverse(
     InputError
         The row, the question, ``k`` or ``within`` can't be used.
     """
-    warm_up()
+    warm_up("lists")
     _check(k, within)
     check_progress(on_progress)
     asker.check_classes()

@@ -203,7 +203,7 @@ def _rising(
     reached: Callable[[Result], float],
 ) -> tuple[list[FrontPoint], bool]:
     """A point for each level of a number, ascending, and whether all were come to."""
-    warm_up(fronts=True)
+    warm_up("fronts")
     points: list[FrontPoint] = []
     ahead = Ahead(more, series.asker.model, limits, series.on_progress, series.began)
     for level in limits:

@@ -3,8 +3,8 @@
 import math
 import os
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -25,6 +25,9 @@ from selector.logs.record import PROOFS
 ALWAYS = ("counterfolio", "numpy")
 REDUCE = "reduce"  # the backend of records where no solver was needed
 
+# In a folder of a service's logs the one of questions that all backends were asked, each alone.
+EXPLORED = "explored"
+
 
 class LogWarning(UserWarning):
     """Records could not be written."""
@@ -44,6 +47,41 @@ class Logbook:
     folder: Path
     dataset: str = ""
     run: str = ""
+
+    def add(self, records: Iterable[LogRecord]) -> None:
+        """Append records; raises :class:`InputError` where the folder can't be written to.
+
+        Parameters
+        ----------
+        records : of one query
+        """
+        append(self.folder, records)
+
+
+@dataclass(frozen=True)
+class PendingLogbook(Logbook):
+    """A logbook that keeps records until all of a series are there.
+
+    Attributes
+    ----------
+    folder, dataset, run : as of :class:`Logbook`
+    records : by now
+    """
+
+    records: list[LogRecord] = field(default_factory=list)
+
+    def add(self, records: Iterable[LogRecord]) -> None:
+        """Keep records.
+
+        Parameters
+        ----------
+        records : of one query
+        """
+        self.records.extend(records)
+
+    def write(self) -> None:
+        """Append all; raises :class:`InputError` where the folder can't be written to."""
+        append(self.folder, self.records)
 
 
 Log = str | Path | Logbook | Callable[[Result], Logbook]
@@ -128,7 +166,7 @@ def log_result(book: Logbook, context: LogContext, result: Result) -> None:
     InputError
         The folder can't be written to.
     """
-    append(book.folder, _records(book, context, result))
+    book.add(_records(book, context, result))
 
 
 def _records(book: Logbook, context: LogContext, result: Result) -> list[LogRecord]:

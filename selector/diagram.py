@@ -15,7 +15,7 @@ from encoders.text_files import read_text
 from selector import words
 from selector.case import NAMES, VERSION
 from selector.descriptors import RENAMED
-from selector.diagram_places import PAPER, SHIPPED, default_place
+from selector.diagram_places import PAPER, SHIPPED, default_place, digest_of
 from selector.nodes import Leaf, Node, Split
 from selector.schedule import (
     Schedule,
@@ -121,6 +121,11 @@ class Diagram:
             path.append(PassedSplit(node.feature, node.threshold, value))
             node = self.nodes[node.low if value <= node.threshold else node.high]
         return Decision(node, tuple(path))
+
+    @property
+    def digest(self) -> str:
+        """Of the nodes and the manifest; the same in every process."""
+        return digest_of(self.to_json().encode())
 
     def flow(self, rows: Sequence[Mapping[str, float]]) -> list[float]:
         """Share of rows, from 0 to 1, that pass each node.

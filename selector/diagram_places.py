@@ -10,6 +10,7 @@ from encoders.whole_files import replace_whole
 SHIPPED = Path(__file__).parent / "diagrams" / "default.json"
 PAPER = Path(__file__).parent / "diagrams" / "paper.json"
 PROMOTED = "diagram.json"
+KEPT, UNDONE = "diagram-", "undone-"  # what files begin with that hold a default of before
 
 
 def config_folder() -> Path | None:
@@ -35,6 +36,16 @@ def default_place() -> Path:
     return SHIPPED
 
 
+def digest_of(content: bytes) -> str:
+    """By which the file of a diagram is told from others.
+
+    Parameters
+    ----------
+    content : of the file
+    """
+    return hashlib.sha256(content).hexdigest()[:12]
+
+
 def promote(text: str) -> tuple[Path, Path]:
     """Make the text of a diagram the user's default, in one step for all who read it meanwhile.
 
@@ -58,7 +69,7 @@ def promote(text: str) -> tuple[Path, Path]:
         )
     try:
         before = default_place().read_bytes()
-        kept = folder / f"diagram-{hashlib.sha256(before).hexdigest()[:12]}.json"
+        kept = folder / f"{KEPT}{digest_of(before)}.json"
         folder.mkdir(parents=True, exist_ok=True)
         replace_whole(kept, lambda part: part.write_bytes(before))
         replace_whole(folder / PROMOTED, lambda part: part.write_text(text, encoding="utf-8"))
@@ -69,3 +80,42 @@ def promote(text: str) -> tuple[Path, Path]:
             "Explainer(diagram=...) or --diagram."
         ) from error
     return folder / PROMOTED, kept
+
+
+def go_back(shipped: bool = False) -> tuple[Path, Path]:
+    """Undo the last promotion, in one step for all who read the default meanwhile.
+
+    The diagram that was the default before is it again, and its file is no longer kept beside.
+
+    Parameters
+    ----------
+    shipped : undo all promotions
+
+    Returns
+    -------
+    the file of the default, and the one that holds what was the default until now
+
+    Raises
+    ------
+    InputError
+        None was promoted, or the folder can't be written to; then nothing has changed.
+    """
+    place = default_place()
+    if place == SHIPPED:
+        raise InputError("no diagram was promoted: the default is the one that is shipped.")
+    folder = place.parent
+    try:
+        content = place.read_bytes()
+        undone = folder / f"{UNDONE}{digest_of(content)}.json"
+        replace_whole(undone, lambda part: part.write_bytes(content))
+        kept = sorted(folder.glob(f"{KEPT}*.json"), key=lambda path: path.stat().st_mtime_ns)
+        before = None if shipped or not kept else kept[-1]
+        if before is None or before.read_bytes() == SHIPPED.read_bytes():
+            place.unlink()
+        else:
+            os.replace(before, place)
+    except OSError as error:
+        raise InputError(
+            f"can't go back to another diagram in {folder}: {error.strerror}."
+        ) from error
+    return default_place(), undone

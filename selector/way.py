@@ -29,3 +29,16 @@ def way_of(nodes: Sequence[Node], decision: str) -> frozenset[Edge]:
                 taken.add((at, following))
                 at = following
     return frozenset(taken)
+
+
+def leaves_of(nodes: Sequence[Node], decision: str) -> frozenset[int]:
+    """Places of the leaves that a decision led to; none without a decision.
+
+    Parameters
+    ----------
+    nodes, decision : as for :func:`way_of`
+    """
+    if not decision:
+        return frozenset()
+    ends = {end for _, end in way_of(nodes, decision)} | {0}
+    return frozenset(end for end in ends if not isinstance(nodes[end], Split))

@@ -29,7 +29,8 @@ OptionalDiagram = Annotated[
 
 @app.command()
 def train(
-    logs: Logs,
+    logs: Annotated[list[Path] | None, typer.Argument(help="Folders and files of logs.")] = None,
+    *,
     out: Annotated[Path, typer.Option(help="JSON file for the diagram.")],
     skeleton: Skeleton = "1-2-2",
     alpha: Annotated[
@@ -42,6 +43,9 @@ def train(
     cores: Cores = 2,
     backends: Backends = "",
     time_limit: Annotated[float, typer.Option(help="Seconds for each diagram.")] = 600.0,
+    from_service: Annotated[
+        Path | None, typer.Option(help="Logs of counterfolio serve, of which what was explored.")
+    ] = None,
     promote: Annotated[
         bool, typer.Option("--promote", help="Make it your default, if it is better.")
     ] = False,
@@ -52,6 +56,7 @@ def train(
     $COUNTERFOLIO_CONFIG, else $XDG_CONFIG_HOME/counterfolio, else ~/.config/counterfolio.
     """
     from portfolio.cli.selector_report import check_writable, promoted, read_examples, trained
+    from portfolio.cli.service_logs import explored
     from selector.learning.train import Recipe
 
     console = Console()
@@ -65,10 +70,28 @@ def train(
         cores=cores,
     )
     check_writable(out)
-    data = read_examples(logs, _names(backends))
+    sources = [*(logs or ()), *([] if from_service is None else [explored(from_service)])]
+    if not sources:
+        raise InputError("there is nothing to learn from: give folders of logs, or --from-service.")
+    data = read_examples(sources, _names(backends))
     made, recipe = trained(data, recipe, _alpha(alpha), out, console)
     if promote and not promoted(data, recipe, made, console):
         raise typer.Exit(3)
+
+
+@app.command()
+def back(
+    shipped: Annotated[
+        bool, typer.Option("--shipped", help="To the one that is shipped, past all promotions.")
+    ] = False,
+) -> None:
+    """Undo the last promotion: what was the default before is it again."""
+    from selector.diagram_places import SHIPPED, go_back
+
+    place, undone = go_back(shipped)
+    kind = "shipped one" if place == SHIPPED else "one before"
+    told = f"The default is the {kind} again, {place}; what it was until now is {undone}."
+    Console().print(told, highlight=False, soft_wrap=True, markup=False)
 
 
 @app.command()

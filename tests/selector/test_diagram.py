@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -179,3 +180,9 @@ def test_flow_adds_up(paper):
     flow = paper.flow(rows)
     assert flow[0] == 1 and flow[1] + flow[2] == 1
     assert sum(flow[5:]) == 1
+
+
+def test_a_digest_tells_diagrams_apart():
+    one, other = (Diagram((Leaf(alone(name)),)) for name in ("cp", "milp"))
+    assert one.digest == Diagram((Leaf(alone("cp")),)).digest != other.digest
+    assert one.digest != replace(one, manifest={"rows": 3}).digest

@@ -1,12 +1,13 @@
 """The diagram that is followed by default: the user's own, or the one that is shipped."""
 
 import stat
+from pathlib import Path
 
 import pytest
 
 from encoders.errors import InputError
 from selector.diagram import Diagram, Leaf, diagram_of, load_diagram
-from selector.diagram_places import SHIPPED, config_folder, default_place, promote
+from selector.diagram_places import SHIPPED, config_folder, default_place, go_back, promote
 from selector.schedule import alone
 
 CP, MILP = (Diagram((Leaf(alone(name)),)) for name in ("cp", "milp"))
@@ -76,3 +77,39 @@ def test_a_folder_that_cannot_be_written_to_is_told(tmp_path, monkeypatch):
 def test_a_promoted_diagram_can_be_read_by_its_user(folder):
     place, _ = promote(CP.to_json())
     assert place.stat().st_mode & stat.S_IRUSR
+
+
+def test_promotions_are_undone_one_by_one(folder):
+    promote(CP.to_json())
+    promote(MILP.to_json())
+    place, undone = go_back()
+    assert place == folder / "diagram.json" and diagram_of(None) == CP
+    assert load_diagram(undone) == MILP
+    place, undone = go_back()
+    assert place == default_place() == SHIPPED and load_diagram(undone) == CP
+    with pytest.raises(InputError, match="no diagram was promoted"):
+        go_back()
+
+
+def test_all_promotions_are_undone_at_once(folder):
+    promote(CP.to_json())
+    promote(MILP.to_json())
+    assert go_back(shipped=True)[0] == default_place() == SHIPPED
+
+
+def test_a_diagram_of_which_nothing_is_kept_gives_way_to_the_shipped_one(folder):
+    folder.mkdir()
+    (folder / "diagram.json").write_text(CP.to_json())
+    assert go_back()[0] == SHIPPED
+
+
+def test_what_cannot_be_gone_back_from_stays(folder, monkeypatch):
+    promote(CP.to_json())
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(InputError, match="can't go back"):
+        go_back()
+    assert diagram_of(None) == CP
+
+
+def refuse(*given, **named):
+    raise OSError(28, "no space left")

@@ -8,7 +8,7 @@ from selector.diagram import Diagram, load_diagram
 from selector.diagram_places import PAPER, SHIPPED
 from selector.drawing import as_svg
 from selector.nodes import Split
-from selector.way import way_of
+from selector.way import leaves_of, way_of
 from tests.support.diagrams import random_nodes
 
 
@@ -36,6 +36,8 @@ def test_words_lead_where_the_values_led(seed):
             values = case(rng)
             decision = str(diagram.decide(values))
             assert way_of(diagram.nodes, decision) == edges_of(diagram, values)
+            (leaf,) = leaves_of(diagram.nodes, decision)
+            assert diagram.nodes[leaf] == diagram.decide(values).leaf
 
 
 def test_two_decisions_take_both_ways():
@@ -49,6 +51,7 @@ def test_two_decisions_take_both_ways():
 @pytest.mark.parametrize("decision", ["", "search", "norm", "trees: many; nonsense"])
 def test_other_words_take_no_way(decision):
     assert way_of(load_diagram(PAPER).nodes, decision) == frozenset()
+    assert leaves_of(load_diagram(PAPER).nodes, decision) == frozenset()
 
 
 def test_a_picture_shows_the_way():

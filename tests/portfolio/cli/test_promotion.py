@@ -52,3 +52,28 @@ def test_show_says_which_default_it_shows(settings):
     assert shown().startswith(f"file (shipped): {SHIPPED}")
     place, _ = promote(Diagram((Leaf(alone("cp")),)).to_json())
     assert shown().startswith(f"file (promoted): {place}")
+
+
+def test_back_undoes_a_promotion_and_says_so(settings):
+    def back(*words):
+        return CliRunner().invoke(app, ["selector", "back", *words], env={"COLUMNS": "200"})
+
+    place, _ = promote(Diagram((Leaf(alone("cp")),)).to_json())
+    promote(Diagram((Leaf(alone("milp")),)).to_json())
+    done = back()
+    assert done.exit_code == 0 and f"the one before again, {place}" in done.output
+    done = back("--shipped")
+    assert done.exit_code == 0 and f"the shipped one again, {SHIPPED}" in done.output
+    assert back().exit_code != 0
+
+
+def test_too_few_explored_questions_teach_nothing(tmp_path):
+    logs.append(tmp_path, campaign_of_six())  # answered, and not explored
+    words = ["selector", "train", "--from-service", tmp_path, "--out", tmp_path / "new.json"]
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code != 0 and "--explore" in str(done.exception)
+
+
+def test_something_to_learn_from_has_to_be_named(tmp_path):
+    done = CliRunner().invoke(app, ["selector", "train", "--out", str(tmp_path / "new.json")])
+    assert done.exit_code != 0 and "nothing to learn from" in str(done.exception)

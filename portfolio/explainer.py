@@ -1,9 +1,6 @@
 """From a fitted model and a row to the closest row that the model decides otherwise."""
 
-import threading
 from collections.abc import Mapping, Sequence
-from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -38,6 +35,7 @@ from portfolio.session import Session
 from portfolio.solving.ask import Asker, check_progress
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.second import check_second, with_second
+from portfolio.variants import Variants
 from selector import Diagram, Metric, Selector, check_name, diagram_of, keeps_models
 
 
@@ -47,7 +45,7 @@ class Runner(Protocol):
     def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome: ...
 
 
-class Explainer(Questions, BatchQuestions):
+class Explainer(Questions, BatchQuestions, Variants):
     """Explains one fitted model; reads it once, answers any number of queries.
 
     Parameters
@@ -69,7 +67,8 @@ class Explainer(Questions, BatchQuestions):
     workers : Workers or None
         Worker processes to share with other explainers; None: its own.
     diagram : Diagram, path of a JSON file, or None
-        What picks backends for "auto"; None: the one shipped. See ``counterfolio selector``.
+        What picks backends for "auto"; None: the one promoted, or shipped. See
+        ``counterfolio selector``.
     steps : mapping or None
         What steps of a Pipeline do that are not known, each column for itself, by name as in
         ``get_params()``: "monotone" (only rises or only falls), or "by value" (each value of the
@@ -110,6 +109,7 @@ class Explainer(Questions, BatchQuestions):
         selector = Selector(diagram_of(diagram))
         self._model = read(model, X_train, features, voting, plausibility, steps, also)
         self._asker = Asker(self._model, workers or Workers(), selector, regional)
+        self.follows_default = diagram is None
 
     @property
     def features(self) -> FeatureSpace:
@@ -125,24 +125,6 @@ class Explainer(Questions, BatchQuestions):
     def digest(self) -> str:
         """Of all that the model's decisions depend on; the same in every process."""
         return self._model.identity
-
-    @property
-    def diagram(self) -> Diagram:
-        """What "auto" picks backends by."""
-        return self._asker.selector.diagram
-
-    def until(self, stop: threading.Event) -> "Explainer":
-        """The same explainer, whose questions all end soon once an event is set.
-
-        What is known by then is told, with the stop reason "interrupted".
-
-        Parameters
-        ----------
-        stop : to be set from another thread
-        """
-        same = copy(self)
-        same._asker = replace(self._asker, stop=stop)
-        return same
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the model, what it decides, and the features."""

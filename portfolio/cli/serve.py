@@ -79,6 +79,12 @@ def serve(
     jobs: Annotated[
         Path | None, typer.Option(help="Folder for batches, which go on there after a restart.")
     ] = None,
+    logs: Annotated[
+        Path | None, typer.Option(help="Folder where cheapest changes are logged, without rows.")
+    ] = None,
+    explore: Annotated[
+        float, typer.Option(help="Share of them that all backends are asked in idle time.")
+    ] = 0.0,
     keys: Annotated[
         Path | None, typer.Option(help="File of API keys, one a line; also COUNTERFOLIO_API_KEYS.")
     ] = None,
@@ -103,5 +109,7 @@ def serve(
         most_waiting=queue,
         keys=known,
         jobs=jobs,
+        logs=logs,
+        explore=explore,
     )
     server.run(create_app(settings), host, port)

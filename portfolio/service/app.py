@@ -17,6 +17,7 @@ from portfolio.service.job_routes import job_routes
 from portfolio.service.page_routes import page_routes
 from portfolio.service.problems import MEDIA_TYPE, Problem
 from portfolio.service.question_routes import question_routes
+from portfolio.service.selector_routes import selector_routes
 from portfolio.service.service import Service
 from portfolio.service.settings import Settings
 
@@ -69,6 +70,7 @@ def create_app(settings: Settings) -> FastAPI:
     if service.jobs is not None:
         app.include_router(job_routes(service, service.jobs))
     app.include_router(page_routes(service))
+    app.include_router(selector_routes(service))
     app.add_exception_handler(Problem, _as_problem)
     app.add_exception_handler(HTTPException, _as_problem)
     app.add_exception_handler(RequestValidationError, _as_problem)

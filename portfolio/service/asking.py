@@ -2,12 +2,15 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from encoders.backends.attempt import Attempt
 from encoders.errors import InputError
 from portfolio.explainer import Explainer
+from portfolio.logbook import LogWarning
 from portfolio.questions.robust.nearby import Around
 from portfolio.questions.robust.retraining import Retraining
 from portfolio.result import Result
@@ -37,7 +40,10 @@ def answer(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) 
     recorded, worded = given.pop("record", False), given.pop("text", False)
     question = QUESTIONS[ask.question]
     heard = {"on_progress": _telling(on_bounds)} if ask.streamed and question.progresses else {}
-    found = getattr(explainer, question.method)(**given, **heard)
+    if ask.log is not None:
+        given["log"] = ask.log
+    with complaints() as heard_of:
+        found = getattr(explainer, question.method)(**given, **heard)
     told = found.to_dict()
     members = {"answer": _json(told)}
     if worded or not isinstance(found, Result):
@@ -48,7 +54,18 @@ def answer(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) 
     if recorded:
         left_s = max(0.0, ask.limit_s - found.timings.total)
         members["record"] = found.record(left_s).to_json()
-    return Told(members, str(told.get("status", "")), str(told.get("backend", "")))
+    status, backend, decision = (str(told.get(k, "")) for k in ("status", "backend", "decision"))
+    return Told(members, status, backend, decision, "; ".join(heard_of))
+
+
+@contextmanager
+def complaints() -> Iterator[list[str]]:
+    """Why answers of the block could not be logged; their warnings go nowhere else."""
+    told: list[str] = []
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", LogWarning)
+        yield told
+        told += [str(each.message) for each in heard if issubclass(each.category, LogWarning)]
 
 
 def meant(explainer: Explainer, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import pickle
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from encoders.backends.registry import all_backends
@@ -15,6 +16,8 @@ from portfolio.explainer import Explainer
 from portfolio.fingerprint import fingerprint
 from portfolio.question import RACE
 from portfolio.service.sources import Source
+from selector.diagram import Diagram, diagram_of
+from selector.diagram_places import default_place
 
 log = logging.getLogger("counterfolio.service")
 
@@ -48,9 +51,27 @@ class Model:
         """Of all that the model's decisions depend on."""
         return self.explainer.digest
 
+    @cached_property
+    def diagram_digest(self) -> str:
+        """Of what picks backends."""
+        return self.explainer.diagram.digest
+
     def short(self) -> dict[str, Any]:
         """Which one it is."""
-        return {"name": self.name, "digest": self.digest}
+        return {"name": self.name, "digest": self.digest, "diagram": self.diagram_digest}
+
+    def following(self, default: Diagram) -> "Model":
+        """The same model by the default diagram, unless it has a diagram of its own.
+
+        Parameters
+        ----------
+        default : the default diagram of this moment
+        """
+        explainer = self.explainer
+        if not explainer.follows_default or explainer.diagram == default:
+            return self
+        explainer = explainer.following(None)
+        return Model(self.name, explainer, pickle.dumps(explainer), self.example, self.state)
 
     def described(self) -> dict[str, Any]:
         """What a caller has to know to ask."""
@@ -104,6 +125,8 @@ class Catalogue:
         self._lock = threading.Lock()
         self._models = self._loaded({})
         self._refused: Any = None
+        self._default = _Default()
+        self._follow()
 
     @property
     def models(self) -> dict[str, Model]:
@@ -113,23 +136,40 @@ class Catalogue:
     def refresh(self) -> bool:
         """Load what has changed, and replace all at once; what can't be loaded changes nothing.
 
+        Models without a diagram of their own follow another default as soon as there is one.
+
         Returns
         -------
         Whether there are other models now.
         """
         with self._lock:
-            try:
-                states = [source.state() for source in self._sources()]
-                if states == [m.state for m in self._models.values()] or states == self._refused:
-                    return False
-                self._models = self._loaded(self._models)
-            except CounterfolioError as error:
-                self._refused = _states(self._sources)
-                log.error("models were not reloaded: %s", error)
+            reloaded = self._reload()
+            return self._follow() or reloaded
+
+    def _follow(self) -> bool:
+        default = self._default.diagram()
+        if default is None:
+            return False
+        models = {name: model.following(default) for name, model in self._models.items()}
+        others = [name for name, model in models.items() if model is not self._models[name]]
+        if others:
+            self._models = models
+            log.info("models follow the diagram %s: %s", default.digest, ", ".join(others))
+        return bool(others)
+
+    def _reload(self) -> bool:
+        try:
+            states = [source.state() for source in self._sources()]
+            if states == [m.state for m in self._models.values()] or states == self._refused:
                 return False
-            self._refused = None
-            log.info("models were reloaded: %s", ", ".join(self._models))
-            return True
+            self._models = self._loaded(self._models)
+        except CounterfolioError as error:
+            self._refused = _states(self._sources)
+            log.error("models were not reloaded: %s", error)
+            return False
+        self._refused = None
+        log.info("models were reloaded: %s", ", ".join(self._models))
+        return True
 
     def _loaded(self, old: dict[str, Model]) -> dict[str, Model]:
         found: dict[str, Model] = {}
@@ -139,6 +179,25 @@ class Catalogue:
             known, state = old.get(source.name), source.state()
             found[source.name] = known if known and known.state == state else _load(source, state)
         return found
+
+
+class _Default:
+    """The diagram that is the default, read again when its file has changed."""
+
+    def __init__(self) -> None:
+        self._content = b""
+        self._diagram: Diagram | None = None
+
+    def diagram(self) -> Diagram | None:
+        """That of this moment; of one that can't be read what was the default before."""
+        try:
+            content = default_place().read_bytes()
+            if content != self._content:
+                self._content = content
+                self._diagram = diagram_of(None)
+        except (OSError, InputError) as error:
+            log.error("the default diagram can't be followed: %s", error)
+        return self._diagram
 
 
 def _states(sources: Callable[[], Sequence[Source]]) -> Any:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from portfolio.logbook import Logbook
+
 
 @dataclass(frozen=True)
 class Load:
@@ -42,6 +44,7 @@ class Ask:
     arguments : as they were given in JSON, limits clipped
     limit_s : seconds for it
     streamed : whether bounds are to be told as they are found
+    log : where the cheapest change is logged; None: nowhere
     """
 
     number: int
@@ -50,6 +53,7 @@ class Ask:
     arguments: dict[str, Any]
     limit_s: float
     streamed: bool = False
+    log: Logbook | None = None
 
 
 @dataclass(frozen=True)
@@ -89,11 +93,15 @@ class Told:
     members : of the document, each as JSON
     status : what is proved
     backend : who answered, "" where that is not told
+    decision : what "auto" went by, in words, "" where it did not decide
+    complaint : why it could not be logged, "" if it was, or was not to be
     """
 
     members: dict[str, str]
     status: str
     backend: str
+    decision: str = ""
+    complaint: str = ""
 
 
 @dataclass(frozen=True)

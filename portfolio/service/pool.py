@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from portfolio.logbook import Logbook
 from portfolio.running.process import POLL_S, Process
 from portfolio.service.messages import Ask, Bounds, Forget, Load, Refused, Stop, Told
 
@@ -58,6 +59,7 @@ class Ticket:
     model : that is asked
     question, arguments, limit_s : as of :class:`portfolio.service.messages.Ask`
     on_bounds : told what is known by now, from a thread of the pool; None not to be told
+    log : where it is logged; None: nowhere
     future : the answer
     """
 
@@ -66,6 +68,7 @@ class Ticket:
     arguments: dict[str, Any]
     limit_s: float
     on_bounds: Callable[[Bounds], None] | None = None
+    log: Logbook | None = None
     future: "Future[Told | Refused]" = field(default_factory=Future)
     _stop: threading.Event = field(default_factory=threading.Event)
 
@@ -304,7 +307,8 @@ class _Line:
     def _ask(self, process: Process, ticket: Ticket) -> Told | Refused:
         number, key = next(self._numbers), ticket.model.key
         streamed = ticket.on_bounds is not None
-        process.send(Ask(number, key, ticket.question, ticket.arguments, ticket.limit_s, streamed))
+        asked = (ticket.question, ticket.arguments, ticket.limit_s, streamed, ticket.log)
+        process.send(Ask(number, key, *asked))
         kill_at, told_to_stop = time.monotonic() + ticket.limit_s + GRACE_S, False
         while True:
             message = process.receive(POLL_S)

@@ -13,6 +13,7 @@ from starlette.requests import Request
 
 from portfolio.service.catalogue import Catalogue, Model
 from portfolio.service.jobs import Jobs
+from portfolio.service.learning import Learning
 from portfolio.service.messages import Bounds, Refused, Told
 from portfolio.service.metrics import Metrics
 from portfolio.service.pool import ClosedError, FullError, Pool, Ticket
@@ -57,10 +58,12 @@ class Service:
         self.jobs: Jobs | None = None
         if settings.jobs is not None:
             self.jobs = Jobs(settings.jobs, lambda: self.catalogue.models, settings.job_workers)
+        self.learning = Learning(settings, self.pool)
 
     def start(self) -> None:
         """Begin the workers."""
         self.pool.start(self.catalogue.models.values())
+        self.learning.start()
         if self.jobs is not None:
             self.jobs.start()
 
@@ -68,6 +71,7 @@ class Service:
         """End the workers."""
         if self.jobs is not None:
             self.jobs.close()
+        self.learning.close()
         self.pool.close()
 
     def refresh(self) -> None:
@@ -245,7 +249,8 @@ class _Asked:
         began = time.perf_counter()
         arguments = question.arguments(body)
         limits = service.limits(arguments)
-        ticket = Ticket(model, question.name, arguments, limits.time_limit_s, on_bounds)
+        book = service.learning.book(model, question.name)
+        ticket = Ticket(model, question.name, arguments, limits.time_limit_s, on_bounds, book)
         number = request.state.request_id
         return _Asked(service, model, question, limits, ticket, number, began)
 
@@ -255,6 +260,7 @@ class _Asked:
             raise self._problem(told)
         seconds = time.perf_counter() - self.began
         self.service.metrics.answered(self.question.name, told.status, told.backend, seconds)
+        self.service.learning.hear(self.model, self.ticket, told)
         about = {
             "model": self.model.short(),
             "question": self.question.name,

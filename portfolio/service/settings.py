@@ -33,6 +33,8 @@ class Settings:
     memory_bytes : address space of each worker, 0 for no limit
     keys : one of these has to come with each request; none: anybody on this machine may ask
     reload_s : seconds between looks at the models' files, 0 for never
+    logs : folder where cheapest changes are logged; None: nowhere
+    explore : share of the logged questions that all backends are asked in idle time, from 0 to 1
     """
 
     sources: Callable[[], Sequence[Source]]
@@ -48,6 +50,8 @@ class Settings:
     memory_bytes: int = 0
     keys: frozenset[str] = field(default=frozenset(), repr=False)
     reload_s: float = 2.0
+    logs: Path | None = None
+    explore: float = 0.0
 
     def __post_init__(self) -> None:
         counts = {
@@ -63,6 +67,10 @@ class Settings:
         for seconds in (self.longest_s, self.default_s):
             if not 0 < seconds < float("inf"):
                 raise InputError(f"a time limit must be above 0 seconds, got {seconds}.")
+        if not 0 <= self.explore <= 1:
+            raise InputError(f"explore must be a share from 0 to 1, got {self.explore}.")
+        if self.explore and self.logs is None:
+            raise InputError("what is explored is logged: give logs, a folder for it.")
         if any(len(key) < SHORTEST_KEY or not key.isascii() for key in self.keys):
             raise InputError(f"an API key is ASCII text of at least {SHORTEST_KEY} characters.")
 

@@ -11,6 +11,7 @@ from encoders.errors import CounterfolioError
 from portfolio.explainer import Explainer
 from portfolio.running.process import Link, watchdog
 from portfolio.running.work import in_a_sentence
+from portfolio.service.alternatives import EXPLORE, Alternatives
 from portfolio.service.asking import answer
 from portfolio.service.messages import Ask, Forget, Load, Refused, Stop
 from portfolio.solving.warm_up import warm_up_all
@@ -30,6 +31,7 @@ def serve(descriptor: int, memory_bytes: int) -> None:
     inbox = Inbox()
     link = Link(descriptor, memory_bytes, inbox.take)
     explainers: dict[str, Explainer] = {}
+    alternatives = Alternatives()
     while True:
         message = inbox.messages.get()
         if isinstance(message, Load):
@@ -39,7 +41,9 @@ def serve(descriptor: int, memory_bytes: int) -> None:
         elif isinstance(message, Forget):
             explainers.pop(message.key, None)
         else:
-            link.send("told", (message.number, _answered(link, inbox, explainers, message)))
+            explainer = explainers[message.key].until(inbox.stop_of(message))
+            told = _answered(link, explainer, alternatives, message)
+            link.send("told", (message.number, told))
 
 
 class Inbox:
@@ -76,10 +80,11 @@ class Inbox:
         return self._stops.get(ask.number) or threading.Event()
 
 
-def _answered(link: Link, inbox: Inbox, explainers: dict[str, Explainer], ask: Ask) -> Any:
-    explainer = explainers[ask.key].until(inbox.stop_of(ask))
+def _answered(link: Link, explainer: Explainer, alternatives: Alternatives, ask: Ask) -> Any:
     try:
         with watchdog(ask.limit_s + OVERRUN_S):
+            if ask.question == EXPLORE:
+                return alternatives.ask(explainer, ask)
             return answer(explainer, ask, lambda bounds: link.send("bounds", (ask.number, bounds)))
     except CounterfolioError as error:
         return Refused(str(error))

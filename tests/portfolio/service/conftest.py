@@ -25,8 +25,11 @@ def sources(source):
 
 
 @pytest.fixture(scope="session")
-def service(sources):
-    settings = Settings(lambda: sources, workers=1, most_waiting=3, longest_s=20.0, reload_s=0)
+def service(sources, tmp_path_factory):
+    logs = tmp_path_factory.mktemp("served")
+    settings = Settings(
+        lambda: sources, workers=1, most_waiting=3, longest_s=20.0, reload_s=0, logs=logs
+    )
     with served(settings) as (app, client):
         yield app, client
 

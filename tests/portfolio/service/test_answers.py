@@ -82,7 +82,8 @@ def test_an_answer_names_model_request_and_limits(client, explainer, row):
     asked = {"x": row, "time_limit_s": 1000, "threads": 64}
     sent = client.post("/v1/models/credit/explain", json=asked, headers={"x-request-id": "mine-1"})
     told = sent.json()
-    assert told["model"] == {"name": "credit", "digest": explainer.digest}
+    names = {"name": "credit", "digest": explainer.digest, "diagram": explainer.diagram.digest}
+    assert told["model"] == names
     assert told["request"] == sent.headers["x-request-id"] == "mine-1"
     assert told["limits"] == {
         "time_limit_s": 20.0, "threads": 1, "clipped": ["time_limit_s", "threads"],

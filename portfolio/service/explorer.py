@@ -1,0 +1,112 @@
+"""Asks questions again of all backends while a worker is free, in a process of its own."""
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import wait
+from pathlib import Path
+
+from portfolio.logbook import EXPLORED, Logbook
+from portfolio.running.process import POLL_S
+from portfolio.service.alternatives import EXPLORE, LEFT_OUT, explorable
+from portfolio.service.catalogue import Model
+from portfolio.service.messages import Told
+from portfolio.service.pool import ClosedError, FullError, Pool, Ticket
+
+MOST_WAITING = 100  # questions
+RUNS = 2  # of each backend: one that waits for imports, and one that is logged
+
+
+class Explorer:
+    """A thread and a process besides the workers, which clients never wait for.
+
+    Parameters
+    ----------
+    pool : of the workers; exploration makes way as soon as none of them is free
+    folder : of logs; what is explored has a folder in it
+    complain : told why something could not be logged, "" where it could
+    """
+
+    def __init__(self, pool: Pool, folder: Path, complain: Callable[[str], None]) -> None:
+        self._pool, self._folder, self._complain = pool, folder / EXPLORED, complain
+        self._own = Pool(1, 1, pool.memory_bytes, pool.threads)
+        self._waiting: queue.Queue[Ticket] = queue.Queue(MOST_WAITING)
+        self._closed = threading.Event()
+        self._thread = threading.Thread(
+            target=self._work, name="counterfolio-explorer", daemon=True
+        )
+        self._begun = False
+        self.explored = self.dropped = 0
+
+    def start(self) -> None:
+        """Begin the thread; the process begins with the first question for it."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End both; what is under way is dropped."""
+        self._closed.set()
+        self._own.close()
+
+    @property
+    def waiting(self) -> int:
+        """How many questions wait for idle time, the one under way among them."""
+        return self._waiting.unfinished_tasks
+
+    @property
+    def busy(self) -> bool:
+        """Whether a question is under way."""
+        return self._own.busy > 0
+
+    def take(self, model: Model, ticket: Ticket) -> None:
+        """Let a question wait for idle time; dropped where too many wait.
+
+        Parameters
+        ----------
+        model : that it is about
+        ticket : a question of ``explain`` that was answered
+        """
+        arguments = {k: own for k, own in ticket.arguments.items() if k not in LEFT_OUT}
+        limit_s = ticket.limit_s * len(explorable()) * RUNS
+        log = Logbook(self._folder, model.name)
+        try:
+            self._waiting.put_nowait(Ticket(model, EXPLORE, arguments, limit_s, log=log))
+        except queue.Full:
+            self.dropped += 1
+
+    def _idle(self) -> bool:
+        return not self._pool.waiting and self._pool.busy < self._pool.workers
+
+    def _work(self) -> None:
+        while not self._closed.is_set():
+            try:
+                ticket = self._waiting.get(timeout=1.0)
+            except queue.Empty:
+                continue
+            while not self._idle():
+                if self._closed.wait(POLL_S):
+                    return
+            done = self._explored(ticket)
+            self.explored += done
+            self.dropped += not done
+            self._waiting.task_done()
+
+    def _explored(self, ticket: Ticket) -> bool:
+        """Whether all backends were asked."""
+        if ticket.model not in self._pool.current:
+            return False
+        self._own.keep(self._pool.current)
+        if not self._begun:
+            self._own.start(self._pool.current)
+            self._begun = True
+        try:
+            self._own.submit(ticket)
+        except (FullError, ClosedError):
+            return False
+        while not wait([ticket.future], POLL_S).done:
+            if self._closed.is_set() or not self._idle():
+                ticket.stop()
+        told = None if ticket.future.cancelled() else ticket.future.result()
+        if not isinstance(told, Told):
+            return False
+        self._complain(told.complaint)
+        return told.status == "explored"

@@ -1,0 +1,118 @@
+"""What a service keeps of its answers: logs to learn from, and which leaf decided how often."""
+
+import logging
+import random
+from collections import Counter
+from typing import Any
+
+from portfolio.logbook import Logbook, check_folder
+from portfolio.service.catalogue import Model
+from portfolio.service.explorer import Explorer
+from portfolio.service.messages import Told
+from portfolio.service.pool import Pool, Ticket
+from portfolio.service.questions import EXPLAIN
+from portfolio.service.settings import Settings
+from selector import words
+from selector.diagram import Leaf
+from selector.way import leaves_of
+
+log = logging.getLogger("counterfolio.service")
+NONE = "[]"
+
+
+class Learning:
+    """Logs and counts of one service; told of answers by one thread.
+
+    Parameters
+    ----------
+    settings : whether there are logs, and what share is explored
+    pool : of the workers
+
+    Raises
+    ------
+    InputError
+        The folder of logs can't be written to.
+    """
+
+    def __init__(self, settings: Settings, pool: Pool) -> None:
+        check_folder(settings.logs)
+        self._folder, self._share = settings.logs, settings.explore
+        self._explorer: Explorer | None = None
+        if settings.logs is not None and settings.explore:
+            self._explorer = Explorer(pool, settings.logs, self._complain)
+        self._decided: Counter[tuple[str, str, int, str]] = Counter()
+        self._complained = False
+
+    def start(self) -> None:
+        """Begin to explore."""
+        if self._explorer is not None:
+            self._explorer.start()
+
+    def close(self) -> None:
+        """Explore no more."""
+        if self._explorer is not None:
+            self._explorer.close()
+
+    def book(self, model: Model, question: str) -> Logbook | None:
+        """Where an answer is to be logged; None: nowhere.
+
+        Parameters
+        ----------
+        model : that is asked
+        question : its name
+        """
+        if self._folder is None or question != EXPLAIN:
+            return None
+        return Logbook(self._folder, model.name)
+
+    def hear(self, model: Model, ticket: Ticket, told: Told) -> None:
+        """Count an answer, and maybe explore its question.
+
+        Parameters
+        ----------
+        model : that was asked
+        ticket : the question
+        told : its answer
+        """
+        self._complain(told.complaint)
+        nodes = model.explainer.diagram.nodes
+        for place in leaves_of(nodes, told.decision):
+            leaf = nodes[place]
+            assert isinstance(leaf, Leaf)
+            decided = (model.name, model.diagram_digest, place, words.schedule(leaf.schedule))
+            self._decided[decided] += 1
+        solved = told.members.get("attempts", NONE) != NONE
+        if self._explorer is None or ticket.log is None or not solved:
+            return
+        if random.random() < self._share:
+            self._explorer.take(model, ticket)
+
+    def _complain(self, why: str) -> None:
+        """Say once that logs can't be written."""
+        if why and not self._complained:
+            self._complained = True
+            log.error("answers are not logged: %s", why)
+
+    def decided(self, model: str) -> list[dict[str, Any]]:
+        """How often each leaf decided since the start.
+
+        Parameters
+        ----------
+        model : its name
+        """
+        return [
+            {"diagram": diagram, "leaf": leaf, "schedule": schedule, "count": count}
+            for (name, diagram, leaf, schedule), count in sorted(self._decided.items())
+            if name == model
+        ]
+
+    def state(self) -> dict[str, Any]:
+        """Whether it logs, and how far exploration is."""
+        explorer = self._explorer
+        explored = {} if explorer is None else {
+            "explored": explorer.explored,
+            "dropped": explorer.dropped,
+            "waiting": explorer.waiting,
+            "under_way": explorer.busy,
+        }  # fmt: skip
+        return {"logs": self._folder is not None, "explore": self._share, **explored}

@@ -1,0 +1,133 @@
+"""What the diagrams of a service cost by its own logs."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.errors import InputError
+from portfolio.logbook import EXPLORED
+from selector import logs
+from selector.diagram import Diagram, Leaf, Split
+from selector.learning.examples import Examples, examples
+from selector.learning.policies import SINGLE_BEST, VIRTUAL_BEST, baselines, follow
+from selector.logs.summary import PAR_FACTOR
+
+LARGEST = 100_000_000  # bytes of logs that are read
+NEWEST = 1000  # queries that count
+
+
+@dataclass(frozen=True)
+class Regret:
+    """Mean seconds of explored queries, one without proof counting ten times its limit.
+
+    Attributes
+    ----------
+    queries : the newest of one model
+    since : when the first of them was explored, ISO 8601
+    seconds : by the diagram of this moment
+    regret : of these what the virtual best would have saved
+    virtual_best : seconds of the backend that was best for each query
+    single_best : seconds of the one backend that is best for all
+    backend : the single best
+    """
+
+    queries: int
+    since: str
+    seconds: float
+    regret: float
+    virtual_best: float
+    single_best: float
+    backend: str
+
+
+class Regrets:
+    """Regrets by model, computed anew when there are other logs or diagrams. Thread safe.
+
+    Parameters
+    ----------
+    folder : of the service's logs
+    threads : of a question
+    """
+
+    def __init__(self, folder: Path, threads: int) -> None:
+        self._folder, self._threads = folder / EXPLORED, threads
+        self._lock = threading.Lock()
+        self._state: Any = None
+        self._told: dict[str, Any] = {}
+
+    def of(self, diagrams: Mapping[str, Diagram]) -> dict[str, Any]:
+        """Plain values by model: its regret, or why it is not known.
+
+        Parameters
+        ----------
+        diagrams : of all models, by name
+        """
+        with self._lock:
+            files = {path: path.stat() for path in sorted(self._folder.glob("*"))}
+            stamps = [(path, each.st_size, each.st_mtime_ns) for path, each in files.items()]
+            state = (stamps, {name: own.digest for name, own in diagrams.items()})
+            if state != self._state:
+                size = sum(each.st_size for each in files.values())
+                self._told = self._computed(diagrams, size)
+                self._state = state
+            return self._told
+
+    def _computed(self, diagrams: Mapping[str, Diagram], size: int) -> dict[str, Any]:
+        if size > LARGEST:
+            why = f"there are more than {LARGEST // 1_000_000} MB of logs; compact them."
+            return {name: {"unknown": why} for name in diagrams}
+        try:
+            frame = logs.read(self._folder)
+        except InputError:
+            return {name: {"unknown": "nothing was explored yet."} for name in diagrams}
+        return {name: self._by(diagram, frame, name) for name, diagram in diagrams.items()}
+
+    def _by(self, diagram: Diagram, frame: pd.DataFrame, name: str) -> dict[str, Any]:
+        own = frame[frame["dataset"] == name]
+        newest = own.groupby("query")["time"].max().sort_values().index[-NEWEST:]
+        try:
+            found = examples(own[own["query"].isin(newest)])
+        except InputError:
+            return {"unknown": "nothing was explored yet that a backend proved."}
+        return asdict(regret(diagram, found, self._threads))
+
+
+def regret(diagram: Diagram, found: Examples, threads: int) -> Regret:
+    """What a diagram costs.
+
+    Parameters
+    ----------
+    diagram : that picks
+    found : queries that all backends were asked
+    threads : of a question; with one the first of several that race runs alone
+    """
+    each = baselines(found.backends, threads)
+    mean = {
+        name: float(each[name](found)(found, PAR_FACTOR).mean())
+        for name in (SINGLE_BEST, VIRTUAL_BEST)
+    }
+    own = float(follow(diagram if threads > 1 else _on_one_core(diagram), found).mean())
+    return Regret(
+        queries=len(found),
+        since=str(min(found.time)),
+        seconds=own,
+        regret=own - mean[VIRTUAL_BEST],
+        virtual_best=mean[VIRTUAL_BEST],
+        single_best=mean[SINGLE_BEST],
+        backend=found.backends[int(np.argmin(found.penalised().sum(axis=0)))],
+    )
+
+
+def _on_one_core(diagram: Diagram) -> Diagram:
+    nodes = [
+        node
+        if isinstance(node, Split)
+        else Leaf(tuple((names[:1], seconds) for names, seconds in node.schedule), node.purity)
+        for node in diagram.nodes
+    ]
+    return Diagram(tuple(nodes), diagram.manifest)

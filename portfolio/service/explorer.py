@@ -3,7 +3,6 @@
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import wait
 from pathlib import Path
 
 from portfolio.logbook import EXPLORED, Logbook
@@ -73,7 +72,8 @@ class Explorer:
         except queue.Full:
             self.dropped += 1
 
-    def _idle(self) -> bool:
+    def _free(self) -> bool:
+        """Whether a question would be taken at once."""
         return not self._pool.waiting and self._pool.busy < self._pool.workers
 
     def _work(self) -> None:
@@ -82,7 +82,10 @@ class Explorer:
                 ticket = self._waiting.get(timeout=1.0)
             except queue.Empty:
                 continue
-            while not self._idle():
+            if not self._begun:
+                self._begun = True
+                self._own.start(self._pool.current)
+            while not (self._own.ready and self._free()):
                 if self._closed.wait(POLL_S):
                     return
             done = self._explored(ticket)
@@ -95,15 +98,13 @@ class Explorer:
         if ticket.model not in self._pool.current:
             return False
         self._own.keep(self._pool.current)
-        if not self._begun:
-            self._own.start(self._pool.current)
-            self._begun = True
         try:
             self._own.submit(ticket)
         except (FullError, ClosedError):
             return False
-        while not wait([ticket.future], POLL_S).done:
-            if self._closed.is_set() or not self._idle():
+        # One that is dropped counts as done at once: nobody may be there to tell its future.
+        while not ticket.future.done():
+            if self._closed.wait(POLL_S) or not self._free():
                 ticket.stop()
         told = None if ticket.future.cancelled() else ticket.future.result()
         if not isinstance(told, Told):

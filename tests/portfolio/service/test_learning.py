@@ -169,26 +169,79 @@ def test_answers_are_logged_and_the_diagram_that_decided_is_told(service, credit
     assert set(found["dataset"]) == {"credit"} and {"reduce", "cp"} <= set(found["backend"])
 
 
-class FullPool:
-    """No worker is free."""
+class Workers:
+    """A pool that says whatever it is told to."""
 
-    workers, busy, waiting, memory_bytes, threads = 1, 1, 3, 0, 1
+    def __init__(self, model, busy):
+        self.current, self.busy = (model,), busy
+        self.workers, self.waiting, self.memory_bytes, self.threads = 1, 0, 0, 1
 
-    def __init__(self, model):
-        self.current = (model,)
+
+class Deaf:
+    """A pool of exploration that takes questions and never answers."""
+
+    ready, busy = True, 0
+
+    def __init__(self):
+        self.taken = []
+
+    def start(self, models):
+        pass
+
+    def keep(self, models):
+        pass
+
+    def submit(self, ticket):
+        self.taken.append(ticket)
+
+    def close(self):
+        pass
 
 
-def test_nothing_is_explored_while_no_worker_is_free(served_model, tmp_path):
-    explorer = Explorer(FullPool(served_model), tmp_path, print)
-    explorer.start()
-    arguments = {"x": {}, "record": True}
+@pytest.fixture
+def explorer_of(monkeypatch, served_model, tmp_path):
+    """An explorer beside workers that are busy or not, the pool it asks, and what gives it work."""
+    pools, begun = [], []
+    monkeypatch.setattr(
+        "portfolio.service.explorer.Pool", lambda *_: pools.append(Deaf()) or pools[-1]
+    )
+
+    def made(busy):
+        workers = Workers(served_model, busy)
+        explorer = Explorer(workers, tmp_path, print)
+        explorer.start()
+        begun.append(explorer)
+        return workers, explorer, pools[-1]
+
+    yield made
+    for each in begun:
+        each.close()
+
+
+def answered(model):
+    return Ticket(model, "explain", {"x": {}, "record": True, "norm": 2}, 1.0)
+
+
+def test_nothing_is_explored_while_no_worker_is_free(explorer_of, served_model):
+    workers, explorer, pool = explorer_of(busy=1)
     for _ in range(MOST_WAITING + 5):
-        explorer.take(served_model, Ticket(served_model, "explain", arguments, 1.0))
+        explorer.take(served_model, answered(served_model))
     time.sleep(0.2)  # in which it would begin
     assert explorer.waiting + explorer.dropped == MOST_WAITING + 5 and explorer.dropped >= 4
-    assert not explorer.explored and not explorer.busy
-    explorer.close()
-    assert not list(tmp_path.iterdir())
+    assert not pool.taken
+    workers.busy = 0
+    until(lambda: pool.taken)
+    assert pool.taken[0].arguments == {"x": {}, "norm": 2}
+
+
+def test_what_is_under_way_is_dropped_when_the_last_worker_is_taken(explorer_of, served_model):
+    workers, explorer, pool = explorer_of(busy=0)
+    explorer.take(served_model, answered(served_model))
+    until(lambda: pool.taken)
+    assert not pool.taken[0].stopped and not explorer.dropped
+    workers.busy = 1
+    until(lambda: explorer.dropped == 1)
+    assert pool.taken[0].stopped and not explorer.explored and not explorer.waiting
 
 
 def test_all_backends_are_asked_and_logged_together(explainer, credit, tmp_path):

@@ -3,7 +3,6 @@
 import logging
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -116,26 +115,6 @@ def test_a_service_learns_from_its_own_answers(learns, tmp_path):
     until(lambda: ask(client, X, 0)["model"]["diagram"] == load_diagram(SHIPPED).digest)
     by = {each["diagram"] for each in told(client)["models"][0]["decided"]}
     assert by == {made.digest, load_diagram(SHIPPED).digest}
-
-
-@pytest.mark.large
-def test_what_is_explored_makes_way(learns):
-    client, _, X = learns
-    until(lambda: not told(client)["waiting"])
-    before = told(client)
-    long = {"x": X.iloc[0].to_dict(), "k": 20, "within": 1000.0, "time_limit_s": 1.0}
-    with ThreadPoolExecutor() as threads:
-        questions = [threads.submit(ask, client, X, row) for row in range(4)]
-        slow = threads.submit(client.post, "/v1/models/hard/diverse", json=long)
-        assert all(each.result()["answer"]["status"] == "optimal" for each in questions)
-        until(lambda: "workers_busy 1.0" in client.get("/metrics").text)
-        until(lambda: not told(client)["under_way"])
-        while not slow.done():
-            during = told(client)
-            if not slow.done():
-                assert during["explored"] == before["explored"] and not during["under_way"]
-        assert slow.result().status_code == 200
-    until(lambda: not told(client)["waiting"])
 
 
 def test_answers_are_logged_and_the_diagram_that_decided_is_told(service, credit, settings_folder):

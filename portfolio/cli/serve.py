@@ -112,6 +112,8 @@ def serve(
     """Answer questions over HTTP until SIGTERM or Ctrl-C; see docs/service.md."""
     if not on_ray.ray and on_ray != RayOptions():
         raise InputError("--address, --replicas and --most-replicas are for --ray.")
+    if on_ray.ray and jobs is not None:
+        raise InputError("--jobs is for one server; on Ray give batches --executor ray.")
     try:
         if on_ray.ray:
             on_ray.run(served, port, host=host, workers=workers or 1, threads=threads,

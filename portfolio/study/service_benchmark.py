@@ -307,6 +307,10 @@ def _await_ready(port: int) -> None:
 
 def _memory(pid: int) -> int:
     """Bytes of a process and of those that it began."""
-    began = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    began = [
+        child
+        for each in Path(f"/proc/{pid}/task").glob("*/children")
+        for child in each.read_text().split()
+    ]
     pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE") + sum(_memory(int(each)) for each in began)

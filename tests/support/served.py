@@ -20,7 +20,7 @@ PASSING = {"timings", "trace", "seconds", "decision"}
 def served(settings):
     """The application, and a client of it."""
     app = create_app(settings)
-    listening = socket.socket()
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # no delay
     listening.bind(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))

@@ -10,14 +10,21 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import pytest
 import skops.io
+import yaml
 from sklearn.ensemble import RandomForestClassifier
+from starlette.responses import PlainTextResponse
+from typer.testing import CliRunner
 
+from encoders.errors import InputError
 from portfolio import Explainer
-from tests.support.served import lasting, until
+from portfolio.cli.app import app
+from portfolio.service.unanswered import Unanswered
+from tests.support.served import Unserved, lasting, until
 
 CLIENTS = 4
 ENOUGH = 10  # answers that every client gets after each blow
@@ -156,3 +163,51 @@ def blows(cluster, clients, place, other):
     shutil.move(place / "coming.skops", place / "forest.skops")
     until(lambda: clients.digests[other.digest])
     clients.go_on()
+
+
+def test_who_gets_no_answer_from_a_proxy_gets_503():
+    async def silent(scope, receive, send):
+        pass
+
+    told = Unserved(Unanswered(silent)).get("/")
+    assert (told.status_code, told.headers["retry-after"]) == (503, "1")
+    assert told.json()["detail"] == "the replica that was to answer is lost; ask again."
+
+
+def test_answers_go_through_as_they_are():
+    told = Unserved(Unanswered(PlainTextResponse("ready"))).get("/")
+    assert (told.status_code, told.text) == (200, "ready")
+
+
+def test_the_example_for_serve_deploy_is_an_application():
+    from ray.serve.schema import ServeDeploySchema
+
+    from portfolio.service.on_ray import NAME, RayService, build
+
+    text = (Path(__file__).parents[3] / "examples" / "serve.yaml").read_text()
+    schema = ServeDeploySchema.model_validate(yaml.safe_load(text))
+    (application,) = schema.applications
+    assert application.import_path == "portfolio.service.on_ray:build"
+    given = RayService.model_validate(application.args)
+    assert given.host == schema.http_options.host
+    assert build(given)._bound_deployment.name == NAME
+
+
+def test_strangers_need_keys_on_ray_too():
+    from portfolio.service.on_ray import RayService
+
+    with pytest.raises(InputError, match="API keys are needed"):
+        RayService(demo=True).settings()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--replicas", "2"], "are for --ray"),
+        (["--ray", "--jobs", "x"], "--jobs is for one server"),
+        (["--ray", "--port", "0"], "--ray needs a port"),
+    ],
+)
+def test_options_that_do_not_go_together(given, words):
+    told = CliRunner().invoke(app, ["serve", "--demo", *given])
+    assert words in str(told.exception)

@@ -29,6 +29,7 @@ from portfolio.study.protocol import KIND_NAMES
 
 CLIENTS = (1, 8, 64)
 CALLED = "benchmark"  # the model's name
+PARTS = 10  # of the loop in which memory is looked at
 BEGIN_S = 300.0  # seconds that a service may take to be ready
 SAME = ("status", "distance", "lower_bound", "counterfactual")
 
@@ -114,7 +115,7 @@ def run_service(
     ----------
     benchmark : its backends are not looked at
     workers : of the service, and of the batch that it is held against
-    requests : of the last loop, in which memory is looked at
+    requests : of the last loops, in which memory is looked at, 0 for none
     on_step : told what comes next
 
     Raises
@@ -161,9 +162,10 @@ def _measured(
     if requests:
         on_step(f"{requests} questions of {CLIENTS[1]} clients")
         with _served(explainer, workers) as (port, pid):
-            for done in range(0, requests, max(1, requests // 10)):
-                _loop(port, _again(asked, max(1, requests // 10)), CLIENTS[1])
-                run.memory.append((done + requests // 10, _memory(pid)))
+            part, clients = max(1, requests // PARTS), CLIENTS[1]
+            for number in range(1, PARTS + 1):
+                run.loads.append(_load(port, asked, part, clients, workers, batch[workers]))
+                run.memory.append((number * part, _memory(pid)))
     return run
 
 

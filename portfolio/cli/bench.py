@@ -32,6 +32,12 @@ class BenchmarkOptions:
     questions: Annotated[
         str, typer.Option(help="Time questions, not backends: all, or reasons,several,...")
     ] = ""
+    service: Annotated[
+        bool, typer.Option("--service", help="Time the service beside explain and explain_batch.")
+    ] = False
+    requests: Annotated[
+        int, typer.Option(min=0, help="Questions to --service by whose end memory is looked at.")
+    ] = 0
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all runs here.")] = None
 
     def run(self, folder: Path | None) -> int:
@@ -59,6 +65,10 @@ class BenchmarkOptions:
             time_limit_s=self.time_limit,
             threads=self.threads,
         )
+        if self.service:
+            from portfolio.cli.service_report import run_and_report_service
+
+            return run_and_report_service(benchmark, self.requests, self.json_file, wide_console())
         if asked := options.names(self.questions):
             return run_and_report_questions(benchmark, asked, self.json_file, wide_console())
         return run_and_report(benchmark, self.against, self.json_file, wide_console())

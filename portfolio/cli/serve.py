@@ -3,9 +3,8 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -50,24 +49,51 @@ class ServedModels:
         InputError
             The options name no model, or more than one way to them.
         """
-        from portfolio.service.sources import DemoModel, ModelFiles, check_model_name, read_folder
+        from portfolio.service.sources import chosen
 
-        if (self.model is not None) + (self.models is not None) + self.demo != 1:
-            raise InputError("give exactly one of --model, --models and --demo.")
-        if self.models is not None:
-            return partial(read_folder, self.models)
-        if self.model is None:
-            return lambda: [DemoModel()]
-        if self.data is None:
-            raise InputError("--model needs --data, the table that it was trained on.")
-        name = check_model_name(self.name or self.model.stem)
-        source = ModelFiles(name, self.model, self.data, self.label, trust_pickle=self.trust_pickle)
-        return lambda: [source]
+        return chosen(**vars(self))
+
+
+@dataclass(frozen=True)
+class RayOptions:
+    """Whether Ray Serve serves them."""
+
+    ray: Annotated[
+        bool, typer.Option("--ray", help="Serve on a Ray cluster; workers are of each replica.")
+    ] = False
+    address: Annotated[
+        str | None, typer.Option(help="Of the Ray cluster; default one started here.")
+    ] = None
+    replicas: Annotated[int, typer.Option(min=1, help="Replicas on the cluster.")] = 1
+    most_replicas: Annotated[
+        int, typer.Option(min=1, help="Replicas that there may be as questions queue up.")
+    ] = 1
+
+    def run(self, served: ServedModels, port: int, **more: Any) -> None:
+        """Serve until a signal.
+
+        Parameters
+        ----------
+        served : models
+        port : to listen on
+        **more : of :class:`portfolio.service.on_ray.RayService`
+        """
+        from portfolio.service import on_ray
+
+        # Nodes have folders of their own where they are at work.
+        given = {
+            name: own.absolute() if isinstance(own, Path) else own
+            for name, own in (vars(served) | more).items()
+        }
+        given |= {"replicas": self.replicas, "most_replicas": self.most_replicas}
+        service = on_ray.RayService.model_validate(given)
+        on_ray.run(service, port, self.address)
 
 
 @options.spread
 def serve(
     served: ServedModels,
+    on_ray: RayOptions,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
     workers: Annotated[
@@ -90,14 +116,22 @@ def serve(
     ] = None,
 ) -> None:
     """Answer questions over HTTP until SIGTERM or Ctrl-C; see docs/service.md."""
+    if not on_ray.ray and on_ray != RayOptions():
+        raise InputError("--address, --replicas and --most-replicas are for --ray.")
+    if on_ray.ray and jobs is not None:
+        raise InputError("--jobs is for one server; on Ray give batches --executor ray.")
     try:
+        if on_ray.ray:
+            on_ray.run(served, port, host=host, workers=workers or 1, threads=threads,
+                       longest=longest, queue=queue, keys=keys)  # fmt: skip
+            return
         from portfolio.service import server
         from portfolio.service.app import create_app
         from portfolio.service.settings import Settings, check_address, read_keys
     except ImportError as error:
         raise UnavailableBackendError(
             f"the service needs {error.name}, which is not installed: "
-            "pip install 'counterfolio[service]'."
+            f"pip install 'counterfolio[{'service,ray' if on_ray.ray else 'service'}]'."
         ) from error
     known = read_keys(keys)
     check_address(host, known)

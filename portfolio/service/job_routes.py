@@ -59,7 +59,11 @@ def job_routes(service: Service, jobs: Jobs) -> APIRouter:
         else:
             arguments = parsed(settings.encode())
         asked = _batch(service, model, question, arguments, FILES[kind])
-        job = await asyncio.to_thread(jobs.add, asked, content)
+        try:
+            job = await asyncio.to_thread(jobs.add, asked, content)
+        except OSError as error:
+            words = f"the rows can't be kept ({error.strerror}); ask again when there is room."
+            raise Problem(507, words) from error
         where = {"Location": f"/v1/jobs/{job.folder.name}"}
         return JSONResponse(job.told(), 202, where)
 

@@ -83,7 +83,9 @@ class Job:
         }
 
     def put(self, state: State, message: str = "") -> None:
-        """Another state, on disk too.
+        """Another state, on disk too, if there is room.
+
+        Where there is none, a service that starts anew goes on from the state before.
 
         Parameters
         ----------
@@ -92,7 +94,10 @@ class Job:
         self.state, self.message = state, message
         told = {"state": state, "message": message, "answered": self.answered, "total": self.total}
         text = json.dumps(told)
-        replace_whole(self.folder / STATE, lambda partial: partial.write_text(text))
+        try:
+            replace_whole(self.folder / STATE, lambda partial: partial.write_text(text))
+        except OSError as error:
+            log.error("the state of job %s was not kept: %s", self.folder.name, error)
 
     def page(self, offset: int, limit: int) -> list[dict[str, Any]]:
         """Some answers of a job that has ended.
@@ -152,13 +157,22 @@ class Jobs:
         ----------
         batch : what it asks
         rows : content of the file that it names
+
+        Raises
+        ------
+        OSError
+            It can't be kept; nothing of it is.
         """
         folder = self._folder / uuid.uuid4().hex
         partial = folder.with_suffix(".partial")
-        partial.mkdir()
-        (partial / batch.rows).write_bytes(rows)
-        (partial / JOB).write_text(json.dumps(asdict(batch)))
-        partial.rename(folder)
+        try:
+            partial.mkdir()
+            (partial / batch.rows).write_bytes(rows)
+            (partial / JOB).write_text(json.dumps(asdict(batch)))
+            partial.rename(folder)
+        except OSError:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
         job = Job(folder, batch)
         job.put("queued")
         self.jobs[folder.name] = job

@@ -19,12 +19,7 @@ def run(app: FastAPI, host: str, port: int) -> None:
     app : as of :func:`portfolio.service.app.create_app`
     host, port : to listen on; port 0 for any that is free
     """
-    lines = logging.StreamHandler(sys.stderr)
-    lines.setFormatter(JsonLines())
-    for name in ("counterfolio.service", "uvicorn"):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [lines], False
-        logger.setLevel(logging.INFO)
+    log_as_lines("counterfolio.service", "uvicorn")
     longest_s = app.state.service.settings.longest_s
     config = uvicorn.Config(
         app,
@@ -36,3 +31,18 @@ def run(app: FastAPI, host: str, port: int) -> None:
         timeout_graceful_shutdown=int(longest_s + DRAIN_S),
     )
     uvicorn.Server(config).run()
+
+
+def log_as_lines(*names: str) -> None:
+    """Let loggers write JSON objects, one a line, to stderr.
+
+    Parameters
+    ----------
+    *names : of the loggers
+    """
+    lines = logging.StreamHandler(sys.stderr)
+    lines.setFormatter(JsonLines())
+    for name in names:
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [lines], False
+        logger.setLevel(logging.INFO)

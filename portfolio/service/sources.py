@@ -1,8 +1,9 @@
 """Where a served model comes from: files, a TOML that names them, or an explainer at hand."""
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -150,6 +151,42 @@ class AtHand:
     def open(self) -> Opened:
         """As it is."""
         return Opened(self.explainer, self.example)
+
+
+def chosen(
+    models: Path | None = None,
+    model: Path | None = None,
+    data: Path | None = None,
+    label: str | None = None,
+    name: str | None = None,
+    trust_pickle: bool = False,
+    demo: bool = False,
+) -> Callable[[], Sequence[Source]]:
+    """What gives the models, each time it is asked: a folder's, one, or the demo.
+
+    Parameters
+    ----------
+    models : folder with a TOML for each
+    model, data, label, trust_pickle : as of :class:`ModelFiles`
+    name : of ``model`` in paths, None for its file's name
+    demo : the bundled one
+
+    Raises
+    ------
+    InputError
+        No model is named, or there is more than one way to them.
+    """
+    if (model is not None) + (models is not None) + demo != 1:
+        raise InputError("give exactly one of --model, --models and --demo.")
+    if models is not None:
+        return partial(read_folder, models)
+    if model is None:
+        return partial(list, [DemoModel()])
+    if data is None:
+        raise InputError("--model needs --data, the table that it was trained on.")
+    given = check_model_name(name or model.stem)
+    source = ModelFiles(given, model, data, label, trust_pickle=trust_pickle)
+    return partial(list, [source])
 
 
 def read_folder(folder: Path) -> list[Source]:

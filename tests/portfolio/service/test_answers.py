@@ -7,11 +7,10 @@ import pytest
 
 from portfolio import Explainer, Fixed, MaxChanges, Probability, Range, Retraining
 from portfolio.service.questions import PARAMETERS, QUESTIONS
+from tests.support.served import lasting
 
 LEFT_OUT = {"self", "on_progress", "executor", "log"}  # what only a program can give
 OLD = {"backend", "reduce", "race"}  # strategy says the same
-# What differs from run to run: seconds, and the bounds on the way.
-PASSING = {"timings", "trace", "seconds", "decision"}
 MORE = {
     "contrast": {"y": {"age": 30.0, "income": 90.0, "employed": 1.0, "home_free": 0.0,
                        "home_own": 1.0, "home_rent": 0.0}},
@@ -20,12 +19,6 @@ MORE = {
     "diverse": {"k": 2},
     "several": {"k": 2},
 }  # fmt: skip
-
-
-def lasting(told):
-    if isinstance(told, dict):
-        return {name: lasting(own) for name, own in told.items() if name not in PASSING}
-    return [lasting(own) for own in told] if isinstance(told, list) else told
 
 
 def in_process(explainer, question, row, **arguments):

@@ -1,0 +1,68 @@
+"""Run a benchmark of the service, print what it found, keep it."""
+
+import json
+import os
+import statistics
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from encoders.whole_files import replace_whole
+from portfolio.study.benchmark import Benchmark
+from portfolio.study.service_benchmark import ServiceRun, run_service
+
+
+def run_and_report_service(
+    benchmark: Benchmark, requests: int, json_file: Path | None, console: Console
+) -> int:
+    """Run, print, optionally write JSON; 1 if an answer was another than in process.
+
+    Parameters
+    ----------
+    benchmark : to run
+    requests : of the loop in which memory is looked at, 0 for none
+    json_file : None for no file
+    console : to print on
+    """
+    workers = len(os.sched_getaffinity(0))
+    runs = []
+    for run in run_service(benchmark, workers, requests, lambda words: _tell(console, words)):
+        runs.append(run)
+        _print(console, run)
+    if json_file is not None:
+        text = json.dumps({"runs": [asdict(run) for run in runs]}, indent=1)
+        replace_whole(json_file, lambda partial: partial.write_text(text, encoding="utf-8"))
+    return int(any(load.wrong or load.codes.keys() != {200} for r in runs for load in r.loads))
+
+
+def _tell(console: Console, words: str) -> None:
+    console.print(f"{words}; load {os.getloadavg()[0]:.2f} on {os.cpu_count()} cores")
+
+
+def _print(console: Console, run: ServiceRun) -> None:
+    more = 1000.0 * np.array([pair.over_http - pair.in_process for pair in run.pairs])
+    alone = 1000.0 * statistics.median(pair.in_process for pair in run.pairs)
+    console.print(
+        f"{run.dataset} {run.kind}: HTTP adds {np.median(more):.2f} ms in the median and "
+        f"{np.quantile(more, 0.99):.2f} ms at the 99th percentile of {len(more)} questions, which "
+        f"take {alone:.2f} ms in process"
+    )
+    table = Table("clients", "workers", "answers", "others", "wrong", "a second", "batch", "ratio")
+    for load in run.loads:
+        good = load.codes.get(200, 0)
+        table.add_row(
+            str(load.clients),
+            str(load.workers),
+            str(good),
+            str(sum(load.codes.values()) - good),
+            str(load.wrong),
+            f"{load.rate:.1f}",
+            f"{load.batch:.1f}",
+            f"{load.rate / load.batch:.2f}",
+        )
+    console.print(table)
+    for done, size in run.memory:
+        console.print(f"{done} questions: {size / 2**20:.0f} MB")

@@ -1,0 +1,165 @@
+"""The application as a deployment of Ray Serve: replicas with workers of their own.
+
+``serve deploy`` and ``serve run`` find :func:`build` by its name.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from fastapi import FastAPI
+from pydantic import BaseModel, ConfigDict, Field
+from ray import serve
+from ray.serve import Application
+
+from encoders.errors import InputError
+from portfolio.running.ray.connection import connect
+from portfolio.service.app import create_app
+from portfolio.service.pool import WARM_S
+from portfolio.service.server import DRAIN_S, log_as_lines
+from portfolio.service.settings import LOCAL, Settings, check_address, read_keys
+from portfolio.service.sources import chosen
+
+NAME = "counterfolio"
+LOOK_S = 0.1  # seconds between looks whether a worker is warm
+SPARE = 50  # requests a replica takes beyond its queue, which get a 429 or are no questions
+# Ray Serve's proxies take what stands around them from here, and from nowhere else.
+AROUND = "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH"
+log = logging.getLogger("counterfolio.service")
+
+
+class RayService(BaseModel):
+    """What is served, and by how many: the ``args`` of an application in Serve's config file.
+
+    Attributes
+    ----------
+    models, model, data, label, name, trust_pickle, demo : as options of ``counterfolio serve``;
+        paths as every node sees them
+    host : that the proxies listen on; others than this machine's need keys
+    keys : file of API keys; those of the environment of each node hold as well
+    workers, threads, longest, queue : of each replica, as options of ``counterfolio serve``
+    replicas : always there
+    most_replicas : that there are as questions queue up
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    models: Path | None = None
+    model: Path | None = None
+    data: Path | None = None
+    label: str | None = None
+    name: str | None = None
+    trust_pickle: bool = False
+    demo: bool = False
+    host: str = "0.0.0.0"
+    keys: Path | None = None
+    workers: int = Field(1, ge=1)
+    threads: int = Field(1, ge=1)
+    longest: float = 60.0
+    queue: int = Field(100, ge=0)
+    replicas: int = Field(1, ge=1)
+    most_replicas: int = 1
+
+    def settings(self) -> Settings:
+        """Those of a replica.
+
+        Raises
+        ------
+        InputError
+            They name no model, or strangers could ask.
+        """
+        keys = read_keys(self.keys)
+        check_address(self.host, keys)
+        sources = chosen(
+            self.models, self.model, self.data, self.label, self.name, self.trust_pickle, self.demo
+        )
+        return Settings(
+            sources,
+            workers=self.workers,
+            threads=self.threads,
+            longest_s=self.longest,
+            most_waiting=self.queue,
+            keys=keys,
+        )
+
+
+class Replica:
+    """One of those that answer; its application is made where it runs."""
+
+    app: FastAPI
+
+    async def check_health(self) -> None:
+        """Return once a worker is warm; Ray replaces a replica that has none for too long."""
+        while not self.app.state.service.pool.ready:
+            await asyncio.sleep(LOOK_S)
+
+
+def build(given: RayService) -> Application:
+    """The application, for Ray Serve to run.
+
+    Parameters
+    ----------
+    given : what is served
+    """
+    configured = serve.deployment(
+        name=NAME,
+        max_ongoing_requests=given.workers + given.queue + SPARE,
+        autoscaling_config={
+            "min_replicas": given.replicas,
+            "max_replicas": max(given.replicas, given.most_replicas),
+            "target_ongoing_requests": given.workers,
+        },
+        ray_actor_options={"num_cpus": given.workers * given.threads},
+        health_check_timeout_s=WARM_S,
+        graceful_shutdown_timeout_s=given.longest + DRAIN_S,
+    )
+    application: Application = configured(serve.ingress(_maker(given))(Replica)).bind()
+    return application
+
+
+def _maker(given: RayService) -> Callable[[], FastAPI]:
+    def make() -> FastAPI:
+        log_as_lines("counterfolio.service")
+        return create_app(given.settings())
+
+    return make
+
+
+def run(given: RayService, port: int, address: str | None) -> None:
+    """Serve on a cluster until SIGTERM or Ctrl-C; questions under way are answered first.
+
+    Parameters
+    ----------
+    given : what is served
+    port : to listen on
+    address : of the cluster, None to start one here
+
+    Raises
+    ------
+    CounterfolioError
+        There is no such cluster, or the models can't be served.
+    """
+    if port == 0:
+        raise InputError("--ray needs a port; give --port a number above 0.")
+    given.settings()
+    over = threading.Event()
+    os.environ.setdefault(AROUND, "portfolio.service.unanswered.around_proxies")
+    connect(address)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: over.set())
+    log_as_lines("counterfolio.service")
+    where = "HeadOnly" if given.host in LOCAL else "EveryNode"
+    serve.start(where, {"host": given.host, "port": port})
+    try:
+        serve.run(build(given), name=NAME)
+    except RuntimeError as error:
+        raise InputError(
+            f"Ray Serve did not begin ({str(error).splitlines()[0]}); its log says why."
+        ) from error
+    log.info("running on http://%s:%d of Ray Serve", given.host, port)
+    over.wait()
+    serve.delete(NAME)

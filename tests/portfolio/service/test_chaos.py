@@ -1,0 +1,220 @@
+"""Full disks, slow clients, requests that are none, and servers that are killed at a batch."""
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from errno import ENOSPC
+from pathlib import Path
+
+import httpx
+import pandas as pd
+import pytest
+
+from portfolio import Explainer
+from portfolio.data.demo import make_demo
+from portfolio.service import bodies, jobs
+from portfolio.service.app import create_app
+from portfolio.service.settings import Settings
+from tests.support.served import Unserved, ready, until
+
+BATCH = "/v1/models/credit/batch"
+EXPLAIN = "/v1/models/credit/explain"
+
+
+@pytest.fixture
+def app(source, tmp_path):
+    return create_app(Settings(lambda: [source], workers=1, reload_s=0, jobs=tmp_path))
+
+
+def full(*_, **__):
+    raise OSError(ENOSPC, os.strerror(ENOSPC))
+
+
+def test_a_batch_that_a_full_disk_can_not_keep_is_507_and_leaves_nothing(
+    app, credit, tmp_path, monkeypatch
+):
+    asked = {"rows": credit[1].head(2).to_dict("records")}
+    monkeypatch.setattr(Path, "write_bytes", full)
+    told = Unserved(app).post(BATCH, json=asked)
+    assert told.status_code == 507
+    assert "No space left on device" in told.json()["detail"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_ends_one_job_and_not_those_after_it(app, credit, monkeypatch):
+    client, held = Unserved(app), app.state.service.jobs
+    asked = {"rows": credit[1].head(2).to_dict("records")}
+    lost, later = (client.post(BATCH, json=asked).json()["id"] for _ in range(2))
+    whole = jobs.replace_whole
+
+    def run(job):
+        monkeypatch.setattr(jobs, "replace_whole", full if job.folder.name == lost else whole)
+        if job.folder.name == lost:
+            full()
+        job.put("done")
+
+    monkeypatch.setattr(held, "_run", run)
+    held.start()
+    try:
+        until(lambda: client.get(f"/v1/jobs/{later}").json()["state"] == "done")
+        assert client.get(f"/v1/jobs/{lost}").json()["state"] == "failed"
+    finally:
+        held.close()
+    kept = json.loads((held.jobs[lost].folder / jobs.STATE).read_text())
+    assert kept["state"] == "queued"  # a service with room goes on with it
+
+
+def test_clients_that_dawdle_or_vanish_take_nothing_from_others(client, row, monkeypatch):
+    monkeypatch.setattr(bodies, "LONGEST_S", 0.3)
+    head = (
+        f"POST {EXPLAIN} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        "content-length: 100\r\n\r\n{"
+    )
+    dawdling = [sent(client, head) for _ in range(20)]
+    vanished = [sent(client, head) for _ in range(20)]
+    for each in vanished:
+        each.close()
+    assert client.post(EXPLAIN, json={"x": row}).status_code == 200
+    for each in dawdling:
+        with each, each.makefile("rb") as answer:
+            assert b" 408 " in answer.readline()
+
+
+def sent(client, text):
+    made = socket.create_connection((client.base_url.host, client.base_url.port), timeout=10)
+    made.sendall(text.encode())
+    return made
+
+
+def nonsense(chance):
+    return chance.choice(
+        ["", "null", "{}", "[]", "{", '{"x": 1}', "\x00", "9" * 400, '{"rows": [[]]}', '"é"',
+         '{"rows": [{"age": {}}]}', '{"x": {}, "target": {"All": []}}']
+    )  # fmt: skip
+
+
+def operations(app):
+    for path, methods in app.openapi()["paths"].items():
+        for method in methods:
+            if path != "/ready":  # which says 503 without workers
+                yield path, method
+
+
+def ask_nonsense(client, every, seed):
+    """Any operation, none of whose parts means anything."""
+    chance = random.Random(seed)
+    path, method = chance.choice(every)
+    for name in ("name", "number"):
+        given = chance.choice(["credit", "nobody", "..", "%00", "%2e%2e%2f", "a" * 300, "é"])
+        path = path.replace("{" + name + "}", given)
+    if chance.random() < 0.2:
+        method = chance.choice(["get", "post", "put", "delete", "patch", "options"])
+    query = {
+        name: chance.choice(["-1", "x", "", "1e400", "9" * 30, "{", "null"])
+        for name in chance.sample(["limit", "offset", "question", "settings", "decision", "y"], 2)
+    }
+    kind = chance.choice(
+        ["application/json", "text/csv", "application/vnd.apache.parquet", "a", ""]
+    )
+    told = client.request(method.upper(), path, params=query, content=nonsense(chance).encode(),
+                       headers={"content-type": kind})  # fmt: skip
+    assert told.status_code < 500, (seed, path, told.text)
+    assert "Traceback" not in told.text
+    if told.status_code >= 400:
+        assert told.json()["detail"].endswith(".")
+
+
+def test_nonsense_is_never_a_fault_of_the_service(app):
+    client, every = Unserved(app), list(operations(app))
+    for seed in range(100):
+        ask_nonsense(client, every, seed)
+
+
+@pytest.mark.large
+def test_much_nonsense_is_never_a_fault_of_the_service(app):
+    client, every = Unserved(app), list(operations(app))
+    for seed in range(100, 3000):
+        ask_nonsense(client, every, seed)
+
+
+@contextmanager
+def process(folder):
+    """``counterfolio serve`` with batches in a folder."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "counterfolio", "serve", "--demo", "--port", str(port),
+               "--workers", "1", "--jobs", str(folder)]  # fmt: skip
+    started = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60.0) as client:
+            until(lambda: ready(client))
+            yield started, client
+    finally:
+        started.kill()
+        started.wait()
+
+
+def below(pid):
+    """All processes that this one began, and theirs."""
+    for each in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, each.read_text().split()):
+            yield child
+            yield from below(child)
+
+
+@pytest.mark.large
+def test_a_batch_outlives_its_server(tmp_path):
+    made = make_demo(1, 0)
+    rows = pd.concat([made.X] * 2, ignore_index=True).head(800)
+    rows["mean texture"] += rows.index * 1e-3  # all different
+    expected = Explainer(made.model, made.X).explain_batch(rows)
+    with process(tmp_path) as (server, client):
+        told = client.post("/v1/models/demo/batch", content=rows.to_csv(index=False).encode(),
+                           headers={"content-type": "text/csv"}).json()  # fmt: skip
+        log = tmp_path / told["id"] / "answers" / "answers.jsonl"
+        until(lambda: log.exists() and log.read_bytes().count(b"\n") > 20)
+        orphans = list(below(server.pid))
+        assert len(orphans) >= 2
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+        until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in orphans))
+    answered = log.read_bytes().splitlines()
+    assert len(answered) < len(rows)
+    with process(tmp_path) as (_, client):
+        where = f"/v1/jobs/{told['id']}"
+        until(lambda: client.get(where).json()["state"] == "done")
+        assert log.read_bytes().splitlines()[: len(answered) - 1] == answered[:-1]
+        found = client.get(f"{where}/results?limit=1000").json()["rows"]
+    assert [row["status"] for row in found] == expected["status"].tolist()
+    assert [row["distance"] for row in found] == expected["distance"].tolist()
+
+
+@pytest.mark.large
+def test_workers_that_die_all_the_time_lose_no_question(client, pool, row):
+    over = threading.Event()
+
+    def strike():
+        while not over.wait(1.0):
+            for pid in pool.pids:
+                os.kill(pid, signal.SIGKILL)
+
+    striking = threading.Thread(target=strike)
+    striking.start()
+    began, codes = time.monotonic(), set()
+    try:
+        while time.monotonic() - began < 60.0:
+            told = client.post(EXPLAIN, json={"x": row})
+            codes.add(told.status_code)
+            assert told.status_code == 503 or told.json()["answer"]["status"] == "optimal"
+    finally:
+        over.set()
+        striking.join()
+    assert codes <= {200, 503}

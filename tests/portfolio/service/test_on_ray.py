@@ -1,0 +1,213 @@
+"""The service on a Ray cluster of two nodes, of which one is lost, as is a replica, under load."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+import skops.io
+import yaml
+from sklearn.ensemble import RandomForestClassifier
+from starlette.responses import PlainTextResponse
+from typer.testing import CliRunner
+
+from encoders.errors import InputError
+from portfolio import Explainer
+from portfolio.cli.app import app
+from portfolio.service.unanswered import Unanswered
+from tests.support.served import Unserved, lasting, until
+
+CLIENTS = 4
+ENOUGH = 10  # answers that every client gets after each blow
+
+
+@pytest.fixture
+def folder(credit, tmp_path):
+    """The forest, and another one to come."""
+    model, X = credit
+    other = RandomForestClassifier(6, max_depth=3, random_state=5).fit(X, model.predict(X))
+    skops.io.dump(model, tmp_path / "forest.skops")
+    skops.io.dump(other, tmp_path / "coming.skops")
+    X.assign(y=model.predict(X)).to_csv(tmp_path / "rows.csv", index=False)
+    text = 'model = "forest.skops"\ndata = "rows.csv"\nlabel = "y"\n'
+    (tmp_path / "credit.toml").write_text(text)
+    return tmp_path, Explainer(other, X)
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """Two nodes with room for a replica each."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    from portfolio.service.on_ray import AROUND
+
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv(AROUND, "portfolio.service.unanswered.around_proxies")
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    made.add_node(num_cpus=1)
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+class Clients:
+    """They ask on and on; who gets a 503 asks again."""
+
+    def __init__(self, url, rows, expected):
+        self.url, self.rows, self.expected = url, rows, expected
+        self.codes, self.digests, self.wrong = Counter(), Counter(), []
+        self.over = threading.Event()
+
+    def ask_on(self, number):
+        with httpx.Client(base_url=self.url, timeout=60.0) as client:
+            at = number
+            while not self.over.is_set():
+                at = (at + 1) % len(self.rows)
+                while not self.told(client, at):
+                    time.sleep(0.1)
+
+    def told(self, client, at):
+        """Whether there is an answer."""
+        got = client.post("/v1/models/credit/explain", json={"x": self.rows[at]})
+        self.codes[got.status_code] += 1
+        if got.status_code == 503:
+            assert got.json()["status"] == 503
+            assert got.headers["retry-after"] == "1"
+            return False
+        document = got.json()
+        digest = document["model"]["digest"]
+        self.digests[digest] += 1
+        if lasting(document["answer"]) != self.expected[digest][at]:
+            self.wrong.append(document)
+        return True
+
+    def go_on(self):
+        """Wait for some more answers."""
+        before = self.codes[200]
+        until(lambda: self.codes[200] > before + ENOUGH * CLIENTS)
+
+
+def serving(cluster):
+    """Process ids of replicas by the node's number."""
+    for number, node in enumerate(cluster.list_all_nodes()):
+        raylet = node.all_processes["raylet"][0].process.pid
+        asked = ["pgrep", "-f", "ray::ServeReplica", "--parent", str(raylet)]
+        for pid in subprocess.run(asked, capture_output=True, text=True).stdout.split():
+            yield number, int(pid)
+
+
+def workers_of(pid):
+    asked = ["pgrep", "--parent", str(pid), "-f", "portfolio.service.worker_process"]
+    return subprocess.run(asked, capture_output=True, text=True).stdout.split()
+
+
+@pytest.mark.large
+def test_replica_node_and_model_are_replaced_under_load(cluster, folder, explainer, credit):
+    from ray import serve
+
+    from portfolio.running.ray.connection import connect
+    from portfolio.service.on_ray import RayService, build
+
+    place, other = folder
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    connect(cluster.address)
+    serve.start("HeadOnly", {"host": "127.0.0.1", "port": port})
+    serve.run(build(RayService(models=place, host="127.0.0.1", replicas=2)), name="counterfolio")
+    rows = [dict(row) for _, row in credit[1].head(20).iterrows()]
+    expected = {
+        each.digest: [
+            json.loads(json.dumps(lasting(each.explain(row, threads=1).to_dict()))) for row in rows
+        ]
+        for each in (explainer, other)
+    }
+    clients = Clients(f"http://127.0.0.1:{port}", rows, expected)
+    with ThreadPoolExecutor(CLIENTS) as threads:
+        asking = [threads.submit(clients.ask_on, number) for number in range(CLIENTS)]
+        try:
+            blows(cluster, clients, place, other)
+        finally:
+            clients.over.set()
+    for each in asking:
+        each.result()
+    serve.delete("counterfolio")
+    print(clients.codes, clients.digests)
+    assert not clients.wrong
+    assert clients.codes.keys() <= {200, 503}
+
+
+def blows(cluster, clients, place, other):
+    """What the service has to bear."""
+    clients.go_on()
+    until(lambda: {number for number, _ in serving(cluster)} == {0, 1})
+    victim = dict(serving(cluster))[0]
+    orphans = workers_of(victim)
+    assert orphans
+    os.kill(victim, signal.SIGKILL)
+    clients.go_on()
+    until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in orphans))
+    until(lambda: {number for number, _ in serving(cluster)} == {0, 1})
+    cluster.remove_node(cluster.list_all_nodes()[1], allow_graceful=False)
+    clients.go_on()
+    shutil.move(place / "coming.skops", place / "forest.skops")
+    until(lambda: clients.digests[other.digest])
+    clients.go_on()
+
+
+def test_who_gets_no_answer_from_a_proxy_gets_503():
+    async def silent(scope, receive, send):
+        pass
+
+    told = Unserved(Unanswered(silent)).get("/")
+    assert (told.status_code, told.headers["retry-after"]) == (503, "1")
+    assert told.json()["detail"] == "the replica that was to answer is lost; ask again."
+
+
+def test_answers_go_through_as_they_are():
+    told = Unserved(Unanswered(PlainTextResponse("ready"))).get("/")
+    assert (told.status_code, told.text) == (200, "ready")
+
+
+def test_the_example_for_serve_deploy_is_an_application():
+    from ray.serve.schema import ServeDeploySchema
+
+    from portfolio.service.on_ray import NAME, RayService, build
+
+    text = (Path(__file__).parents[3] / "examples" / "serve.yaml").read_text()
+    schema = ServeDeploySchema.model_validate(yaml.safe_load(text))
+    (application,) = schema.applications
+    assert application.import_path == "portfolio.service.on_ray:build"
+    given = RayService.model_validate(application.args)
+    assert given.host == schema.http_options.host
+    assert build(given)._bound_deployment.name == NAME
+
+
+def test_strangers_need_keys_on_ray_too():
+    from portfolio.service.on_ray import RayService
+
+    with pytest.raises(InputError, match="API keys are needed"):
+        RayService(demo=True).settings()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--replicas", "2"], "are for --ray"),
+        (["--ray", "--jobs", "x"], "--jobs is for one server"),
+        (["--ray", "--port", "0"], "--ray needs a port"),
+    ],
+)
+def test_options_that_do_not_go_together(given, words):
+    told = CliRunner().invoke(app, ["serve", "--demo", *given])
+    assert words in str(told.exception)

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from encoders.whole_files import replace_whole
+from portfolio.service.benchmark import ServiceRun, run_service
 from portfolio.study.benchmark import Benchmark
-from portfolio.study.service_benchmark import ServiceRun, run_service
 
 
 def run_and_report_service(
@@ -65,4 +65,4 @@ def _print(console: Console, run: ServiceRun) -> None:
         )
     console.print(table)
     for done, size in run.memory:
-        console.print(f"{done} questions: {size / 2**20:.0f} MB")
+        console.print(f"{done} questions: {size // 1_000_000} MB")

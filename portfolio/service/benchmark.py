@@ -24,6 +24,10 @@ from portfolio.data.collection import datasets, draw_queries
 from portfolio.data.trained_models import train
 from portfolio.explainer import Explainer
 from portfolio.running.local_executor import LocalExecutor
+from portfolio.service.app import create_app
+from portfolio.service.server import run
+from portfolio.service.settings import Settings
+from portfolio.service.sources import AtHand
 from portfolio.study.benchmark import Benchmark
 from portfolio.study.protocol import KIND_NAMES
 
@@ -285,11 +289,6 @@ def _served(explainer: Explainer, workers: int) -> Iterator[tuple[int, int]]:
 
 
 def _serve(explainer: Explainer, port: int, workers: int) -> None:
-    from portfolio.service.app import create_app
-    from portfolio.service.server import run
-    from portfolio.service.settings import Settings
-    from portfolio.service.sources import AtHand
-
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 2)  # the log, which is written all the same
     source = AtHand(CALLED, explainer, {})

@@ -94,9 +94,10 @@ def sent(client, text):
 
 
 def nonsense(chance):
+    """No question: the application has nobody to ask it."""
     return chance.choice(
         ["", "null", "{}", "[]", "{", '{"x": 1}', "\x00", "9" * 400, '{"rows": [[]]}', '"é"',
-         '{"rows": [{"age": {}}]}', '{"x": {}, "target": {"All": []}}']
+         '{"rows": [{"age": {}}]}', '{"x": [[]], "target": {"All": []}}']
     )  # fmt: skip
 
 
@@ -140,7 +141,7 @@ def test_nonsense_is_never_a_fault_of_the_service(app):
 @pytest.mark.large
 def test_much_nonsense_is_never_a_fault_of_the_service(app):
     client, every = Unserved(app), list(operations(app))
-    for seed in range(100, 3000):
+    for seed in range(100, 1500):
         ask_nonsense(client, every, seed)
 
 

@@ -19,10 +19,12 @@ from encoders.posing.pose import Posed, pose, pose_another
 from encoders.problem.problem import Problem
 from encoders.query.goal import Goal
 from encoders.query.query import Query
+from encoders.reduce.reduction import Reduction
 from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.solving.join import Answer
 from portfolio.solving.more import Asked, More
 from portfolio.solving.progress import OnProgress, Progress
+from portfolio.solving.reduced import solve_left
 from portfolio.solving.strategies import STARTS, Strategy
 from portfolio.solving.targets import Solver, answer, certified, most_refused, wide_of
 from portfolio.solving.together import differ_in_needs, solve_together
@@ -75,6 +77,7 @@ class Ahead:
     limits : that will be asked for, ascending
     on_progress, began : told (seconds, upper, lower) of questions that are solved ahead, in seconds
         since then
+    _solved, _left : by limit, what is known, and what is left to decide where that is no proof
     """
 
     more: More
@@ -83,6 +86,7 @@ class Ahead:
     on_progress: OnProgress | None
     began: float
     _solved: dict[float, Solved] = field(default_factory=dict)
+    _left: dict[float, Reduction] = field(default_factory=dict)
     _asked: Asked | None = None
 
     def answer(
@@ -144,15 +148,18 @@ class Ahead:
         """Solve this question and those that follow, and ask the model about their answers."""
         if query.related is None and wide_of(solver, query) is None:
             limits = [limit for limit in self.limits if limit >= first]
-            if solver.way.together and solver.request.cutoff == np.inf:
+            if solver.way.together is not None and solver.request.cutoff == np.inf:
                 self._solve_together(solver, query, limits)
             self._climb(solver, query, limits)
+            if solver.request.stop.is_set() or not _over(solver):
+                for limit in self._left:  # unfinished, but for no lack of time: asked on its own
+                    del self._solved[limit]
         every = [(held.query, held.row) for held in self._solved.values()]
         answers = {row.tobytes(): (own, row) for own, row in every if row is not None}
         self._asked = self.more.ask(self.model, query, list(answers.values()))
 
     def _solve_together(self, solver: Solver, query: Query, limits: list[float]) -> None:
-        """Those that one search settles; others are left to be solved one by one."""
+        """Those that one search settles; what it leaves of others is solved one by one."""
         began = time.perf_counter()
         asked = [self.more.at(self.model, query, limit) for limit in limits]
         posed = _posed_alike(asked)
@@ -164,29 +171,32 @@ class Ahead:
         def starts(at: int) -> IntArray:
             return posed[at].closest(views[at].near(asked[at][1].goal), STARTS)
 
-        def over() -> bool:
-            return solver.request.stop.is_set() or time.perf_counter() >= solver.deadline
-
-        reports = solve_together([own.problem for own in posed], starts, over)
-        for at, report in enumerate(reports):
-            if report is not None:
+        over = partial(_over, solver)
+        looked = solve_together([own.problem for own in posed], starts, over)
+        for at, found in enumerate(looked):
+            if found is not None:
                 own = asked[at][1]
                 solve = _later(solver.way, posed[at], views[at], own.goal)
-                self._solved[limits[at]] = Solved(own, posed[at], solve, report, pose_s)
+                self._solved[limits[at]] = Solved(own, posed[at], solve, found.report, pose_s)
+                if found.left.problem is not None:
+                    self._left[limits[at]] = found.left
 
     def _climb(self, solver: Solver, query: Query, limits: list[float]) -> None:
         last: Solved | None = None
         target = query.goal.target
         for limit in limits:
-            if limit in self._solved:
+            if limit in self._solved and limit not in self._left:
                 last = self._solved[limit]
                 continue
             progress = Progress(self.began, [target], self.on_progress, solver.request.stop)
             if last is not None:
                 told = partial(progress.report, target)
                 solver = replace(solver, request=replace(solver.request, on_bounds=told))
-            reading, own = self.more.at(self.model, query, limit)
-            last = _next(replace(solver, reading=reading), own, last)
+            if limit in self._left:
+                last = _finished(solver, self._solved[limit], self._left.pop(limit), last)
+            else:
+                reading, own = self.more.at(self.model, query, limit)
+                last = _next(replace(solver, reading=reading), own, last)
             progress.reraise()
             if last is None:
                 return
@@ -218,6 +228,26 @@ def _later(way: Strategy, posed: Posed, view: ClassView, goal: Goal) -> SolveRep
         return way.solve_posed(posed, view, goal)(problem, request)
 
     return solve
+
+
+def _over(solver: Solver) -> bool:
+    """Whether there is no time left."""
+    return solver.request.stop.is_set() or time.perf_counter() >= solver.deadline
+
+
+def _finished(solver: Solver, begun: Solved, left: Reduction, last: Solved | None) -> Solved:
+    """Solve what is left of a question; it costs no less than the last one did."""
+    problem, known, pick = begun.posed.problem, begun.report, solver.way.together
+    assert pick is not None
+    if last is not None:
+        before = last.report.outcome
+        if problem.admits(before.choices[0]) and before.status == "optimal":
+            return replace(begun, report=last.report)
+        lower = min(max(known.outcome.lower, before.lower), known.outcome.upper)
+        known = replace(known, outcome=replace(known.outcome, lower=lower))
+    seconds = solver.deadline - time.perf_counter()
+    request = replace(solver.request, time_limit_s=seconds)
+    return replace(begun, report=solve_left(problem, known, left, request, pick))
 
 
 def _next(solver: Solver, query: Query, last: Solved | None) -> Solved | None:

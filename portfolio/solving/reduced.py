@@ -82,6 +82,29 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
     return _joined(problem, [*done, _proved_by_reduction(problem, reduction)], reduce_s)
 
 
+def solve_left(
+    problem: Problem, known: Report, left: Reduction, request: Request, pick: Pick
+) -> Report:
+    """What is known of a problem once what was left of it is solved, too.
+
+    Parameters
+    ----------
+    problem : as posed
+    known : of it by now
+    left : of it, with the best choice known
+    request, pick : as of :func:`solve_reduced`
+    """
+    if left.problem is None or left.upper <= known.outcome.lower:
+        done = _proved_by_reduction(problem, left)
+        return _joined(problem, [known, done], known.reduce_s)
+    request.on_bounds(left.upper, known.outcome.lower)
+    nothing = np.empty((0, left.problem.n_axes), dtype=np.int64)
+    report = solve_reduced(left.problem, replace(request, cutoff=left.upper), pick, nothing)
+    done = replace(report, outcome=_lifted(problem, left, report.outcome))
+    joined = _joined(problem, [known, done], known.reduce_s + report.reduce_s)
+    return replace(joined, provenance=report.provenance)
+
+
 def _reduced(
     problem: Problem, starts: IntArray, request: Request, deadline: float
 ) -> tuple[Reduction, float]:

@@ -28,7 +28,8 @@ class Strategy(Protocol):
     ----------
     mode : what log records call it; see :class:`selector.logs.files.LogRecord`
     in_parts : whether a question about very many classes may be asked in parts
-    together : whether our own search may solve questions together that only ask for more and more
+    together : picks what solves what is left of questions that only ask for more and more, once our
+        own search has looked at all of them together; None where it may not
     """
 
     @property
@@ -42,8 +43,8 @@ class Strategy(Protocol):
         ...
 
     @property
-    def together(self) -> bool:
-        """Whether our own search may solve questions together that only ask for more and more."""
+    def together(self) -> Pick | None:
+        """Solves what is left of questions that our own search has looked at together."""
         ...
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
@@ -109,9 +110,9 @@ class Reduced:
     in_parts: ClassVar[bool] = True
 
     @property
-    def together(self) -> bool:
+    def together(self) -> Pick | None:
         """See :class:`Strategy`."""
-        return self.backend in (AUTO, "search")
+        return self._pick if self.backend in (AUTO, "search") else None
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`.
@@ -143,7 +144,7 @@ class Raced:
     run: RunBackend
     mode: ClassVar[str] = "race"
     in_parts: ClassVar[bool] = True
-    together: ClassVar[bool] = False
+    together: ClassVar[None] = None
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`.
@@ -175,7 +176,7 @@ class Plain:
     auto: Auto
     mode: ClassVar[str] = "plain"
     in_parts: ClassVar[bool] = False
-    together: ClassVar[bool] = False
+    together: ClassVar[None] = None
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`.
@@ -208,7 +209,7 @@ class Kept:
     auto: Auto
     mode: ClassVar[str] = "session"
     in_parts: ClassVar[bool] = False
-    together: ClassVar[bool] = False
+    together: ClassVar[None] = None
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
         """See :class:`Strategy`.

@@ -1,19 +1,21 @@
 """Questions that only ask for more and more, solved by one reduction and one search."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.backends.attempt import Provenance, Report, extent
-from encoders.backends.interface import Outcome
+from encoders.backends.interface import Outcome, Status, StopReason
 from encoders.backends.search.rising import search_rising
 from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem
+from encoders.reduce.compress import Lift, identity
 from encoders.reduce.incumbent import find_incumbent
 from encoders.reduce.quickly import shrink_quickly
+from encoders.reduce.reduction import Reduction
 
 WALK = (1.0,)  # exponent of the gain, where one incumbent is improved into the next
 # Questions whose answers cost up to so many times the first one's are solved together. With more,
@@ -40,10 +42,24 @@ def differ_in_needs(problems: Sequence[Problem]) -> bool:
     return bool((np.diff(need, axis=0) >= 0).all())
 
 
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """What is known of one problem once all were looked at together.
+
+    Attributes
+    ----------
+    report : with a choice
+    left : to decide, with that choice; without a problem where the report is a proof
+    """
+
+    report: Report
+    left: Reduction
+
+
 def solve_together(
     problems: Sequence[Problem], starts: Starts, over: Callable[[], bool]
-) -> list[Report | None]:
-    """The cheapest choice of each problem, None where it was not found or not proved.
+) -> list[Looked | None]:
+    """What one reduction and one search tell of each problem, None where no choice was found.
 
     Parameters
     ----------
@@ -55,15 +71,17 @@ def solve_together(
     tables, need = tabulate(problems[0]), _needs(problems)
     known = _incumbents(problems, tables, starts, over)
     cost = np.array([problems[0].distance(choice) for choice in known])
-    reports: list[Report | None] = [None] * len(problems)
-    first = 0
+    looked: list[Looked | None] = [None] * len(problems)
+    first, easy = 0, True
     while first < len(known) and not over():
         end = first + int((cost[first:] <= WIDE * cost[first]).sum())
         own = slice(first, end)
         group = _Group(problems[first], tables, need[own], known[own], cost[own], began)
-        reports[own] = group.solve(over)
+        found = group.solve(over, easy)
+        looked[own] = found
+        easy = all(each.left.problem is None for each in found)
         first, began = end, time.perf_counter()
-    return reports
+    return looked
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,32 +105,81 @@ class _Group:
     cost: FloatArray
     began: float
 
-    def solve(self, over: Callable[[], bool]) -> list[Report | None]:
-        """As :func:`solve_together`."""
+    def solve(self, over: Callable[[], bool], search: bool) -> list[Looked]:
+        """As :func:`solve_together`; not searched where that did not settle cheaper ones."""
         tables = self.tables._replace(need=self.need[0])
-        left = shrink_quickly(self.problem, tables, float(self.cost[-1]))
+        shrunk = shrink_quickly(self.problem, tables, float(self.cost[-1]))
         reduced = time.perf_counter()
-        if left is None:
-            best, settled, told = list(self.known), np.ones(len(self.known), bool), "nothing left"
+        if shrunk is None:
+            own = [Reduction(None, identity(self.problem), *known) for known in self._known]
+            told = [_Told(left, left.upper, "nothing left") for left in own]
             provenance = Provenance("reduce")
         else:
-            small, lift = left
-            need = self.need + (_needs([small]) - self.need[0])  # some leaves are certain by now
-            risen = search_rising(small, need, self.cost, over)
-            best = [
-                lift.up(risen.choices[i]) if np.isfinite(risen.cost[i]) else choice
-                for i, choice in enumerate(self.known)
-            ]
-            settled, told = risen.settled, f"{risen.nodes} nodes for {len(self.known)} questions"
-            provenance = Provenance("search", extent(small))
-        each = 1.0 / len(self.known)
-        reduce_s, solve_s = reduced - self.began, time.perf_counter() - reduced
-        reports: list[Report | None] = []
-        for choice, proved in zip(best, settled, strict=True):
-            cost = self.problem.distance(choice)
-            outcome = Outcome("optimal", "proved", (choice,), cost, cost, 0.0, each * solve_s, told)
-            reports.append(Report(outcome, provenance, each * reduce_s) if proved else None)
-        return reports
+            told = self._searched(*shrunk, over) if search else self._unsearched(*shrunk)
+            provenance = Provenance("search" if search else "reduce", extent(shrunk[0]))
+        share = 1.0 / len(self.known)
+        solve_s = share * (time.perf_counter() - reduced)
+        reduce_s = share * (reduced - self.began)
+        return [
+            Looked(Report(each.outcome(solve_s), provenance, reduce_s), each.left) for each in told
+        ]
+
+    @property
+    def _known(self) -> Iterator[tuple[IntArray, float]]:
+        return zip(self.known, self.cost.tolist(), strict=True)
+
+    def _unsearched(self, small: Problem, lift: Lift) -> "list[_Told]":
+        """Of all nothing is known but a choice."""
+        need = self._need_of(small)
+        own = [
+            Reduction(_needing(small, needed), lift, *known)
+            for needed, known in zip(need, self._known, strict=True)
+        ]
+        return [_Told(left, 0.0, "not searched together") for left in own]
+
+    def _searched(self, small: Problem, lift: Lift, over: Callable[[], bool]) -> "list[_Told]":
+        """What one search tells of them."""
+        need = self._need_of(small)
+        risen = search_rising(small, need, self.cost, over)
+        words = f"{risen.nodes} nodes for {len(self.known)} questions"
+        told: list[_Told] = []
+        for i, (choice, cost) in enumerate(self._known):
+            if np.isfinite(risen.cost[i]):
+                choice = lift.up(risen.choices[i])
+                cost = self.problem.distance(choice)
+            settled = bool(risen.settled[i])
+            left = Reduction(None if settled else _needing(small, need[i]), lift, choice, cost)
+            told.append(_Told(left, cost if settled else min(cost, risen.lower), words))
+        return told
+
+    def _need_of(self, small: Problem) -> IntArray:
+        """What rows need of leaves that are not certain by now."""
+        need: IntArray = self.need + (_needs([small]) - self.need[0])
+        return need
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """What is known of one problem: what is left, a lower bound, and in words how."""
+
+    left: Reduction
+    lower: float
+    words: str
+
+    def outcome(self, seconds: float) -> Outcome:
+        """The same as a solver would say it, in its share of the time."""
+        left, choice = self.left, self.left.incumbent
+        assert choice is not None
+        status: Status = "optimal" if left.problem is None else "feasible"
+        reason: StopReason = "proved" if left.problem is None else "time_limit"
+        bounds = left.upper, self.lower
+        return Outcome(status, reason, (choice,), *bounds, 0.0, seconds, self.words)
+
+
+def _needing(problem: Problem, need: IntArray) -> Problem:
+    """The same where rows need something else."""
+    rows = zip(problem.leaf_rows, need.tolist(), strict=True)
+    return replace(problem, leaf_rows=tuple(replace(row, minimum=minimum) for row, minimum in rows))
 
 
 def _incumbents(

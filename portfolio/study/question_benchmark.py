@@ -12,12 +12,15 @@ from portfolio.data.collection import DrawnQuery, datasets, draw_queries
 from portfolio.data.datasets import Dataset
 from portfolio.data.trained_models import train
 from portfolio.explainer import Explainer
+from portfolio.model.plausibility import Plausibility
 from portfolio.questions.robust.nearby import Around
 from portfolio.study.benchmark import Benchmark
 from portfolio.study.pressed import pressed
 from portfolio.study.protocol import KIND_NAMES
 
 ANSWER = "explain"
+PLAUSIBLE = "explain-plausible"
+CAREFUL = (PLAUSIBLE, "front-plausibility")  # asked with an isolation forest of each class
 PROVED = ("optimal", "infeasible", "minimal")
 MISSED = 0.01  # of a feature's range: what "robust" withstands
 WARM_UP_S = 1.0
@@ -45,6 +48,8 @@ QUESTIONS: dict[str, Ask] = {
     "diverse": lambda e, q, s: e.diverse(q.x, 3, 0.1, q.target, **s),
     "front": lambda e, q, s: e.front(q.x, "changes", None, q.target, **s),
     "front-probability": lambda e, q, s: e.front(q.x, "probability", None, q.target, **s),
+    PLAUSIBLE: lambda e, q, s: e.explain(q.x, q.target, **s),
+    "front-plausibility": lambda e, q, s: e.front(q.x, "plausibility", None, q.target, **s),
     "why-not": lambda e, q, s: e.why_not(q.x, q.target, constraints=[MaxChanges(0)], **s),
     "robust": lambda e, q, s: e.explain_robust(q.x, _around(e), q.target, **s),
     "region": lambda e, q, s: e.region(q.x, **s),
@@ -135,14 +140,19 @@ def _run_model(
     seed = benchmark.seed
     model = train(dataset, KIND_NAMES[kind], benchmark.trees, benchmark.depth, seed)
     explainer = Explainer(model, dataset.X, dataset.space)
+    careful = explainer
+    if set(questions) & set(CAREFUL):
+        plausibility = Plausibility.fit(dataset.X, dataset.y, seed=seed)
+        careful = Explainer(model, dataset.X, dataset.space, plausibility=plausibility)
     limits = {"time_limit_s": benchmark.time_limit_s, "threads": benchmark.threads, "seed": seed}
     for query in draw_queries(dataset, explainer, benchmark.queries + 1, seed):
         for name in questions:
+            asked = careful if name in CAREFUL else explainer
             if query.number == 0:  # compiled code, caches, imports
-                QUESTIONS[name](explainer, query, limits | {"time_limit_s": WARM_UP_S})
+                QUESTIONS[name](asked, query, limits | {"time_limit_s": WARM_UP_S})
                 continue
             began, cpu = time.perf_counter(), time.process_time()
-            told = QUESTIONS[name](explainer, query, limits)
+            told = QUESTIONS[name](asked, query, limits)
             seconds, used = time.perf_counter() - began, time.process_time() - cpu
             if told.stop_reason == "interrupted":
                 raise KeyboardInterrupt

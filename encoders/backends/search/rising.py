@@ -29,9 +29,10 @@ from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem
 
 PRICED = 2  # demands at which prices are found; more take longer than the nodes that they save
-# Leaves that nodes look at until the search must have settled a demand, and at most, some 0.1 s and
-# 0.8 s. Demands that take more are better looked at one by one, each with a reduction of its own.
-FIRST_LOOKS, MOST_LOOKS = 500_000, 4_000_000
+# Leaves that nodes look at for each demand settled, and for the one that is next, some 0.1 s.
+# Demands that take more are better looked at one by one, each with a reduction of its own.
+LOOKS = 500_000
+SLICES = 8  # of so many looks, at least; with fewer, more is looked at in vain
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +44,14 @@ class Risen:
     choices : int64 (n_demands, n_axes), the cheapest where ``cost`` is finite
     cost : float64 (n_demands,), inf where nothing was found below the limit
     settled : bool (n_demands,), whether nothing is cheaper than that, or than the limit
+    lower : nothing is cheaper than that at demands that are not settled
     nodes : how many boxes were looked at
     """
 
     choices: IntArray
     cost: FloatArray
     settled: BoolArray
+    lower: float
     nodes: int
 
 
@@ -71,18 +74,19 @@ def search_rising(
     pool, reserve = make_pool(problem), slots_in_reserve(problem)
     forbidden, forbidden_start = forbidden_boxes(problem)
     settled = np.zeros(limit.size, dtype=np.bool_)
+    n_nodes = min(FIRST_SLICE, 1 + LOOKS // (SLICES * max(problem.n_leaves, 1)))
     while pool.counts[HEAP] and not over():
         looks = pool.counts[NODES] * problem.n_leaves
-        if looks >= (MOST_LOOKS if settled.any() else FIRST_LOOKS):
+        if looks >= LOOKS * (1 + settled.sum()):
             break
-        pool = grown(pool, FIRST_SLICE, reserve)
+        pool = grown(pool, n_nodes, reserve)
         if pool.counts[FREE] < reserve:
             break
-        rising_slice(tables, demands, pool, forbidden, forbidden_start, FIRST_SLICE)
+        rising_slice(tables, demands, pool, forbidden, forbidden_start, n_nodes)
         for i in np.flatnonzero(np.isfinite(demands.cost)):
             demands.limit[i] = min(demands.limit[i], below(float(demands.cost[i]), unit))
         settled = demands.limit <= floor_of(pool)
-    return Risen(demands.choice, demands.cost, settled, int(pool.counts[NODES]))
+    return Risen(demands.choice, demands.cost, settled, floor_of(pool), int(pool.counts[NODES]))
 
 
 def _demands(problem: Problem, tables: Tables, need: IntArray, limit: FloatArray) -> Demands:

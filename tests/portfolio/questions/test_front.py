@@ -12,8 +12,11 @@ from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
+from encoders.backends.search import rising
 from portfolio import Explainer, Fixed, InputError, Plausibility, Probability
 from portfolio.model.native import NativeModel
+from portfolio.solving import ahead
+from portfolio.solving.reduced import solve_left
 from tests.support.enumerated import enumerated
 
 LEVELS = (0.3, 0.5, 0.65, 0.8, 0.95)
@@ -106,6 +109,22 @@ def test_more_plausible_answers_cost_what_brute_force_says():
     assert sum(n > 2 for n in found) >= 3, found
 
 
+def test_levels_that_are_left_are_solved_one_by_one(monkeypatch):
+    monkeypatch.setattr(rising, "LOOKS", 0)
+    monkeypatch.setattr(rising, "FIRST_SLICE", 2)
+    left = []
+
+    def counted(*given):
+        left.append(given)
+        return solve_left(*given)
+
+    monkeypatch.setattr(ahead, "solve_left", counted)
+    for seed in range(200, 203):
+        check_plausibility(seed, seed % 3 == 0)
+        check_probabilities(seed, seed % 2 == 0)
+    assert len(left) >= 3
+
+
 def careful_forest(X):
     return IsolationForest(n_estimators=5, random_state=0).fit(X)
 
@@ -127,6 +146,16 @@ def test_levels_of_plausibility_that_none_can_reach(explainer, refused, credit):
 def test_many_scores_of_plausibility():
     for seed in range(100, 300):
         check_plausibility(seed, seed % 3 == 0)
+
+
+@pytest.mark.large
+def test_many_levels_that_are_left(monkeypatch):
+    for looks in (0, 30, 100):
+        monkeypatch.setattr(rising, "LOOKS", looks)
+        monkeypatch.setattr(rising, "FIRST_SLICE", 2)
+        for seed in range(5000, 5100):
+            check_plausibility(seed, seed % 3 == 0)
+            check_probabilities(seed, seed % 2 == 0)
 
 
 @pytest.mark.large

@@ -6,18 +6,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from encoders.backends.attempt import ConfiguredBackend
+from encoders.backends.interface import Request
 from encoders.backends.search import rising
 from encoders.testing.enumeration import optimum
 from encoders.testing.random_problems import random_problem
+from portfolio.solving.reduced import Plan, Step, solve_left
 from portfolio.solving.together import differ_in_needs, solve_together
+from selector import named
 from tests.support.parts import few_and_large
 
 PART = 150
+REQUEST = Request(time_limit_s=60.0, threads=1)
 
 
 @pytest.fixture(params=few_and_large(1, 20))
 def seeds(request):
     return range(PART * request.param, PART * (request.param + 1))
+
+
+def by_search(problem, request):
+    return Plan([Step(ConfiguredBackend(named(problem, "search").backend))])
 
 
 def most(problem, row):
@@ -51,9 +60,10 @@ def test_each_is_the_optimum(seeds):
         problems = rising_problems(seed)
         costs = [optimum(problem)[0] for problem in problems]
         different += len({cost for cost in costs if math.isfinite(cost)}) > 1
-        for problem, cost, report in zip(problems, costs, solved(problems), strict=True):
-            if report is None:
+        for problem, cost, found in zip(problems, costs, solved(problems), strict=True):
+            if found is None or found.left.problem is not None:
                 continue
+            report = found.report
             (choice,) = report.outcome.choices
             assert problem.admits(choice), seed
             assert problem.distance(choice) == report.outcome.upper == report.outcome.lower, seed
@@ -72,13 +82,27 @@ def test_the_search_finds_them_without_any_known(seeds):
         assert risen.settled.all() and np.allclose(risen.cost, costs, rtol=1e-9, atol=1e-12), seed
 
 
-def test_what_takes_too_long_is_left(monkeypatch):
-    whole = [solved(rising_problems(seed)) for seed in range(40)]
-    monkeypatch.setattr(rising, "FIRST_LOOKS", 0)
-    short = [solved(rising_problems(seed)) for seed in range(40)]
-    left = sum(report is None for reports in short for report in reports)
-    assert left > sum(report is None for reports in whole for report in reports)
-    assert all(report is None for report in solved(rising_problems(0), over=lambda: True))
+@pytest.mark.parametrize("looks", [0, 20])
+def test_what_is_left_is_solved_later(seeds, looks, monkeypatch):
+    monkeypatch.setattr(rising, "LOOKS", looks)
+    monkeypatch.setattr(rising, "FIRST_SLICE", 2)
+    left = 0
+    for seed in seeds:
+        problems = rising_problems(seed)
+        for problem, found in zip(problems, solved(problems), strict=True):
+            if found is None or found.left.problem is None:
+                continue
+            cost, known = optimum(problem)[0], found.report.outcome
+            assert problem.admits(known.choices[0]), seed
+            assert problem.distance(known.choices[0]) == known.upper == found.left.upper, seed
+            assert known.lower <= cost * (1 + 1e-9) and cost <= known.upper * (1 + 1e-9), seed
+            own = solve_left(problem, found.report, found.left, REQUEST, by_search).outcome
+            assert own.status == "optimal" and problem.admits(own.choices[0]), seed
+            assert math.isclose(problem.distance(own.choices[0]), cost, rel_tol=1e-9), seed
+            assert math.isclose(own.lower, cost, rel_tol=1e-9) and own.upper >= own.lower, seed
+            left += 1
+    assert left > 0
+    assert all(found is None for found in solved(rising_problems(0), over=lambda: True))
 
 
 def test_other_weights_are_other_problems():

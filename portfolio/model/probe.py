@@ -97,7 +97,9 @@ def complaint_about(path: Path) -> str:
         model = open_model(path)
         ensemble = read_ensemble(last_step(model) if is_pipeline(model) else model)
         native = wrap_native(model, ensemble.n_classes, ensemble.regression)
-        if is_pipeline(model) or (ensemble.sets and ensemble.sets.coded):
+        categorical = getattr(model, "is_categorical_", None)  # split or not
+        coded = ensemble.sets is not None and ensemble.sets.coded
+        if is_pipeline(model) or coded or (categorical is not None and np.any(categorical)):
             return ""  # such rows as it takes are not known here
         random = np.random.default_rng(0)
         rows = random.normal(size=(ROWS, ensemble.n_columns)) * np.logspace(-3, 3, ROWS)[:, None]

@@ -15,7 +15,7 @@ import skops.io
 from catboost import CatBoostClassifier, CatBoostRegressor
 from lightgbm import LGBMClassifier
 from sklearn.datasets import load_breast_cancer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
@@ -185,3 +185,11 @@ def test_a_feature_file_of_brackets_is_refused(tmp_path):
     ]
     with pytest.raises(InputError, match="nested too deeply"):
         CliRunner().invoke(app, options, catch_exceptions=False)
+
+
+def test_categories_that_no_split_asks_about_are_no_reason_to_refuse(tmp_path):
+    X = pd.DataFrame({"a": np.arange(60.0), "c": pd.Categorical(["p", "q", "r"] * 20)})
+    model = HistGradientBoostingClassifier(max_iter=2, categorical_features="from_dtype")
+    path = tmp_path / "model.joblib"
+    joblib.dump(model.fit(X, X["a"] > 30), path)
+    assert probe.probe(path) == ""

@@ -17,7 +17,10 @@ export class Api {
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let waiting = "";
     for (;;) {
-      const { value, done } = await reader.read();
+      const { value, done } = await reader.read().catch((error) => {
+        if (error.name === "AbortError") throw error;
+        throw new Error("The server went before its answer was there.");
+      });
       if (done) return;
       const blocks = (waiting + value.replaceAll("\r\n", "\n")).split("\n\n");
       waiting = blocks.pop();

@@ -20,7 +20,7 @@ export class RowForm {
 
   // The row by column, as the service reads it.
   row() {
-    const row = {};
+    const row = Object.create(null); // a column may be called as what every object has
     for (const { feature, value } of this.fields) {
       const chosen = readValue(feature, value);
       if (feature.columns.length === 1) row[feature.columns[0]] = chosen;
@@ -36,11 +36,18 @@ export class RowForm {
   // Put a row by column into the form; columns that it lacks keep their values.
   take(row) {
     for (const { feature, value } of this.fields) {
-      const given = feature.columns.map((column) => row[column]);
+      const own = (name) => (Object.hasOwn(row, name) ? row[name] : undefined);
+      const given = feature.columns.map(own);
       if (given.every((each) => each === undefined)) {
-        if (row[feature.name] !== undefined) show(feature, value, row[feature.name]);
+        if (own(feature.name) !== undefined) show(feature, value, own(feature.name));
       } else if (given.length === 1) show(feature, value, given[0]);
-      else show(feature, value, feature.labels[given.findIndex((each) => Number(each) === 1)]);
+      else {
+        const at = given.findIndex((each) => Number(each) === 1);
+        if (at < 0 && !given.every((each) => each === null)) {
+          throw new Error(`no column of ${feature.name} is 1.`);
+        }
+        show(feature, value, at < 0 ? null : feature.labels[at]);
+      }
     }
   }
 
@@ -99,13 +106,16 @@ class Limits {
   }
 }
 
-const choices = (feature) => (feature.labels.length ? feature.labels : feature.values.map(String));
+function choices({ labels, values, truth }) {
+  if (labels.length) return labels;
+  return values.map((value) => (truth ? (value ? "True" : "False") : String(value)));
+}
 
 function valueInput(feature, place) {
   const named = { "aria-labelledby": `name-${place}` };
   if (feature.kind === "categorical" || feature.kind === "binary") {
     const options = choices(feature).map((label) => el("option", { value: label }, label));
-    const missing = feature.missing ? [el("option", { value: "" }, "missing")] : [];
+    const missing = feature.missing ? [el("option", { value: "", "data-missing": true }, "missing")] : [];
     return el("select", named, options, missing);
   }
   return el("input", { ...named, type: "number", step: "any", required: !feature.missing,
@@ -114,7 +124,7 @@ function valueInput(feature, place) {
 
 // As the row has it: a number, a category's own name, or null where it is missing.
 function readValue(feature, input) {
-  if (input.value === "") return null;
+  if (isMissing(input)) return null;
   if (feature.columns.length > 1) return input.value;
   return valueOf(feature, input.value);
 }
@@ -126,11 +136,29 @@ function valueOf(feature, text) {
   return Number(text);
 }
 
+// Text may be a category that is empty; a select tells by its option whether it has a value.
+function isMissing(input) {
+  if (!input.selectedOptions) return input.value === "";
+  return input.selectedIndex < 0 || input.selectedOptions[0].hasAttribute("data-missing");
+}
+
 function show(feature, input, value) {
-  if (value === null || value === undefined) { input.value = ""; return; }
+  if (value === null || value === undefined) {
+    if (input.options) input.selectedIndex = [...input.options].findIndex((o) => o.hasAttribute("data-missing"));
+    else input.value = "";
+    return;
+  }
+  input.value = written(feature, value);
+  const took = input.options ? input.selectedIndex >= 0 : input.value !== "";
+  if (!took && String(value).trim() !== "") throw new Error(`${value} is no value of ${feature.name}.`);
+}
+
+function written(feature, value) {
   if (feature.kind === "binary" && feature.labels.length) {
     const at = feature.values.indexOf(Number(value));
-    input.value = at >= 0 ? feature.labels[at] : String(value);
-  } else if (typeof value === "boolean") input.value = value ? "True" : "False";
-  else input.value = String(value);
+    return at >= 0 ? feature.labels[at] : String(value);
+  }
+  if (!feature.truth) return String(value);
+  const truth = { true: "True", 1: "True", false: "False", 0: "False" };
+  return truth[String(value).toLowerCase()] ?? String(value);
 }

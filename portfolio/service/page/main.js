@@ -26,6 +26,7 @@ async function listModels() {
 }
 
 async function chooseModel() {
+  running?.abort(); // what is asked of another model has no place here
   try {
     const told = await api.get(`v1/models/${model()}`);
     form = new RowForm(told.features, told.example);
@@ -54,7 +55,8 @@ function question() {
 async function askQuestion(event) {
   event.preventDefault();
   if (running) return;
-  const asked = question(), points = [];
+  if (!form) return tell("failed", byId("status").textContent || "There is no model to ask.");
+  const asked = question(), name = model(), points = [];
   running = new AbortController();
   byId("ask").disabled = true;
   byId("stop").hidden = false;
@@ -64,15 +66,15 @@ async function askQuestion(event) {
   tell("", "Searching …");
   try {
     let told = null;
-    await api.stream(`v1/models/${model()}/explain`, asked, running.signal, (name, data) => {
-      if (name === "bounds") {
+    await api.stream(`v1/models/${name}/explain`, asked, running.signal, (event, data) => {
+      if (event === "bounds") {
         points.push([data.seconds, data.upper, data.lower]);
         drawBounds(byId("bounds"), points, data.seconds);
-      } else if (name === "problem") throw new Error(data.detail);
-      else if (name === "answer") told = data;
+      } else if (event === "problem") throw new Error(data.detail);
+      else if (event === "answer") told = data;
     });
     if (told === null) throw new Error("The server ended before it had an answer.");
-    showResult(asked, told);
+    showResult(name, asked, told);
   } catch (error) {
     tell("failed", error.name === "AbortError" ? "Stopped." : error.message);
   }
@@ -81,16 +83,16 @@ async function askQuestion(event) {
   byId("stop").hidden = true;
 }
 
-function showResult(asked, { answer: result, attempts, limits }) {
+function showResult(of, asked, { answer: result, attempts, limits }) {
   drawBounds(byId("bounds"), result.trace, result.timings.total);
-  replace(byId("found"), answerParts(result, attempts, diagram));
-  const further = (name, members) => api.post(`v1/models/${model()}/${name}`, members);
-  const record = () => api.post(`v1/models/${model()}/explain`, { ...asked, record: true });
+  replace(byId("found"), answerParts(result, attempts, (...way) => diagram(of, ...way)));
+  const further = (name, members) => api.post(`v1/models/${of}/${name}`, members);
+  const record = () => api.post(`v1/models/${of}/explain`, { ...asked, record: true });
   furtherQuestions(byId("more"), asked, result, further, [
     download("Record with proof", "answer.json", async () =>
       new Blob([JSON.stringify((await record()).record)], { type: "application/json" })),
     download("Report to print", "decision.html", async () => {
-      const path = `v1/models/${model()}/report`;
+      const path = `v1/models/${of}/report`;
       return (await api.send("POST", path, asked, undefined, "text/html")).blob();
     }),
   ]);
@@ -100,9 +102,9 @@ function showResult(asked, { answer: result, attempts, limits }) {
 }
 
 // Fetched as the rest is, for a key may be needed.
-function diagram(decision, alt) {
+function diagram(of, decision, alt) {
   const picture = el("img", { class: "diagram", alt });
-  const path = `v1/models/${model()}/diagram.svg?decision=${encodeURIComponent(decision)}`;
+  const path = `v1/models/${of}/diagram.svg?decision=${encodeURIComponent(decision)}`;
   api.send("GET", path).then(async (answer) => {
     const file = URL.createObjectURL(await answer.blob());
     picture.addEventListener("load", () => URL.revokeObjectURL(file));

@@ -28,8 +28,10 @@ export function furtherQuestions(part, asked, result, ask, downloads) {
       offer("Other answers", "several", { ...asked, k: 3 }, otherAnswers),
       offer("Cost for each number of changes", "front", { ...asked, by: "changes" },
         (told) => front(told, Math.max(280, part.clientWidth))),
-      offer("How far may it vary?", "region", { ...row, x: result.counterfactual },
-        (told) => regionTable(told, x)),
+      ...(result.counterfactual
+        ? [offer("How far may it vary?", "region", { ...row, x: result.counterfactual },
+          (told) => regionTable(told, x))]
+        : []),
     ];
   const decisive = offer("Which features decide?", "reasons", row, sentences);
   replace(part, el("h3", {}, "Go on asking"), el("p", { class: "buttons" }, offers, decisive),

@@ -20,7 +20,8 @@ function interval(span, before) {
   const { lower, upper, least, most, own } = span;
   if (typeof lower !== "number" || typeof upper !== "number" || !(most > least)) return null;
   const x = (value) => 6 + ((WIDTH - 12) * (Math.min(Math.max(value, least), most) - least)) / (most - least);
-  const was = Number(before[span.feature]);
+  const known = ["number", "boolean"].includes(typeof before[span.feature]); // it may be missing
+  const was = known ? Number(before[span.feature]) : NaN;
   return svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
     svg("path", { class: "axis", d: `M6 7H${WIDTH - 6}` }),
     svg("rect", { class: "held", x: x(lower), y: 4, width: Math.max(1.5, x(upper) - x(lower)), height: 6 }),

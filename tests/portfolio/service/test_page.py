@@ -3,8 +3,15 @@
 import json
 from contextlib import contextmanager
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
+from portfolio import Explainer
 from portfolio.proofs.report import report
 from portfolio.service.settings import Settings
 from portfolio.service.sources import AtHand
@@ -143,3 +150,59 @@ def test_the_page_is_for_nobody_elses_frame(client):
     assert "unsafe" not in policy
     assert client.get("/page/../sources.py").status_code == 404
     assert client.get("/page/..%2fsources.py").status_code == 404
+
+
+@pytest.fixture(scope="module")
+def odd():
+    """Truth, text that may be empty, a gap, and a name that every object of JavaScript has."""
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "truth": random.random(80) < 0.5,
+            "__proto__": random.choice(["", "a", "b"], 80),
+            "gap": np.where(random.random(80) < 0.2, np.nan, random.normal(size=80)),
+        }
+    )
+    y = X["truth"] ^ (X["gap"].fillna(0) > 0) ^ (X["__proto__"] == "")
+    steps = make_column_transformer((OneHotEncoder(), ["__proto__"]), remainder="passthrough")
+    model = make_pipeline(steps, RandomForestClassifier(5, max_depth=4, random_state=0)).fit(X, y)
+    return Explainer(model, X)
+
+
+def test_odd_values_are_sent_as_they_are(browser, odd):
+    first = {"truth": True, "__proto__": "", "gap": None}
+    settings = Settings(lambda: [AtHand("odd", odd, first)], workers=1, reload_s=0)
+    with served(settings) as (_, client), visited(browser, client) as page:
+        page.wait_for_selector("#features tbody tr")
+        for text, sent in (
+            (None, first),
+            (
+                '{"truth": "false", "__proto__": "b"}',
+                {"truth": False, "__proto__": "b", "gap": None},
+            ),
+            ("1,,0.5", {"truth": True, "__proto__": "", "gap": 0.5}),
+        ):
+            if text is not None:
+                page.click("#pasting summary")
+                page.fill("#pasted", text)
+                page.click("#take")
+            with page.expect_request("**/explain") as asked:
+                page.click("#ask")
+            assert json.loads(asked.value.post_data)["x"] == sent
+            page.wait_for_selector("#stop", state="hidden")
+        for text in ('{"gap": "abc"}', '{"__proto__": "zzz"}', "maybe,a,1"):
+            page.click("#pasting summary")
+            page.fill("#pasted", text)
+            page.click("#take")
+            assert "is no value of" in page.inner_text("#status")
+            page.click("#pasting summary")
+
+
+def test_without_a_key_asking_says_so(browser, explainer):
+    source = AtHand("credit", explainer, {})
+    settings = Settings(lambda: [source], workers=1, reload_s=0, keys=frozenset([KEY]))
+    with served(settings) as (_, client), visited(browser, client) as page:
+        page.wait_for_selector("#key:visible")
+        page.click("#ask")
+        assert "API key" in page.inner_text("#status")
+        page.wrong.clear()  # the browser tells of the refusal

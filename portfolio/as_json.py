@@ -54,6 +54,8 @@ def as_plain(value: Any) -> Any:
         return {key: as_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
         return [as_plain(item) for item in value]
+    if value is pd.NA or value is pd.NaT:
+        return None
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -36,6 +36,8 @@ class Probability:
     at_most: float | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.label, np.bool_ | np.number | np.str_):
+            object.__setattr__(self, "label", self.label.item())  # as sentences have it
         _check_limits(self, self.at_least, self.at_most)
         for bound in (self.at_least, self.at_most):
             if bound is not None and not 0 <= bound <= 1:

@@ -6,6 +6,8 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from encoders.errors import CounterfolioError, InputError, UnavailableBackendError
 from encoders.query.constraints import Constraint
 from encoders.query.cost import Norm
@@ -261,8 +263,23 @@ def body_of(x: Any, arguments: Mapping[str, Any]) -> bytes:
         given["y"] = by_name(given["y"])
     if "norm" in given:
         given["norm"] = _norm(given["norm"])
-    told = as_plain(written({"x": by_name(x), **given}))
+    given["x"] = by_name(x)
+    for name in ("x", "y", "margin", "weights", "time_limit_s", "radius"):
+        _check_finite(given.get(name), name)
+    told = as_plain(written(given))
     return json.dumps(told, allow_nan=False).encode()
+
+
+def _check_finite(value: Any, where: str) -> None:
+    """JSON has no infinity, and null would mean that a value is missing."""
+    if isinstance(value, Mapping):
+        for name, own in value.items():
+            _check_finite(own, f"{where}: {name}")
+    elif isinstance(value, list | tuple | np.ndarray):
+        for own in value:
+            _check_finite(own, where)
+    elif isinstance(value, float | np.floating) and abs(value) == inf:
+        raise InputError(f"{where} is infinite; give a finite number.")
 
 
 def _norm(norm: Any) -> Any:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from encoders.query.goal import Score
 from portfolio.as_json import AsJson
 from portfolio.change import Change
-from portfolio.model.frames import as_pandas
+from portfolio.model.frames import as_kind, as_pandas
 from portfolio.model.tabular import Row
 from portfolio.result import Result, Timings
 from portfolio.solving.rounder import Rounded
@@ -43,11 +44,14 @@ class ReceivedRow(Row):
 
     def given(self) -> Any:
         """A fresh row in the user's shape."""
-        like, _ = as_pandas(self.like)
+        like, kind = as_pandas(self.like)
         if isinstance(like, pd.DataFrame):
-            return pd.DataFrame([self.told], index=like.index).set_axis(like.columns, axis=1)
+            columns = [_in_type(self.told[str(name)], own) for name, own in like.items()]
+            frame = pd.concat(columns, axis=1).set_axis(like.columns, axis=1)
+            return as_kind(frame, kind, self.like if kind != "pandas" else None)
         if not isinstance(self.told, Mapping):
-            return np.array([np.nan if v is None else v for v in self.told])
+            held = [np.nan if value is None else value for value in self.told]
+            return np.array(held, dtype=object if any(map(_is_text, held)) else None)
         found = pd.Series(dict(self.told)).infer_objects()
         if isinstance(like, pd.Series):
             found.index, found.name = like.index, like.name
@@ -71,7 +75,7 @@ class Answer(AsJson):
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self.content[name]
+            return vars(self)["content"][name]
         except KeyError:
             raise AttributeError(f"this answer has no {name!r}.") from None
 
@@ -101,7 +105,7 @@ def result_of(document: Mapping[str, Any], x: Any, target: Any = None) -> Result
         distance=_number(told["distance"]),
         lower_bound=_number(told["lower_bound"]),
         backend=told["backend"],
-        target=target if target is not None and str(target) == reached else reached,
+        target=_reached(reached, target),
         verified=told["verified"],
         timings=Timings(**told["timings"]),
         trace=tuple((s, _number(upper), _number(lower)) for s, upper, lower in told["trace"]),
@@ -144,6 +148,30 @@ def _rounded(told: dict[str, Any] | None, onward: list[bool], x: Any) -> Rounded
     return Rounded(
         told["distance"], told["dearer"], changed, ReceivedRow.of(told["counterfactual"], x)
     )
+
+
+def _reached(told: Any, asked: Any) -> Any:
+    """What was asked for, where it has no type of JSON and is what was reached."""
+    if isinstance(asked, tuple | list):
+        asked = Score(*asked)
+    return asked if not isinstance(asked, str) and str(asked) == told else told
+
+
+def _in_type(value: Any, like: "pd.Series[Any]") -> "pd.Series[Any]":
+    """A value of JSON in the type of a column, or in one of its own where that does not hold it."""
+    if value is None and pd.api.types.is_numeric_dtype(like.dtype):
+        value = np.nan
+    plain = pd.Series([value], index=like.index, dtype=object)
+    try:
+        found = plain.astype(like.dtype)
+        same = found.isna().iloc[0] if pd.isna(value) else bool(found.iloc[0] == value)
+    except (TypeError, ValueError):
+        same = False
+    return found if same else plain.infer_objects()
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _number(told: float | None) -> float:

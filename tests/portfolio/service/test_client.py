@@ -1,13 +1,19 @@
 """The client's answers are those of an explainer in process."""
 
 import asyncio
+import copy
+import json
+import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from encoders.errors import InputError
-from portfolio import AsyncClient, Client, Fixed, Probability, Retraining, ServiceError
+from portfolio import AsyncClient, Client, Fixed, Probability, Retraining, Score, ServiceError
+from portfolio.service.client import body_of
+from portfolio.service.received import ReceivedRow, _reached
 from tests.portfolio.service.test_answers import lasting
 
 
@@ -109,3 +115,36 @@ def test_many_questions_at_once(client, explainer, refused):
     own = lasting(explainer.explain(refused, threads=1).to_dict())
     assert lasting(first.to_dict()) == lasting(second.to_dict()) == own
     assert len(several.answers) <= 2
+
+
+def test_types_and_gaps_of_a_row_come_back(asks, explainer, credit):
+    typed = credit[1].iloc[[0]].assign(age=lambda own: own["age"].astype("int32"))
+    turned = typed[typed.columns[::-1]]
+    for x in (typed, turned, pl.from_pandas(typed)):
+        told, own = asks.explain(x).counterfactual, explainer.explain(x, threads=1).counterfactual
+        assert type(told) is type(own)
+        assert [str(kind) for kind in told.dtypes] == [str(kind) for kind in own.dtypes]
+        assert str(told.to_dict()) == str(own.to_dict())
+    gap = pd.DataFrame({"a": [1.5], "b": [2]})
+    back = ReceivedRow.of({"a": None, "b": 3}, gap).given()
+    assert back.dtypes.tolist() == gap.dtypes.tolist() and back["a"].isna().all()
+
+
+def test_what_json_lacks_is_missing_or_refused(asks, refused):
+    sent = json.loads(body_of({"a": pd.NA, "b": pd.NaT, "c": np.nan}, {}))
+    assert sent["x"] == {"a": None, "b": None, "c": None}
+    for more in ({"x": refused * np.inf}, {"x": refused, "margin": np.inf}):
+        with pytest.raises(InputError, match="infinite"):
+            asks.explain(**more)
+
+
+def test_goals_are_those_that_were_asked_for(asks, explainer, refused):
+    goal = Probability(np.str_("granted"), at_least=0.6)
+    assert str(asks.explain(refused, target=goal)) == str(explainer.explain(refused, target=goal))
+    assert repr(goal) == "Probability(label='granted', at_least=0.6, at_most=None)"
+    assert _reached("Score(low=1, high=2)", (1, 2)) == Score(1, 2)
+
+
+def test_an_answer_is_copied_and_pickled(asks, refused):
+    told = asks.reasons(refused)
+    assert copy.deepcopy(told).content == pickle.loads(pickle.dumps(told)).content == told.content

@@ -55,6 +55,7 @@ def job_routes(service: Service, jobs: Jobs) -> APIRouter:
         if kind == "application/json":
             given = _in_json(parsed(content))
             question, arguments = given.question, given.settings
+            _check_whole(given.rows, model)
             content = json.dumps(given.rows).encode()
         else:
             arguments = parsed(settings.encode())
@@ -101,6 +102,15 @@ def _in_json(given: Any) -> BatchBody:
         return BatchBody.model_validate(given)
     except ValidationError as error:
         raise Problem(422, sentence_of(error)) from error
+
+
+def _check_whole(rows: list[dict[str, Scalar]], model: Model) -> None:
+    """In a frame what is left out would count as missing."""
+    for at, row in enumerate(rows):
+        for name in model.explainer.features.columns:
+            if name not in row:
+                words = f"row {at} lacks the column {name!r}; null is for a missing value."
+                raise Problem(422, words)
 
 
 def _batch(service: Service, model: Model, question: str, given: Any, rows: str) -> Batch:

@@ -256,7 +256,10 @@ def read_rows(path: Path, model: Model) -> pd.DataFrame:
     if path.suffix == ".json":
         frame = pd.DataFrame(json.loads(path.read_bytes()))
     else:
-        frame = open_table(path, text)
+        try:
+            frame = open_table(path, text)
+        except InputError as error:  # folders of this machine are nobody's business
+            raise InputError(str(error).replace(str(path), path.name)) from error
     columns = model.explainer.features.columns
     lacking = [name for name in columns if name not in frame.columns]
     if lacking:

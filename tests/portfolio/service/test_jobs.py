@@ -112,6 +112,10 @@ def test_rows_are_the_same_from_every_kind_of_file(rows, explainer, tmp_path):
 
 
 def check_refusals(client, rows, number):
+    lacking = rows.to_dict("records")
+    del lacking[1]["age"]
+    told = client.post(BATCH, json={"rows": lacking})
+    assert told.status_code == 422 and "row 1 lacks the column 'age'" in told.json()["detail"]
     good = rows.to_dict("records")
     for body in (
         {}, [], {"rows": []}, {"rows": [[1]]}, {"rows": good, "question": "x"},

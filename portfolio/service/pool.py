@@ -14,6 +14,7 @@ from portfolio.running.process import POLL_S, Process
 from portfolio.service.messages import Ask, Bounds, Forget, Load, Refused, Stop, Told
 
 GRACE_S = 5.0  # seconds beyond its limit, or after a stop, that a question may take
+TELLING_S = 60.0  # seconds that sentences about what was found may take
 TRIES = 3  # times that a question is asked whose worker dies
 WARM_S = 120.0  # seconds that a process may take to load a model
 MODULE = "portfolio.service.worker_process"
@@ -181,10 +182,19 @@ class Pool:
         with self._lock:
             if self._closed:
                 raise ClosedError
+            self._drop_who_went()
             free = self.workers - self.busy
             if self.waiting >= self.most_waiting + max(free, 0):
                 raise FullError(self._mean_s * self.waiting / self.workers)
             self._queue.put(ticket)
+
+    def _drop_who_went(self) -> None:
+        """They take no place that somebody else could have."""
+        with self._queue.mutex:
+            waiting = self._queue.queue
+            kept = [ticket for ticket in waiting if ticket is None or not ticket.stopped]
+            waiting.clear()
+            waiting.extend(kept)
 
     def close(self) -> None:
         """End all processes; what waits is told so."""
@@ -317,6 +327,10 @@ class _Line:
                 if kind == "told":
                     answer: Told | Refused = content
                     return answer
+                if kind == "found":  # it would be a pity to lose that
+                    if not told_to_stop:
+                        kill_at = max(kill_at, time.monotonic() + TELLING_S)
+                    continue
                 if ticket.on_bounds is not None and of == number:
                     ticket.on_bounds(content)
                 continue

@@ -14,9 +14,10 @@ from portfolio.running.work import in_a_sentence
 from portfolio.service.alternatives import EXPLORE, Alternatives
 from portfolio.service.asking import answer
 from portfolio.service.messages import Ask, Forget, Load, Refused, Stop
+from portfolio.service.pool import TELLING_S
 from portfolio.solving.warm_up import warm_up_all
 
-OVERRUN_S = 10.0  # seconds beyond a question's limit; the parent's GRACE_S comes first
+OVERRUN_S = 10.0  # seconds beyond a question's limits; the parent's GRACE_S comes first
 
 
 def serve(descriptor: int, memory_bytes: int) -> None:
@@ -82,10 +83,15 @@ class Inbox:
 
 def _answered(link: Link, explainer: Explainer, alternatives: Alternatives, ask: Ask) -> Any:
     try:
-        with watchdog(ask.limit_s + OVERRUN_S):
+        with watchdog(ask.limit_s + TELLING_S + OVERRUN_S):
             if ask.question == EXPLORE:
                 return alternatives.ask(explainer, ask)
-            return answer(explainer, ask, lambda bounds: link.send("bounds", (ask.number, bounds)))
+            return answer(
+                explainer,
+                ask,
+                lambda bounds: link.send("bounds", (ask.number, bounds)),
+                lambda: link.send("found", (ask.number, None)),
+            )
     except CounterfolioError as error:
         return Refused(str(error))
     except MemoryError as error:

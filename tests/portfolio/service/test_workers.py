@@ -82,6 +82,18 @@ def test_past_the_queue_there_is_429_and_nothing_else(client, pool, two, row, lo
     assert first.result().status_code == 200
 
 
+def test_who_goes_takes_no_place_in_the_queue(client, pool, two, row, long_asked):
+    first = two.submit(post_long, client, long_asked, 3.0)
+    until(lambda: pool.busy)
+    with httpx.Client(base_url=client.base_url, timeout=0.2) as hasty:
+        for _ in range(6):
+            with pytest.raises(httpx.ReadTimeout):
+                hasty.post(PATH, json={"x": row})
+            time.sleep(0.1)
+    assert client.post(PATH, json={"x": row}).status_code == 200
+    assert first.result().status_code == 200
+
+
 def test_questions_end_on_the_model_that_they_were_asked_of(
     service, client, sources, two, explainer, credit, row, long_asked
 ):

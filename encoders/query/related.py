@@ -1,5 +1,6 @@
 """Relations between features, bound to one row."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -209,6 +210,8 @@ def _never(relation: Relation, space: FeatureSpace, before: FloatArray) -> list[
             conditions = listed_conditions(relation.conditions, "Forbidden")
             return [tuple(bound(condition) for condition in conditions)]
         case Together():
+            for name in relation.features:
+                named_feature(name, space, relation)
             if len(set(relation.features)) < 2:
                 raise InputError(f"{relation}: give at least two features.")
             ring = [*relation.features, relation.features[0]]
@@ -257,7 +260,8 @@ def _sum_rows(relation: Linear, space: FeatureSpace) -> list[SumRow]:
 
 def _decimal(value: object, where: object) -> Fraction:
     number = isinstance(value, int | float | np.integer | np.floating)
-    if not number or isinstance(value, bool) or not np.isfinite(value):  # type: ignore[call-overload]
+    # A whole number may be larger than any float.
+    if not number or isinstance(value, bool) or not abs(value) <= sys.float_info.max:  # type: ignore[arg-type]
         raise InputError(f"{where}: {value!r} is no finite number.")
     return Fraction(int(value)) if isinstance(value, int | np.integer) else written(value)  # type: ignore[arg-type]
 

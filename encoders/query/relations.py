@@ -1,6 +1,6 @@
 """Constraints on several features together, as users write them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -158,6 +158,8 @@ def _pairs(given: object, where: str) -> tuple[tuple[object, object], ...]:
     found = []
     for pair in given:
         if isinstance(pair, str) or not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise wrong
+        if not all(isinstance(value, Hashable) for value in pair):
             raise wrong
         found.append((pair[0], pair[1]))
     if not found:

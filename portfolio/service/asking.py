@@ -5,10 +5,12 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from encoders.backends.attempt import Attempt
 from encoders.errors import InputError
+from encoders.query.goal import Probability
 from portfolio.explainer import Explainer
 from portfolio.logbook import LogWarning
 from portfolio.questions.robust.nearby import Around
@@ -22,7 +24,12 @@ from portfolio.written import GOALS, read_constraints, read_written
 AGAINST: dict[str, Callable[..., Any]] = {"Around": Around, "Retraining": Retraining}
 
 
-def answer(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) -> Told:
+def answer(
+    explainer: Explainer,
+    ask: Ask,
+    on_bounds: Callable[[Bounds], None],
+    on_found: Callable[[], None] = lambda: None,
+) -> Told:
     """Ask, and tell the answer.
 
     Parameters
@@ -30,6 +37,7 @@ def answer(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) 
     explainer : of the model
     ask : the question
     on_bounds : told what is known by now, if the question tells that
+    on_found : called when only words are left to be found
 
     Raises
     ------
@@ -44,6 +52,7 @@ def answer(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) 
         given["log"] = ask.log
     with complaints() as heard_of:
         found = getattr(explainer, question.method)(**given, **heard)
+    on_found()
     told = found.to_dict()
     members = {"answer": _json(told)}
     if worded or not isinstance(found, Result):
@@ -96,16 +105,26 @@ def meant(explainer: Explainer, arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _target(explainer: Explainer, given: Any) -> Any:
     if isinstance(given, list):
         return tuple(given)
+
+    def meant(label: Any) -> Any:
+        if not isinstance(label, str) or label in explainer.classes:
+            return label
+        # Labels that JSON has no type for, such as dates, are named by their text.
+        return next((own for own in explainer.classes if str(own) == label), label)
+
     goal = read_written(given, "target", GOALS)
     if isinstance(goal, dict):
         raise InputError(f"target: {json.dumps(given)} is no goal; known are {', '.join(GOALS)}.")
-    if not isinstance(goal, str) or goal in explainer.classes:
-        return goal
-    # Labels that JSON has no type for, such as dates, are named by their text.
-    return next((label for label in explainer.classes if str(label) == goal), goal)
+    if isinstance(goal, Probability):
+        return replace(goal, label=meant(goal.label))
+    return meant(goal)
 
 
 def _against(given: Any) -> Any:
+    if isinstance(given, dict) and isinstance(given.get("Around"), dict):
+        # A mapping holds the features here, and no arguments by name.
+        named = given["Around"].get("radius")
+        given = {"Around": [named if isinstance(named, dict) else given["Around"]]}
     found = read_written(given, "against", AGAINST)
     if isinstance(found, Around | Retraining):
         return found

@@ -52,7 +52,7 @@ def parsed(body: bytes) -> Any:
         It is none.
     """
     try:
-        return json.loads(body, parse_constant=_refuse, parse_float=_finite)
+        return json.loads(body, parse_constant=_refuse, parse_float=_finite, parse_int=_whole)
     except (ValueError, RecursionError) as error:
         told = str(error).partition(";")[0] or "it is too deep"
         raise Problem(400, f"the body is no JSON: {told}.") from error
@@ -91,6 +91,11 @@ async def read_bytes(request: Request, largest: int) -> bytes:
 
 def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
+
+
+def _whole(text: str) -> int:
+    _finite(text)
+    return int(text)
 
 
 def _finite(text: str) -> float:

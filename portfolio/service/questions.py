@@ -119,6 +119,8 @@ def sentence_of(error: ValidationError) -> str:
         return f"there is no member {place!r}; the members are told by /openapi.json."
     if first["type"] == "missing":
         return f"{place} is missing."
+    if first["type"] == "model_type":
+        return f"{place} must be an object."
     if len(first["loc"]) > 1:
         words = PARAMETERS[place][1] if place in PARAMETERS else "What /openapi.json tells."
         return f"{place} does not fit; it is: {words}"

@@ -1,5 +1,6 @@
 """Answers around which every row is decided alike, so that a small miss does no harm."""
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -63,7 +64,7 @@ class Around:
             if feature.kind not in ("numeric", "ordinal"):
                 raise InputError(f"Around: {name} is {feature.kind} and has no radius.")
             number = isinstance(radius, int | float) and not isinstance(radius, bool)
-            if not (number and 0 <= radius < np.inf):
+            if not (number and 0 <= radius <= sys.float_info.max):
                 raise InputError(
                     f"Around: the radius of {name} must be at least 0, got {radius!r}."
                 )

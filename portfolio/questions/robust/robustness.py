@@ -1,6 +1,7 @@
 """How far a row is from another decision: the smallest perturbation, and whether a radius holds."""
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -181,7 +182,7 @@ def check_radius(radius: object) -> None:
     radius : as users give it
     """
     number = isinstance(radius, int | float) and not isinstance(radius, bool)
-    if not (number and 0 < radius < math.inf):  # type: ignore[operator]
+    if not (number and 0 < radius <= sys.float_info.max):  # type: ignore[operator]
         raise InputError(f"radius must be a finite number above 0, got {radius!r}.")
 
 

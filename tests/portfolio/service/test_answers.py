@@ -129,3 +129,13 @@ def test_counts_are_told_to_prometheus(client, row):
     assert 'counterfolio_question_seconds_count{backend="' in told
     assert "counterfolio_workers 1.0" in told
     assert "counterfolio_queue 0.0" in told
+
+
+def test_around_takes_a_mapping_as_it_does_in_process(client, row):
+    asked = {"x": row, "target": "granted"}
+    told = [
+        client.post("/v1/models/credit/robust", json=asked | {"against": {"Around": around}}).json()
+        for around in ({"income": 1}, [{"income": 1}], {"radius": {"income": 1}})
+    ]
+    found = [each["answer"]["lower_bound"] for each in told]
+    assert found[0] == found[1] == found[2]

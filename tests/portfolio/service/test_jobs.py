@@ -133,5 +133,5 @@ def check_refusals(client, rows, number):
         told = wait_for(client, sent.json()["id"])
         assert told["state"] == "failed"
         assert words in told["message"]
-    sent = client.post(BATCH, json={"rows": [{"age": 1}]})
+    sent = client.post(BATCH, content="age\n1\n", headers={"content-type": "text/csv"})
     assert "lack the column" in wait_for(client, sent.json()["id"])["message"]

@@ -28,7 +28,7 @@ def check_problem(told, status):
 @pytest.mark.parametrize(
     "body",
     ["", "{", "{'x': 1}", '{"x": NaN}', '{"x": [1e999]}', '{"x": [-Infinity]}', "[" * 100_000,
-     '{"x": [' + "9" * 5000 + "]}", b"\xff\xfe"],
+     '{"x": [' + "9" * 5000 + "]}", '{"target": {"AtLeast": 1' + "0" * 400 + "}}", b"\xff\xfe"],
 )  # fmt: skip
 def test_what_is_no_json_is_400(client, body):
     check_problem(client.post(PATH, content=body, headers=JSON), 400)
@@ -38,20 +38,21 @@ def test_what_is_no_json_is_400(client, body):
     "change",
     [
         {"x": None}, {"x": []}, {"x": {}}, {"x": {"age": 1}}, {"x": [[1] * 6]}, {"x": "age"},
-        {"x": [None] * 6}, {"x": ["a"] * 6}, {"x": [10**400] * 6}, {"x": [True] * 6},
+        {"x": [None] * 6}, {"x": ["a"] * 6}, {"x": [True] * 6},
         {"nothing": 1}, {"log": "/tmp"}, {"executor": "ray"},
         {"target": "nobody"}, {"target": {"Probability": "granted"}}, {"target": {"Less": 1}},
         {"target": {"a": 1}}, {"target": [1, 2]}, {"target": [1, 2, 3]},
         {"norm": -1}, {"norm": "l2"}, {"norm": {"age": 3}}, {"norm": {"age": [[[], 1]]}},
-        {"norm": {"nobody": [[1, 2]]}}, {"norm": {"age": {"x": "y"}}}, {"norm": 10**400},
+        {"norm": {"nobody": [[1, 2]]}}, {"norm": {"age": {"x": "y"}}},
         {"scale": "iqr"}, {"weights": [1]}, {"weights": {"nobody": 1}}, {"weights": {"age": -1}},
-        {"weights": {"age": 10**400}},
         {"constraints": {}}, {"constraints": [{"Fixed": "nobody"}]}, {"constraints": [{}]},
         {"constraints": [{"Range": ["age", "a", "b"]}]}, {"constraints": [{"MaxChanges": "x"}]},
         {"constraints": [{"Linear": [{"age": "x"}, "<=", 0]}]},
         {"constraints": [{"Linear": [{"age": 1}, "<", []]}]},
         {"constraints": [{"Allowed": ["home", [[]]]}]},
         {"constraints": [{"Precedence": ["home", [{}]]}]},
+        {"constraints": [{"Together": [["age"], ["home"]]}]},
+        {"constraints": [{"AllowedPairs": ["age", "home", [[[], {}]]]}]},
         {"constraints": [{"Forbidden": [3]}]}, {"constraints": [{"Implies": [1, 2]}]},
         {"constraints": [{"JointCost": ["age", "home", [[[1, 2], "x"]]]}]},
         {"constraints": [{"MaxChanges": {"count": 1, "among": 3}}]},
@@ -59,7 +60,7 @@ def test_what_is_no_json_is_400(client, body):
         {"margin": -1}, {"margin": "1"}, {"strategy": "gpt"}, {"strategy": []},
         {"strategy": ["cp", 3]}, {"metric": "x"}, {"tie_break": 1}, {"second": "nobody"},
         {"time_limit_s": 0}, {"time_limit_s": True}, {"threads": 0}, {"seed": -1},
-        {"seed": 2**31}, {"seed": 10**400}, {"record": 1},
+        {"seed": 2**31}, {"record": 1},
     ],
     ids=lambda change: json.dumps(change)[:60],
 )  # fmt: skip

@@ -10,7 +10,7 @@ import base64
 import copy
 import gzip
 import hashlib
-import importlib
+import io
 import json
 import math
 import sys
@@ -25,7 +25,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 Box = tuple[Array, Array, Array] | None  # first and last levels, leaves that count; None is empty
 ONE = 2**40  # whole units of cost in "below"
-LOWERED = Fraction(2**47 - 1, 2**47)  # powers that are not whole are off by less
+LOWERED, TINY = Fraction(2**44 - 1, 2**44), 2.0**-1000  # powers that are not whole are off by less
 FURTHEST = float(np.finfo(np.float32).max)  # that a model reads
 GAP, SUMMED = 4e-9, 1e-9  # of a distance: what "optimal" leaves open; of scores added up here
 MOST_BYTES, MOST_OPEN, MOST_LIMITS = 2**28, 10**4, 10**3  # of steps, of boxes, of a question
@@ -53,6 +53,7 @@ class Model:
         self.column, self.last = np.where(inner, column, -1), np.where(inner, last, 0.0)
         self.left, self.right = np.where(inner, [left + first, right + first], own)
         self.score = np.where(inner[:, None], 0.0, score)
+        demand(not np.isnan(self.last).any(), "a threshold is no number")
         most = np.maximum.reduceat(np.abs(self.score), self.root).sum(axis=0) + np.abs(bias)
         told = [*self.score.ravel().tolist(), *bias.tolist()]
         self.grid = 1 / max(number.as_integer_ratio()[1] for number in told)  # divides them all
@@ -92,7 +93,7 @@ class Model:
 def last_read_as(value: Array) -> Array:
     """Largest float64 that is rounded to at most ``value``, which is float32."""
     following = np.nextafter(value, np.float32(np.inf)).astype(float)
-    middle = np.where(np.isfinite(following), (value.astype(float) + following) / 2, value)
+    middle = np.where(following == np.inf, np.inf, (value.astype(float) + following) / 2)
     return np.where(middle.astype(np.float32) <= value, middle, np.nextafter(middle, -np.inf))
 
 
@@ -105,24 +106,24 @@ def read_xgboost(model: Any) -> Model:
     learner = json.loads(bytes(booster.save_raw("json")))["learner"]
     shape, grown = learner["learner_model_param"], learner["gradient_booster"]
     n_classes, objective, trees = max(2, int(shape["num_class"])), learner["objective"]["name"], []
-    own_trees = grown["model"]["trees"]
-    known = objective in ("binary:logistic", "multi:softprob") and math.isnan(model.missing)
-    known &= grown["name"] == "gbtree" and not any(any(t["split_type"]) for t in own_trees)
+    plain = grown["name"] == "gbtree" and math.isnan(model.missing)
+    known = plain and not any(any(t["split_type"]) for t in grown["model"]["trees"])
+    known &= objective == ("multi:softprob" if n_classes > 2 else "binary:logistic")
     demand(known, f"xgboost models like this one, with {objective}, are not read here")
-    for own, info in zip(own_trees, grown["model"]["tree_info"], strict=True):
+    for own, info in zip(grown["model"]["trees"], grown["model"]["tree_info"], strict=True):
         value = np.array(own["split_conditions"], np.float32)
         score, last = np.zeros((value.size, n_classes)), np.nextafter(value, np.float32(-np.inf))
         score[:, info if n_classes > 2 else 1] = value
         children = np.array(own["left_children"]), np.array(own["right_children"])
         trees.append((np.array(own["split_indices"]), last_read_as(last), *children, score))
-    # What the first leaves do not explain of a row's raw score is the bias.
-    row, first = xgboost.DMatrix(np.zeros((1, int(shape["num_feature"])))), booster[:1]
-    raw = first.predict(row, output_margin=True, validate_features=False).ravel()
-    leaves = first.predict(row, pred_leaf=True, validate_features=False).ravel().astype(int)
+    # The raw score of a row is the bias where each leaf is 0.
+    first, empty = json.loads(bytes(booster[:1].save_raw("json"))), xgboost.Booster()
+    for own in first["learner"]["gradient_booster"]["model"]["trees"]:
+        own["split_conditions"] = [0.0] * len(own["split_conditions"])
+    empty.load_model(bytearray(json.dumps(first).encode()))
+    raw = empty.inplace_predict(np.zeros((1, model.n_features_in_)), predict_type="margin")
     bias = np.append(np.zeros(n_classes - raw.size), raw).astype(float)
-    bias -= sum(tree[4][leaf] for tree, leaf in zip(trees, leaves.tolist(), strict=False))
-    rounding = 2.0**-24, 8 + leaves.size, 2.0**-20
-    return Model(trees, bias, list(range(n_classes)), rounding, model.predict)
+    return Model(trees, bias, list(range(n_classes)), (2.0**-24, 9, 2.0**-20), model.predict)
 
 
 def read_forest(model: Any) -> Model:
@@ -140,14 +141,14 @@ def read_forest(model: Any) -> Model:
     return Model(trees, bias, model.classes_.tolist(), rounding, alone.predict)
 
 
-READERS = {f"XGB{kind}Classifier": read_xgboost for kind in ("", "RF")}
-for _kind in ("DecisionTree", "ExtraTree", "ExtraTrees", "RandomForest"):
-    READERS[f"{_kind}Classifier"] = read_forest
+FORESTS = "DecisionTree", "ExtraTree", "ExtraTrees", "RandomForest"
+READERS = {f"sklearn.{kind}Classifier": read_forest for kind in FORESTS}
+READERS |= {f"xgboost.XGB{kind}Classifier": read_xgboost for kind in ("", "RF")}
 
 
 def read(model: Any) -> Model:
     """The trees of a fitted model; RejectedError where no reader of this file knows its type."""
-    kind = type(model).__name__
+    kind = f"{type(model).__module__.partition('.')[0]}.{type(model).__name__}"
     demand(kind in READERS, f"models of type {kind} are not read by this checker")
     return READERS[kind](model)
 
@@ -165,15 +166,16 @@ def costs_of(feature: Any, start: float, power: float, edges: list[float]) -> di
     weight, unit = Fraction(float(feature["weight"])), Fraction(float(feature["unit"]))
     step = Fraction(repr(float(feature["step"] or 0)))
     table = {float(value): Fraction(float(paid)) for value, paid in feature["prices"] or ()}
-    holds = min(weight, step, *table.values()) >= 0 < unit and power >= 0
-    demand(holds, f"a cost of {feature['name']} is below 0")
     lower = -FURTHEST if feature["lower"] is None else float(feature["lower"])
     upper = FURTHEST if feature["upper"] is None else float(feature["upper"])
+    holds = min(weight, step, *table.values()) >= 0 < unit and power >= 0
+    demand(holds and lower >= -math.inf <= upper, f"a cost of {feature['name']} is below 0 or NaN")
     first = [-FURTHEST, *(math.nextafter(edge, math.inf) for edge in edges)]
     cells = [(max(a, lower), min(b, upper)) for a, b in zip(first, [*edges, FURTHEST], strict=True)]
     cells = [(a, b) for a, b in cells if a <= b]
-    if feature["values"] is not None:
-        near = {float(value) for value in feature["values"]}
+    one_hot, listed = feature["kind"] == "categorical", feature["values"]
+    if one_hot or listed is not None:
+        near = set(map(float, range(len(feature["columns"])) if listed is None else listed))
     elif step == 0:
         near = {min(max(start, a), b) for a, b in cells}
     else:  # the multiples on both sides of the start, and of both ends of each cell
@@ -184,9 +186,9 @@ def costs_of(feature: Any, start: float, power: float, edges: list[float]) -> di
     p = 1 if math.isinf(power) else int(power) if power == int(power) else power
     costs: dict[float, Fraction] = {}
     for value in sorted(kept | {start} if feature["stay"] else kept):
-        far = abs(Fraction(value) - Fraction(start)) / unit
-        far = Fraction(1) if feature["kind"] == "categorical" else far
+        far = Fraction(1) if one_hot else abs(Fraction(value) - Fraction(start)) / unit
         paid = Fraction(far**p) * (1 if isinstance(p, int) else LOWERED)  # exact, or no more
+        paid *= isinstance(p, int) or min(far, paid) > TINY
         paid = paid if feature["prices"] is None or value == start else table[value]
         costs[value] = weight * paid if value != start else Fraction(0)
     return costs
@@ -210,8 +212,8 @@ class Cover:
     def __init__(self, model: Model, question: Any, query: Array, below: float | None) -> None:
         features, power, self.model = question["features"], float(question["power"]), model
         columns = sorted(column for feature in features for column in feature["columns"])
-        whole = columns == list(range(query.size)) and model.column.max() < query.size
-        demand(whole, "the features are not those of the model")
+        whole = columns == list(range(query.size)) and set(map(type, columns)) == {int}
+        demand(whole and model.column.max() < query.size, "the features are not the model's")
         edges = [np.unique(model.last[model.column == column]).tolist() for column in columns]
         levels: list[dict[int, tuple[int, bool, float]]] = [{} for _ in columns]
         for feature in features:
@@ -332,15 +334,14 @@ class Cover:
         """Walk through the tree of boxes for a class; RejectedError if it is not closed."""
         self._weigh(target, lead)
         rows = np.array(refused, dtype=float).reshape(-1, self.size.size)
-        wrong = rows.size and target in self.model.decide(rows)
-        demand(not wrong, "a row that is said to be refused is decided as wanted")
+        demand(not rows.size or target not in self.model.decide(rows), "a refused row is wanted")
         leaves, unpacked = [self.model.leaves(row) for row in rows], zlib.decompressobj()
         text = unpacked.decompress(base64.b64decode(steps, validate=True), MOST_BYTES)
         demand(unpacked.eof, "the steps are cut off, or too many")
-        lines = text.decode("ascii").splitlines()
+        lines = io.TextIOWrapper(io.BytesIO(text), "ascii")  # as text all at once they take GBs
         box: Box = (np.zeros_like(self.size), self.size - 1, np.arange(self.tree.size))
         waiting: list[Box] = []
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(map(str.strip, lines), 1):
             what, *told = line.split()
             if what in ("low", "high"):  # both sides hold all of the box: one is next, one waits
                 axis, v = map(int, told)
@@ -355,7 +356,7 @@ class Cover:
                 closed = self.closes(box, leaves[int(told[0])] if what == "refused" else None)
                 demand(closed, f"step {number}, {line!r}, does not hold")
                 if not waiting:
-                    demand(number == len(lines), "steps go on after the last box is closed")
+                    demand(not lines.read(1), "steps go on after the last box is closed")
                     return
                 box = waiting.pop()
         raise RejectedError("a box is left open at the end")
@@ -372,8 +373,7 @@ def distance(question: Any, query: Array, row: Array) -> float:
         changed.append(value != start)
     for limit in question["max_changes"]:
         named = range(len(changed)) if limit["features"] is None else limit["features"]
-        few = sum(changed[index] for index in named) <= limit["count"]
-        demand(few, "the answer changes more features than it may")
+        demand(sum(changed[k] for k in named) <= limit["count"], "the answer changes too much")
     return float(max(paid) if math.isinf(power) else sum(paid))
 
 
@@ -396,7 +396,7 @@ def check(record: Any, model: Any) -> str:
     else:
         row, told = np.array(record["answer"]["row"], float), float(record["distance"])
         cost, decided = distance(question, query, row), own.decide(row[None, :])[0]
-        demand(abs(cost - told) <= GAP * told, f"the answer costs {cost!r}, not {told!r}")
+        demand(abs(cost - told) <= GAP * cost, f"the answer costs {cost!r}, not {told!r}")
         demand(decided in wanted, "the model does not decide the answer as wanted")
         at_least = {"optimal": told * (1 - GAP), "feasible": 0.0}.get(status, math.inf)
         holds = below is not None and at_least <= below <= told
@@ -407,7 +407,7 @@ def check(record: Any, model: Any) -> str:
     for k, told in zip(wanted, proof["covers"], strict=below != 0):
         cover.check(k, lead, **told)
     cheaper = "" if below is None else f" cheaper than {below!r}"
-    ahead = f" by a lead of {lead:g}" if lead else ""
+    ahead = f" by a lead of {lead!r}" if lead else ""
     named = " or ".join(repr(own.labels[k]) for k in wanted)
     return f"verified: no admissible row{cheaper} is decided as {named}{ahead} by this model"
 
@@ -425,7 +425,7 @@ def load(path: Path, trusted: bool) -> Any:
 
         return io.load(path, trusted=io.get_untrusted_types(file=path) if trusted else [])
     demand(trusted, f"{path} is a pickle, which can run any code; say --trust-pickle to load it")
-    return importlib.import_module("joblib").load(path)
+    return __import__("joblib").load(path)
 
 
 def main() -> int:
@@ -444,7 +444,7 @@ def main() -> int:
                     said = check(record.get("record", record), model)
                 except Exception as error:  # whatever went wrong, nothing is verified
                     kind = "" if isinstance(error, RejectedError) else f"{type(error).__name__}: "
-                    said, wrong = f"not verified: {kind}{error}", wrong + 1
+                    said, wrong = f"not verified: {repr(kind + str(error))[1:-1]}", wrong + 1
                 sys.stdout.write(f"{number}: {said}\n")
     except (RejectedError, OSError, EOFError, ImportError, ValueError, zlib.error) as error:
         sys.stderr.write(f"counterfolio-check: {error}\n")

@@ -1,14 +1,20 @@
 """What the checker accepts is true; it shares nothing with what made the record."""
 
+import base64
+import json
 import subprocess
 import sys
+import tracemalloc
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
 
 import portfolio.checker
-from portfolio.checker import RejectedError, check
+from portfolio.checker import RejectedError, check, main, read
 from tests.support.parts import few_and_large
 from tests.support.proofs import CLAIMS, PROOFS, holds, recorded, spoiled
 
@@ -74,3 +80,133 @@ def test_costs_that_are_none_are_rejected(name, value):
     record["question"]["power"] = float("nan")
     with pytest.raises(RejectedError, match="power"):
         check(record, model)
+
+
+def xgboost_of(trees, columns):
+    """A model of stumps: (column, threshold, left, right)."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, columns)), np.arange(40) % 2
+    made = XGBClassifier(n_estimators=len(trees), max_depth=1, base_score=0.501).fit(X, y)
+    content = json.loads(bytes(made.get_booster().save_raw("json")))
+    grown = content["learner"]["gradient_booster"]["model"]["trees"]
+    for own, (column, threshold, left, right) in zip(grown, trees, strict=True):
+        own["split_indices"] = [column, 0, 0]
+        own["split_conditions"] = [threshold, left, right]
+    model = XGBClassifier()
+    model.load_model(bytearray(json.dumps(content).encode()))
+    return model
+
+
+def feature(column, **other):
+    own = {"name": str(column), "kind": "numeric", "columns": [column], "lower": None}
+    own |= {"upper": None, "values": None, "step": None, "stay": True, "unit": 1, "weight": 1}
+    return own | {"prices": None} | other
+
+
+def claimed(model, query, features, below=None, steps=b"close\n", **other):
+    """A record that says that nothing below a bound is decided as 1."""
+    question = {"target": 1, "lead": 0, "norm": 1, "power": 1, "max_changes": []} | other
+    steps = base64.b64encode(zlib.compress(steps)).decode()
+    return {
+        "version": 1,
+        "why_no_proof": "",
+        "status": "unknown" if below else "infeasible",
+        "model": {"trees": read(model).digest()},
+        "query": query,
+        "question": question | {"features": features},
+        "answer": None,
+        "proof": {"below": below, "covers": [{"refused": [], "steps": steps}]},
+    }
+
+
+def test_a_bias_below_the_rounding_of_the_first_leaf_breaks_ties():
+    trees = [(0, 1000.0, 2.0**17, 0.0), (1, 0.0, 0.0, -1.0)]
+    model = xgboost_of(trees, 2)
+    assert model.predict([[2000.0, -1.0]]) == 1
+    with pytest.raises(RejectedError, match="does not hold"):
+        check(claimed(model, [2000.0, 1.0], [feature(0, lower=1500), feature(1)]), model)
+
+
+def test_a_threshold_that_is_no_number_is_not_read():
+    model = xgboost_of([(0, float("nan"), -1.0, 1.0), (1, 0.0, -0.5, 0.5)], 2)
+    assert model.predict([[0.0, 0.0]]) == 1
+    with pytest.raises(RejectedError, match="threshold"):
+        read(model)
+
+
+def test_null_allows_all_categories():
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 2)
+    group = feature(0, kind="categorical", columns=[0, 1])
+    with pytest.raises(RejectedError, match="does not hold"):
+        check(claimed(model, [0.0, 1.0], [group]), model)
+
+
+def test_columns_are_whole_numbers_and_limits_no_nan():
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 2)
+    group = feature(0, kind="categorical", columns=[False, True], values=[1])
+    with pytest.raises(RejectedError, match="features"):
+        check(claimed(model, [0.0, 1.0], [group]), model)
+    with pytest.raises(RejectedError, match="NaN"):
+        check(claimed(model, [0, 0], [feature(0, lower=float("nan")), feature(1)]), model)
+
+
+def test_powers_of_numbers_too_small_for_floats_cost_nothing():
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
+    dear = feature(0, unit=1e214, weight=1e300)
+    # It costs 3.53553e-22; floats say 3.5393e-22.
+    record = claimed(model, [0.0], [dear], below="3.5373e-22", norm=1.5, power=1.5)
+    with pytest.raises(RejectedError, match="does not hold"):
+        check(record, model)
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_numbers_that_float32_rounds_to_its_largest_go_where_it_goes():
+    tree = DecisionTreeClassifier(max_depth=1).fit([[0.0], [1.0]], [1, 0])
+    state = tree.tree_.__getstate__()
+    state["nodes"]["threshold"][0] = 1e39
+    tree.tree_.__setstate__(state)
+    beyond = 3.4028235e38
+    assert tree.predict([[beyond]]) == 1
+    record = claimed(tree, [0.0], [feature(0, values=[beyond], upper=1e39, stay=False)])
+    with pytest.raises(RejectedError, match="does not hold"):
+        check(record, tree)
+
+
+def test_a_class_of_the_same_name_is_another_model():
+    class RandomForestClassifier(DecisionTreeClassifier):
+        pass
+
+    with pytest.raises(RejectedError, match="are not read"):
+        read(RandomForestClassifier().fit([[0.0], [1.0]], [1, 0]))
+
+
+def test_a_distance_is_finite_and_a_lead_told_in_full():
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
+    assert "lead of 1.0040001 by" in check(claimed(model, [0], [feature(0)], lead=1.0040001), model)
+    record = claimed(model, [0], [feature(0)], below="0.1") | {"status": "feasible"}
+    with pytest.raises(RejectedError, match="costs"):
+        check(record | {"distance": "inf", "answer": {"row": [7]}}, model)
+
+
+def test_a_record_writes_no_lines_of_its_own(tmp_path, monkeypatch, capsys):
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
+    model.save_model(tmp_path / "model.json")
+    record = claimed(model, [0], [feature(0)])
+    record |= {"proof": None, "why_no_proof": "none\n2: verified: \x1b[2Jall"}
+    (tmp_path / "a.json").write_text(json.dumps(record))
+    told = ["counterfolio-check", str(tmp_path / "a.json"), "--model", str(tmp_path / "model.json")]
+    monkeypatch.setattr(sys, "argv", told)
+    assert main() == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("1: not verified") and "\x1b" not in line
+
+
+def test_steps_are_read_one_by_one():
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
+    record = claimed(model, [0], [feature(0)], below="0.1", steps=b"close\n" * 2_000_000)
+    tracemalloc.start()
+    with pytest.raises(RejectedError, match="go on"):
+        check(record, model)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 50_000_000

@@ -35,7 +35,7 @@ def cover_slice(t, prices, boxes, counts, steps, found, upper, forbidden, forbid
     Parameters
     ----------
     t, upper : see :mod:`encoders.compiled`
-    prices : of :func:`encoders.bounds.lagrange.priced_by`
+    prices : zeros, for what the checker does not use proves nothing
     boxes : int32 (n_slots, 2, n_axes), lo and hi of the boxes that are open, changed in place
     counts : int64 (2,), how many are OPEN, and how many STEPS there are
     steps : int32 (n_steps, 4), filled: step, axis, level, side

@@ -23,7 +23,7 @@ from encoders.backends.search.open_nodes import (
 )
 from encoders.backends.search.rising_loop import Demands, rising_slice
 from encoders.bounds.lagrange import FEW_STEPS, LARGEST
-from encoders.bounds.multipliers import RisingPrices, rising_prices
+from encoders.bounds.rising_prices import RisingPrices, rising_prices
 from encoders.problem.cost_unit import unit_of
 from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem

@@ -1,0 +1,39 @@
+"""A Lagrangian bound that holds for many problems at once: those that differ in what rows need."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from encoders.arrays import FloatArray
+from encoders.bounds.lagrange import ascend, couple
+from encoders.problem.flat_problem import Tables
+
+
+class RisingPrices(NamedTuple):
+    """:class:`Prices` that hold for any needs: with more needed the constant rises.
+
+    Attributes
+    ----------
+    bound, constant, leaf, level : as of :class:`Prices`, at the needs they were found at
+    worth : float64 (n_leaf_rows,), by how much bound and constant rise when a row needs 1 more
+    """
+
+    bound: float
+    constant: float
+    leaf: FloatArray
+    level: FloatArray
+    worth: FloatArray
+
+
+def rising_prices(t: Tables, upper: float, steps: int) -> RisingPrices:
+    """As :func:`bound_by_prices`, and what the needs are worth.
+
+    Parameters
+    ----------
+    t, upper, steps : as there
+    """
+    coupling = couple(t)
+    leaf, level = np.zeros(t.tree_of.size), np.zeros(t.cost.size)
+    kept = np.zeros(coupling.axis.size), np.zeros(t.need.size), np.zeros(coupling.allowed.size)
+    bound, constant = ascend(t, coupling, upper, steps, leaf, level, *kept)
+    return RisingPrices(bound, constant, leaf, level, kept[1] / np.maximum(t.need, 1))

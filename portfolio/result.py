@@ -127,12 +127,16 @@ class Result(AsJson):
         The probability of the target class where there is ``predict_proba``, a regressor's
         prediction, else votes or the raw score. The model is asked once, at the first look.
         """
-        return None if self.scoring is None else self.scoring.of(self.scoring.after)
+        return self._scores[1]
 
     @cached_property
     def score_before(self) -> float | None:
         """The same number for the query; None where no target was asked for nor found."""
-        return None if self.scoring is None else self.scoring.of(self.scoring.before)
+        return self._scores[0]
+
+    @cached_property
+    def _scores(self) -> tuple[float | None, float | None]:
+        return (None, None) if self.scoring is None else self.scoring.both()
 
     @cached_property
     def told(self) -> tuple[Change, ...]:

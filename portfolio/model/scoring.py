@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from encoders.arrays import FloatArray
 from encoders.query.goal import Scale
 from portfolio.model.native import NativeModel
@@ -25,16 +27,11 @@ class Scoring:
     before: FloatArray
     after: FloatArray | None
 
-    def of(self, row: FloatArray | None) -> float | None:
-        """The number of one row; None without a row.
-
-        Parameters
-        ----------
-        row : float64 (n_columns,)
-        """
-        if row is None:
-            return None
-        return float(self.native.values(row[None, :], self.scale, self.output)[0])
+    def both(self) -> tuple[float, float | None]:
+        """The numbers of the query and of the answer, which is None without one; asked at once."""
+        rows = np.array([self.before] if self.after is None else [self.before, self.after])
+        told = self.native.values(rows, self.scale, self.output).tolist()
+        return float(told[0]), float(told[1]) if len(told) > 1 else None
 
     def words(self) -> str:
         """What the number is, for sentences."""

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from portfolio.cli import options
-from portfolio.cli.output import wide_console
+from portfolio.cli.output import needing, wide_console
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ class BenchmarkOptions:
             threads=self.threads,
         )
         if self.service:
-            from portfolio.cli.service_report import run_and_report_service
+            with needing("service"):
+                from portfolio.cli.service_report import run_and_report_service
 
             return run_and_report_service(benchmark, self.requests, self.json_file, wide_console())
         if asked := options.names(self.questions):

@@ -16,6 +16,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from encoders.errors import UnavailableBackendError
 from portfolio.change import in_short
 from portfolio.result import Result
 
@@ -26,6 +27,28 @@ WIDE = 200
 
 # Tells a bar how much is done, of how much, and what is under way.
 BarUpdate = Callable[[int, int | None, str], None]
+
+
+@contextmanager
+def needing(extra: str) -> Iterator[None]:
+    """Say in one sentence what to install where the service's packages are missing.
+
+    Parameters
+    ----------
+    extra : of ours, or several with commas
+
+    Raises
+    ------
+    UnavailableBackendError
+        Something that the block imports is not installed.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise UnavailableBackendError(
+            f"the service needs {error.name}, which is not installed: "
+            f"pip install 'counterfolio[{extra}]'."
+        ) from error
 
 
 def wide_console() -> Console:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from encoders.errors import InputError, UnavailableBackendError
+from encoders.errors import InputError
 from portfolio.cli import options
+from portfolio.cli.output import needing
 
 if TYPE_CHECKING:
     from portfolio.service.sources import Source
@@ -120,7 +121,7 @@ def serve(
         raise InputError("--address, --replicas and --most-replicas are for --ray.")
     if on_ray.ray and jobs is not None:
         raise InputError("--jobs is for one server; on Ray give batches --executor ray.")
-    try:
+    with needing("service,ray" if on_ray.ray else "service"):
         if on_ray.ray:
             on_ray.run(served, port, host=host, workers=workers or 1, threads=threads,
                        longest=longest, queue=queue, keys=keys)  # fmt: skip
@@ -128,11 +129,6 @@ def serve(
         from portfolio.service import server
         from portfolio.service.app import create_app
         from portfolio.service.settings import Settings, check_address, read_keys
-    except ImportError as error:
-        raise UnavailableBackendError(
-            f"the service needs {error.name}, which is not installed: "
-            f"pip install 'counterfolio[{'service,ray' if on_ray.ray else 'service'}]'."
-        ) from error
     known = read_keys(keys)
     check_address(host, known)
     settings = Settings(

@@ -214,6 +214,19 @@ def pose(
         Constraints, bounds and cost tables that leave a feature no value.
     """
     layout = make_layout(ensemble, cells, space, query, within or {})
+    return pose_layout(ensemble, cells, space, query, layout)
+
+
+def pose_layout(
+    ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Query, layout: Layout
+) -> Posed:
+    """The same for axes that are known.
+
+    Parameters
+    ----------
+    ensemble, cells, space, query : as for :func:`pose`
+    layout : of the query, or with fewer levels
+    """
     changed = np.concatenate([axis.changed for axis in layout.axes])
     placed = place_literals(cells, layout)
     tree = owners(cells.tree_start)[placed.source]

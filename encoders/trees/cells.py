@@ -1,13 +1,13 @@
 """Thresholds cut every column into cells; every leaf is a box of consecutive cells."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, starts
+from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, owners, starts
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.groups import Group, group_of
 from encoders.trees.set_splits import cell_of
@@ -49,6 +49,33 @@ class Cells:
     def n_cells(self) -> IntArray:
         """Cells of each column, that of missing values included, int64 (n_columns,)."""
         return np.array([boundary.size + 2 for boundary in self.boundary], dtype=np.int64)
+
+    def only(self, leaves: IntArray) -> "Cells":
+        """The same domain with some of the leaves.
+
+        Parameters
+        ----------
+        leaves : int64 (n_chosen,), ascending
+        """
+        first, count = self.leaf_start[leaves], np.diff(self.leaf_start)[leaves]
+        leaf_start = starts(count)
+        literal = np.arange(leaf_start[-1]) + np.repeat(first - leaf_start[:-1], count)
+        tree = owners(self.tree_start)[leaves]
+        chosen = np.zeros(self.node.size, dtype=np.bool_)
+        chosen[leaves] = True
+        missing = self.takes_missing
+        return replace(
+            self,
+            tree_start=starts(np.bincount(tree, minlength=self.tree_start.size - 1)),
+            leaf_start=leaf_start,
+            column=self.column[literal],
+            lo=self.lo[literal],
+            hi=self.hi[literal],
+            node=self.node[leaves],
+            score=self.score[leaves],
+            takes_missing=None if missing is None else missing[literal],
+            groups=tuple(group.only(chosen) for group in self.groups),
+        )
 
 
 def cut(ensemble: Ensemble) -> Cells:

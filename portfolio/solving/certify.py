@@ -50,6 +50,11 @@ class Times:
     solve_s: float = 0.0
     verify_s: float = 0.0
 
+    @property
+    def total(self) -> float:
+        """Seconds of all parts."""
+        return self.reduce_s + self.build_s + self.solve_s + self.verify_s
+
     def __add__(self, other: "Times") -> "Times":
         return Times(
             self.reduce_s + other.reduce_s,

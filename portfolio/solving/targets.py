@@ -17,6 +17,7 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.solving.certify import Certificate, PosedQuery, certify
 from portfolio.solving.goal_parts import certify_goal_parts
 from portfolio.solving.join import Answer, cut_short, join
+from portfolio.solving.near_first import NearFirst, near_first
 from portfolio.solving.parts import in_parts
 from portfolio.solving.progress import Progress
 from portfolio.solving.strategies import Strategy, others
@@ -157,10 +158,19 @@ def _part(
     began = time.perf_counter()
     reading, goal = solver.reading, query.goal
     view = reading.views[goal.target]
-    posed = pose(view.ensemble, view.cells, reading.space, query, region)
-    pose_s = time.perf_counter() - began
-    solve = solver.way.solve_posed(posed, view, goal)
-    certificate = certified(solver, query, posed, solve, most_refused, request)
+
+    def prove(posed: Posed, request: Request) -> Certificate:
+        solve = solver.way.solve_posed(posed, view, goal)
+        return certified(solver, query, posed, solve, most_refused, request)
+
+    near = near_first(reading, query, region) if solver.way.in_parts else None
+    if near is not None:
+        certificate = NearFirst(near, view, request, solver.deadline, prove).answer()
+        pose_s = time.perf_counter() - began - certificate.times.total
+    else:
+        posed = pose(view.ensemble, view.cells, reading.space, query, region)
+        pose_s = time.perf_counter() - began
+        certificate = prove(posed, request)
     return Answer(certificate, goal if certificate.answer else None, pose_s)
 
 

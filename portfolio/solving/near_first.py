@@ -1,0 +1,122 @@
+"""Large models are asked about what is near first; a proof about that is one about all rows."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from encoders.arrays import BoolArray
+from encoders.backends.attempt import in_turn
+from encoders.backends.interface import Request
+from encoders.posing.nearby import Nearby, nearby
+from encoders.posing.pose import Posed
+from encoders.posing.wide_columns import Region
+from encoders.problem.flat_problem import tabulate
+from encoders.query.query import Query
+from encoders.reduce.incumbent import find_incumbent
+from portfolio.model.explained_model import ClassView, ExplainedModel
+from portfolio.solving.certify import Certificate
+
+# Leaves of a model of which not all are posed at once. With fewer, posing all of them takes less
+# than the looks at what is near.
+MANY_LEAVES = 50_000
+WIDER = 1.5  # times a radius in which the model refuses all is the next one at most
+STARTS = 4  # nearest training rows that a look begins from
+
+Certify = Callable[[Posed, Request], Certificate]
+
+
+@dataclass(frozen=True, eq=False)
+class NearFirst:
+    """A question about a large model.
+
+    Attributes
+    ----------
+    near : the question, to be posed within any radius
+    view : has training rows
+    request : its cutoff is that of the whole question
+    deadline : ``time.perf_counter()`` at which to stop
+    certify : what is proved of a posed part, given the request with its cutoff
+    """
+
+    near: Nearby
+    view: ClassView
+    request: Request
+    deadline: float
+    certify: Certify
+
+    def answer(self) -> Certificate:
+        """What is proved of the whole question.
+
+        A look at what is near finds some choice. All that cost no more are within the radius of
+        its cost, so that what is proved within that radius is proved of all. Where the model
+        itself refuses them, nothing lies within it, and the next look goes further.
+        """
+        known: Certificate | None = None
+        proved = -1.0  # nothing costs at most this
+        radius = self.near.wider(proved)
+        while radius is not None and not self._over():
+            cost = self._found(radius)
+            if cost is not None and cost <= proved:  # what the model itself refuses, once more
+                cost = radius
+            if cost is not None:
+                if cost >= self.request.cutoff:
+                    break
+                own = self._proved(cost)
+                known = own if known is None else _after(known, own)
+                if own.status != "infeasible" or own.gave_up:
+                    return known
+                proved = cost
+            radius = self._next(max(radius, proved), proved)
+        whole = self.certify(self.near.whole(), self.request)
+        return whole if known is None else _after(known, whole)
+
+    def _proved(self, cost: float) -> Certificate:
+        """What is proved of all that costs at most this."""
+        within = self.near.within(cost)
+        assert within is not None  # some choice was found there
+        return self.certify(within, replace(self.request, cutoff=math.nextafter(cost, math.inf)))
+
+    def _next(self, radius: float, proved: float) -> float | None:
+        """The next radius to look within; not much more where answers are expected near."""
+        wider = self.near.wider(radius)
+        return wider if wider is None or proved <= 0 else min(wider, WIDER * radius)
+
+    def _found(self, radius: float) -> float | None:
+        """Cost of some choice that the trees decide as wanted; None if none is found near."""
+        posed = self.near.within(radius)
+        if posed is None:
+            return None
+        starts = posed.closest(self.view.near(self.near.query.goal), STARTS)
+        found = find_incumbent(posed.problem, tabulate(posed.problem), starts, self._over)
+        return None if found is None else posed.problem.distance(found)
+
+    def _over(self) -> bool:
+        return self.request.stop.is_set() or time.perf_counter() >= self.deadline
+
+
+def near_first(
+    reading: ExplainedModel, query: Query, region: Region
+) -> Nearby | None:
+    """The question, if it is one about a large model; None if all of it is posed at once.
+
+    Parameters
+    ----------
+    reading : the model
+    query : what is asked
+    region : classes that are posed alone
+    """
+    view = reading.views[query.goal.target]
+    if view.cells.node.size < MANY_LEAVES or view.cells.groups or query.related is not None:
+        return None
+    return nearby(view.ensemble, view.cells, reading.space, query, region)
+
+
+def _after(before: Certificate, now: Certificate) -> Certificate:
+    """What is proved now, with what it took to get there."""
+    attempts = in_turn([before.provenance.attempts, now.provenance.attempts])
+    return replace(
+        now,
+        times=before.times + now.times,
+        provenance=replace(now.provenance, attempts=attempts),
+    )

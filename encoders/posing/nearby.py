@@ -69,13 +69,15 @@ class Nearby:
         radius : a cost
         """
         axes = [axis.only(np.flatnonzero(axis.cost <= radius)) for axis in self.layout.axes]
-        if not all(axis.cell.size for axis in axes):
+        empty = not all(axis.cell.size for axis in axes)
+        for columns in self.layout.one_hot:
+            own = self.layout.first[list(columns)].tolist()
+            empty |= not any((axes[at].value == 1).any() for at in own)
+        if empty:
             return None
         layout = replace(self.layout, axes=axes)
         leaves = self._reached(axes)
         cells = self.cells.only(leaves)
-        if (np.diff(cells.tree_start) == 0).any():
-            return None
         posed = pose_layout(self.ensemble, cells, self.space, self.query, layout)
         return replace(posed, source=leaves[posed.source])
 

@@ -132,6 +132,4 @@ def nearby(
     InputError
         Constraints, bounds and cost tables that leave a feature no value.
     """
-    return Nearby(
-        ensemble, cells, space, query, make_layout(ensemble, cells, space, query, within)
-    )
+    return Nearby(ensemble, cells, space, query, make_layout(ensemble, cells, space, query, within))

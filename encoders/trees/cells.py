@@ -13,6 +13,10 @@ from encoders.trees.groups import Group, group_of
 from encoders.trees.set_splits import cell_of
 
 
+# Leaves whose paths are looked at together: more take more memory, 1 kB each in deep trees.
+SOME_LEAVES = 50_000
+
+
 @dataclass(frozen=True, eq=False)
 class Cells:
     """The finite domain of an ensemble, before any query is known.
@@ -87,27 +91,36 @@ def cut(ensemble: Ensemble) -> Cells:
     """
     boundary, position = _boundaries(ensemble)
     leaves = np.flatnonzero(ensemble.column < 0)
-    steps = _climb(ensemble, leaves)
-    leaf, column, lo, hi, missing = _path_literals(ensemble, steps, position, boundary)
-    groups = tuple(_groups(ensemble, steps))
+    above = _parents(ensemble)
+    some = max(len(leaves), 1) if ensemble.sets is not None else SOME_LEAVES
+    found, groups = [], ()
+    for first in range(0, max(len(leaves), 1), some):
+        steps = _climb(leaves[first : first + some], *above)
+        literals = _path_literals(ensemble, steps, position, boundary)
+        found.append((literals[0] + first, *literals[1:]))
+        groups = tuple(_groups(ensemble, steps))
+    leaf, column, lo, hi, missing = (np.concatenate(part) for part in zip(*found, strict=True))
     tree = np.searchsorted(ensemble.root, leaves, side="right") - 1
     reachable = np.ones(leaves.size, dtype=bool)
     reachable[leaf[(lo > hi) & ~missing]] = False
     for group in groups:
         reachable[group.leaf[~group.allowed.any(axis=1)]] = False
-    renumber = np.cumsum(reachable) - 1
-    kept = reachable[leaf]
-    counts = np.bincount(renumber[leaf[kept]], minlength=int(reachable.sum()))
+    if not reachable.all():
+        kept = reachable[leaf]
+        leaf, column, lo, hi, missing = (
+            part[kept] for part in (np.cumsum(reachable)[leaf] - 1, column, lo, hi, missing)
+        )
+    counts = np.bincount(leaf, minlength=int(reachable.sum()))
     return Cells(
         boundary=boundary,
         tree_start=frozen(starts(np.bincount(tree[reachable], minlength=ensemble.root.size))),
         leaf_start=frozen(starts(counts)),
-        column=frozen(column[kept]),
-        lo=frozen(lo[kept]),
-        hi=frozen(hi[kept]),
+        column=frozen(column),
+        lo=frozen(lo),
+        hi=frozen(hi),
         node=frozen(leaves[reachable]),
         score=frozen(ensemble.score[leaves[reachable]]),
-        takes_missing=None if ensemble.default_left is None else frozen(missing[kept]),
+        takes_missing=None if ensemble.default_left is None else frozen(missing),
         groups=tuple(group.only(reachable) for group in groups),
     )
 
@@ -141,14 +154,19 @@ def _boundaries(ensemble: Ensemble) -> tuple[tuple[FloatArray, ...], IntArray]:
     return tuple(boundary), position
 
 
-def _climb(ensemble: Ensemble, leaves: IntArray) -> _Steps:
-    """Climb from all leaves at once."""
+def _parents(ensemble: Ensemble) -> tuple[IntArray, BoolArray]:
+    """The node above each, -1 for none, and whether it is the right one of two."""
     parent = np.full(ensemble.column.size, -1, dtype=np.int64)
     is_right = np.zeros(ensemble.column.size, dtype=bool)
     inner = np.flatnonzero(ensemble.column >= 0)
     parent[ensemble.left[inner]] = inner
     parent[ensemble.right[inner]] = inner
     is_right[ensemble.right[inner]] = True
+    return parent, is_right
+
+
+def _climb(leaves: IntArray, parent: IntArray, is_right: BoolArray) -> _Steps:
+    """Climb from some leaves at once."""
     leaf, node = np.arange(leaves.size), leaves
     steps = [(leaf[:0], node[:0], is_right[:0])]
     while (alive := parent[node] >= 0).any():
@@ -176,7 +194,7 @@ def _path_literals(
         missing = default_left[node] != right
     if leaf.size == 0:
         return leaf, column, lo, hi, missing
-    order = np.lexsort((column, leaf))
+    order = np.argsort(leaf * ensemble.n_columns + column, kind="stable")
     leaf, column, lo, hi = leaf[order], column[order], lo[order], hi[order]
     first = np.flatnonzero(np.r_[True, (np.diff(leaf) != 0) | (np.diff(column) != 0)])
     return (

@@ -127,28 +127,39 @@ class Ensemble:
         rows : float64 (n_rows, n_columns)
         """
         values = rows.astype(self.dtype).astype(np.float64)
-        own = np.arange(self.column.size)
-        leaf = self.column < 0
-        # A leaf leads to itself; the children of a node stand beside each other.
-        child = np.stack([np.where(leaf, own, self.left), np.where(leaf, own, self.right)], axis=1)
-        step, column = child.ravel(), np.maximum(self.column, 0)
+        # The children of a node stand beside each other.
+        step, inner = np.stack([self.left, self.right], axis=1).ravel(), self.column >= 0
         few = max(1, PATHS // self.root.size)
         ends = np.empty((rows.shape[0], self.root.size), dtype=np.int64)
         for at in range(0, rows.shape[0], few):
-            ends[at : at + few] = self._ends(values[at : at + few], step, column)
+            ends[at : at + few] = self._ends(values[at : at + few], step, inner)
         return ends
 
-    def _ends(self, values: FloatArray, step: IntArray, column: IntArray) -> IntArray:
+    def rows_in(self, steps: int) -> int:
+        """About how many rows go down all trees in so many steps, at least 1.
+
+        Parameters
+        ----------
+        steps : from a node to the next one
+        """
+        depth = np.log2(self.column.size / self.root.size) + 1
+        return max(1, int(steps / (self.root.size * depth)))
+
+    def _ends(self, values: FloatArray, step: IntArray, inner: BoolArray) -> IntArray:
         """The same, for values as the model reads them, given what each node leads to."""
-        first = (np.arange(values.shape[0]) * values.shape[1])[:, None]
-        node = np.tile(self.root, (values.shape[0], 1))
+        n_rows, n_trees = values.shape[0], self.root.size
+        ends = np.repeat(self.root, n_rows)  # tree by tree, so that nodes of one are near
+        first = np.tile(np.arange(n_rows) * values.shape[1], n_trees)
         turns = self.turns(values)
-        while True:
-            right = turns(node, first + column[node])
-            below = step[2 * node + right]
-            if np.array_equal(below, node):
-                return node
-            node = below
+        under_way = np.flatnonzero(inner[ends])
+        node, first = ends[under_way], first[under_way]
+        while under_way.size:
+            node = step[2 * node + turns(node, first + self.column[node])]
+            going = inner[node]
+            if not going.all():
+                ends[under_way] = node
+                under_way, node, first = under_way[going], node[going], first[going]
+        return ends.reshape(n_trees, n_rows).T
 
     def turns(self, values: FloatArray) -> Callable[[IntArray, IntArray], BoolArray]:
         """What tells, for nodes and places in the flat table of values, whether that turns right.

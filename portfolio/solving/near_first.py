@@ -95,9 +95,7 @@ class NearFirst:
         return self.request.stop.is_set() or time.perf_counter() >= self.deadline
 
 
-def near_first(
-    reading: ExplainedModel, query: Query, region: Region
-) -> Nearby | None:
+def near_first(reading: ExplainedModel, query: Query, region: Region) -> Nearby | None:
     """The question, if it is one about a large model; None if all of it is posed at once.
 
     Parameters

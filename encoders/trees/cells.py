@@ -12,7 +12,6 @@ from encoders.trees.ensemble import Ensemble
 from encoders.trees.groups import Group, group_of
 from encoders.trees.set_splits import cell_of
 
-
 # Leaves whose paths are looked at together: more take more memory, 1 kB each in deep trees.
 SOME_LEAVES = 50_000
 

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from encoders.arrays import BoolArray
 from encoders.backends.attempt import in_turn
 from encoders.backends.interface import Request
 from encoders.posing.nearby import Nearby, nearby

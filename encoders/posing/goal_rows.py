@@ -76,6 +76,19 @@ def link_of(ensemble: Ensemble, goal: ValueGoal) -> Link | Blend:
     return link.of_output(ensemble.n_classes, goal.output)
 
 
+def is_linear(ensemble: Ensemble, goal: Goal) -> bool:
+    """Whether a goal is a few linear rows, but for rounding; else tangents approach it.
+
+    Parameters
+    ----------
+    ensemble, goal : as of :func:`goal_rows`
+    """
+    if isinstance(goal, ClassGoal):
+        return ensemble.blend is None
+    link = link_of(ensemble, goal)
+    return isinstance(link, Link) and link.kind != "softmax"
+
+
 def relaxation_of(
     score: FloatArray, tree_start: IntArray, ensemble: Ensemble, goal: Goal, margin: float
 ) -> Relaxation | None:

@@ -92,7 +92,8 @@ def cut(ensemble: Ensemble) -> Cells:
     leaves = np.flatnonzero(ensemble.column < 0)
     above = _parents(ensemble)
     some = max(len(leaves), 1) if ensemble.sets is not None else SOME_LEAVES
-    found, groups = [], ()
+    found: list[tuple[IntArray, IntArray, IntArray, IntArray, BoolArray]] = []
+    groups: tuple[Group, ...] = ()
     for first in range(0, max(len(leaves), 1), some):
         steps = _climb(leaves[first : first + some], *above)
         literals = _path_literals(ensemble, steps, position, boundary)

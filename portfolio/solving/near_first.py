@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from encoders.backends.attempt import in_turn
 from encoders.backends.interface import Request
+from encoders.posing.goal_rows import is_linear
 from encoders.posing.nearby import Nearby, nearby
 from encoders.posing.pose import Posed
 from encoders.posing.wide_columns import Region
@@ -105,6 +106,8 @@ def near_first(reading: ExplainedModel, query: Query, region: Region) -> Nearby 
     """
     view = reading.views[query.goal.target]
     if view.cells.node.size < MANY_LEAVES or view.cells.groups or query.related is not None:
+        return None
+    if not is_linear(view.ensemble, query.goal):  # each look would approach it anew
         return None
     return nearby(view.ensemble, view.cells, reading.space, query, region)
 

@@ -19,7 +19,7 @@ from portfolio.solving.certify import Certificate
 
 # Leaves of a model of which not all are posed at once. With fewer, posing all of them takes less
 # than the looks at what is near.
-MANY_LEAVES = 50_000
+MANY_LEAVES = 10_000
 WIDER = 1.5  # times a radius in which the model refuses all is the next one at most
 STARTS = 4  # nearest training rows that a look begins from
 

@@ -98,9 +98,11 @@ class Service:
         Raises
         ------
         Problem
-            There is none.
+            There is none, or it can't be loaded.
         """
         models = self.catalogue.models
+        if failure := self.catalogue.failures.get(name) if name not in models else None:
+            raise Problem(503, failure.detail)
         if name not in models:
             raise Problem(404, f"there is no model {name[:80]!r}; GET /v1/models lists them.")
         return models[name]

@@ -22,6 +22,7 @@ from portfolio.running.local_executor import LocalExecutor
 from portfolio.running.work import Record, Task, Work
 from portfolio.service.asking import meant
 from portfolio.service.catalogue import Model
+from portfolio.service.learning import Learning
 from portfolio.service.questions import EXPLAIN, QUESTIONS
 
 log = logging.getLogger("counterfolio.service")
@@ -123,12 +124,18 @@ class Jobs:
     folder : where they are kept; those that had not ended when the service did go on
     models : gives the models of the moment
     workers : processes of the job that is worked on
+    learning : logs cheapest changes
     """
 
     def __init__(
-        self, folder: Path, models: Callable[[], Mapping[str, Model]], workers: int
+        self,
+        folder: Path,
+        models: Callable[[], Mapping[str, Model]],
+        workers: int,
+        learning: Learning,
     ) -> None:
         self._models, self._workers, self._folder = models, workers, folder
+        self._learning = learning
         self._queue: queue.Queue[Job | None] = queue.Queue()
         self._thread = threading.Thread(target=self._work, name="counterfolio-jobs", daemon=True)
         try:
@@ -218,7 +225,9 @@ class Jobs:
         common = {"per_query_limit_s": limit_s, "executor": _Stoppable(self._workers, job.stop),
                   "out": job.folder / ANSWERS, "resume": True, "on_answer": count}  # fmt: skip
         if job.batch.question == EXPLAIN:
-            model.explainer.explain_batch(X, **settings, **common)
+            book = self._learning.book_of_batch(model)
+            found = model.explainer.explain_batch(X, **settings, **common, log=book)
+            self._learning.hear_batch(model, job.batch.arguments, X, found)
         else:
             name = QUESTIONS[job.batch.question].method
             model.explainer.ask_batch(name, X, **settings, **common)

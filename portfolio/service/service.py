@@ -55,10 +55,12 @@ class Service:
             settings.workers, settings.most_waiting, settings.memory_bytes, settings.threads
         )
         self.metrics = Metrics(self.pool)
+        self.learning = Learning(settings, self.pool)
         self.jobs: Jobs | None = None
         if settings.jobs is not None:
-            self.jobs = Jobs(settings.jobs, lambda: self.catalogue.models, settings.job_workers)
-        self.learning = Learning(settings, self.pool)
+            self.jobs = Jobs(
+                settings.jobs, lambda: self.catalogue.models, settings.job_workers, self.learning
+            )
 
     def start(self) -> None:
         """Begin the workers."""

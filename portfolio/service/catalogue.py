@@ -232,10 +232,9 @@ class Catalogue:
             if name in held.models or name in held.failures:
                 raise InputError(f"two models are called {name!r}.")
             known, failed = old.models.get(name), old.failures.get(name)
+            found: Model | Failure | None = failed
             if failed is None or failed.state != state:
                 found = known if known and known.state == state else _load(source, state)
-            else:
-                found = failed
             if isinstance(found, Failure):
                 held.failures[name], found = found, known
             if found is not None:

@@ -128,7 +128,7 @@ def test_categories_that_are_numbers_are_the_same_from_every_kind_of_file(tmp_pa
     (tmp_path / "rows.json").write_text(json.dumps(as_plain(rows.to_dict("records"))))
     own = [explainer.explain(rows.iloc[[at]], threads=1) for at in range(len(rows))]
     for kind in ("parquet", "csv", "json"):
-        found = read_rows(tmp_path / f"rows.{kind}", model)
+        found, _ = read_rows(tmp_path / f"rows.{kind}", model)
         for at, expected in enumerate(own):
             told = explainer.explain(found.iloc[[at]], threads=1)
             assert (told.status, told.distance) == ("optimal", expected.distance)
@@ -140,7 +140,7 @@ def test_rows_are_the_same_from_every_kind_of_file(rows, explainer, tmp_path):
     rows.to_csv(tmp_path / "rows.csv", index=False)
     (tmp_path / "rows.json").write_text(json.dumps(rows.to_dict("records")))
     for kind in ("parquet", "csv", "json"):
-        found = read_rows(tmp_path / f"rows.{kind}", model)
+        found, _ = read_rows(tmp_path / f"rows.{kind}", model)
         pd.testing.assert_frame_equal(found.reset_index(drop=True), rows.reset_index(drop=True))
 
 

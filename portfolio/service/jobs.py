@@ -216,6 +216,8 @@ class Jobs:
                 self._run(job)
             except CounterfolioError as error:
                 job.put("failed", str(error))
+            except OSError as error:
+                job.put("failed", f"what was found can't be kept ({error.strerror}); make room.")
             except Exception:  # of one job; the next ones go on
                 log.exception("job %s failed", job.folder.name)
                 job.put("failed", "a fault of the service, which its log tells.")

@@ -63,7 +63,9 @@ def test_a_group_is_a_job_that_begins_anew_after_a_restart(settings, tmp_path, e
     pd.testing.assert_frame_equal(received.counterfactuals, own.counterfactuals)
 
 
-def test_an_audit_is_the_same_over_http(settings, explainer, rows):
+def test_an_audit_is_the_same_over_http_and_goes_on_after_a_restart(
+    settings, tmp_path, explainer, rows
+):
     by = pd.Series(["a", "b"] * 5, name="group", index=rows.index)
     more = {"target": "granted", "resamples": 200}
     own = explainer.audit(rows, by, **more, executor=here)
@@ -82,6 +84,17 @@ def test_an_audit_is_the_same_over_http(settings, explainer, rows):
         found.answers.drop(columns="seconds"), own.answers.drop(columns="seconds")
     )
     assert heard[-1][1] == len(rows)
+    (folder,) = tmp_path.iterdir()
+    kept, told = folder / "answers" / "answers.jsonl", (folder / "result.json").read_text()
+    before = kept.read_text()
+    (folder / "result.json").unlink()
+    state = {"state": "running", "message": "", "answered": 0, "total": 10}
+    (folder / "state.json").write_text(json.dumps(state))
+    with started(settings) as client:
+        assert wait_for(client, folder.name)["state"] == "done"
+        again = client.get(f"/v1/jobs/{folder.name}/result").json()
+    assert kept.read_text() == before
+    assert again["text"] == json.loads(told)["text"]
 
 
 @pytest.mark.parametrize(

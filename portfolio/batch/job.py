@@ -56,7 +56,7 @@ class Job:
         ----------
         task : as in :meth:`portfolio.running.work.Work.warm_up`
         """
-        self.answer(replace(task, limit_s=1e-3))
+        replace(self, log=None).answer(replace(task, limit_s=1e-3))
 
     def answer(self, task: Task) -> Record:
         """The record of one row; what goes wrong is told in it.

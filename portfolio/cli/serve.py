@@ -106,6 +106,9 @@ def serve(
     jobs: Annotated[
         Path | None, typer.Option(help="Folder for batches, which go on there after a restart.")
     ] = None,
+    longest_job: Annotated[
+        float, typer.Option(help="Seconds of a group or an audit, at most.")
+    ] = 3600.0,
     logs: Annotated[
         Path | None, typer.Option(help="Folder where cheapest changes are logged, without rows.")
     ] = None,
@@ -136,6 +139,7 @@ def serve(
         workers=workers or len(os.sched_getaffinity(0)),
         threads=threads,
         longest_s=longest,
+        longest_job_s=longest_job,
         most_waiting=queue,
         keys=known,
         jobs=jobs,

@@ -40,7 +40,7 @@ def create_app(settings: Settings) -> FastAPI:
     Raises
     ------
     CounterfolioError
-        A model can't be loaded.
+        No model can be loaded.
     """
     service = Service(settings)
 
@@ -82,15 +82,18 @@ def _state_routes(service: Service) -> APIRouter:
     """Which models there are, and how the service does."""
     router = APIRouter()
 
+    def failed() -> dict[str, Any]:
+        return {"failed": [each.told() for each in service.catalogue.failures.values()]}
+
     @router.get("/health", tags=["state"], summary="Whether the process lives.")
     async def health() -> dict[str, str]:
         return {"status": "ok"}
 
     @router.get("/ready", tags=["state"], summary="Whether a worker is warm.")
-    async def ready() -> dict[str, str]:
+    async def ready() -> dict[str, Any]:
         if not service.pool.ready:
             raise Problem(503, "no worker is warm yet; ask again.", {"Retry-After": "1"})
-        return {"status": "ready"}
+        return {"status": "ready"} | failed()
 
     @router.get("/metrics", tags=["state"], summary="Counts, for Prometheus.")
     async def metrics() -> Response:
@@ -98,7 +101,8 @@ def _state_routes(service: Service) -> APIRouter:
 
     @router.get("/v1/models", tags=["models"], summary="All models.")
     async def models() -> dict[str, Any]:
-        return {"models": [model.described() for model in service.catalogue.models.values()]}
+        found = [model.described() for model in service.catalogue.models.values()]
+        return {"models": found} | failed()
 
     @router.get("/v1/models/{name}", tags=["models"], summary="One model: classes and features.")
     async def model(name: str) -> JSONResponse:

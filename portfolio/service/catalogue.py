@@ -3,8 +3,8 @@
 import logging
 import pickle
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from portfolio.as_json import as_plain
 from portfolio.explainer import Explainer
 from portfolio.fingerprint import fingerprint
 from portfolio.question import RACE
-from portfolio.service.sources import Source
+from portfolio.service.sources import Source, without_folders
 from selector.diagram import Diagram, diagram_of
 from selector.diagram_places import default_place
 
@@ -105,6 +105,42 @@ def _described(feature: Feature, columns: Sequence[str]) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True, eq=False)
+class Failure:
+    """A model that can't be loaded.
+
+    Attributes
+    ----------
+    name : as it would be called in paths
+    error : why
+    detail : the same in one sentence, without folders of this machine
+    state : of its files; it is tried again once that is another one
+    """
+
+    name: str
+    error: Exception
+    detail: str
+    state: Any
+
+    def told(self) -> dict[str, Any]:
+        """Which one it is, and why."""
+        return {"name": self.name, "detail": self.detail}
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """What there is at one moment; replaced as a whole.
+
+    Attributes
+    ----------
+    models : by name; one whose new files can't be loaded is there as it was before
+    failures : by name
+    """
+
+    models: dict[str, Model] = field(default_factory=dict)
+    failures: dict[str, Failure] = field(default_factory=dict)
+
+
 class Catalogue:
     """Models by name.
 
@@ -117,21 +153,29 @@ class Catalogue:
     Raises
     ------
     CounterfolioError
-        A model can't be loaded.
+        No model can be loaded.
     """
 
     def __init__(self, sources: Callable[[], Sequence[Source]]) -> None:
         self._sources = sources
         self._lock = threading.Lock()
-        self._models = self._loaded({})
-        self._refused: Any = None
+        self._held = self._loaded(_Held())
+        if not self._held.models:
+            raise next(iter(self._held.failures.values())).error
+        self._complain({})
+        self._refused = ""
         self._default = _Default()
         self._follow()
 
     @property
     def models(self) -> dict[str, Model]:
         """All of this moment."""
-        return self._models
+        return self._held.models
+
+    @property
+    def failures(self) -> dict[str, Failure]:
+        """Those that can't be loaded as their files are."""
+        return self._held.failures
 
     def refresh(self) -> bool:
         """Load what has changed, and replace all at once; what can't be loaded changes nothing.
@@ -150,35 +194,52 @@ class Catalogue:
         default = self._default.diagram()
         if default is None:
             return False
-        models = {name: model.following(default) for name, model in self._models.items()}
-        others = [name for name, model in models.items() if model is not self._models[name]]
+        models = {name: model.following(default) for name, model in self.models.items()}
+        others = [name for name, model in models.items() if model is not self.models[name]]
         if others:
-            self._models = models
+            self._held = replace(self._held, models=models)
             log.info("models follow the diagram %s: %s", default.digest, ", ".join(others))
         return bool(others)
 
     def _reload(self) -> bool:
+        before, known = self.models, self.failures
         try:
-            states = [source.state() for source in self._sources()]
-            if states == [m.state for m in self._models.values()] or states == self._refused:
-                return False
-            self._models = self._loaded(self._models)
+            held = self._loaded(self._held)
         except CounterfolioError as error:
-            self._refused = _states(self._sources)
-            log.error("models were not reloaded: %s", error)
+            if str(error) != self._refused:
+                self._refused = str(error)
+                log.error("models were not reloaded: %s", error)
             return False
-        self._refused = None
-        log.info("models were reloaded: %s", ", ".join(self._models))
-        return True
+        self._refused = ""
+        same = list(before.items()) == list(held.models.items())
+        self._held = replace(held, models=before) if same else held
+        self._complain(known)
+        if not same:
+            log.info("models were reloaded: %s", ", ".join(self.models))
+        return not same
 
-    def _loaded(self, old: dict[str, Model]) -> dict[str, Model]:
-        found: dict[str, Model] = {}
+    def _complain(self, known: Mapping[str, Failure]) -> None:
+        """Log what can't be loaded, once."""
+        for name, failure in self.failures.items():
+            if failure is not known.get(name):
+                bug = None if isinstance(failure.error, CounterfolioError) else failure.error
+                log.error("not loaded: %s", failure.error, exc_info=bug)
+
+    def _loaded(self, old: _Held) -> _Held:
+        held = _Held()
         for source in self._sources():
-            if source.name in found:
-                raise InputError(f"two models are called {source.name!r}.")
-            known, state = old.get(source.name), source.state()
-            found[source.name] = known if known and known.state == state else _load(source, state)
-        return found
+            name, state = source.name, source.state()
+            if name in held.models or name in held.failures:
+                raise InputError(f"two models are called {name!r}.")
+            known, failed = old.models.get(name), old.failures.get(name)
+            found: Model | Failure | None = failed
+            if failed is None or failed.state != state:
+                found = known if known and known.state == state else _load(source, state)
+            if isinstance(found, Failure):
+                held.failures[name], found = found, known
+            if found is not None:
+                held.models[name] = found
+        return held
 
 
 class _Default:
@@ -200,14 +261,17 @@ class _Default:
         return self._diagram
 
 
-def _states(sources: Callable[[], Sequence[Source]]) -> Any:
+def _load(source: Source, state: Any) -> Model | Failure:
     try:
-        return [source.state() for source in sources()]
-    except CounterfolioError:
-        return None
+        return _opened(source, state)
+    except CounterfolioError as error:
+        return Failure(source.name, error, without_folders(str(error), source), state)
+    except Exception as error:  # a bug of a reader; other models are served all the same
+        words = f"model {source.name!r}: a fault of the service, which its log tells."
+        return Failure(source.name, error, words, state)
 
 
-def _load(source: Source, state: Any) -> Model:
+def _opened(source: Source, state: Any) -> Model:
     try:
         opened = source.open()
     except InputError as error:

@@ -1,21 +1,20 @@
 """Asks a service as one asks an explainer."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from encoders.errors import CounterfolioError, InputError, UnavailableBackendError
 from encoders.query.constraints import Constraint
 from encoders.query.cost import Norm
-from portfolio.as_json import as_plain, by_name
 from portfolio.result import Result
+from portfolio.service.bodies_sent import body_of
+from portfolio.service.client_jobs import Call, Calls, JobQuestions, run_calls
 from portfolio.service.received import Answer, result_of
 from portfolio.solving.progress import OnProgress
-from portfolio.written import written
 
 if TYPE_CHECKING:
     import httpx
@@ -55,7 +54,7 @@ class _Asks:
         return f"{self._path}/{question.removeprefix('explain_').replace('_', '-')}"
 
 
-class Client(_Asks):
+class Client(_Asks, JobQuestions):
     """Asks one model of a service.
 
     Questions are methods with the names and arguments of an Explainer's: ``client.reasons(x)``,
@@ -175,6 +174,17 @@ class Client(_Asks):
         """Let go of the connection."""
         self._http.close()
 
+    def _run(self, calls: Calls) -> Any:
+        return run_calls(calls, self._send)
+
+    def _send(self, call: Call) -> dict[str, Any]:
+        try:
+            return _document(
+                self._http.request(call.method, call.path, content=call.body, headers=JSON)
+            )
+        except _httpx().TransportError as error:
+            raise _unreached(error) from error
+
     def __getattr__(self, name: str) -> Callable[..., Answer]:
         return partial(self.ask, _known(name))
 
@@ -191,7 +201,7 @@ class Client(_Asks):
             raise _unreached(error) from error
 
 
-class AsyncClient(_Asks):
+class AsyncClient(_Asks, JobQuestions):
     """The same as :class:`Client`, to be awaited.
 
     Parameters
@@ -227,6 +237,28 @@ class AsyncClient(_Asks):
         """Let go of the connection."""
         await self._http.aclose()
 
+    async def _run(self, calls: Calls) -> Any:
+        try:
+            call = next(calls)
+            while True:
+                try:
+                    await asyncio.sleep(call.after_s)
+                    told = await self._send(call)
+                except BaseException as error:
+                    call = calls.throw(error)
+                else:
+                    call = calls.send(told)
+        except StopIteration as end:
+            return end.value
+
+    async def _send(self, call: Call) -> dict[str, Any]:
+        try:
+            return _document(
+                await self._http.request(call.method, call.path, content=call.body, headers=JSON)
+            )
+        except _httpx().TransportError as error:
+            raise _unreached(error) from error
+
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Answer]]:
         return partial(self.ask, _known(name))
 
@@ -243,54 +275,6 @@ class AsyncClient(_Asks):
             )
         except _httpx().TransportError as error:
             raise _unreached(error) from error
-
-
-def body_of(x: Any, arguments: Mapping[str, Any]) -> bytes:
-    """A question as the body of a request.
-
-    Parameters
-    ----------
-    x : the row
-    arguments : by name; those that are None are left out
-
-    Raises
-    ------
-    InputError
-        Something that can't be sent, such as a function.
-    """
-    given = {name: own for name, own in arguments.items() if own is not None}
-    if "y" in given:
-        given["y"] = by_name(given["y"])
-    if "norm" in given:
-        given["norm"] = _norm(given["norm"])
-    given["x"] = by_name(x)
-    for name in ("x", "y", "margin", "weights", "time_limit_s", "radius"):
-        _check_finite(given.get(name), name)
-    told = as_plain(written(given))
-    return json.dumps(told, allow_nan=False).encode()
-
-
-def _check_finite(value: Any, where: str) -> None:
-    """JSON has no infinity, and null would mean that a value is missing."""
-    if isinstance(value, Mapping):
-        for name, own in value.items():
-            _check_finite(own, f"{where}: {name}")
-    elif isinstance(value, list | tuple | np.ndarray):
-        for own in value:
-            _check_finite(own, where)
-    elif isinstance(value, float | np.floating) and abs(value) == inf:
-        raise InputError(f"{where} is infinite; give a finite number.")
-
-
-def _norm(norm: Any) -> Any:
-    if callable(norm) or (isinstance(norm, Mapping) and any(map(callable, norm.values()))):
-        raise InputError("a function can't be sent to a service; give costs as a mapping.")
-    if isinstance(norm, Mapping):
-        return {
-            name: list(own.items()) if isinstance(own, Mapping) else own
-            for name, own in norm.items()
-        }
-    return "inf" if norm == inf else norm
 
 
 def _document(response: "httpx.Response") -> dict[str, Any]:

@@ -3,18 +3,20 @@
 import asyncio
 import inspect
 import json
-from typing import Annotated, Any
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from portfolio.explainer import Explainer
 from portfolio.service.bodies import media_type, parsed, read_bytes
 from portfolio.service.catalogue import Model
+from portfolio.service.group_questions import GROUP_QUESTIONS, RowsBody, example, limit
 from portfolio.service.jobs import OPEN, Batch, Job, Jobs
 from portfolio.service.problems import Problem
-from portfolio.service.questions import EXPLAIN, QUESTIONS, Scalar, sentence_of
+from portfolio.service.questions import EXPLAIN, QUESTIONS, Scalar, ServedQuestion, sentence_of
 from portfolio.service.service import Service
 
 FILES = {
@@ -22,6 +24,7 @@ FILES = {
     "text/csv": "rows.csv",
     "application/vnd.apache.parquet": "rows.parquet",
 }
+Body = TypeVar("Body", bound=BaseModel)
 MOST_ROWS = 1000  # of a page
 
 
@@ -31,7 +34,7 @@ class BatchBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
     question: str = EXPLAIN
     settings: dict[str, Any] = Field(default_factory=dict)
-    rows: list[dict[str, Scalar]] = Field(min_length=1)
+    rows: list[dict[str, Scalar]]
 
 
 def job_routes(service: Service, jobs: Jobs) -> APIRouter:
@@ -48,25 +51,23 @@ def job_routes(service: Service, jobs: Jobs) -> APIRouter:
     async def batch(
         name: str, request: Request, question: str = EXPLAIN, settings: str = "{}"
     ) -> JSONResponse:
-        model, kind = service.model(name), media_type(request)
-        if kind not in FILES:
-            raise Problem(415, f"send rows as one of {', '.join(FILES)}.")
-        content = await read_bytes(request, service.settings.largest_upload)
-        if kind == "application/json":
-            given = _in_json(parsed(content))
-            question, arguments = given.question, given.settings
-            _check_whole(given.rows, model)
-            content = json.dumps(given.rows).encode()
-        else:
-            arguments = parsed(settings.encode())
-        asked = _batch(service, model, question, arguments, FILES[kind])
-        try:
-            job = await asyncio.to_thread(jobs.add, asked, content)
-        except OSError as error:
-            words = f"the rows can't be kept ({error.strerror}); ask again when there is room."
-            raise Problem(507, words) from error
-        where = {"Location": f"/v1/jobs/{job.folder.name}"}
-        return JSONResponse(job.told(), 202, where)
+        model = service.model(name)
+        given, file, content = await _received(service, request, settings, model)
+        if file == FILES["application/json"]:
+            whole = _in_json(BatchBody, given | {"rows": []})
+            question, given = whole.question, whole.settings
+        return await _begun(jobs, _batch(service, model, question, given, file), content)
+
+    for asked in GROUP_QUESTIONS.values():
+        router.add_api_route(
+            f"/models/{{name}}/{asked.method}",
+            _group_handler(service, jobs, asked),
+            methods=["POST"],
+            status_code=202,
+            name=asked.method,
+            summary=asked.summary,
+            openapi_extra={"requestBody": _request_body(service, asked)},
+        )
 
     @router.get("/jobs", summary="All jobs.")
     async def every() -> dict[str, Any]:
@@ -94,12 +95,74 @@ def job_routes(service: Service, jobs: Jobs) -> APIRouter:
         rows = await asyncio.to_thread(job.page, offset, limit)
         return {"job": job.told(), "offset": offset, "rows": rows}
 
+    @router.get("/jobs/{number}/result", summary="What was found of a group, or by an audit.")
+    async def result(number: str) -> Response:
+        job = _job(jobs, number)
+        if job.state in OPEN:
+            raise Problem(409, "the job is still at work.")
+        found = await asyncio.to_thread(job.result)
+        if found is None:
+            raise Problem(404, "the job has no result; a batch has /results.")
+        return Response(found, media_type="application/json")
+
     return router
 
 
-def _in_json(given: Any) -> BatchBody:
+def _group_handler(
+    service: Service, jobs: Jobs, question: ServedQuestion
+) -> Callable[..., Awaitable[JSONResponse]]:
+    async def ask(name: str, request: Request, settings: str = "{}") -> JSONResponse:
+        model = service.model(name)
+        given, file, content = await _received(service, request, settings, model)
+        arguments, own = question.arguments(given), service.settings
+        limit(arguments, own.threads, own.default_s, own.longest_s, own.longest_job_s)
+        batch = Batch(model.name, model.digest, question.method, arguments, file)
+        return await _begun(jobs, batch, content)
+
+    return ask
+
+
+async def _received(
+    service: Service, request: Request, settings: str, model: Model
+) -> tuple[Any, str, bytes]:
+    """What is asked besides the rows, the name of their file, and what is in it."""
+    kind = media_type(request)
+    if kind not in FILES:
+        raise Problem(415, f"send rows as one of {', '.join(FILES)}.")
+    content = await read_bytes(request, service.settings.largest_upload)
+    if kind != "application/json":
+        return parsed(settings.encode()), FILES[kind], content
+    given = parsed(content)
+    rows = _in_json(RowsBody, given).rows
+    _check_whole(rows, model)
+    more = {name: own for name, own in given.items() if name != "rows"}
+    return more, FILES[kind], json.dumps(rows).encode()
+
+
+async def _begun(jobs: Jobs, batch: Batch, content: bytes) -> JSONResponse:
     try:
-        return BatchBody.model_validate(given)
+        job = await asyncio.to_thread(jobs.add, batch, content)
+    except OSError as error:
+        words = f"the rows can't be kept ({error.strerror}); ask again when there is room."
+        raise Problem(507, words) from error
+    return JSONResponse(job.told(), 202, {"Location": f"/v1/jobs/{job.folder.name}"})
+
+
+def _request_body(service: Service, question: ServedQuestion) -> dict[str, Any]:
+    models = service.catalogue.models.values()
+    schema = question.body.model_json_schema()
+    rows = RowsBody.model_json_schema()
+    schema["properties"]["rows"] = rows["properties"]["rows"]
+    schema["required"] = ["rows", *schema.get("required", ())]
+    examples = {model.name: {"value": example(question.method, model)} for model in models}
+    media: dict[str, Any] = {kind: {} for kind in FILES}
+    media["application/json"] = {"schema": schema, "examples": examples}
+    return {"required": True, "content": media}
+
+
+def _in_json(kind: type[Body], given: Any) -> Body:
+    try:
+        return kind.model_validate(given)
     except ValidationError as error:
         raise Problem(422, sentence_of(error)) from error
 

@@ -22,10 +22,14 @@ from portfolio.running.local_executor import LocalExecutor
 from portfolio.running.work import Record, Task, Work
 from portfolio.service.asking import meant
 from portfolio.service.catalogue import Model
+from portfolio.service.group_work import RESULT, ask_group, keep_audit, keep_group
+from portfolio.service.learning import Learning
+from portfolio.service.messages import AUDIT, GROUP, Bounds
 from portfolio.service.questions import EXPLAIN, QUESTIONS
 
 log = logging.getLogger("counterfolio.service")
 JOB, STATE, ANSWERS = "job.json", "state.json", "answers"
+ANEW = "begun anew: what was found of a group before a restart is not kept."
 OPEN = ("queued", "running")
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 
@@ -37,8 +41,8 @@ class Batch:
     Attributes
     ----------
     model, digest : that is asked
-    question : name in :data:`portfolio.service.questions.QUESTIONS`
-    arguments : of JSON, besides the row
+    question : name in :data:`portfolio.service.questions.QUESTIONS`, or of those about many rows
+    arguments : of JSON, besides the rows
     rows : name of the file with the rows
     """
 
@@ -59,6 +63,7 @@ class Job:
     batch : what it asks
     state, message : how it stands, and why it failed
     answered, total : rows
+    bounds : of a group, how many rows actions may serve and do by now
     stop : ends it
     """
 
@@ -68,6 +73,7 @@ class Job:
     message: str = ""
     answered: int = 0
     total: int | None = None
+    bounds: Bounds | None = None
     stop: threading.Event = field(default_factory=threading.Event)
 
     def told(self) -> dict[str, Any]:
@@ -79,6 +85,7 @@ class Job:
             "state": self.state,
             "answered": self.answered,
             "rows": self.total,
+            "bounds": None if self.bounds is None else vars(self.bounds),
             "message": self.message,
         }
 
@@ -98,6 +105,11 @@ class Job:
             replace_whole(self.folder / STATE, lambda partial: partial.write_text(text))
         except OSError as error:
             log.error("the state of job %s was not kept: %s", self.folder.name, error)
+
+    def result(self) -> str | None:
+        """What was found of a group or by an audit, as JSON; None where there is nothing."""
+        path = self.folder / RESULT
+        return path.read_text() if path.exists() else None
 
     def page(self, offset: int, limit: int) -> list[dict[str, Any]]:
         """Some answers of a job that has ended.
@@ -123,12 +135,18 @@ class Jobs:
     folder : where they are kept; those that had not ended when the service did go on
     models : gives the models of the moment
     workers : processes of the job that is worked on
+    learning : logs cheapest changes
     """
 
     def __init__(
-        self, folder: Path, models: Callable[[], Mapping[str, Model]], workers: int
+        self,
+        folder: Path,
+        models: Callable[[], Mapping[str, Model]],
+        workers: int,
+        learning: Learning,
     ) -> None:
         self._models, self._workers, self._folder = models, workers, folder
+        self._learning = learning
         self._queue: queue.Queue[Job | None] = queue.Queue()
         self._thread = threading.Thread(target=self._work, name="counterfolio-jobs", daemon=True)
         try:
@@ -198,6 +216,8 @@ class Jobs:
                 self._run(job)
             except CounterfolioError as error:
                 job.put("failed", str(error))
+            except OSError as error:
+                job.put("failed", f"what was found can't be kept ({error.strerror}); make room.")
             except Exception:  # of one job; the next ones go on
                 log.exception("job %s failed", job.folder.name)
                 job.put("failed", "a fault of the service, which its log tells.")
@@ -206,25 +226,56 @@ class Jobs:
         model = self._models().get(job.batch.model)
         if model is None or model.digest != job.batch.digest:
             raise InputError(f"the model {job.batch.model!r} is another one by now; ask anew.")
-        X = read_rows(job.folder / job.batch.rows, model)
+        arguments = dict(job.batch.arguments)
+        by = arguments.get("by")
+        X, beside = read_rows(job.folder / job.batch.rows, model, by)
         job.total = len(X)
-        job.put("running")
-        settings: dict[str, Any] = meant(model.explainer, job.batch.arguments)
-        limit_s = settings.pop("time_limit_s")
+        again = job.state == "running" and job.batch.question == GROUP
+        job.put("running", ANEW if again else "")
+        if job.batch.question == GROUP:
+            self._group(job, model, arguments, X)
+        else:
+            self._rows(job, model, arguments if beside is None else arguments | {"by": beside}, X)
+        if not job.stop.is_set():
+            job.answered = job.total
+            job.put("done", job.message)
+
+    def _group(self, job: Job, model: Model, arguments: dict[str, Any], X: pd.DataFrame) -> None:
+        def hear(bounds: Bounds) -> None:
+            job.bounds = bounds
+
+        told = ask_group(model, arguments, X, job.stop, hear)
+        if told is not None:
+            keep_group(told, job.folder, job.folder / ANSWERS)
+
+    def _rows(self, job: Job, model: Model, arguments: dict[str, Any], X: pd.DataFrame) -> None:
+        """A question of each row."""
 
         def count(answered: int, total: int) -> None:
             job.answered = answered
 
-        common = {"per_query_limit_s": limit_s, "executor": _Stoppable(self._workers, job.stop),
-                  "out": job.folder / ANSWERS, "resume": True, "on_answer": count}  # fmt: skip
+        settings: dict[str, Any] = meant(model.explainer, arguments)
+        common: dict[str, Any] = {
+            "executor": _Stoppable(self._workers, job.stop),
+            "out": job.folder / ANSWERS,
+            "resume": True,
+            "on_answer": count,
+        }
+        if job.batch.question == AUDIT:
+            found = model.explainer.audit(X, **settings, **common)
+            if not job.stop.is_set():
+                keep_audit(found, job.folder, job.folder / ANSWERS)
+            return
+        limit_s = settings.pop("time_limit_s")
         if job.batch.question == EXPLAIN:
-            model.explainer.explain_batch(X, **settings, **common)
+            book = self._learning.book_of_batch(model)
+            answers = model.explainer.explain_batch(
+                X, **settings, **common, per_query_limit_s=limit_s, log=book
+            )
+            self._learning.hear_batch(model, arguments, X, answers)
         else:
             name = QUESTIONS[job.batch.question].method
-            model.explainer.ask_batch(name, X, **settings, **common)
-        if not job.stop.is_set():
-            job.answered = job.total
-            job.put("done")
+            model.explainer.ask_batch(name, X, **settings, **common, per_query_limit_s=limit_s)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,13 +290,18 @@ class _Stoppable:
         yield from LocalExecutor(self.workers)(job, left)
 
 
-def read_rows(path: Path, model: Model) -> pd.DataFrame:
-    """The rows of a file.
+def read_rows(path: Path, model: Model, by: Any = None) -> tuple[pd.DataFrame, Any]:
+    """The rows of a file, and a column of theirs besides.
 
     Parameters
     ----------
     path : ending in .csv, .parquet, or .json for a list of rows
     model : whose columns they have
+    by : name of a column that may be none of the model's; anything else is none
+
+    Returns
+    -------
+    The model's columns, and the other one, or None.
 
     Raises
     ------
@@ -260,11 +316,12 @@ def read_rows(path: Path, model: Model) -> pd.DataFrame:
             frame = open_table(path, text)
         except InputError as error:  # folders of this machine are nobody's business
             raise InputError(str(error).replace(str(path), path.name)) from error
-    columns = model.explainer.features.columns
-    lacking = [name for name in columns if name not in frame.columns]
+    space = model.explainer.features
+    lacking = [name for name in space.columns if name not in frame.columns]
     if lacking:
         raise InputError(f"the rows lack the column {lacking[0]!r}.")
-    return frame[list(columns)]
+    beside = isinstance(by, str) and space.named(by) is None and by in frame.columns
+    return frame[list(space.columns)], frame[by] if beside else None
 
 
 def _kept(folder: Path) -> Iterator[Job]:

@@ -5,8 +5,12 @@ import random
 from collections import Counter
 from typing import Any
 
-from portfolio.logbook import Logbook, check_folder
+import pandas as pd
+
+from encoders.errors import InputError
+from portfolio.logbook import REDUCE, Logbook, check_folder
 from portfolio.service.catalogue import Model
+from portfolio.service.examples import plain_row
 from portfolio.service.explorer import Explorer
 from portfolio.service.messages import Told
 from portfolio.service.pool import Pool, Ticket
@@ -86,6 +90,41 @@ class Learning:
             return
         if random.random() < self._share:
             self._explorer.take(model, ticket)
+
+    def book_of_batch(self, model: Model) -> Logbook | None:
+        """Where the answers of a batch are to be logged; None: nowhere.
+
+        Parameters
+        ----------
+        model : that is asked
+        """
+        book = self.book(model, EXPLAIN)
+        try:
+            check_folder(book)
+        except InputError as error:  # costs a line in the log, and no answer
+            self._complain(str(error))
+            return None
+        return book
+
+    def hear_batch(
+        self, model: Model, arguments: dict[str, Any], X: pd.DataFrame, answers: pd.DataFrame
+    ) -> None:
+        """Maybe explore some of the questions of a batch.
+
+        Parameters
+        ----------
+        model : that was asked
+        arguments : of each question, besides the row
+        X : the rows
+        answers : as of :meth:`portfolio.explainer.Explainer.explain_batch`
+        """
+        if self._explorer is None:
+            return
+        for place, backend in enumerate(answers["backend"]):
+            if backend not in ("", REDUCE) and random.random() < self._share:
+                asked = arguments | {"x": plain_row(X.iloc[place])}
+                ticket = Ticket(model, EXPLAIN, asked, asked["time_limit_s"])
+                self._explorer.take(model, ticket)
 
     def _complain(self, why: str) -> None:
         """Say once that logs can't be written."""

@@ -5,6 +5,8 @@ from typing import Any, Literal
 
 from portfolio.logbook import Logbook
 
+GROUP, AUDIT = "explain_group", "audit"  # questions about many rows, which are jobs
+
 
 @dataclass(frozen=True)
 class Load:

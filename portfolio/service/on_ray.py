@@ -8,8 +8,10 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,7 +19,7 @@ from ray import serve
 from ray.serve import Application
 
 from encoders.errors import InputError
-from portfolio.running.ray.connection import connect
+from portfolio.running.ray.connection import answers, connect
 from portfolio.service.app import create_app
 from portfolio.service.pool import WARM_S
 from portfolio.service.server import DRAIN_S, log_as_lines
@@ -148,10 +150,17 @@ def run(given: RayService, port: int, address: str | None) -> None:
     given.settings()
     over = threading.Event()
     os.environ.setdefault(AROUND, "portfolio.service.unanswered.around_proxies")
-    connect(address)
+    ray = connect(address)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: over.set())
     log_as_lines("counterfolio.service")
+    with _ended_with_its_cluster(ray, over):
+        _serve(given, port)
+        over.wait()
+        serve.delete(NAME)
+
+
+def _serve(given: RayService, port: int) -> None:
     where = "HeadOnly" if given.host in LOCAL else "EveryNode"
     serve.start(where, {"host": given.host, "port": port})
     try:
@@ -161,5 +170,26 @@ def run(given: RayService, port: int, address: str | None) -> None:
             f"Ray Serve did not begin ({str(error).splitlines()[0]}); its log says why."
         ) from error
     log.info("running on http://%s:%d of Ray Serve", given.host, port)
-    over.wait()
-    serve.delete(NAME)
+
+
+@contextmanager
+def _ended_with_its_cluster(ray: Any, over: threading.Event) -> Iterator[None]:
+    """End this process where the cluster is gone at its end, or goes then.
+
+    A signal to a whole group or container of processes ends a cluster that was started here as
+    well. Ray would look for it for a minute.
+    """
+    place, done = ray.get_runtime_context().gcs_address, threading.Event()
+
+    def look() -> None:
+        over.wait()
+        while not done.wait(LOOK_S):
+            if not answers(place):
+                log.error("the Ray cluster is gone; questions under way are lost.")
+                os._exit(0)  # all that is left to do would ask the cluster
+
+    threading.Thread(target=look, name="counterfolio-cluster", daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()

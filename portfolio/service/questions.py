@@ -5,7 +5,7 @@ Each has a body of JSON whose members are the method's own parameters, with the 
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -127,11 +127,21 @@ def sentence_of(error: ValidationError) -> str:
     return f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}."
 
 
-def _served(name: str, method: Callable[..., Any]) -> ServedQuestion:
+def served_question(
+    name: str, method: Callable[..., Any], parameters: Mapping[str, tuple[Any, str]]
+) -> ServedQuestion:
+    """A question whose body has the members of a method that HTTP knows.
+
+    Parameters
+    ----------
+    name : of the method
+    method : that answers it
+    parameters : type and meaning of each member that there may be
+    """
     own = inspect.signature(method).parameters
     members: dict[str, Any] = {}
-    for known in own.keys() & PARAMETERS.keys():
-        kind, words = PARAMETERS[known]
+    for known in own.keys() & parameters.keys():
+        kind, words = parameters[known]
         default = own[known].default
         needed = default is inspect.Parameter.empty
         if known == "constraints":
@@ -139,7 +149,7 @@ def _served(name: str, method: Callable[..., Any]) -> ServedQuestion:
         members[known] = (kind, Field(... if needed else default, description=words))
     if name == EXPLAIN:
         members |= {key: (bool, Field(False, description=own)) for key, own in EXTRAS.items()}
-    ordered = {key: members[key] for key in (*PARAMETERS, *EXTRAS) if key in members}
+    ordered = {key: members[key] for key in (*parameters, *EXTRAS) if key in members}
     words = "".join(part.title() for part in name.split("_"))
     body = create_model(f"{words}Question", __config__=BODY, **ordered)
     summary = (inspect.getdoc(method) or name).partition("\n")[0]
@@ -156,5 +166,5 @@ QUESTIONS: dict[str, ServedQuestion] = {
     served.name: served
     for name, method in inspect.getmembers(Explainer, inspect.isfunction)
     if not name.startswith("_") and _is_about_a_row(method)
-    for served in [_served(name, method)]
+    for served in [served_question(name, method, PARAMETERS)]
 }

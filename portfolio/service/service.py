@@ -55,10 +55,12 @@ class Service:
             settings.workers, settings.most_waiting, settings.memory_bytes, settings.threads
         )
         self.metrics = Metrics(self.pool)
+        self.learning = Learning(settings, self.pool)
         self.jobs: Jobs | None = None
         if settings.jobs is not None:
-            self.jobs = Jobs(settings.jobs, lambda: self.catalogue.models, settings.job_workers)
-        self.learning = Learning(settings, self.pool)
+            self.jobs = Jobs(
+                settings.jobs, lambda: self.catalogue.models, settings.job_workers, self.learning
+            )
 
     def start(self) -> None:
         """Begin the workers."""
@@ -98,9 +100,11 @@ class Service:
         Raises
         ------
         Problem
-            There is none.
+            There is none, or it can't be loaded.
         """
         models = self.catalogue.models
+        if failure := self.catalogue.failures.get(name) if name not in models else None:
+            raise Problem(503, failure.detail)
         if name not in models:
             raise Problem(404, f"there is no model {name[:80]!r}; GET /v1/models lists them.")
         return models[name]

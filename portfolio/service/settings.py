@@ -25,6 +25,7 @@ class Settings:
     threads : solver threads of a question, at most
     longest_s : seconds of a question, at most
     default_s : seconds of a question that names none
+    longest_job_s : seconds of a group or an audit, at most
     most_waiting : questions that may wait for a worker
     largest_body : bytes of a request
     largest_upload : bytes of the rows of a batch
@@ -42,6 +43,7 @@ class Settings:
     threads: int = 1
     longest_s: float = 60.0
     default_s: float = 10.0
+    longest_job_s: float = 3600.0
     most_waiting: int = 100
     largest_body: int = 1_000_000
     largest_upload: int = 50_000_000
@@ -64,7 +66,7 @@ class Settings:
                 raise InputError(f"{name} must be at least 1, got {count}.")
         if self.most_waiting < 0:
             raise InputError(f"the queue's limit must be at least 0, got {self.most_waiting}.")
-        for seconds in (self.longest_s, self.default_s):
+        for seconds in (self.longest_s, self.default_s, self.longest_job_s):
             if not 0 < seconds < float("inf"):
                 raise InputError(f"a time limit must be above 0 seconds, got {seconds}.")
         if not 0 <= self.explore <= 1:

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -107,6 +107,36 @@ class ModelFiles:
 
 
 @dataclass(frozen=True)
+class Unreadable:
+    """A TOML that does not say which model it is about.
+
+    Attributes
+    ----------
+    name : as it is called in paths
+    path : of the TOML
+    error : what is wrong with it
+    """
+
+    name: str
+    path: Path
+    error: InputError = field(compare=False)
+
+    def state(self) -> Any:
+        """What changes when it has to be read anew."""
+        return (self, _stamp(self.path))
+
+    def open(self) -> Opened:
+        """Say what is wrong.
+
+        Raises
+        ------
+        InputError
+            Always.
+        """
+        raise self.error
+
+
+@dataclass(frozen=True)
 class DemoModel:
     """The bundled demo.
 
@@ -192,6 +222,8 @@ def chosen(
 def read_folder(folder: Path) -> list[Source]:
     """The models of a folder: one TOML each, whose name is the model's.
 
+    One that can't be read is among them, and says so when it is opened.
+
     Parameters
     ----------
     folder : whose paths are relative to itself
@@ -199,14 +231,21 @@ def read_folder(folder: Path) -> list[Source]:
     Raises
     ------
     InputError
-        There are none, or one can't be read.
+        There are none.
     """
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}.")
     paths = sorted(folder.glob("*.toml"))
     if not paths:
         raise InputError(f"{folder} has no .toml file; a model needs one, see docs/service.md.")
-    return [read_toml(path) for path in paths]
+    return [_source(path) for path in paths]
+
+
+def _source(path: Path) -> Source:
+    try:
+        return read_toml(path)
+    except InputError as error:
+        return Unreadable(path.stem, path, error)
 
 
 def read_toml(path: Path) -> ModelFiles:
@@ -225,7 +264,7 @@ def read_toml(path: Path) -> ModelFiles:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {error}.") from error
-    known = {field.name for field in fields(ModelFiles)} - {"name"}
+    known = {own.name for own in fields(ModelFiles)} - {"name"}
     if strange := sorted(given.keys() - known):
         names = ", ".join(sorted(known))
         raise InputError(f"{path}: no setting {strange[0]!r}; known are {names}.")
@@ -256,6 +295,21 @@ def check_model_name(name: str) -> str:
     if not name or not all(part.isalnum() or part in ".-_" for part in name) or name[0] == ".":
         raise InputError(f"a model's name is made of {NAME}, got {name!r}.")
     return name
+
+
+def without_folders(sentence: str, source: Source) -> str:
+    """A sentence for everybody: folders of this machine are nobody's business.
+
+    Parameters
+    ----------
+    sentence : about the source
+    source : whose files it may name
+    """
+    for given in vars(source).values():
+        for path in given if isinstance(given, tuple) else [given]:
+            if isinstance(path, Path):
+                sentence = sentence.replace(str(path), path.name)
+    return sentence
 
 
 def _check(path: Path, given: dict[str, Any], names: Iterable[str], kind: type, word: str) -> None:

@@ -13,7 +13,8 @@ from portfolio.running.process import Link, watchdog
 from portfolio.running.work import in_a_sentence
 from portfolio.service.alternatives import EXPLORE, Alternatives
 from portfolio.service.asking import answer
-from portfolio.service.messages import Ask, Forget, Load, Refused, Stop
+from portfolio.service.group_work import answer_group
+from portfolio.service.messages import GROUP, Ask, Forget, Load, Refused, Stop
 from portfolio.service.pool import TELLING_S
 from portfolio.solving.warm_up import warm_up_all
 
@@ -86,6 +87,10 @@ def _answered(link: Link, explainer: Explainer, alternatives: Alternatives, ask:
         with watchdog(ask.limit_s + TELLING_S + OVERRUN_S):
             if ask.question == EXPLORE:
                 return alternatives.ask(explainer, ask)
+            if ask.question == GROUP:
+                return answer_group(
+                    explainer, ask, lambda bounds: link.send("bounds", (ask.number, bounds))
+                )
             return answer(
                 explainer,
                 ask,

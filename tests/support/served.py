@@ -58,7 +58,7 @@ class Unserved:
     """An application without a server, and without workers: enough where none is asked."""
 
     def __init__(self, app):
-        self._app = app
+        self.app = app
 
     def get(self, path, headers=None, host="localhost"):
         return self.request("GET", path, host, headers=headers)
@@ -71,7 +71,7 @@ class Unserved:
 
     def request(self, method, path, host="localhost", **sent):
         async def ask():
-            transport = httpx.ASGITransport(self._app)
+            transport = httpx.ASGITransport(self.app)
             async with httpx.AsyncClient(transport=transport, base_url=f"http://{host}") as client:
                 return await client.request(method, path, **sent)
 

@@ -52,6 +52,20 @@ def _check_reachable(address: str | None) -> None:
         socket.create_connection((host, int(port)), timeout=REACH_S).close()
 
 
+def answers(place: str) -> bool:
+    """Whether somebody listens at a place.
+
+    Parameters
+    ----------
+    place : as host:port
+    """
+    try:
+        _check_reachable(place)
+    except OSError:
+        return False
+    return True
+
+
 def _init(ray: Any, address: str | None) -> None:
     """Connect, in a thread that lasts.
 

@@ -19,8 +19,9 @@ import pytest
 
 from portfolio import Explainer
 from portfolio.data.demo import make_demo
-from portfolio.service import bodies, jobs
+from portfolio.service import bodies, group_work, jobs
 from portfolio.service.app import create_app
+from portfolio.service.messages import Told
 from portfolio.service.settings import Settings
 from tests.support.served import Unserved, ready, until
 
@@ -69,6 +70,22 @@ def test_a_full_disk_ends_one_job_and_not_those_after_it(app, credit, monkeypatc
         held.close()
     kept = json.loads((held.jobs[lost].folder / jobs.STATE).read_text())
     assert kept["state"] == "queued"  # a service with room goes on with it
+
+
+def test_a_group_that_a_full_disk_can_not_keep_says_so(app, credit, monkeypatch):
+    client, held = Unserved(app), app.state.service.jobs
+    asked = {"rows": credit[1].head(2).to_dict("records")}
+    told = Told({"answer": "{}", "text": '""', "after": "[]"}, "optimal", "")
+    monkeypatch.setattr(jobs, "ask_group", lambda *_: told)
+    monkeypatch.setattr(group_work, "replace_whole", full)
+    number = client.post("/v1/models/credit/explain_group", json=asked).json()["id"]
+    held.start()
+    try:
+        until(lambda: client.get(f"/v1/jobs/{number}").json()["state"] == "failed")
+    finally:
+        held.close()
+    assert "No space left on device" in client.get(f"/v1/jobs/{number}").json()["message"]
+    assert client.get(f"/v1/jobs/{number}/result").status_code == 404
 
 
 def test_clients_that_dawdle_or_vanish_take_nothing_from_others(client, row, monkeypatch):

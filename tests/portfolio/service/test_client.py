@@ -12,7 +12,7 @@ import pytest
 
 from encoders.errors import InputError
 from portfolio import AsyncClient, Client, Fixed, Probability, Retraining, Score, ServiceError
-from portfolio.service.client import body_of
+from portfolio.service.bodies_sent import body_of
 from portfolio.service.received import ReceivedRow, _reached
 from tests.portfolio.service.test_answers import lasting
 

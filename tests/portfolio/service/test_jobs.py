@@ -3,15 +3,19 @@
 import json
 from contextlib import contextmanager
 
+import numpy as np
 import pandas as pd
 import pytest
+from lightgbm import LGBMClassifier
 
-from portfolio import Fixed
+from portfolio import Explainer, Fixed
+from portfolio.as_json import as_plain
 from portfolio.service.app import create_app
 from portfolio.service.catalogue import Model
 from portfolio.service.examples import typical_row
 from portfolio.service.jobs import read_rows
 from portfolio.service.settings import Settings
+from selector import logs
 from tests.support.served import Unserved, until
 
 BATCH = "/v1/models/credit/batch"
@@ -23,8 +27,9 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def settings(source, folder):
-    return Settings(lambda: [source], workers=1, reload_s=0, jobs=folder)
+def settings(source, folder, tmp_path_factory):
+    logs = tmp_path_factory.mktemp("logs")
+    return Settings(lambda: [source], workers=1, reload_s=0, jobs=folder, logs=logs, explore=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +75,7 @@ def test_a_job_answers_as_explain_batch_does_and_goes_on_after_a_restart(
         found = [row for page in pages for row in page.json()["rows"]]
         assert [row["distance"] for row in found] == own["distance"].tolist()
         assert [row["cf_income"] for row in found] == own["cf_income"].tolist()
+        check_learning(client.app.state.service.learning, settings.logs, own)
         check_refusals(client, rows, number)
     lines = (folder / number / "answers" / "answers.jsonl").read_text().splitlines()
     torn = "\n".join(lines[:2]) + "\n" + lines[2][:20]
@@ -101,13 +107,40 @@ def cancelled(client, rows):
     return number
 
 
+def check_learning(learning, folder, answers):
+    logged = logs.read(folder)
+    assert logged["query"].nunique() == len(answers)
+    assert sorted(logged["status"]) == sorted(answers["status"])
+    solved = (answers["backend"] != "reduce").sum()
+    until(lambda: learning.state()["waiting"] + learning.state()["dropped"] >= solved)
+
+
+def test_categories_that_are_numbers_are_the_same_from_every_kind_of_file(tmp_path):
+    rng = np.random.default_rng(0)
+    codes = rng.choice([10, 20, 30, 40], 300)
+    X = pd.DataFrame({"amount": rng.normal(size=300), "code": pd.Categorical(codes)})
+    X.loc[::7, "code"] = None  # which makes the numbers of a file ones with fractions
+    y = ((X["amount"] > 0) ^ np.isin(codes, [10, 30])).astype(int)
+    explainer = Explainer(LGBMClassifier(n_estimators=5, verbose=-1).fit(X, y), X)
+    model, rows = Model("m", explainer, b"", typical_row(explainer.features, X), None), X.head(8)
+    rows.to_parquet(tmp_path / "rows.parquet")
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "rows.json").write_text(json.dumps(as_plain(rows.to_dict("records"))))
+    own = [explainer.explain(rows.iloc[[at]], threads=1) for at in range(len(rows))]
+    for kind in ("parquet", "csv", "json"):
+        found, _ = read_rows(tmp_path / f"rows.{kind}", model)
+        for at, expected in enumerate(own):
+            told = explainer.explain(found.iloc[[at]], threads=1)
+            assert (told.status, told.distance) == ("optimal", expected.distance)
+
+
 def test_rows_are_the_same_from_every_kind_of_file(rows, explainer, tmp_path):
     model = Model("credit", explainer, b"", typical_row(explainer.features, rows), None)
     rows.to_parquet(tmp_path / "rows.parquet")
     rows.to_csv(tmp_path / "rows.csv", index=False)
     (tmp_path / "rows.json").write_text(json.dumps(rows.to_dict("records")))
     for kind in ("parquet", "csv", "json"):
-        found = read_rows(tmp_path / f"rows.{kind}", model)
+        found, _ = read_rows(tmp_path / f"rows.{kind}", model)
         pd.testing.assert_frame_equal(found.reset_index(drop=True), rows.reset_index(drop=True))
 
 

@@ -6,11 +6,13 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -119,9 +121,7 @@ def test_replica_node_and_model_are_replaced_under_load(cluster, folder, explain
     from portfolio.service.on_ray import RayService, build
 
     place, other = folder
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     connect(cluster.address)
     serve.start("HeadOnly", {"host": "127.0.0.1", "port": port})
     serve.run(build(RayService(models=place, host="127.0.0.1", replicas=2)), name="counterfolio")
@@ -191,6 +191,54 @@ def test_the_example_for_serve_deploy_is_an_application():
     given = RayService.model_validate(application.args)
     assert given.host == schema.http_options.host
     assert build(given)._bound_deployment.name == NAME
+
+
+def test_who_is_to_end_goes_with_the_cluster_and_not_before(monkeypatch):
+    from portfolio.service import on_ray
+
+    gone, over = threading.Event(), threading.Event()
+    monkeypatch.setattr(on_ray.os, "_exit", lambda code: gone.set())
+    listening = socket.create_server(("127.0.0.1", 0))
+    place = "{}:{}".format(*listening.getsockname())
+    context = SimpleNamespace(gcs_address=place)
+    ray = SimpleNamespace(get_runtime_context=lambda: context)
+    with on_ray._ended_with_its_cluster(ray, over):
+        over.set()
+        assert not gone.wait(3 * on_ray.LOOK_S)
+        listening.close()
+        assert gone.wait(10)
+
+
+@pytest.mark.large
+def test_a_signal_to_all_processes_ends_them_in_seconds(tmp_path):
+    port, log = free_port(), tmp_path / "log"
+    command = [
+        sys.executable,
+        "-m",
+        "counterfolio",
+        "serve",
+        "--demo",
+        "--ray",
+        "--port",
+        str(port),
+    ]
+    with log.open("w") as told:
+        server = subprocess.Popen(command, stderr=told, start_new_session=True)
+    until(lambda: "running on" in log.read_text())
+    os.killpg(server.pid, signal.SIGTERM)
+    assert server.wait(10) == 0
+    until(lambda: not in_session(server.pid))
+
+
+def in_session(number):
+    asked = ["pgrep", "--session", str(number)]
+    return subprocess.run(asked, capture_output=True, text=True).stdout.split()
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 def test_strangers_need_keys_on_ray_too():

@@ -1,5 +1,7 @@
 """Models from files: what a TOML may say, and how changed files are taken up."""
 
+import shutil
+
 import pandas as pd
 import pytest
 import skops.io
@@ -7,9 +9,12 @@ from sklearn.ensemble import RandomForestClassifier
 
 from encoders.errors import InputError
 from portfolio.model import files
+from portfolio.service.app import create_app
 from portfolio.service.catalogue import Catalogue
 from portfolio.service.examples import plain_row, typical_row
+from portfolio.service.settings import Settings
 from portfolio.service.sources import AtHand, read_folder
+from tests.support.served import Unserved
 
 
 @pytest.fixture
@@ -36,8 +41,9 @@ def folder(credit, tmp_path, monkeypatch):
 )
 def test_what_a_toml_may_not_say(folder, text, words):
     (folder / "credit.toml").write_text(text)
+    (source,) = read_folder(folder)
     with pytest.raises(InputError, match=words):
-        read_folder(folder)
+        source.open()
 
 
 def test_a_folder_without_models_is_refused(tmp_path):
@@ -72,6 +78,45 @@ def test_a_folder_has_the_models_that_its_files_name_and_takes_up_new_files(fold
     skops.io.dump(other, folder / "forest.skops")
     assert catalogue.refresh()
     assert catalogue.models["credit"].digest != old.digest
+
+
+def test_one_bad_model_stops_no_other_and_is_there_once_it_is_mended(folder, credit):
+    (folder / "later.toml").write_text('model = "later.skops"\ndata = "rows.csv"\nlabel = "y"\n')
+    (folder / "wrong.toml").write_text("model =")
+    client = Unserved(create_app(Settings(lambda: read_folder(folder), workers=1, reload_s=0)))
+    catalogue = client.app.state.service.catalogue
+    told = client.get("/v1/models").json()
+    assert [model["name"] for model in told["models"]] == ["credit"]
+    why = {each["name"]: each["detail"] for each in told["failed"]}
+    assert why.keys() == {"later", "wrong"}
+    assert why["later"] == "model 'later': there is no model file later.skops."
+    assert str(folder) not in str(why)
+    asked = client.get("/v1/models/wrong")
+    assert (asked.status_code, asked.json()["detail"]) == (503, why["wrong"])
+    assert not catalogue.refresh()
+    shutil.copy(folder / "forest.skops", folder / "later.skops")
+    credit_before = catalogue.models["credit"]
+    assert catalogue.refresh()
+    assert list(catalogue.models) == ["credit", "later"]
+    assert list(catalogue.failures) == ["wrong"]
+    (folder / "credit.toml").write_text("model = 3")
+    assert not catalogue.refresh()  # and what was served goes on
+    assert catalogue.models["credit"] is credit_before
+    assert list(catalogue.failures) == ["credit", "wrong"]
+
+
+def test_a_bug_of_a_reader_stops_no_other_model(explainer, credit):
+    broken = Broken()
+    broken.open = lambda: 1 / 0
+    catalogue = Catalogue(lambda: [AtHand("a", explainer, plain_row(credit[1].iloc[0])), broken])
+    assert list(catalogue.models) == ["a"]
+    assert "which its log tells" in catalogue.failures["b"].detail
+
+
+def test_a_start_without_any_model_ends_with_its_sentence(folder):
+    (folder / "credit.toml").write_text("model = 3\ndata = 'x'")
+    with pytest.raises(InputError, match="model must be text"):
+        Catalogue(lambda: read_folder(folder))
 
 
 class Broken:

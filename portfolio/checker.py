@@ -17,7 +17,6 @@ import sys
 import zlib
 from bisect import bisect_left
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,10 @@ Box = tuple[Array, Array, Array] | None  # first and last levels, leaves that co
 ONE = 2**40  # whole units of cost in "below"
 LOWERED, TINY = Fraction(2**44 - 1, 2**44), 2.0**-1000  # powers that are not whole are off by less
 FURTHEST = float(np.finfo(np.float32).max)  # that a model reads
-GAP, SUMMED = 4e-9, 1e-9  # of a distance: what "optimal" leaves open; of scores added up here
-MOST_BYTES, MOST_OPEN, MOST_LIMITS = 2**28, 10**4, 10**3  # of steps, of boxes, of a question
+# Of a distance: what "optimal" leaves open; of scores added up here; of a lead what is enough.
+GAP, SUMMED, SHARE = 4e-9, 1e-9, 0.9
+# Of steps; of boxes; limits and values of a record; leaves' columns looked at: a step is as 1000.
+MOST_BYTES, MOST_OPEN, MOST_LIMITS, MOST_VALUES, MOST_WORK = 2**28, 10**4, 10**3, 10**6, 10**10
 
 
 class RejectedError(Exception):
@@ -78,15 +79,15 @@ class Model:
             node = np.where(left, self.left[node], self.right[node])
         return node
 
-    def decide(self, rows: Array) -> list[int]:
+    def decide(self, rows: Array, lead: float = 0.0) -> list[int]:
         """The classes that the library predicts, which have to be those of the trees read here."""
         demand(np.isfinite(rows.astype(np.float32)).all(), "a row holds what is no float32")
         told: list[int] = self.predict(rows).tolist()
         for row, own in zip(rows, told, strict=True):
             total = self.score[self.leaves(row)].sum(axis=0) + self.bias
             for k in set(range(total.size)) - {own}:
-                holds = total[own] - total[k] >= self.needed(own, k) - SUMMED
-                demand(holds, "the library decides a row otherwise than its trees as read here")
+                ahead = SHARE * lead or self.needed(own, k) - SUMMED
+                demand(total[own] - total[k] >= ahead, "a row's trees decide otherwise, or less")
         return told
 
 
@@ -99,8 +100,6 @@ def last_read_as(value: Array) -> Array:
 
 def read_xgboost(model: Any) -> Model:
     """XGBoost adds float32 and compares probabilities; a split sends what is below it left."""
-    import xgboost
-
     best = getattr(model, "best_iteration", None)
     booster = model.get_booster() if best is None else model.get_booster()[: best + 1]
     learner = json.loads(bytes(booster.save_raw("json")))["learner"]
@@ -117,7 +116,7 @@ def read_xgboost(model: Any) -> Model:
         children = np.array(own["left_children"]), np.array(own["right_children"])
         trees.append((np.array(own["split_indices"]), last_read_as(last), *children, score))
     # The raw score of a row is the bias where each leaf is 0.
-    first, empty = json.loads(bytes(booster[:1].save_raw("json"))), xgboost.Booster()
+    first, empty = json.loads(bytes(booster[:1].save_raw("json"))), type(booster)()
     for own in first["learner"]["gradient_booster"]["model"]["trees"]:
         own["split_conditions"] = [0.0] * len(own["split_conditions"])
     empty.load_model(bytearray(json.dumps(first).encode()))
@@ -129,8 +128,8 @@ def read_xgboost(model: Any) -> Model:
 def read_forest(model: Any) -> Model:
     """scikit-learn's trees read float32, and send what is at most the threshold left."""
     trees, alone = [], copy.copy(model)
-    alone.n_jobs = 1  # several threads add in any order
-    alone.classes_ = np.arange(len(model.classes_))
+    # Several threads add in any order.
+    alone.n_jobs, alone.classes_ = 1, np.arange(len(model.classes_))
     vars(alone).pop("feature_names_in_", None)  # arrays have none
     for own in (tree.tree_ for tree in getattr(model, "estimators_", [model])):
         near = own.threshold.astype(np.float32)
@@ -141,9 +140,9 @@ def read_forest(model: Any) -> Model:
     return Model(trees, bias, model.classes_.tolist(), rounding, alone.predict)
 
 
-FORESTS = "DecisionTree", "ExtraTree", "ExtraTrees", "RandomForest"
+FORESTS, BOOSTED = ("DecisionTree", "ExtraTree", "ExtraTrees", "RandomForest"), ("XGB", "XGBRF")
 READERS = {f"sklearn.{kind}Classifier": read_forest for kind in FORESTS}
-READERS |= {f"xgboost.XGB{kind}Classifier": read_xgboost for kind in ("", "RF")}
+READERS |= {f"xgboost.{kind}Classifier": read_xgboost for kind in BOOSTED}
 
 
 def read(model: Any) -> Model:
@@ -172,7 +171,6 @@ def costs_of(feature: Any, start: float, power: float, edges: list[float]) -> di
     demand(holds and lower >= -math.inf <= upper, f"a cost of {feature['name']} is below 0 or NaN")
     first = [-FURTHEST, *(math.nextafter(edge, math.inf) for edge in edges)]
     cells = [(max(a, lower), min(b, upper)) for a, b in zip(first, [*edges, FURTHEST], strict=True)]
-    cells = [(a, b) for a, b in cells if a <= b]
     one_hot, listed = feature["kind"] == "categorical", feature["values"]
     if one_hot or listed is not None:
         near = set(map(float, range(len(feature["columns"])) if listed is None else listed))
@@ -192,15 +190,6 @@ def costs_of(feature: Any, start: float, power: float, edges: list[float]) -> di
         paid = paid if feature["prices"] is None or value == start else table[value]
         costs[value] = weight * paid if value != start else Fraction(0)
     return costs
-
-
-def least(entries: Array, first: Array, last: Array) -> Array:
-    """The least of entries[first..last], for each pair."""
-    order = np.argsort(-first, axis=None)  # so that no window begins after the one before it
-    ends = np.stack([first.ravel()[order], last.ravel()[order] + 1], axis=1).ravel()
-    found = np.empty(first.size, int)
-    found[order] = np.minimum.reduceat(np.append(entries, 0), ends)[::2]
-    return np.reshape(found, first.shape)
 
 
 class Cover:
@@ -229,19 +218,25 @@ class Cover:
                 else:
                     cell, told = bisect_left(edges[own[0]], value), (units, value != start, value)
                     levels[own[0]][cell] = min(levels[own[0]].get(cell, told), told)
-        self.size = np.array([len(own) for own in levels])
+        self.size = np.array([len(own) for own in levels], np.int32)
         demand(self.size.all(), "a feature has no admissible value")
         self.start = np.cumsum(self.size) - self.size
         flat = [own[cell] for own in levels for cell in sorted(own)]
-        self.cost, changed, values = map(np.array, zip(*flat, strict=True))
+        self.cost, changed, values = (np.append(each, 0) for each in zip(*flat, strict=True))
+        # The least of 1, 2, 4, ... levels from each on; two of these cover any range.
+        least = [self.cost]
+        for k in range(int(self.size.max()).bit_length() - 1):
+            least.append(np.minimum(least[-1], np.roll(least[-1], -(2**k))))
+        self.least = np.array(least)
         one_hot = [np.array(f["columns"]) for f in features if f["kind"] == "categorical"]
         self.groups = [own[self.size[own] == 2] for own in one_hot if (self.size[own] == 2).any()]
         self.grouped = np.isin(columns, [column for group in self.groups for column in group])
-        self.bounds = [(self.cost, ONE - 1)]  # what levels add up to, and may at most
+        owner = {column: k for k, feature in enumerate(features) for column in feature["columns"]}
+        self.bounds = []  # of changes: which levels are one, and how many there may be
         for limit in question["max_changes"][:MOST_LIMITS]:
-            named = range(len(features)) if limit["features"] is None else limit["features"]
-            mine = np.isin(columns, [column for k in named for column in features[k]["columns"]])
-            self.bounds.append((1 * changed * np.repeat(mine, self.size), int(limit["count"])))
+            mine = [limit["features"] is None or owner[c] in limit["features"] for c in columns]
+            mine = np.append(np.repeat(mine, self.size), False)
+            self.bounds.append((changed * mine, int(limit["count"])))
         cut = np.zeros(model.column.size, int)  # levels that go left
         for column, first in enumerate(self.start):
             here, own = model.column == column, values[first : first + self.size[column]]
@@ -251,7 +246,7 @@ class Cover:
     def _grow(self, cut: Array) -> None:
         """The leaves that an admissible row can get to, as boxes of levels, tree by tree."""
         tree, node, model = np.arange(self.model.root.size), self.model.root, self.model
-        lo, hi = np.zeros((tree.size, self.size.size), int), np.tile(self.size - 1, (tree.size, 1))
+        lo, hi = (np.tile(ends, (tree.size, 1)) for ends in (0 * self.size, self.size - 1))
         while (inner := np.flatnonzero(model.column[node] >= 0)).size:
             # The left child takes the place of its parent, the right one comes at the end.
             own, right = node[inner], np.arange(node.size, node.size + inner.size)
@@ -275,35 +270,71 @@ class Cover:
         """For each rival what the leaves weigh, in whole numbers, and how much is needed."""
         score, bias, self.rows = self.model.score[self.node], self.model.bias, []
         most = float(np.maximum.reduceat(np.abs(score).max(axis=1), self.begin).sum())
-        scale = 2.0 ** (57 - math.ceil(math.log2(most + 1)))
+        self.scale = scale = 2.0 ** (57 - math.ceil(math.log2(most + 1)))
+        self.work, self.charged, self.constant = 0, Fraction(0), 0  # no prices yet
+        self.gain, self.paid = np.zeros_like(self.tree), self.cost.copy()
         for rival in (k for k in range(bias.size) if k != target):
             # Weights are rounded up and what is needed down, so that nothing that wins is lost.
             won, lost = np.ceil(score[:, target] * scale), np.floor(score[:, rival] * scale)
             needed = Fraction(lead) if lead else self.model.needed(target, rival)
             needed += Fraction(bias[rival]) - Fraction(bias[target])
-            least_sum = math.floor(needed * Fraction(scale))
-            self.rows.append((won.astype(int) - lost.astype(int), least_sum))
+            weight = won.astype(int) - lost.astype(int)
+            self.rows.append((weight, math.floor(needed * Fraction(scale))))
 
-    def cheapest(self, entries: Array, lo: Array, hi: Array) -> int:
-        """The least that a row in a box adds up to."""
-        own = least(entries, self.start + lo, self.start + hi)[~self.grouped]
+    def cheapest(self, entries: Array, lo: Array, hi: Array) -> tuple[Array, int]:
+        """The least entry of each column in a box, and the least that a row adds up to."""
+        ends = np.stack([self.start + lo, self.start + hi + 1], axis=1).ravel()
+        own = np.minimum.reduceat(entries, ends)[::2]
         # Exactly one column of a one-hot feature is a yes; a no costs nothing.
         yes = (entries[self.start[group] + 1][hi[group] == 1].min() for group in self.groups)
-        return int(own.sum()) + sum(map(int, yes))
+        return own, int(own[~self.grouped].sum()) + sum(map(int, yes))
 
     def counting(self, lo: Array, hi: Array, live: Array) -> Array:
-        """The leaves that a cheap and admissible row of a box may have."""
+        """The leaves that a row of a box may have that is admissible, cheap and wanted."""
+        own, total = self.cheapest(self.cost, lo, hi)
         # None if each of its rows is too dear, or changes too much.
-        if any(self.cheapest(entries, lo, hi) > most for entries, most in self.bounds):
+        changes = (self.cheapest(entries, lo, hi)[1] > most for entries, most in self.bounds)
+        if total >= ONE or any(changes):
             return live[:0]
         axis = self.axis[live]
+        self.work += axis.size
         first, last = np.maximum(lo[axis], self.first[live]), np.minimum(hi[axis], self.last[live])
         fits = (first <= last).all(axis=1)
         live, axis, first, last = live[fits], axis[fits], first[fits], last[fits]
         # Not one if the cheapest row in both boxes is too dear; categories are in the total.
-        own, at = least(self.cost, self.start + lo, self.start + hi)[axis], self.start[axis]
-        more = np.where(self.grouped[axis], 0, least(self.cost, at + first, at + last) - own)
-        return np.extract(more.sum(axis=1) < ONE - self.cheapest(self.cost, lo, hi), live)
+        k, start = np.frexp(last - first + 1.0)[1] - 1, self.start[axis]
+        paid = np.minimum(self.least[k, start + first], self.least[k, start + last + 1 - (1 << k)])
+        more = np.where(self.grouped[axis], 0, paid - own[axis])
+        live = live[more.sum(axis=1) < ONE - total]
+        if self.charged:  # not one if it pays too much, even with the best ones of other trees
+            begin = np.flatnonzero(np.diff(self.tree[live], prepend=-1))
+            if begin.size == self.begin.size:
+                gain, paid = self.gain[live], self.cheapest(self.paid, lo, hi)[0]
+                best = np.maximum.reduceat(gain, begin)
+                room = ONE - self.constant - int(paid.sum()) + int(best.sum())
+                live = live[best[self.tree[live]] - gain < room]
+        return live
+
+    def charge(self, what: str, place: list[int], price: Fraction) -> None:
+        """Put a price on what is true of each row that is admissible and wanted.
+
+        Leaves, levels and a constant pay it or gain it: such a row never pays more than it costs.
+        """
+        unit, whole = price / Fraction(self.scale), int(price)
+        self.charged += unit * 2**58 if what == "need" else price
+        demand(price >= 0 <= min(place) and self.charged < 2**61, "a price is below 0 or too large")
+        self.work += self.axis.size // (1 if what == "need" else self.begin.size)
+        if what == "need":  # its leaves weigh as much as is needed
+            weight, needed = self.rows[place[0]]
+            self.gain -= (-weight.astype(object) * unit.numerator // unit.denominator).astype(int)
+            self.constant += math.floor(needed * unit)
+        else:  # it is within levels of a column if its leaf of a tree is
+            tree, column, first, last = place
+            demand(last < self.size[column], "a price is on no level")
+            own = slice(self.begin[tree], np.append(self.begin, self.tree.size)[tree + 1])
+            inside = (first <= self.first[own]) & (self.last[own] <= last)
+            self.gain[own] -= whole * (inside & (self.axis[own] == column)).any(axis=1)
+            self.paid[self.start[column] :][first : last + 1] -= whole
 
     def closes(self, box: Box, refused: Array | None) -> bool:
         """Whether no row of a box is admissible, cheap and decided as wanted."""
@@ -311,9 +342,9 @@ class Cover:
         if refused is not None:  # all have the leaves of a row that the library decides otherwise
             return bool(np.isin(self.node[counting], refused).all())
         # A row has one leaf of each tree, and their weights add up to what is needed.
-        begin = np.searchsorted(self.tree[counting], np.arange(self.begin.size + 1))
-        short = (np.maximum.reduceat(w[counting], begin[:-1]).sum() < n for w, n in self.rows)
-        return bool((np.diff(begin) == 0).any()) or any(short)
+        begin = np.flatnonzero(np.diff(self.tree[counting], prepend=-1))
+        short = (np.maximum.reduceat(w[counting], begin).sum() < n for w, n in self.rows)
+        return begin.size < self.begin.size or any(short)
 
     def part(self, box: Box, axis: int, first: int, last: int) -> Box:
         """The rows of a box whose level of a column is within first..last; None for none."""
@@ -324,13 +355,13 @@ class Cover:
         for group in (group for group in self.groups if axis in group):
             if lo[group].sum() > 1 or not hi[group].any():
                 return None
-            if lo[group].any():  # a category that is sure excludes the others
-                hi[group] = lo[group]
-            elif hi[group].sum() == 1:  # the only one left is sure
-                lo[group] = hi[group]
+            # A category that is sure excludes the others; the only one left is sure.
+            sure = lo[group] if lo[group].any() else hi[group]
+            if sure.sum() == 1:
+                lo[group] = hi[group] = sure
         return lo, hi, live
 
-    def check(self, target: int, lead: float, refused: Any, steps: str) -> None:
+    def check(self, target: int, lead: float, work: float, refused: Any, steps: str) -> None:
         """Walk through the tree of boxes for a class; RejectedError if it is not closed."""
         self._weigh(target, lead)
         rows = np.array(refused, dtype=float).reshape(-1, self.size.size)
@@ -342,15 +373,19 @@ class Cover:
         box: Box = (np.zeros_like(self.size), self.size - 1, np.arange(self.tree.size))
         waiting: list[Box] = []
         for number, line in enumerate(map(str.strip, lines), 1):
+            self.work += 1000
+            demand(self.work <= work, "the steps are more work than is allowed; --work allows more")
             what, *told = line.split()
             if what in ("low", "high"):  # both sides hold all of the box: one is next, one waits
                 axis, v = map(int, told)
-                sides = self.part(box, axis, 0, v), self.part(box, axis, v + 1, self.cost.size)
+                sides = self.part(box, axis, 0, v), self.part(box, axis, v + 1, self.size.max())
                 box, other = sides if what == "low" else sides[::-1]
                 waiting.append(other)
                 demand(len(waiting) <= MOST_OPEN, "too many boxes wait")
             elif what == "filter":  # a leaf that does not count in a box counts in no part of it
                 box = box and (*box[:2], self.counting(*box))
+            elif what in ("within", "need"):
+                self.charge(what, list(map(int, told[:-1])), Fraction(float(told[-1])))
             else:
                 demand(what in ("close", "refused"), f"step {number}, {line!r}, is not known")
                 closed = self.closes(box, leaves[int(told[0])] if what == "refused" else None)
@@ -362,68 +397,81 @@ class Cover:
         raise RejectedError("a box is left open at the end")
 
 
-def distance(question: Any, query: Array, row: Array) -> float:
-    """What an answer costs; RejectedError if it is not admissible."""
-    paid, changed, power = [], [], float(question["power"])
-    for feature in question["features"]:
+def words(feature: Any, value: float, other: float) -> tuple[float, Any]:
+    """A value that changes to another or from it, and its name where there is one."""
+    place = value if feature["kind"] == "categorical" else value > other
+    return value, feature["labels"][int(place)] if feature["labels"] else value
+
+
+def distance(question: Any, query: Array, row: Array, told: Any) -> float:
+    """What an answer costs; RejectedError if it is not admissible, or told to change otherwise."""
+    paid, moved, power = [], {}, float(question["power"])
+    for k, feature in enumerate(question["features"]):
         start, value = value_of(feature, query), value_of(feature, row)
         own = costs_of(feature, start, power, [math.nextafter(value, -math.inf), value])
         demand(value in own, f"{feature['name']} of the answer is not admissible")
         paid.append(own[value])
-        changed.append(value != start)
+        if value != start:
+            ends = words(feature, start, value), words(feature, value, start)
+            moved[k] = {"feature": [feature["name"]], "before": ends[0], "after": ends[1]}
     for limit in question["max_changes"]:
-        named = range(len(changed)) if limit["features"] is None else limit["features"]
-        demand(sum(changed[k] for k in named) <= limit["count"], "the answer changes too much")
+        named = moved if limit["features"] is None else limit["features"]
+        demand(len(moved.keys() & named) <= limit["count"], "the answer changes too much")
+    for known, own in zip(moved.values(), told, strict=True):
+        demand(all(own[key] in each for key, each in known.items()), "the answer changes otherwise")
     return float(max(paid) if math.isinf(power) else sum(paid))
 
 
-def check(record: Any, model: Any) -> str:
+def check(record: Any, model: Any, work: float = MOST_WORK) -> str:
     """What a record proves of a fitted model, as a sentence; RejectedError if it proves nothing."""
-    question, proof, status = record["question"], record["proof"], record["status"]
+    question, proof, answer, status = (record[k] for k in ("question", "proof", "answer", "status"))
     demand(record["version"] == 1, "this is no record of version 1")
     demand(proof is not None, f"the record has no proof: {record['why_no_proof']}")
     own, query, target = read(model), np.array(record["query"], float), question["target"]
     demand(own.digest() == record["model"]["trees"], "the record is about another model's trees")
-    now = own.decide(query[None, :])[0]
+    now, names = own.decide(query[None, :])[0], getattr(model, "feature_names_in_", None)
+    demand(names is None or [*names] == record["columns"], "the columns are not the model's")
+    demand(record["query_class"] == own.labels[now], "the query is decided otherwise")
     wanted = [k for k, x in enumerate(own.labels) if (k != now if target is None else x == target)]
     below, lead = proof["below"] and float(proof["below"]), float(question["lead"])
     power, norm = float(question["power"]), question["norm"]
     same = power == (1 if norm == "own" else float(norm)) and (power <= 100 or math.isinf(power))
     demand(same, "the power is not that of the norm, or too large")
     demand(lead >= 0 and (below is None or 0 <= below < math.inf), "a bound is no number from 0 on")
-    if record["answer"] is None:
+    if answer is None:
         holds = status == ("infeasible" if below is None else "unknown")
     else:
-        row, told = np.array(record["answer"]["row"], float), float(record["distance"])
-        cost, decided = distance(question, query, row), own.decide(row[None, :])[0]
+        row, told = np.array(answer["row"], float), float(record["distance"])
+        cost = distance(question, query, row, answer["changes"])
+        decided = own.decide(row[None, :], lead)[0]
         demand(abs(cost - told) <= GAP * cost, f"the answer costs {cost!r}, not {told!r}")
         demand(decided in wanted, "the model does not decide the answer as wanted")
+        demand(answer["class"] == own.labels[decided], "the answer is decided otherwise")
         at_least = {"optimal": told * (1 - GAP), "feasible": 0.0}.get(status, math.inf)
         holds = below is not None and at_least <= below <= told
+    told = record["lower_bound"]
+    holds &= below is None if told is None else float(told) * (1 - GAP) <= (below or 0)
     demand(holds, f"with this answer and this bound nothing is {status}")
     whole = wanted and len(proof["covers"]) == (len(wanted) if below != 0 else 0)
     demand(whole, "not every class that is wanted has a cover")
     cover = Cover(own, question, query, below)
     for k, told in zip(wanted, proof["covers"], strict=below != 0):
-        cover.check(k, lead, **told)
+        cover.check(k, lead, work, **told)
     cheaper = "" if below is None else f" cheaper than {below!r}"
-    ahead = f" by a lead of {lead!r}" if lead else ""
     named = " or ".join(repr(own.labels[k]) for k in wanted)
-    return f"verified: no admissible row{cheaper} is decided as {named}{ahead} by this model"
+    named += f" by a lead of {lead!r}" if lead else ""
+    return f"verified: no admissible row{cheaper} is decided as {named} by this model"
 
 
-def load(path: Path, trusted: bool) -> Any:
+def load(path: str, trusted: bool) -> Any:
     """A model from its file, by its own library."""
-    if path.suffix in (".json", ".ubj"):
-        from xgboost import XGBClassifier
-
-        model = XGBClassifier()
+    if path.endswith((".json", ".ubj")):
+        model = __import__("xgboost").XGBClassifier()
         model.load_model(path)
         return model
-    if path.suffix == ".skops":
-        from skops import io
-
-        return io.load(path, trusted=io.get_untrusted_types(file=path) if trusted else [])
+    if path.endswith(".skops"):
+        skops = __import__("skops.io").io
+        return skops.load(path, trusted=skops.get_untrusted_types(file=path) if trusted else [])
     demand(trusted, f"{path} is a pickle, which can run any code; say --trust-pickle to load it")
     return __import__("joblib").load(path)
 
@@ -431,17 +479,19 @@ def load(path: Path, trusted: bool) -> Any:
 def main() -> int:
     """Check the records of a file, one a line or one in all; 0 if all of them hold."""
     parser = argparse.ArgumentParser("counterfolio-check", description=__doc__)
-    parser.add_argument("records", type=Path, help=".json, .jsonl, or either with .gz")
-    parser.add_argument("--model", type=Path, required=True, help=".json, .ubj, .skops, a pickle")
+    parser.add_argument("records", help=".json, .jsonl, or either with .gz")
+    parser.add_argument("--model", required=True, help=".json, .ubj, .skops, a pickle")
     parser.add_argument("--trust-pickle", action="store_true", help="load files that can run code")
+    parser.add_argument("--work", type=float, default=MOST_WORK, help="most of a record's, 1e10")
     given, wrong, number = parser.parse_args(), 0, 0
     try:
         model = load(given.model, given.trust_pickle)
-        with (gzip.open if given.records.suffix == ".gz" else open)(given.records, "rb") as file:
+        with (gzip.open if given.records.endswith(".gz") else open)(given.records, "rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(MOST_BYTES), b""), 1):
                 try:
+                    demand(line.count(b",") < MOST_VALUES, "the record has too many values")
                     record = json.loads(line)  # in a batch it is within an answer
-                    said = check(record.get("record", record), model)
+                    said = check(record.get("record", record), model, given.work)
                 except Exception as error:  # whatever went wrong, nothing is verified
                     kind = "" if isinstance(error, RejectedError) else f"{type(error).__name__}: "
                     said, wrong = f"not verified: {repr(kind + str(error))[1:-1]}", wrong + 1

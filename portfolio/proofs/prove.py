@@ -7,17 +7,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from encoders.arrays import IntArray
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
 from encoders.backends.search.cover import cover
 from encoders.backends.search.cover_loop import CUT, FILTER, REFUSED, SPLIT
-from encoders.posing.pose import pose
+from encoders.bounds.prices import Prices
+from encoders.bounds.row_prices import RowPrices, row_prices
+from encoders.posing.pose import Posed, pose
+from encoders.problem.flat_problem import Tables
 from encoders.problem.problem import Problem
 from encoders.query.goal import ClassGoal
 from encoders.query.query import Query
-from portfolio.checker import MOST_BYTES
+from encoders.trees.cells import Cells
+from portfolio.checker import MOST_BYTES, ONE
 from portfolio.model.explained_model import ExplainedModel
 
 SIDE = ("low", "high")
+GRAIN = 10_000  # of the checker's units of cost: prices on rows are multiples, short to tell
 
 
 @dataclass(frozen=True)
@@ -86,11 +93,14 @@ class _Writer:
 
     def write(self, steps: IntArray) -> bool:
         """Take steps as of :func:`encoders.backends.search.cover.cover`; whether to go on."""
-        text = "".join(map(_line, steps.tolist()))
-        self.parts.append(self.packer.compress(text.encode("ascii")))
+        self.tell("".join(map(_line, steps.tolist())))
         self.count += len(steps)
-        self.size, self.letters = self.size + len(self.parts[-1]), self.letters + len(text)
         return not (self.limits.ended() or self.limits.full(self.size, self.letters))
+
+    def tell(self, text: str) -> None:
+        """Take lines."""
+        self.parts.append(self.packer.compress(text.encode("ascii")))
+        self.size, self.letters = self.size + len(self.parts[-1]), self.letters + len(text)
 
     def packed(self) -> bytes:
         """All of them."""
@@ -108,11 +118,32 @@ def _line(step: list[int]) -> str:
     return "filter\n" if what == FILTER else "close\n"
 
 
+def _price_lines(given: RowPrices, per_score: FloatArray, unit: float) -> str:
+    """Prices as lines, in whole units of cost; of leads what a unit of score is worth."""
+    price = (np.rint(given.price / (GRAIN * unit)).astype(np.int64) * GRAIN).tolist()
+    rows = zip(given.tree, given.axis, given.first, given.last, price, strict=True)
+    told = ["within " + " ".join(map(str, row)) for row in rows]
+    told += [f"need {r} {p!r}" for r, p in enumerate((given.worth * per_score / unit).tolist())]
+    return "".join(line + "\n" for line in told)
+
+
+def _units_of_score(posed: Posed, cells: Cells, target: int) -> FloatArray:
+    """How many units of each leaf row a unit of score is."""
+    score, begin = cells.score[posed.source], posed.problem.tree_start
+    lead = score[:, [target]] - np.delete(score, target, axis=1)
+    least = np.repeat(np.minimum.reduceat(lead, begin[:-1]), np.diff(begin), axis=0)
+    weight = np.array([row.weight.sum() for row in posed.problem.leaf_rows], dtype=np.float64)
+    spread = (lead - least).sum(axis=0)
+    units: FloatArray = np.divide(weight, spread, out=np.zeros_like(weight), where=spread > 0)
+    return units
+
+
 def prove(
     model: ExplainedModel,
     query: Query,
     goal: ClassGoal,
     upper: float,
+    below: float | None,
     limits: Limits,
 ) -> Cover | str:
     """The cover of one class, or why there is none.
@@ -123,6 +154,7 @@ def prove(
     query : its goal is replaced
     goal : the class
     upper : what no admissible row of the class costs less than; inf for none at all
+    below : a little less: what is claimed; None for inf
     limits : what ends it
     """
     if why := limits.ended():
@@ -139,8 +171,14 @@ def prove(
         refused.append(tuple(row.tolist()))
         return problem.without(levels)
 
-    writer = _Writer(limits)
-    end = cover(posed.problem, upper, without, writer.write)
+    def charge(tables: Tables) -> Prices:
+        given = row_prices(tables, upper, GRAIN * unit)
+        per_score = _units_of_score(posed, view.cells, goal.target)
+        writer.tell(_price_lines(given, per_score, unit))
+        return given.prices
+
+    writer, unit = _Writer(limits), (below or np.inf) / ONE
+    end = cover(posed.problem, upper, without, writer.write, charge)
     if end == "refuted":
         return "a cheaper answer was found while the proof was written"
     steps = writer.packed()

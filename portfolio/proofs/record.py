@@ -270,7 +270,7 @@ class Recorder:
         for goal in self.goals:
             assert isinstance(goal, ClassGoal)
             room = replace(limits, n_bytes=limits.n_bytes - sum(len(c.steps) for c in covers))
-            found = prove(self.model, self.query, goal, bound * PROVED, room)
+            found = prove(self.model, self.query, goal, bound * PROVED, below, room)
             if isinstance(found, str):
                 return found
             covers.append(found)

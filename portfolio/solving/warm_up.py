@@ -17,6 +17,7 @@ from encoders.backends.search.open_nodes import push_others
 from encoders.backends.search.rising import search_rising
 from encoders.backends.search.rising_loop import rising_slice
 from encoders.bounds.lagrange import bound_by_prices, drop_by_prices
+from encoders.bounds.row_prices import row_prices
 from encoders.compiled import compile_notice, is_kept
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import LeafRow, LevelRow, Problem
@@ -93,7 +94,9 @@ def _list() -> None:
 
 
 def _prove() -> None:
-    cover(_smallest(), 10.0, lambda problem, choice: None, lambda steps: True)
+    problem = _smallest()
+    prices = row_prices(tabulate(problem), 10.0, 1.0).prices
+    cover(problem, 10.0, lambda problem, choice: None, lambda steps: True, lambda tables: prices)
 
 
 def _smallest() -> Problem:

@@ -8,6 +8,7 @@ import numpy as np
 from encoders.arrays import IntArray
 from encoders.backends.search.backend import forbidden_boxes
 from encoders.backends.search.cover_loop import (
+    BOXES,
     CUT,
     ENDED,
     FOUND,
@@ -23,6 +24,7 @@ from encoders.problem.problem import Problem
 
 SLICE = 256  # boxes until the writer and the clock are asked; more are written later
 ROOM = 8192  # steps at least that are held before they are written
+MANY = 256  # boxes after which there are prices: telling these takes as long as so many boxes
 
 End = Literal["proved", "stopped", "refuted"]
 
@@ -32,8 +34,11 @@ def cover(
     upper: float,
     refused: Callable[[Problem, IntArray], Problem | None],
     write: Callable[[IntArray], bool],
+    charge: Callable[[Tables], Prices],
 ) -> End:
     """Prove that no choice costs less than ``upper``, and write down every step.
+
+    Prices are told, from then on, once the tree of boxes has grown large.
 
     Parameters
     ----------
@@ -43,17 +48,19 @@ def cover(
         without it; None if it is an answer after all
     write : takes steps, int32 (n_steps, 4), as of :mod:`encoders.backends.search.cover_loop`;
         whether to go on
+    charge : given the problem's tables, prices that it has told others
 
     Returns
     -------
     "proved" with the last step written; "refuted" by a choice that is an answer
     """
     tables = tabulate(problem)
-    free = Prices(0.0, 0.0, np.zeros(problem.n_leaves), np.zeros(problem.cost.size))
+    prices = Prices(0.0, 0.0, np.zeros(problem.n_leaves), np.zeros(problem.cost.size))
+    priced = problem.aggregate != "sum" or not np.isfinite(upper)
     forbidden = forbidden_boxes(problem)
     boxes = np.zeros((2 * SLICE, 2, problem.n_axes), dtype=np.int32)
     boxes[0, 1] = problem.size - 1
-    counts = np.array([1, 0], dtype=np.int64)
+    counts = np.array([1, 0, 0], dtype=np.int64)
     steps = np.zeros((max(ROOM, 2 * steps_of_a_node(tables)), 4), dtype=np.int32)
     found = np.zeros(problem.n_axes, dtype=np.int64)
     if problem.aggregate == "max":
@@ -61,8 +68,10 @@ def cover(
     while True:
         if len(boxes) - counts[OPEN] <= SLICE:
             boxes = np.concatenate([boxes, np.zeros_like(boxes)])
+        if counts[BOXES] >= MANY and not priced:
+            priced, prices = True, charge(tables)
         end = cover_slice(
-            tables, free, boxes, counts, steps, found, upper, *forbidden, SLICE
+            tables, prices, boxes, counts, steps, found, upper, *forbidden, SLICE
         )  # fmt: skip
         going = write(steps[: counts[STEPS]])
         counts[STEPS] = 0

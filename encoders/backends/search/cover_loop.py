@@ -22,7 +22,8 @@ from encoders.compiled import inlined, kernel
 # off is closed at once; of REFUSED the level is the number of the row.
 SPLIT, CUT, CLOSE, FILTER, REFUSED = 0, 1, 2, 3, 4
 LOW, HIGH = 0, 1
-OPEN, STEPS, ENDED, FULL, FOUND = 0, 1, 0, 1, 2  # counters, and how a slice ends
+OPEN, STEPS, BOXES = 0, 1, 2  # counters
+ENDED, FULL, FOUND = 0, 1, 2  # how a slice ends
 
 
 @kernel
@@ -35,9 +36,10 @@ def cover_slice(t, prices, boxes, counts, steps, found, upper, forbidden, forbid
     Parameters
     ----------
     t, upper : see :mod:`encoders.compiled`
-    prices : zeros, for what the checker does not use proves nothing
+    prices : of leaves and levels, as they were told, or zeros
     boxes : int32 (n_slots, 2, n_axes), lo and hi of the boxes that are open, changed in place
-    counts : int64 (2,), how many are OPEN, and how many STEPS there are
+    counts : int64 (3,), how many are OPEN, how many STEPS there are, and how many BOXES were looked
+        at
     steps : int32 (n_steps, 4), filled: step, axis, level, side
     found : int64 (n_axes,), filled
     forbidden, forbidden_start : as in :func:`encoders.backends.search.loop.run_slice`
@@ -57,6 +59,7 @@ def cover_slice(t, prices, boxes, counts, steps, found, upper, forbidden, forbid
         if steps.shape[0] - counts[STEPS] < steps_of_a_node(t):
             return FULL
         counts[OPEN] -= 1
+        counts[BOXES] += 1
         lo[:] = boxes[counts[OPEN], 0]
         hi[:] = boxes[counts[OPEN], 1]
         kind = _expand(

@@ -1,0 +1,93 @@
+"""Prices on the rows between trees and axes: what a Lagrangian bound can be computed from again."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.bounds.lagrange import (
+    STEPS,
+    Coupling,
+    add_up,
+    ascend,
+    couple,
+    price_leaves,
+    price_levels,
+)
+from encoders.bounds.prices import Prices
+from encoders.problem.flat_problem import Tables
+
+
+@dataclass(frozen=True, eq=False)
+class RowPrices:
+    """Prices on single rows, and what leaves and levels cost at them.
+
+    Attributes
+    ----------
+    tree, axis, first, last : int64 (n_rows,): the axis is within these levels if the tree's leaf is
+    price : float64 (n_rows,), above 0, for each of these rows
+    worth : float64 (n_leaf_rows,), of one unit of a leaf row
+    prices : of leaves and levels, so low that they hold when others round weights differently
+    """
+
+    tree: IntArray
+    axis: IntArray
+    first: IntArray
+    last: IntArray
+    price: FloatArray
+    worth: FloatArray
+    prices: Prices
+
+
+def row_prices(t: Tables, upper: float, grain: float) -> RowPrices:
+    """Those of :func:`encoders.bounds.lagrange.bound_by_prices`, with level rows left out.
+
+    Parameters
+    ----------
+    t : of a problem with objective "sum"
+    upper : finite
+    grain : of cost: prices on rows are multiples of it
+    """
+    t = t._replace(level_weight=t.level_weight[:0], level_limit=t.level_limit[:0])
+    c = couple(t)
+    price: FloatArray = np.zeros(c.axis.size)
+    worth, leaf, level = np.zeros(t.need.size), np.zeros(t.tree_of.size), np.zeros(t.cost.size)
+    ascend(t, c, upper, STEPS, leaf, level, price, worth, np.zeros(0))
+    price[:] = np.floor(price / grain) * grain
+    tree = np.zeros(c.axis.size, dtype=np.int64)
+    for own in (c.hi_row, c.lo_row):
+        tree[own[own >= 0]] = t.tree_of[t.leaf_of[own >= 0]]
+    told = np.flatnonzero(price > 0)
+    axis, at, below = c.axis[told], c.level[told], c.below[told]
+    end = np.diff(t.level_start)[axis] - 1
+    return RowPrices(
+        tree=tree[told],
+        axis=axis,
+        first=np.where(below, 0, at + 1),
+        last=np.where(below, at, end),
+        price=price[told],
+        worth=worth / np.maximum(t.need, 1),
+        prices=_priced(t, c, price, worth),
+    )
+
+
+def _priced(t: Tables, c: Coupling, price: FloatArray, worth: FloatArray) -> Prices:
+    """What leaves and levels cost, less what rounding leaf rows at another scale may change.
+
+    Each weight and the minimum may change by up to a unit of ours.
+    """
+    chain, leaf, level = np.zeros(price.size), np.zeros(t.tree_of.size), np.zeros(t.cost.size)
+    chosen = np.zeros(t.tree_start.size - 1, dtype=np.int64)
+    point = np.zeros(t.best.size, dtype=np.int64)
+    add_up(c.group_start, c.below, price, chain)
+    total, _ = price_leaves(
+        t.tree_start, t.leaf_start, c.hi_row, c.lo_row, c.share, chain, worth, leaf, chosen
+    )
+    total += price_levels(
+        t.level_start, t.cost, c.axis, c.level, c.below, price, c.load, c.allowed, level, point
+    )
+    need = np.maximum(t.need, 1).astype(np.float64)
+    most = np.maximum.reduceat(t.weight, t.tree_start[:-1], axis=1).sum(axis=1)
+    off = worth * (2 * chosen.size + 8) / need * np.maximum(1.0, most / need)
+    constant = t.base + float((worth * (t.need / need) - off).sum())
+    return Prices(total + constant, constant, leaf, level)

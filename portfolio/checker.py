@@ -23,7 +23,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 Box = tuple[Array, Array, Array] | None  # first and last levels, leaves that count; None is empty
-ONE = 2**40  # whole units of cost in "below"
+ONE, DEAREST = 2**40, 2**46  # whole units of cost in "below"; no level costs more than so many
 LOWERED, TINY = Fraction(2**44 - 1, 2**44), 2.0**-1000  # powers that are not whole are off by less
 FURTHEST = float(np.finfo(np.float32).max)  # that a model reads
 # Of a distance: what "optimal" leaves open; of scores added up here; of a lead what is enough.
@@ -202,13 +202,13 @@ class Cover:
         features, power, self.model = question["features"], float(question["power"]), model
         columns = sorted(column for feature in features for column in feature["columns"])
         whole = columns == list(range(query.size)) and set(map(type, columns)) == {int}
-        demand(whole and model.column.max() < query.size, "the features are not the model's")
+        demand(whole and model.column.max() < query.size < 2**16, "features are not the model's")
         edges = [np.unique(model.last[model.column == column]).tolist() for column in columns]
         levels: list[dict[int, tuple[int, bool, float]]] = [{} for _ in columns]
         for feature in features:
             own, start = feature["columns"], value_of(feature, query)
             for value, paid in costs_of(feature, start, power, edges[own[0]]).items():
-                units = min(int(paid / Fraction(below) * ONE), ONE) if below else 0
+                units = min(int(paid / Fraction(below) * ONE), DEAREST) if below else 0
                 # The largest change is below the bound if each is: it costs all or nothing.
                 units = units // ONE * ONE if math.isinf(power) else units
                 if feature["kind"] == "categorical":  # a column for each, with levels no and yes

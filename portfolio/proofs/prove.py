@@ -5,6 +5,7 @@ import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from encoders.problem.problem import Problem
 from encoders.query.goal import ClassGoal
 from encoders.query.query import Query
 from encoders.trees.cells import Cells
-from portfolio.checker import MOST_BYTES, ONE
+from portfolio.checker import DEAREST, MOST_BYTES, ONE
 from portfolio.model.explained_model import ExplainedModel
 
 SIDE = ("low", "high")
@@ -118,6 +119,18 @@ def _line(step: list[int]) -> str:
     return "filter\n" if what == FILTER else "close\n"
 
 
+def _checked_costs(t: Tables) -> FloatArray:
+    """What levels cost as the checker has it: of a one-hot group a no costs nothing."""
+    cost = t.cost.copy()
+    for first, end in pairwise(t.group_start.tolist()):
+        axes = t.group_axes[first:end]
+        axes = axes[t.level_start[axes + 1] - t.level_start[axes] == 2]
+        yes, no = t.level_start[axes] + t.one[axes], t.level_start[axes] + 1 - t.one[axes]
+        cost[yes] += cost[no].sum() - cost[no]
+        cost[no] = 0.0
+    return cost
+
+
 def _price_lines(given: RowPrices, per_score: FloatArray, unit: float) -> str:
     """Prices as lines, in whole units of cost; of leads what a unit of score is worth."""
     price = (np.rint(given.price / (GRAIN * unit)).astype(np.int64) * GRAIN).tolist()
@@ -172,7 +185,8 @@ def prove(
         return problem.without(levels)
 
     def charge(tables: Tables) -> Prices:
-        given = row_prices(tables, upper, GRAIN * unit)
+        cost = np.minimum(_checked_costs(tables), DEAREST * unit)
+        given = row_prices(tables._replace(cost=cost), upper, GRAIN * unit)
         per_score = _units_of_score(posed, view.cells, goal.target)
         writer.tell(_price_lines(given, per_score, unit))
         return given.prices

@@ -235,8 +235,8 @@ class Cover:
         self.bounds = []  # of changes: which levels are one, and how many there may be
         for limit in question["max_changes"][:MOST_LIMITS]:
             mine = [limit["features"] is None or owner[c] in limit["features"] for c in columns]
-            mine = np.append(np.repeat(mine, self.size), False)
-            self.bounds.append((changed * mine, int(limit["count"])))
+            ones = changed * np.append(np.repeat(mine, self.size), False)
+            self.bounds.append((ones, int(limit["count"])))
         cut = np.zeros(model.column.size, int)  # levels that go left
         for column, first in enumerate(self.start):
             here, own = model.column == column, values[first : first + self.size[column]]
@@ -323,7 +323,7 @@ class Cover:
         unit, whole = price / Fraction(self.scale), int(price)
         self.charged += unit * 2**58 if what == "need" else price
         demand(price >= 0 <= min(place) and self.charged < 2**61, "a price is below 0 or too large")
-        self.work += self.axis.size // (1 if what == "need" else self.begin.size)
+        self.work += 10 * self.axis.size if what == "need" else self.axis.size // self.begin.size
         if what == "need":  # its leaves weigh as much as is needed
             weight, needed = self.rows[place[0]]
             self.gain -= (-weight.astype(object) * unit.numerator // unit.denominator).astype(int)

@@ -17,7 +17,7 @@ from xgboost import XGBClassifier
 
 import portfolio.checker
 from portfolio import Explainer
-from portfolio.checker import RejectedError, check, main, read
+from portfolio.checker import Cover, RejectedError, check, main, read
 from tests.support.parts import few_and_large
 from tests.support.proofs import CLAIMS, PROOFS, holds, recorded, spoiled
 
@@ -251,6 +251,37 @@ def test_prices_close_a_box_and_wrong_ones_do_not():
             assert not says(prices % (*good[:k], price, *good[k + 1 :])), (price, k)
     for place in (b"2 0 1 1", b"0 2 1 1", b"0 0 1 2", b"-1 0 1 1", b"0 0 -1 1", b"0 0 1"):
         assert not says(b"within %s 1\n" % place + prices % good), place
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_the_prices_no_row_pays_more_than_it_costs(seed):
+    record, model = recorded(4 * seed + 1)
+    rng, below = np.random.default_rng(seed), 0.7 * float(record["lower_bound"] or 1)
+    query, trees = np.array(record["query"]), read(model)
+    target = int((trees.decide(query[None, :])[0] + 1) % len(trees.labels))
+    cover = Cover(trees, record["question"], query, below)
+    lines = [f"need {k} {2.0**40 * rng.exponential()}" for k in range(len(trees.labels) - 1)]
+    for _ in range(30):
+        column = int(rng.integers(query.size))
+        first, last = sorted(rng.integers(cover.size[column], size=2).tolist())
+        price = int(2**38 * rng.exponential())
+        lines.append(f"within {rng.integers(cover.begin.size)} {column} {first} {last} {price}")
+    steps = base64.b64encode(zlib.compress("\n".join(lines).encode()))
+    with pytest.raises(RejectedError, match="left open"):
+        cover.check(target, 0.0, 1e10, [], steps)
+    wanted = 0
+    for _ in range(400):
+        level = rng.integers(cover.size)
+        for group in cover.groups:
+            level[group] = rng.permutation(np.arange(group.size) == 0)
+        inside = (cover.first <= level[cover.axis]) & (level[cover.axis] <= cover.last)
+        leaves = np.flatnonzero(inside.all(axis=1))
+        assert cover.tree[leaves].tolist() == list(range(cover.begin.size))
+        if all(weight[leaves].sum() >= needed for weight, needed in cover.rows):
+            wanted += 1
+            paid = cover.paid[cover.start + level].sum() - cover.gain[leaves].sum()
+            assert cover.constant + int(paid) <= int(cover.cost[cover.start + level].sum())
+    assert wanted or seed > 0
 
 
 def test_what_a_record_shows_is_checked(tumours_record):

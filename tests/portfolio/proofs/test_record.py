@@ -133,6 +133,8 @@ def test_the_command_line_writes_and_checks(loans, tmp_path, tumours, monkeypatc
 
     at = ("--model", tmp_path / "model.ubj")
     assert checked(tmp_path / "answer.json.gz", *at)[0] == 0
+    code, told = checked(tmp_path / "answer.json.gz", *at, "--work", 10)
+    assert code == 1 and "--work allows more" in told[0]
     code, told = checked(tmp_path / "rows.jsonl", *at)
     assert code == 1 and told[0].startswith("1: verified") and len(told) == 4
     assert all("not verified" in line for line in told[1:])

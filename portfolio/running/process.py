@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -50,6 +51,8 @@ class Process:
         )  # fmt: skip
         theirs.close()
         self._connection = ours
+        self._readable = select.poll()  # made once: a selector for each look costs more than it
+        self._readable.register(ours.fileno(), select.POLLIN)
         self._ready = False
         weakref.finalize(self, _end, self._process, ours, os.getpid())
 
@@ -110,7 +113,9 @@ class Process:
         ----------
         timeout_s : seconds
         """
-        return self._connection.recv() if self._connection.poll(timeout_s) else None
+        if self._connection.closed:
+            raise EOFError
+        return self._connection.recv() if self._readable.poll(1000 * timeout_s) else None
 
 
 def _end(process: "subprocess.Popen[bytes]", connection: Connection, owner: int) -> None:
@@ -167,6 +172,20 @@ class Link:
         """
         with self._lock, contextlib.suppress(OSError):
             self._connection.send((kind, content))
+
+
+def aside(work: Callable[[], None]) -> None:
+    """Run in another thread than the main one, and wait for its end.
+
+    In the main thread each solve would get a thread of its own, to hear Ctrl-C.
+
+    Parameters
+    ----------
+    work : that asks explainers
+    """
+    thread = threading.Thread(target=work, name="counterfolio-work")
+    thread.start()
+    thread.join()
 
 
 @contextmanager

@@ -5,11 +5,12 @@ import pickle
 import queue
 import threading
 import traceback
+from functools import partial
 from typing import Any
 
 from encoders.errors import CounterfolioError
 from portfolio.explainer import Explainer
-from portfolio.running.process import Link, watchdog
+from portfolio.running.process import Link, aside, watchdog
 from portfolio.running.work import in_a_sentence
 from portfolio.service.alternatives import EXPLORE, Alternatives
 from portfolio.service.asking import answer
@@ -31,6 +32,10 @@ def serve(descriptor: int, memory_bytes: int) -> None:
     logging.disable()
     inbox = Inbox()
     link = Link(descriptor, memory_bytes, inbox.take)
+    aside(partial(_answer_all, link, inbox))
+
+
+def _answer_all(link: Link, inbox: "Inbox") -> None:
     explainers: dict[str, Explainer] = {}
     alternatives = Alternatives()
     while True:

@@ -15,9 +15,11 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 POLL_S = 0.01  # seconds between looks at stop and deadline while nothing is received
+SMALL = 16_384  # bytes that an empty pipe has room for anywhere
 PARENT_GONE = 1  # exit code
 # Of the child; its arguments: sys.path as JSON, module, descriptor, bytes of memory.
 START = (
@@ -105,6 +107,19 @@ class Process:
         message : of any type that the child knows
         """
         self._connection.send(message)
+
+    def send_at_once(self, message: Any) -> bool:
+        """Send what fits into an empty pipe, and so can't block; False where it does not fit.
+
+        Parameters
+        ----------
+        message : as for :meth:`send`
+        """
+        content = ForkingPickler.dumps(message)
+        if len(content) > SMALL:
+            return False
+        self._connection.send_bytes(content)
+        return True
 
     def receive(self, timeout_s: float) -> Any:
         """The next message, None if none comes in time; EOFError or OSError at the end.

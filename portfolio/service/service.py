@@ -16,10 +16,11 @@ from portfolio.service.jobs import Jobs
 from portfolio.service.learning import Learning
 from portfolio.service.messages import Bounds, Refused, Told
 from portfolio.service.metrics import Metrics
-from portfolio.service.pool import ClosedError, FullError, Pool, Ticket
+from portfolio.service.pool import ClosedError, FullError, Pool
 from portfolio.service.problems import Problem
 from portfolio.service.questions import ServedQuestion
 from portfolio.service.settings import Settings
+from portfolio.service.ticket import Ticket
 
 log = logging.getLogger("counterfolio.service")
 BEAT_S = 15.0  # seconds of silence after which a stream says that it lives

@@ -14,8 +14,8 @@ from portfolio.running.process import Link, aside, watchdog
 from portfolio.running.work import in_a_sentence
 from portfolio.service.alternatives import EXPLORE, Alternatives
 from portfolio.service.asking import answer
+from portfolio.service.line import TELLING_S
 from portfolio.service.messages import Ask, Forget, Load, Refused, Stop
-from portfolio.service.pool import TELLING_S
 from portfolio.solving.warm_up import warm_up_all
 
 OVERRUN_S = 10.0  # seconds beyond a question's limits; the parent's GRACE_S comes first

@@ -19,7 +19,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 POLL_S = 0.01  # seconds between looks at stop and deadline while nothing is received
-SMALL = 16_384  # bytes that an empty pipe has room for anywhere
+SMALL = 4096  # bytes that an empty pipe has room for anywhere
 PARENT_GONE = 1  # exit code
 # Of the child; its arguments: sys.path as JSON, module, descriptor, bytes of memory.
 START = (

@@ -17,6 +17,7 @@ from portfolio.service.ticket import Loaded, Ticket
 GRACE_S = 5.0  # seconds beyond its limit, or after a stop, that a question may take
 TELLING_S = 60.0  # seconds that sentences about what was found may take
 TRIES = 3  # times that a question is asked whose worker dies
+FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 10.0  # seconds between workers that do not get warm
 WARM_S = 120.0  # seconds that a process may take to load a model
 MODULE = "portfolio.service.worker_process"
 
@@ -46,15 +47,39 @@ class Waiting(Protocol):
         ...
 
     def next(self, suits: Callable[[Ticket], bool]) -> Ticket | None:
-        """The question that comes next, if it suits; None if there is none that does."""
+        """The question that comes next, if it suits; None if there is none that does.
+
+        Parameters
+        ----------
+        suits : whether it is taken
+        """
         ...
 
     def rest(self, line: "Line") -> Ticket | None:
-        """The question that comes next; None: the line is free, and will be given one."""
+        """The question that comes next; None: the line is free, and will be given one.
+
+        Parameters
+        ----------
+        line : that has nothing to do
+        """
+        ...
+
+    def again(self, ticket: Ticket) -> None:
+        """Let a question be asked once more, before all others.
+
+        Parameters
+        ----------
+        ticket : the question
+        """
         ...
 
     def count(self, seconds: float) -> None:
-        """Remember how long a question took."""
+        """Remember how long a question took.
+
+        Parameters
+        ----------
+        seconds : of it
+        """
         ...
 
 
@@ -124,7 +149,7 @@ class Line:
         turn: Turn | None = None
         while not self._ended:
             if turn is None:
-                self._warm_up()
+                self._get_warm()
                 ticket = self._waiting.rest(self)
                 turn = self._given.get() if ticket is None else self._turn(ticket)
                 if turn is None:
@@ -132,13 +157,24 @@ class Line:
             began = time.monotonic()
             told = self._answer(turn)
             self._waiting.count(time.monotonic() - began)
+            if told is None:
+                self._waiting.again(turn.ticket)
+                turn = None
+                continue
             # The worker is at its next question before anybody is woken by this one's answer.
             ticket, done = self._waiting.next(self._holds), turn.ticket
             turn = None if ticket is None else self._turn(ticket)
             done.tell(told)
 
-    def _warm_up(self) -> None:
-        """Have a process that holds the current models, and no others."""
+    def _get_warm(self) -> None:
+        """Try until a worker is warm: a question had better wait for any line than for this one."""
+        pause_s = FIRST_PAUSE_S
+        while not (self._warm_up() or self._ended):
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, LAST_PAUSE_S)
+
+    def _warm_up(self) -> bool:
+        """Have a process that holds the current models, and no others; whether there is one."""
         try:
             current = self._waiting.current
             if self._process is None or not self._process.alive or not self._held:
@@ -150,6 +186,7 @@ class Line:
             self.warm = True
         except (EOFError, OSError):
             self._bury()
+        return self.warm
 
     def _bury(self) -> None:
         """End a process whose pipe is broken: it may look alive for a moment yet."""
@@ -179,24 +216,24 @@ class Line:
             self._held.add(message[1])
         return process
 
-    def _answer(self, turn: Turn) -> Told | Refused:
-        sent = turn.sent
-        for _ in range(TRIES):
-            try:
-                return self._ask(turn, sent)
-            except (EOFError, OSError):
-                self._bury()
-                sent = False
-                if turn.ticket.stopped or self._ended:
-                    break
-            except Exception:  # a bug of ours: this line lives on, with another process
-                self._bury()
-                return Refused(traceback.format_exc(), "bug")
-        return Refused("the worker died at this question, again and again; ask another.", "lost")
+    def _answer(self, turn: Turn) -> Told | Refused | None:
+        """The answer; None: the worker died, and another one is to be asked."""
+        try:
+            return self._ask(turn)
+        except (EOFError, OSError):
+            self._bury()
+            turn.ticket.died += 1
+            if turn.ticket.died < TRIES and not turn.ticket.stopped and not self._ended:
+                return None
+            words = "the worker died at this question, again and again; ask another."
+            return Refused(words, "lost")
+        except Exception:  # a bug of ours: this line lives on, with another process
+            self._bury()
+            return Refused(traceback.format_exc(), "bug")
 
-    def _ask(self, turn: Turn, sent: bool) -> Told | Refused:
+    def _ask(self, turn: Turn) -> Told | Refused:
         ticket, process = turn.ticket, self._process
-        if process is None or not sent:
+        if process is None or not turn.sent:
             process = self._load([ticket.model])
             process.send(_asked(ticket, turn.number))
         kill_at, told_to_stop = time.monotonic() + ticket.limit_s + GRACE_S, False

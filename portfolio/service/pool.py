@@ -8,6 +8,8 @@ from portfolio.service.line import Line
 from portfolio.service.messages import Refused
 from portfolio.service.ticket import Loaded, Ticket
 
+CLOSING = "the service is going down; ask again."
+
 
 class FullError(Exception):
     """More questions wait than may.
@@ -119,16 +121,36 @@ class Pool:
         with self._lock:
             if self._closed:
                 raise ClosedError
-            if self._free:
-                line = self._free.pop()
-                line.busy = True
-                line.give(ticket)
+            if self._give(ticket):
                 return
             self._drop_who_went()
             starting = self.workers - self.busy
             if self.waiting >= self.most_waiting + starting:
                 raise FullError(self._mean_s * self.waiting / self.workers)
             self._tickets.append(ticket)
+
+    def _give(self, ticket: Ticket) -> bool:
+        """Give a question to a free line, if there is one."""
+        if not self._free:
+            return False
+        line = self._free.pop()
+        line.busy = ticket.taken = True
+        line.give(ticket)
+        return True
+
+    def again(self, ticket: Ticket) -> None:
+        """Let a question whose worker died be asked once more, before all others.
+
+        Parameters
+        ----------
+        ticket : the question
+        """
+        with self._lock:
+            ticket.taken = False
+            if self._closed:
+                ticket.tell(Refused(CLOSING, "lost"))
+            elif not self._give(ticket):
+                self._tickets.appendleft(ticket)
 
     def _drop_who_went(self) -> None:
         """They take no place that somebody else could have."""
@@ -140,7 +162,7 @@ class Pool:
             self._closed = True
             waiting, self._tickets = self._tickets, deque()
         for ticket in waiting:
-            ticket.tell(Refused("the service is going down; ask again.", "lost"))
+            ticket.tell(Refused(CLOSING, "lost"))
         for line in self._lines:
             line.end()
 
@@ -156,7 +178,11 @@ class Pool:
 
     def _first(self, suits: Callable[[Ticket], bool]) -> Ticket | None:
         self._drop_who_went()
-        return self._tickets.popleft() if self._tickets and suits(self._tickets[0]) else None
+        if not self._tickets or not suits(self._tickets[0]):
+            return None
+        ticket = self._tickets.popleft()
+        ticket.taken = True
+        return ticket
 
     def rest(self, line: Line) -> Ticket | None:
         """The question that comes next; None: the line is free, and will be given one.

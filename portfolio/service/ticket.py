@@ -34,6 +34,8 @@ class Ticket:
     question, arguments, limit_s : as of :class:`portfolio.service.messages.Ask`
     on_bounds : told what is known by now, from a thread of the pool; None not to be told
     log : where it is logged; None: nowhere
+    taken : whether a worker has it, and it does not wait
+    died : how many workers died at it
     future : the answer
     """
 
@@ -43,6 +45,8 @@ class Ticket:
     limit_s: float
     on_bounds: Callable[[Bounds], None] | None = None
     log: Logbook | None = None
+    taken: bool = False
+    died: int = 0
     future: "Future[Told | Refused]" = field(default_factory=Future)
     _stop: threading.Event = field(default_factory=threading.Event)
 

@@ -266,8 +266,12 @@ def is_number(value: object) -> bool:
     ----------
     value : of any type
     """
-    number = isinstance(value, int | float | np.integer | np.floating)
-    return number and not isinstance(value, bool) and not math.isnan(float(value))  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    try:
+        return not math.isnan(float(value))
+    except OverflowError:  # a whole number beyond float64
+        return False
 
 
 def _check_limits(goal: object, low: float | None, high: float | None) -> None:

@@ -3,7 +3,7 @@
 import json
 import os
 import statistics
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 
 import numpy as np
@@ -50,8 +50,14 @@ def _print(console: Console, run: ServiceRun) -> None:
         f"{np.quantile(more, 0.99):.2f} ms at the 99th percentile of {len(more)} questions, which "
         f"take {alone:.2f} ms in process"
     )
-    table = Table("clients", "workers", "answers", "others", "wrong", "a second", "batch", "ratio")
+    console.print(
+        "closed loops beside explain_batch with as many workers; clients and service have what "
+        f"those leave of {len(os.sched_getaffinity(0))} cores"
+    )
+    table = Table("clients", "workers", "answers", "others", "wrong", "a second", "batch", "share",
+                  "ms of CPU: clients", "service", "workers")  # fmt: skip
     for load in run.loads:
+        each_ms = 1000.0 / sum(load.codes.values())
         good = load.codes.get(200, 0)
         table.add_row(
             str(load.clients),
@@ -61,7 +67,8 @@ def _print(console: Console, run: ServiceRun) -> None:
             str(load.wrong),
             f"{load.rate:.1f}",
             f"{load.batch:.1f}",
-            f"{load.rate / load.batch:.2f}",
+            f"{load.share:.2f}",
+            *(f"{each_ms * seconds:.2f}" for seconds in astuple(load.cpu)),
         )
     console.print(table)
     for done, size in run.memory:

@@ -195,7 +195,8 @@ def _as_numbers(frame: pd.DataFrame) -> FloatArray:
         absent = column.isna().to_numpy()
         if column.dtype == object:
             try:
-                column = pd.to_numeric(column, errors="coerce")
+                texts = np.array([isinstance(value, str | bytes) for value in column], dtype=bool)
+                column = pd.to_numeric(column.mask(texts, np.inf), errors="coerce")
             except OverflowError:  # a whole number beyond float64: each row is looked at
                 continue
         if pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind in "iufb":
@@ -264,6 +265,8 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
         x = np.ma.filled(x.astype(np.float64), np.nan)
     try:
         array = np.asarray(x, dtype=object if table else None)
+        if array.dtype.kind in "US":  # one text among numbers makes text of all
+            array = np.asarray(x, dtype=object)
     except ValueError as error:
         raise InputError("the query must be one flat row of numbers.") from error
     if array.ndim == 2 and array.shape[0] == 1:
@@ -290,7 +293,7 @@ def _numbers(
             result[i] = np.nan
             continue
         try:
-            if isinstance(value, complex | np.complexfloating):
+            if isinstance(value, complex | np.complexfloating | str | bytes):
                 raise TypeError
             result[i] = float(value)
         except OverflowError as error:

@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -14,9 +15,11 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 POLL_S = 0.01  # seconds between looks at stop and deadline while nothing is received
+SMALL = 4096  # bytes that an empty pipe has room for anywhere
 PARENT_GONE = 1  # exit code
 # Of the child; its arguments: sys.path as JSON, module, descriptor, bytes of memory.
 START = (
@@ -50,6 +53,8 @@ class Process:
         )  # fmt: skip
         theirs.close()
         self._connection = ours
+        self._readable = select.poll()  # made once: a selector for each look costs more than it
+        self._readable.register(ours.fileno(), select.POLLIN)
         self._ready = False
         weakref.finalize(self, _end, self._process, ours, os.getpid())
 
@@ -103,6 +108,19 @@ class Process:
         """
         self._connection.send(message)
 
+    def send_at_once(self, message: Any) -> bool:
+        """Send what fits into an empty pipe, and so can't block; False where it does not fit.
+
+        Parameters
+        ----------
+        message : as for :meth:`send`
+        """
+        content = ForkingPickler.dumps(message)
+        if len(content) > SMALL:
+            return False
+        self._connection.send_bytes(content)
+        return True
+
     def receive(self, timeout_s: float) -> Any:
         """The next message, None if none comes in time; EOFError or OSError at the end.
 
@@ -110,7 +128,9 @@ class Process:
         ----------
         timeout_s : seconds
         """
-        return self._connection.recv() if self._connection.poll(timeout_s) else None
+        if self._connection.closed:
+            raise EOFError
+        return self._connection.recv() if self._readable.poll(1000 * timeout_s) else None
 
 
 def _end(process: "subprocess.Popen[bytes]", connection: Connection, owner: int) -> None:
@@ -167,6 +187,20 @@ class Link:
         """
         with self._lock, contextlib.suppress(OSError):
             self._connection.send((kind, content))
+
+
+def aside(work: Callable[[], None]) -> None:
+    """Run in another thread than the main one, and wait for its end.
+
+    In the main thread each solve would get a thread of its own, to hear Ctrl-C.
+
+    Parameters
+    ----------
+    work : that asks explainers
+    """
+    thread = threading.Thread(target=work, name="counterfolio-work")
+    thread.start()
+    thread.join()
 
 
 @contextmanager

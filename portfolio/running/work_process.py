@@ -2,9 +2,10 @@
 
 import pickle
 import queue
+from functools import partial
 from typing import Any
 
-from portfolio.running.process import Link, watchdog
+from portfolio.running.process import Link, aside, watchdog
 from portfolio.running.work import Task, Work, cannot_start
 
 OVERRUN_S = 10.0  # seconds beyond a row's limit; above the parent's GRACE_S, which comes first
@@ -20,6 +21,10 @@ def serve(descriptor: int, memory_bytes: int) -> None:
     """
     inbox: queue.Queue[Any] = queue.Queue()
     link = Link(descriptor, memory_bytes, inbox.put)
+    aside(partial(_answer_all, link, inbox))
+
+
+def _answer_all(link: Link, inbox: "queue.Queue[Any]") -> None:
     content: bytes = inbox.get()
     first: Task = inbox.get()
     try:

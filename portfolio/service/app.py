@@ -16,7 +16,7 @@ from portfolio.service.guard import Guard
 from portfolio.service.job_routes import job_routes
 from portfolio.service.page_routes import page_routes
 from portfolio.service.problems import MEDIA_TYPE, Problem
-from portfolio.service.question_routes import question_routes
+from portfolio.service.question_routes import Shortcut, question_routes
 from portfolio.service.selector_routes import selector_routes
 from portfolio.service.service import Service
 from portfolio.service.settings import Settings
@@ -74,6 +74,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(Problem, _as_problem)
     app.add_exception_handler(HTTPException, _as_problem)
     app.add_exception_handler(RequestValidationError, _as_problem)
+    app.add_middleware(Shortcut, service=service)
     app.add_middleware(Guard, keys=settings.keys, metrics=service.metrics)
     return app
 

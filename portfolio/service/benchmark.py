@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from portfolio.study.benchmark import Benchmark
 from portfolio.study.protocol import KIND_NAMES
 
 CLIENTS = (1, 8, 64)
+TICKS = os.sysconf("SC_CLK_TCK")
 CALLED = "benchmark"  # the model's name
 PARTS = 10  # of the loop in which memory is looked at
 BEGIN_S = 300.0  # seconds that a service may take to be ready
@@ -66,6 +67,30 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class Cpu:
+    """Seconds of processors.
+
+    Attributes
+    ----------
+    clients, service, workers : of their processes
+    """
+
+    clients: float
+    service: float
+    workers: float
+
+    def until(self, later: "Cpu") -> "Cpu":
+        """What was taken meanwhile.
+
+        Parameters
+        ----------
+        later : of the same processes
+        """
+        mine, others = astuple(self), astuple(later)
+        return Cpu(*(after - before for before, after in zip(mine, others, strict=True)))
+
+
+@dataclass(frozen=True)
 class Load:
     """A closed loop: each client asks again once it is answered.
 
@@ -77,6 +102,7 @@ class Load:
     codes : answers by status of HTTP
     wrong : answers that differ from those in process
     batch : rows that ``explain_batch`` answers in a second with as many workers
+    cpu : what all of it took
     """
 
     clients: int
@@ -85,11 +111,17 @@ class Load:
     codes: dict[int, int]
     wrong: int
     batch: float
+    cpu: Cpu
 
     @property
     def rate(self) -> float:
         """Answers in a second."""
         return self.codes.get(200, 0) / self.seconds
+
+    @property
+    def share(self) -> float:
+        """Of the batch's rate."""
+        return self.rate / self.batch
 
 
 @dataclass
@@ -157,18 +189,18 @@ def _measured(
     for count in sorted({1, workers}):
         on_step(f"explain_batch with {count} workers")
         batch[count] = _batch_rate(explainer, rows, count)
-    for clients in CLIENTS:
-        count = min(clients, workers)
-        on_step(f"{clients} clients")
-        with _served(explainer, count) as (port, _):
+    for count in batch:
+        with _served(explainer, count) as (port, pid):
             _loop(port, asked[: 8 * count], count)  # each worker is warm
-            run.loads.append(_load(port, asked, len(asked), clients, count, batch[count]))
+            for clients in (own for own in CLIENTS if own >= count):
+                on_step(f"{clients} clients of {count} workers")
+                run.loads.append(_load(port, pid, asked, len(asked), clients, count, batch[count]))
     if requests:
         on_step(f"{requests} questions of {CLIENTS[1]} clients")
         with _served(explainer, workers) as (port, pid):
             part, clients = max(1, requests // PARTS), CLIENTS[1]
             for number in range(1, PARTS + 1):
-                run.loads.append(_load(port, asked, part, clients, workers, batch[workers]))
+                run.loads.append(_load(port, pid, asked, part, clients, workers, batch[workers]))
                 run.memory.append((number * part, _memory(pid)))
     return run
 
@@ -222,11 +254,22 @@ def _batch_rate(explainer: Explainer, rows: pd.DataFrame, workers: int) -> float
 
 
 def _load(
-    port: int, asked: list[Asked], count: int, clients: int, workers: int, batch: float
+    port: int, pid: int, asked: list[Asked], count: int, clients: int, workers: int, batch: float
 ) -> Load:
-    began = time.perf_counter()
+    before, began = _cpu(pid), time.perf_counter()
     codes, wrong = _loop(port, _again(asked, count), clients)
-    return Load(clients, workers, time.perf_counter() - began, dict(codes), wrong, batch)
+    seconds, cpu = time.perf_counter() - began, before.until(_cpu(pid))
+    return Load(clients, workers, seconds, dict(codes), wrong, batch, cpu)
+
+
+def _cpu(pid: int) -> Cpu:
+    """What this process, a service and its workers have taken."""
+    return Cpu(time.process_time(), _cpu_of(pid), sum(map(_cpu_of, _children(pid))))
+
+
+def _cpu_of(pid: int) -> float:
+    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, after_name[11:13])) / TICKS
 
 
 def _loop(port: int, asked: Sequence[Asked], clients: int) -> tuple[Counter[int], int]:
@@ -308,10 +351,13 @@ def _await_ready(port: int) -> None:
 
 def _memory(pid: int) -> int:
     """Bytes of a process and of those that it began."""
-    began = [
-        child
+    pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE") + sum(map(_memory, _children(pid)))
+
+
+def _children(pid: int) -> list[int]:
+    return [
+        int(child)
         for each in Path(f"/proc/{pid}/task").glob("*/children")
         for child in each.read_text().split()
     ]
-    pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE") + sum(_memory(int(each)) for each in began)

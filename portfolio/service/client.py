@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from portfolio.solving.progress import OnProgress
 if TYPE_CHECKING:
     import httpx
 
+GONE = "the service went before its answer was there."
 BOUNDS = ("upper", "lower")
 JSON = {"content-type": "application/json"}
 LONGEST_S = 600.0  # seconds that a client waits for the service, which has limits of its own
@@ -122,16 +123,13 @@ class Client(_Asks, JobQuestions):
                 if response.is_error:
                     response.read()
                     raise _refusal(response.status_code, response.content, response.headers)
-                for name, event in _events(response.iter_lines()):
-                    if name == "answer":
-                        return result_of(event, x, target)
-                    if name == "problem":
-                        raise _refusal(event["status"], json.dumps(event).encode(), {})
-                    upper, lower = (inf if event[own] is None else event[own] for own in BOUNDS)
-                    on_progress(event["seconds"], upper, lower)
+                events = _Events(on_progress)
+                for line in response.iter_lines():
+                    if (answer := events.hear(line)) is not None:
+                        return result_of(answer, x, target)
         except _httpx().TransportError as error:
             raise _unreached(error) from error
-        raise ServiceError("the service went before its answer was there.")
+        raise ServiceError(GONE)
 
     def record(self, x: Any, **arguments: Any) -> Any:
         """The record of the cheapest change, with a proof; see :meth:`Result.record`.
@@ -213,15 +211,30 @@ class AsyncClient(_Asks, JobQuestions):
         super().__init__(url, model, key, transport)
         self._http = _httpx().AsyncClient(**self._options)
 
-    async def explain(self, x: Any, target: Any = None, **more: Any) -> Result:
+    async def explain(
+        self, x: Any, target: Any = None, on_progress: OnProgress | None = None, **more: Any
+    ) -> Result:
         """The cheapest change; see :meth:`Client.explain`.
 
         Parameters
         ----------
-        x, target, **more : as for :meth:`Client.explain`, without ``on_progress``
+        x, target, on_progress, **more : as for :meth:`Client.explain`
         """
-        document = await self._post("explain", body_of(x, {"target": target, "text": True} | more))
-        return result_of(document, x, target)
+        body = body_of(x, {"target": target, "text": True} | more)
+        if on_progress is None:
+            return result_of(await self._post("explain", body), x, target)
+        where, events = self._where("explain") + "/stream", _Events(on_progress)
+        try:
+            async with self._http.stream("POST", where, content=body, headers=JSON) as response:
+                if response.is_error:
+                    content = await response.aread()
+                    raise _refusal(response.status_code, content, response.headers)
+                async for line in response.aiter_lines():
+                    if (answer := events.hear(line)) is not None:
+                        return result_of(answer, x, target)
+        except _httpx().TransportError as error:
+            raise _unreached(error) from error
+        raise ServiceError(GONE)
 
     async def ask(self, question: str, x: Any, **arguments: Any) -> Answer:
         """Any question by name; see :meth:`Client.ask`.
@@ -295,14 +308,26 @@ def _refusal(status: int, content: bytes, headers: Mapping[str, str]) -> Counter
     return ServiceError(detail, status, float(wait) if wait.isdigit() else None)
 
 
-def _events(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:
+class _Events:
     """Server-sent events, as the service writes them."""
-    name = ""
-    for line in lines:
+
+    def __init__(self, on_progress: OnProgress) -> None:
+        self._on_progress, self._name = on_progress, ""
+
+    def hear(self, line: str) -> dict[str, Any] | None:
+        """Pass on bounds; the answer's document once it is there; raises what was refused."""
         if line.startswith("event: "):
-            name = line.removeprefix("event: ")
-        elif line.startswith("data: "):
-            yield name, json.loads(line.removeprefix("data: "))
+            self._name = line.removeprefix("event: ")
+        if not line.startswith("data: "):
+            return None
+        event: dict[str, Any] = json.loads(line.removeprefix("data: "))
+        if self._name == "answer":
+            return event
+        if self._name == "problem":
+            raise _refusal(event["status"], json.dumps(event).encode(), {})
+        upper, lower = (inf if event[own] is None else event[own] for own in BOUNDS)
+        self._on_progress(event["seconds"], upper, lower)
+        return None
 
 
 def _known(name: str) -> str:

@@ -10,7 +10,8 @@ from portfolio.running.process import POLL_S
 from portfolio.service.alternatives import EXPLORE, LEFT_OUT, explorable
 from portfolio.service.catalogue import Model
 from portfolio.service.messages import Told
-from portfolio.service.pool import ClosedError, FullError, Pool, Ticket
+from portfolio.service.pool import ClosedError, FullError, Pool
+from portfolio.service.ticket import Ticket
 
 MOST_WAITING = 100  # questions
 RUNS = 2  # of each backend: one that waits for imports, and one that is logged

@@ -13,9 +13,10 @@ from portfolio.service.catalogue import Model
 from portfolio.service.examples import plain_row
 from portfolio.service.explorer import Explorer
 from portfolio.service.messages import Told
-from portfolio.service.pool import Pool, Ticket
+from portfolio.service.pool import Pool
 from portfolio.service.questions import EXPLAIN
 from portfolio.service.settings import Settings
+from portfolio.service.ticket import Ticket
 from selector import words
 from selector.diagram import Leaf
 from selector.way import leaves_of

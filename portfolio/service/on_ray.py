@@ -21,7 +21,7 @@ from ray.serve import Application
 from encoders.errors import InputError
 from portfolio.running.ray.connection import answers, connect
 from portfolio.service.app import create_app
-from portfolio.service.pool import WARM_S
+from portfolio.service.line import WARM_S
 from portfolio.service.server import DRAIN_S, log_as_lines
 from portfolio.service.settings import LOCAL, Settings, check_address, read_keys
 from portfolio.service.sources import chosen

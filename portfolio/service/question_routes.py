@@ -1,16 +1,19 @@
-"""A route for each question, and one that streams."""
+"""A route for each question, one that streams, and a way around routing."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from portfolio.service.bodies import read_json
-from portfolio.service.problems import MEDIA_TYPE, SCHEMA
+from portfolio.service.guard import respond
+from portfolio.service.problems import MEDIA_TYPE, SCHEMA, Problem
 from portfolio.service.questions import QUESTIONS, ServedQuestion
 from portfolio.service.service import Service
 
+MODELS = "/v1/models/"
 EVENTS = "text/event-stream"
 PROBLEMS = {
     400: "The body is no JSON.",
@@ -25,6 +28,46 @@ PROBLEMS = {
 Handler = Callable[[str, Request], Awaitable[Response]]
 
 
+class Shortcut:
+    """Middleware of ASGI: questions find their answers without the framework's routing.
+
+    Its routes are there all the same, for all that is no plain request and for OpenAPI.
+
+    Parameters
+    ----------
+    app : that answers all else
+    service : that answers
+    """
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app = app
+        self._handlers = {
+            name + ending: _handler(service, question, bool(ending))
+            for name, question in QUESTIONS.items()
+            for ending in ("", "/stream")
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request.
+
+        Parameters
+        ----------
+        scope, receive, send : as of ASGI
+        """
+        name, _, question = scope.get("path", "").removeprefix(MODELS).partition("/")
+        handler = self._handlers.get(question)
+        plain = scope.get("method") == "POST" and not scope.get("root_path")
+        if handler is None or not plain or not name or not scope["path"].startswith(MODELS):
+            await self._app(scope, receive, send)
+            return
+        try:
+            response = await handler(name, Request(scope, receive, send))
+        except Problem as problem:
+            await respond(problem, send)
+        else:
+            await response(scope, receive, send)
+
+
 def question_routes(service: Service) -> APIRouter:
     """Routes for all questions.
 
@@ -32,7 +75,7 @@ def question_routes(service: Service) -> APIRouter:
     ----------
     service : that answers
     """
-    router = APIRouter(prefix="/v1/models/{name}", tags=["questions"])
+    router = APIRouter(prefix=MODELS + "{name}", tags=["questions"])
     for question in QUESTIONS.values():
         for path, streams in ((f"/{question.name}", False), (f"/{question.name}/stream", True)):
             router.add_api_route(

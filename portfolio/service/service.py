@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import time
+from asyncio import FIRST_COMPLETED
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -16,12 +17,15 @@ from portfolio.service.jobs import Jobs
 from portfolio.service.learning import Learning
 from portfolio.service.messages import Bounds, Refused, Told
 from portfolio.service.metrics import Metrics
-from portfolio.service.pool import ClosedError, FullError, Pool, Ticket
+from portfolio.service.pool import ClosedError, FullError, Pool
 from portfolio.service.problems import Problem
 from portfolio.service.questions import ServedQuestion
 from portfolio.service.settings import Settings
+from portfolio.service.ticket import Ticket
 
 log = logging.getLogger("counterfolio.service")
+PATIENCE_S = 30.0  # seconds beyond the longest question that one may wait for a worker
+LOOK_S = 1.0  # seconds between looks at one that has been waiting for longer
 BEAT_S = 15.0  # seconds of silence after which a stream says that it lives
 
 
@@ -54,6 +58,7 @@ class Service:
         self.pool = Pool(
             settings.workers, settings.most_waiting, settings.memory_bytes, settings.threads
         )
+        self._patience_s = PATIENCE_S + settings.longest_s
         self.metrics = Metrics(self.pool)
         self.learning = Learning(settings, self.pool)
         self.jobs: Jobs | None = None
@@ -169,13 +174,26 @@ class Service:
         told = asyncio.wrap_future(asked.ticket.future)
         gone = asyncio.create_task(_gone(request))
         try:
-            await asyncio.wait((told, gone), return_when=asyncio.FIRST_COMPLETED)
+            timeout: float | None = self._patience_s
+            while not (told.done() or gone.done()):
+                await asyncio.wait((told, gone), timeout=timeout, return_when=FIRST_COMPLETED)
+                timeout = LOOK_S
+                self._check_patience(asked)
             if not told.done():
                 raise Problem(408, "the client went before the answer was there.")
             return asked.document(told.result())
         finally:
             gone.cancel()
             asked.ticket.stop()
+
+    def _check_patience(self, asked: "_Asked") -> None:
+        """Raise Problem once a question has waited for a worker for too long."""
+        ticket, waited_s = asked.ticket, time.perf_counter() - asked.began
+        if ticket.taken or ticket.future.done() or waited_s < self._patience_s:
+            return
+        words = f"no worker was free within {self._patience_s:g} seconds; ask again later."
+        # Without a warm worker it is no fault of those who ask that so many wait.
+        raise Problem(429 if self.pool.ready else 503, words, {"Retry-After": "1"})
 
     async def stream(
         self, request: Request, model: Model, question: ServedQuestion, body: Any
@@ -214,6 +232,11 @@ class Service:
                 try:
                     event = await asyncio.wait_for(events.get(), BEAT_S)
                 except TimeoutError:
+                    try:
+                        self._check_patience(asked)
+                    except Problem as problem:
+                        yield _event("problem", json.dumps(problem.document()))
+                        return
                     yield ": still at work\n\n"
                     continue
                 if isinstance(event, Bounds):

@@ -5,17 +5,23 @@ import pickle
 import queue
 import threading
 import traceback
+from functools import partial
 from typing import Any
 
 from encoders.errors import CounterfolioError
 from portfolio.explainer import Explainer
-from portfolio.running.process import Link, watchdog
+from portfolio.running.process import Link, aside, watchdog
 from portfolio.running.work import in_a_sentence
 from portfolio.service.alternatives import EXPLORE, Alternatives
 from portfolio.service.asking import answer
+<<<<<<< HEAD
 from portfolio.service.group_work import answer_group
 from portfolio.service.messages import GROUP, Ask, Forget, Load, Refused, Stop
 from portfolio.service.pool import TELLING_S
+=======
+from portfolio.service.line import TELLING_S
+from portfolio.service.messages import Ask, Forget, Load, Refused, Stop
+>>>>>>> c455ec40b301200d94ac2951abdcf3b13b3b4c71
 from portfolio.solving.warm_up import warm_up_all
 
 OVERRUN_S = 10.0  # seconds beyond a question's limits; the parent's GRACE_S comes first
@@ -32,6 +38,10 @@ def serve(descriptor: int, memory_bytes: int) -> None:
     logging.disable()
     inbox = Inbox()
     link = Link(descriptor, memory_bytes, inbox.take)
+    aside(partial(_answer_all, link, inbox))
+
+
+def _answer_all(link: Link, inbox: "Inbox") -> None:
     explainers: dict[str, Explainer] = {}
     alternatives = Alternatives()
     while True:

@@ -164,7 +164,7 @@ class Asker:
         ----------
         options : limits, threads and seed
         """
-        limit_s = min(float(options.time_limit_s), LONGEST_S)
+        limit_s = float(min(options.time_limit_s, LONGEST_S))
         stop = self.stop or threading.Event()
         return Request(limit_s, int(options.threads or 1), int(options.seed), stop=stop)
 
@@ -204,7 +204,7 @@ class Asker:
             return replace(unchanged, recorder=recorder)
         stop = self.stop or threading.Event()
         progress = Progress(began, [goal.target for goal in goals], on_progress, stop)
-        time_limit_s = min(float(options.time_limit_s), LONGEST_S)
+        time_limit_s = float(min(options.time_limit_s, LONGEST_S))
         request = Request(
             time_limit_s=time_limit_s,
             threads=int(options.threads or len(os.sched_getaffinity(0))),

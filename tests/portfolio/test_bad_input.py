@@ -26,6 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from portfolio import (
     Allowed,
+    AtLeast,
     Decrease,
     Explainer,
     Fixed,
@@ -38,6 +39,7 @@ from portfolio import (
 )
 from portfolio.data.datasets import read_dataset, read_rows
 from portfolio.model.files import load_model
+from portfolio.model.tabular import read_rows as read_tabular
 
 
 def expect(message, call):
@@ -370,3 +372,20 @@ def test_a_model_may_have_its_columns_in_another_order(tmp_path):
     result = explainer.explain(data.X.iloc[0])
     assert result.status == "optimal"
     assert model.predict(result.counterfactual[turned.columns].to_frame().T)[0] != data.y[0]
+
+
+@pytest.mark.parametrize("text", ["0.5", "NaN", "inf", b"1"])
+def test_text_is_no_number(explainer, refused, text):
+    row = refused.to_dict() | {"age": text}
+    for asked in (row, list(row.values())):
+        with pytest.raises(InputError, match=r"the query's age is b?'.*the model needs a finite"):
+            explainer.explain(asked)
+    rows = pd.DataFrame([refused.to_dict(), row], dtype=object)
+    good, bad = read_tabular(rows, explainer.features, np.dtype(np.float64))[2]
+    assert good.tolist() == refused.tolist()
+    assert "the model needs a finite number there" in bad
+
+
+def test_numbers_beyond_float64_are_no_limits_of_goals():
+    with pytest.raises(InputError, match="a limit must be a number"):
+        AtLeast(10**400)

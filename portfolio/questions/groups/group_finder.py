@@ -93,7 +93,7 @@ def find_group(
     asker.check_classes()
     asked = _read(asker.model, X, question)
     stop = asker.stop or threading.Event()
-    limit_s = min(float(options.time_limit_s), LONGEST_S)
+    limit_s = float(min(options.time_limit_s, LONGEST_S))
     request = Request(limit_s, int(options.threads or 1), int(options.seed), stop=stop)
     most = math.inf if budget is None else float(budget)
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from errno import ENOSPC
 from pathlib import Path
 
@@ -222,7 +222,8 @@ def test_workers_that_die_all_the_time_lose_no_question(client, pool, row):
     def strike():
         while not over.wait(1.0):
             for pid in pool.pids:
-                os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # it may be gone by now
+                    os.kill(pid, signal.SIGKILL)
 
     striking = threading.Thread(target=strike)
     striking.start()

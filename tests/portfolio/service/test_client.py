@@ -117,6 +117,22 @@ def test_many_questions_at_once(client, explainer, refused):
     assert len(several.answers) <= 2
 
 
+def test_bounds_are_told_to_who_awaits_too(client, refused):
+    async def ask():
+        heard = []
+        async with AsyncClient(str(client.base_url), "credit") as asks:
+            told = await asks.explain(
+                refused, strategy="cp", on_progress=lambda *point: heard.append(point)
+            )
+            assert heard == list(told.trace)
+            with pytest.raises(InputError, match="nobody"):
+                await asks.explain(refused, "nobody", on_progress=print)
+            with pytest.raises(ZeroDivisionError):
+                await asks.explain(refused, on_progress=lambda *point: 1 / 0)
+
+    asyncio.run(ask())
+
+
 def test_types_and_gaps_of_a_row_come_back(asks, explainer, credit):
     typed = credit[1].iloc[[0]].assign(age=lambda own: own["age"].astype("int32"))
     turned = typed[typed.columns[::-1]]

@@ -20,10 +20,11 @@ from portfolio.service.catalogue import Catalogue
 from portfolio.service.explorer import MOST_WAITING, Explorer
 from portfolio.service.learning import Learning
 from portfolio.service.messages import Ask, Told
-from portfolio.service.pool import Pool, Ticket
+from portfolio.service.pool import Pool
 from portfolio.service.regret import Regrets, regret
 from portfolio.service.settings import Settings
 from portfolio.service.sources import AtHand
+from portfolio.service.ticket import Ticket
 from selector import logs
 from selector.diagram import Diagram, Leaf, load_diagram
 from selector.diagram_places import SHIPPED, promote

@@ -14,14 +14,9 @@ from portfolio.running.process import Link, aside, watchdog
 from portfolio.running.work import in_a_sentence
 from portfolio.service.alternatives import EXPLORE, Alternatives
 from portfolio.service.asking import answer
-<<<<<<< HEAD
 from portfolio.service.group_work import answer_group
-from portfolio.service.messages import GROUP, Ask, Forget, Load, Refused, Stop
-from portfolio.service.pool import TELLING_S
-=======
 from portfolio.service.line import TELLING_S
-from portfolio.service.messages import Ask, Forget, Load, Refused, Stop
->>>>>>> c455ec40b301200d94ac2951abdcf3b13b3b4c71
+from portfolio.service.messages import GROUP, Ask, Forget, Load, Refused, Stop
 from portfolio.solving.warm_up import warm_up_all
 
 OVERRUN_S = 10.0  # seconds beyond a question's limits; the parent's GRACE_S comes first

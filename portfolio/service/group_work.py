@@ -19,7 +19,8 @@ from portfolio.running.process import POLL_S
 from portfolio.service.asking import meant
 from portfolio.service.catalogue import Model
 from portfolio.service.messages import GROUP, Ask, Bounds, Refused, Told
-from portfolio.service.pool import Pool, Ticket
+from portfolio.service.pool import Pool
+from portfolio.service.ticket import Ticket
 
 RESULT = "result.json"
 ROWS = "X"

@@ -32,8 +32,8 @@ from encoders.problem.problem import Problem
 
 PRICED = 2  # demands at which prices are found; more take longer than the nodes that they save
 # Leaves that nodes look at for each demand settled, and for the one that is next, some 2 s. Demands
-# that take more are better looked at one by one, each with a reduction of its own; with a twentieth,
-# half of those that one search settles sooner are solved twice.
+# that take more are better looked at one by one, each with a reduction of its own. With a fifth,
+# most that one search settles sooner are solved twice.
 MOST = 10_000_000
 SLICES = 8  # of so many looks, at least; with fewer, more is looked at in vain
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, owners, read_only, starts
+from encoders.arrays import BoolArray, FloatArray, IntArray, owners, starts
 from encoders.problem.problem import Problem
 
 
@@ -64,7 +64,8 @@ class Tables(NamedTuple):
 def tabulate(problem: Problem) -> Tables:
     """Flatten a problem; pure.
 
-    What is the problem's own is never writeable here, as numba compiles once for each kind.
+    What is the problem's own is copied, so that all arrays are writeable here: numba compiles once
+    for each kind.
 
     Parameters
     ----------
@@ -89,17 +90,17 @@ def tabulate(problem: Problem) -> Tables:
     tree_of = owners(problem.tree_start)
     by_axis = np.argsort(problem.axis, kind="stable")
     return Tables(
-        level_start=read_only(problem.level_start),
+        level_start=problem.level_start.copy(),
         cost=cost,
         base=base,
         is_max=is_max,
         best=best,
         unimodal=_unimodal(cost, problem.level_start, best),
-        tree_start=read_only(problem.tree_start),
-        leaf_start=read_only(problem.leaf_start),
-        axis=read_only(problem.axis),
-        lo=read_only(problem.lo),
-        hi=read_only(problem.hi),
+        tree_start=problem.tree_start.copy(),
+        leaf_start=problem.leaf_start.copy(),
+        axis=problem.axis.copy(),
+        lo=problem.lo.copy(),
+        hi=problem.hi.copy(),
         leaf_of=owners(problem.leaf_start),
         tree_of=tree_of,
         by_axis=by_axis,

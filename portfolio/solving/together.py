@@ -197,7 +197,7 @@ def _incumbents(
             continue
         found = None
         if known:
-            found = find_incumbent(problem, own, known[-1][None, :], over, WALK, 0)
+            found = find_incumbent(problem, own, known[-1][None, :], over, WALK, 1)
         if found is None:
             found = find_incumbent(problem, own, starts(i), over)
         if found is None:

@@ -8,6 +8,7 @@ from encoders.arrays import IntArray, starts
 from encoders.backends.best_so_far import BestSoFar
 from encoders.backends.interface import Outcome, Request, StopReason
 from encoders.backends.search.loop import run_slice
+from encoders.backends.search.narrow import DIVE
 from encoders.backends.search.open_nodes import (
     HEAP,
     NODES,
@@ -70,7 +71,7 @@ def solve(problem: Problem, request: Request) -> Outcome:
         upper = min(upper, request.cutoff_now(problem))
         if quick and pool.counts[NODES] >= HARD and np.isfinite(upper):
             quick, prices = False, prices_of(problem, tables, below(upper, unit), STEPS)
-        pool = grown(pool, slice_nodes, reserve)
+        pool = grown(pool, slice_nodes + DIVE, reserve)
         cost = run_slice(
             tables,
             prices,
@@ -81,6 +82,7 @@ def solve(problem: Problem, request: Request) -> Outcome:
             forbidden_start,
             slice_nodes,
             reserve,
+            min(DIVE, slice_nodes),
         )
         if np.isfinite(cost):
             best.found(point.copy())

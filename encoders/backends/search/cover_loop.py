@@ -141,7 +141,7 @@ def _expand(
         if point_keeps_rows(t, point, live, forbidden, forbidden_start):
             return SOLVED
         for r in range(t.need.size):
-            fill_drops(t, r, point, live, best, up[r], down[r])
+            fill_drops(t, r, lo, hi, point, live, best, up[r], down[r])
         low[:], high[:] = lo, hi
         changed = shrink(t, lo, hi, point, cost, upper, slack, up, down)
         _tell_cuts(low, high, lo, hi, steps, counts)

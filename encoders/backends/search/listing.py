@@ -57,6 +57,7 @@ def every_choice(
             forbidden_start,
             FIRST_SLICE,
             reserve,
+            0,
         )
         if np.isfinite(cost):
             found.append(point.copy())

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from encoders.backends.search.narrow import is_narrow, narrowed
 from encoders.backends.search.node import (
     PRUNED,
     SOLVED,
@@ -12,7 +13,8 @@ from encoders.backends.search.node import (
     point_keeps_rows,
     scan_leaves,
 )
-from encoders.backends.search.open_nodes import FREE, NODES, STACK, pop, push
+from encoders.backends.search.open_nodes import FREE, NODES, STACK, pop, push, push_box
+from encoders.bounds.prices import Prices
 from encoders.compiled import inlined, kernel
 
 PROPAGATIONS = 20  # rounds at most in which a box is shrunk; with fewer more boxes are split
@@ -22,8 +24,8 @@ CATEGORY, FLAT, LITTLE = 100.0, 0.2, 0.01
 
 
 @kernel
-def run_slice(t, prices, pool, found, upper, forbidden, forbidden_start, n_nodes, reserve):
-    """Expand up to ``n_nodes`` nodes.
+def run_slice(t, prices, pool, found, upper, forbidden, forbidden_start, n_nodes, reserve, dive):
+    """Expand up to ``n_nodes`` nodes, and at most ``dive`` more.
 
     Returns at once when a choice cheaper than ``upper`` is found (in ``found``): its cost, else
     inf. The search is over when heap and stack are empty.
@@ -38,16 +40,14 @@ def run_slice(t, prices, pool, found, upper, forbidden, forbidden_start, n_nodes
     forbidden_start : int64 (n_boxes + 1,)
     n_nodes : at most so many
     reserve : with fewer free slots than this the search goes depth first
+    dive : so many nodes at most of one box go by tables of its own, see :mod:`.narrow`
     """
-    n_axes, n_leaves, n_rows = t.best.size, t.tree_of.size, t.need.size
-    lo = np.zeros(n_axes, dtype=np.int64)
-    hi = np.zeros(n_axes, dtype=np.int64)
-    live = np.zeros(n_leaves, dtype=np.bool_)
-    best = np.zeros((n_rows, t.tree_start.size - 1), dtype=np.int64)
-    up = np.zeros((n_rows, t.cost.size), dtype=np.int64)
-    down = np.zeros((n_rows, t.cost.size), dtype=np.int64)
+    live, best, up, down = workspace(t)
+    lo = np.zeros(t.best.size, dtype=np.int64)
+    hi = np.zeros(t.best.size, dtype=np.int64)
     split = np.zeros(3, dtype=np.int64)
-    for _ in range(n_nodes):
+    end = pool.counts[NODES] + n_nodes
+    while pool.counts[NODES] < end:
         node = pop(pool)
         if node < 0:
             return np.inf
@@ -60,32 +60,128 @@ def run_slice(t, prices, pool, found, upper, forbidden, forbidden_start, n_nodes
         if key >= upper:
             continue
         kind, bound = _expand(
-            t,
-            prices,
-            lo,
-            hi,
-            key,
-            upper,
-            forbidden,
-            forbidden_start,
-            found,
-            live,
-            best,
-            up,
-            down,
+            t, prices, lo, hi, key, upper, forbidden, forbidden_start, found, live, best, up, down,
             split,
-        )
+        )  # fmt: skip
         if kind == SOLVED:
             return bound
         if kind == SPLIT:
             a, v, near_is_low = split[0], split[1], split[2]
-            deep = pool.counts[FREE] < reserve or pool.counts[STACK] > 0
+            deep = pool.counts[FREE] < reserve + dive or pool.counts[STACK] > 0
+            if dive and not deep and is_narrow(live):
+                cost = _dive(
+                    t, prices, lo, hi, bound, pool, found, upper, forbidden, forbidden_start, live,
+                    up, down, split, dive,
+                )  # fmt: skip
+                if cost < np.inf:
+                    return cost
+                continue
             if deep and pool.counts[STACK] == 0:
                 pool.floor[0] = bound
             # The near side is pushed last, so that depth first goes there first.
             for side in (1 - near_is_low, near_is_low):
                 push(pool, lo, hi, bound, a, v, side == 1, deep)
     return np.inf
+
+
+@kernel
+def workspace(t):
+    """What an expansion fills: ``live``, ``best``, ``up``, ``down``.
+
+    Parameters
+    ----------
+    t : see :mod:`encoders.compiled`
+    """
+    live = np.zeros(t.tree_of.size, dtype=np.bool_)
+    best = np.zeros((t.need.size, t.tree_start.size - 1), dtype=np.int64)
+    up = np.zeros((t.need.size, t.cost.size), dtype=np.int64)
+    down = np.zeros((t.need.size, t.cost.size), dtype=np.int64)
+    return live, best, up, down
+
+
+@kernel
+def _dive(
+    t, prices, lo, hi, bound, pool, found, upper, forbidden, forbidden_start, live, up, down,
+    split, n_nodes,
+):  # fmt: skip
+    """Look into a box depth first by tables of its own; what is left of it is opened in the end.
+
+    Returns the cost of a choice that is cheaper than ``upper``, inf if none was found.
+    """
+    boxes, keys = stack_of(n_nodes, lo, hi, bound)
+    own, own_prices, live, best = _own(t, prices, live, lo, hi, boxes[0])
+    n_open, cost = 1, np.inf
+    for _ in range(n_nodes):
+        if n_open == 0:
+            break
+        n_open -= 1
+        pool.counts[NODES] += 1
+        lo[:], hi[:] = boxes[n_open, 0], boxes[n_open, 1]
+        kind, bound = _expand(
+            own, own_prices, lo, hi, keys[n_open], upper, forbidden, forbidden_start, found, live,
+            best, up, down, split,
+        )  # fmt: skip
+        if kind == SOLVED:
+            cost = bound
+            break
+        if kind == SPLIT:
+            n_open = stack_both(boxes, keys, n_open, lo, hi, bound, split)
+    for i in range(n_open):
+        push_box(pool, boxes[i, 0], boxes[i, 1], keys[i])
+    return cost
+
+
+@kernel
+def _own(t, prices, live, lo, hi, box):
+    """A box's own tables and prices, and what expansions by them fill; puts it on the stack."""
+    own, leaf, out = narrowed(t, live, lo, hi)
+    price, constant = prices.leaf, prices.constant
+    for certain in out:
+        constant += price[certain]
+    own_price = np.empty(leaf.size)
+    for i in range(leaf.size):
+        own_price[i] = price[leaf[i]]
+    own_prices = Prices(prices.bound, constant, own_price, prices.level)
+    best = np.zeros((t.need.size, own.tree_start.size - 1), dtype=np.int64)
+    box[0], box[1] = lo, hi
+    return own, own_prices, np.zeros(leaf.size, dtype=np.bool_), best
+
+
+@kernel
+def stack_of(n_nodes, lo, hi, bound):
+    """A stack that holds a box, and has room for all that so many nodes open.
+
+    Parameters
+    ----------
+    n_nodes : at most so many
+    lo, hi, bound : the box, and its lower bound
+    """
+    boxes = np.zeros((n_nodes + 2, 2, lo.size), dtype=np.int64)
+    keys = np.zeros(n_nodes + 2)
+    boxes[0, 0], boxes[0, 1], keys[0] = lo, hi, bound
+    return boxes, keys
+
+
+@kernel
+def stack_both(boxes, keys, n_open, lo, hi, bound, split):
+    """Put both sides of a split on a stack, the near one on top; how many it then holds.
+
+    Parameters
+    ----------
+    boxes, keys : int64 (n, 2, n_axes) and float64 (n,), changed in place
+    n_open : how many it holds
+    lo, hi, bound : that is split, and its lower bound
+    split : of :func:`choose_split`
+    """
+    a, v, near_is_low = split[0], split[1], split[2]
+    for side in (1 - near_is_low, near_is_low):
+        boxes[n_open, 0], boxes[n_open, 1], keys[n_open] = lo, hi, bound
+        if side == 1:
+            boxes[n_open, 1, a] = v
+        else:
+            boxes[n_open, 0, a] = v + 1
+        n_open += 1
+    return n_open
 
 
 @kernel
@@ -108,7 +204,7 @@ def _expand(
         if point_keeps_rows(t, point, live, forbidden, forbidden_start):
             return SOLVED, cost
         for r in range(t.need.size):
-            fill_drops(t, r, point, live, best, up[r], down[r])
+            fill_drops(t, r, lo, hi, point, live, best, up[r], down[r])
         changed = shrink(t, lo, hi, point, cost, upper, slack, up, down)
         if changed < 0:
             return PRUNED, bound

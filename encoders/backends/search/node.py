@@ -306,7 +306,7 @@ def overloaded(t, lo, hi):
 
 
 @kernel
-def fill_drops(t, r, point, live, best, up, down):
+def fill_drops(t, r, lo, hi, point, live, best, up, down):
     """How much row r's bound falls if an axis stays on the point's side of a level.
 
     ``up[level]``: if the axis stays at or below this level (levels from the point on);
@@ -314,8 +314,8 @@ def fill_drops(t, r, point, live, best, up, down):
 
     Parameters
     ----------
-    t, r, point, live, best : see :mod:`encoders.compiled`
-    up, down : int64 (n_levels,), those of row r; filled
+    t, r, lo, hi, point, live, best : see :mod:`encoders.compiled`
+    up, down : int64 (n_levels,), those of row r; filled within the box
     """
     leaf_axis = t.axis
     leaf_hi = t.hi
@@ -325,8 +325,10 @@ def fill_drops(t, r, point, live, best, up, down):
     order = t.order
     tree_start = t.tree_start
     weight = t.weight
-    up[:] = 0
-    down[:] = 0
+    for a in range(lo.size):
+        for v in range(level_start[a] + lo[a], level_start[a] + hi[a] + 1):
+            up[v] = 0
+            down[v] = 0
     for tree in range(tree_start.size - 1):
         top = best[r, tree]
         w = weight[r, top]

@@ -8,7 +8,7 @@ from encoders.arrays import FloatArray, IntArray, NarrowArray
 from encoders.compiled import kernel
 from encoders.problem.problem import Problem
 
-HEAP, STACK, FREE, NODES = 0, 1, 2, 3  # counters in Pool.counts
+HEAP, STACK, FREE, NODES, LOOKED = 0, 1, 2, 3, 4  # counters in Pool.counts
 POOL_BYTES = 256 * 2**20  # of open nodes; beyond, the search goes depth first
 LARGEST_POOL, FIRST_POOL = 200_000, 1024  # slots at most, and at the start, besides the reserve
 
@@ -24,7 +24,8 @@ class Pool(NamedTuple):
     lo, hi : int32 (n_slots, n_axes), boxes
     key : float64 (n_slots,), lower bounds
     heap, stack, free : int64 (n_slots,), slots; only as many as ``counts`` says are in use
-    counts : int64 (4,), at HEAP, STACK and FREE sizes of those, at NODES nodes taken so far
+    counts : int64 (5,), at HEAP, STACK and FREE sizes of those, at NODES nodes taken so far, at
+        LOOKED leaves looked at for them where that is counted
     floor : float64 (1,)
     """
 
@@ -61,7 +62,7 @@ def make_pool(problem: Problem) -> Pool:
     hi[0] = problem.size - 1
     heap = np.zeros(slots, dtype=np.int64)
     free = np.arange(slots, dtype=np.int64)[::-1].copy()
-    count = np.zeros(4, dtype=np.int64)
+    count = np.zeros(5, dtype=np.int64)
     count[HEAP], count[FREE] = 1, slots - 1
     return Pool(lo, hi, np.zeros(slots), heap, heap.copy(), free, count, np.full(1, np.inf))
 
@@ -136,7 +137,31 @@ def push(pool, lo, hi, key, a, v, low_side, deep):
     if deep:
         pool.stack[pool.counts[STACK]] = node
         pool.counts[STACK] += 1
-        return
+    else:
+        _sift_up(pool, node, key)
+
+
+@kernel
+def push_box(pool, lo, hi, key):
+    """Open a box.
+
+    Parameters
+    ----------
+    pool : changed in place; has a free slot
+    lo, hi : copied
+    key : lower bound
+    """
+    pool.counts[FREE] -= 1
+    node = pool.free[pool.counts[FREE]]
+    pool.lo[node] = lo
+    pool.hi[node] = hi
+    pool.key[node] = key
+    _sift_up(pool, node, key)
+
+
+@kernel
+def _sift_up(pool, node, key):
+    """Put a node on the heap."""
     at = pool.counts[HEAP]
     pool.counts[HEAP] += 1
     while at > 0 and key < pool.key[pool.heap[(at - 1) // 2]]:

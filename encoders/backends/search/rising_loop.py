@@ -6,7 +6,16 @@ import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.backends.search.backend import EQUAL
-from encoders.backends.search.loop import PROPAGATIONS, choose_split, fill_slack, shrink
+from encoders.backends.search.loop import (
+    PROPAGATIONS,
+    choose_split,
+    fill_slack,
+    shrink,
+    stack_both,
+    stack_of,
+    workspace,
+)
+from encoders.backends.search.narrow import DIVE, is_narrow, narrowed
 from encoders.backends.search.node import (
     PRUNED,
     SPLIT,
@@ -16,7 +25,7 @@ from encoders.backends.search.node import (
     point_keeps_rows,
     scan_leaves,
 )
-from encoders.backends.search.open_nodes import FREE, NODES, pop, push
+from encoders.backends.search.open_nodes import FREE, LOOKED, NODES, pop, push, push_box
 from encoders.bounds.prices import Prices
 from encoders.compiled import inlined, kernel
 
@@ -51,6 +60,8 @@ class Demands(NamedTuple):
 def rising_slice(t, demands, pool, forbidden, forbidden_start, n_nodes):
     """Expand up to ``n_nodes`` nodes, the cheapest first; it is over when the heap is empty.
 
+    Up to :data:`DIVE` more are expanded in the last box that has tables of its own.
+
     Parameters
     ----------
     t : see :mod:`encoders.compiled`; its ``need`` is written into
@@ -59,20 +70,18 @@ def rising_slice(t, demands, pool, forbidden, forbidden_start, n_nodes):
     forbidden, forbidden_start : as of :func:`encoders.backends.search.loop.run_slice`
     n_nodes : at most so many
     """
-    n_axes, n_leaves, n_rows = t.best.size, t.tree_of.size, t.need.size
-    lo = np.zeros(n_axes, dtype=np.int64)
-    hi = np.zeros(n_axes, dtype=np.int64)
-    point = np.zeros(n_axes, dtype=np.int64)
-    live = np.zeros(n_leaves, dtype=np.bool_)
-    best = np.zeros((n_rows, t.tree_start.size - 1), dtype=np.int64)
-    up = np.zeros((n_rows, t.cost.size), dtype=np.int64)
-    down = np.zeros((n_rows, t.cost.size), dtype=np.int64)
+    live, best, up, down = workspace(t)
+    lo = np.zeros(t.best.size, dtype=np.int64)
+    hi = np.zeros(t.best.size, dtype=np.int64)
+    point = np.zeros(t.best.size, dtype=np.int64)
     split = np.zeros(3, dtype=np.int64)
-    for _ in range(n_nodes):
+    end = pool.counts[NODES] + n_nodes
+    while pool.counts[NODES] < end:
         node = pop(pool)
         if node < 0:
             return
         pool.counts[NODES] += 1
+        pool.counts[LOOKED] += live.size
         lo[:] = pool.lo[node]
         hi[:] = pool.hi[node]
         key = pool.key[node]
@@ -81,10 +90,70 @@ def rising_slice(t, demands, pool, forbidden, forbidden_start, n_nodes):
         kind, bound = _expand(
             t, demands, lo, hi, key, forbidden, forbidden_start, point, live, best, up, down, split
         )
-        if kind == SPLIT:
+        if kind == SPLIT and is_narrow(live):
+            _dive(
+                t, demands, lo, hi, bound, pool, forbidden, forbidden_start, point, live, up, down,
+                split,
+            )  # fmt: skip
+        elif kind == SPLIT:
             a, v, near_is_low = split[0], split[1], split[2]
             push(pool, lo, hi, bound, a, v, near_is_low == 0, False)
             push(pool, lo, hi, bound, a, v, near_is_low == 1, False)
+
+
+@kernel
+def _dive(
+    t, demands, lo, hi, bound, pool, forbidden, forbidden_start, point, live, up, down, split
+):
+    """Look into a box depth first by tables of its own; what is left of it is opened in the end."""
+    boxes, keys = stack_of(DIVE, lo, hi, bound)
+    own, needs, live, best = _own(t, demands, live, lo, hi, boxes[0])
+    n_open = 1
+    for _ in range(DIVE):
+        if n_open == 0:
+            break
+        n_open -= 1
+        pool.counts[NODES] += 1
+        pool.counts[LOOKED] += live.size
+        lo[:], hi[:] = boxes[n_open, 0], boxes[n_open, 1]
+        kind, bound = _expand(
+            own, needs, lo, hi, keys[n_open], forbidden, forbidden_start, point, live, best, up,
+            down, split,
+        )  # fmt: skip
+        if kind == SPLIT:
+            n_open = stack_both(boxes, keys, n_open, lo, hi, bound, split)
+    for i in range(n_open):
+        push_box(pool, boxes[i, 0], boxes[i, 1], keys[i])
+
+
+@kernel
+def _own(t, demands, live, lo, hi, box):
+    """A box's own tables and demands, and what expansions by them fill; puts it on the stack."""
+    own, leaf, out = narrowed(t, live, lo, hi)
+    best = np.zeros((t.need.size, own.tree_start.size - 1), dtype=np.int64)
+    box[0], box[1] = lo, hi
+    needs = _within(demands, t.weight, leaf, out)
+    return own, needs, np.zeros(leaf.size, dtype=np.bool_), best
+
+
+@kernel
+def _within(demands, weight, leaf, out):
+    """The demands for some leaves, while others are certain; what is found is kept for both."""
+    need, constant = demands.need.copy(), demands.constant.copy()
+    prices, which = demands.leaf, demands.prices
+    own_prices = np.empty((prices.shape[0], leaf.size))
+    for i in range(need.shape[0]):
+        for certain in out:
+            constant[i] += prices[which[i], certain]
+            for r in range(need.shape[1]):
+                need[i, r] -= weight[r, certain]
+    for p in range(own_prices.shape[0]):
+        for i in range(leaf.size):
+            own_prices[p, i] = prices[p, leaf[i]]
+    return Demands(
+        need, demands.limit, demands.cost, demands.choice, which, constant, own_prices,
+        demands.level, demands.worth,
+    )  # fmt: skip
 
 
 @kernel
@@ -121,7 +190,7 @@ def _expand(
             low, high = opened, reached
             continue
         for r in range(t.need.size):
-            fill_drops(t, r, point, live, best, up[r], down[r])
+            fill_drops(t, r, lo, hi, point, live, best, up[r], down[r])
         changed = shrink(t, lo, hi, point, cost, upper, slack, up, down)
         if changed < 0:
             return PRUNED, bound

@@ -110,7 +110,7 @@ def test_more_plausible_answers_cost_what_brute_force_says():
 
 
 def test_levels_that_are_left_are_solved_one_by_one(monkeypatch):
-    monkeypatch.setattr(rising, "LOOKS", 0)
+    monkeypatch.setattr(rising, "MOST", 0)
     monkeypatch.setattr(rising, "FIRST_SLICE", 2)
     left = []
 
@@ -151,7 +151,7 @@ def test_many_scores_of_plausibility():
 @pytest.mark.large
 def test_many_levels_that_are_left(monkeypatch):
     for looks in (0, 30, 100):
-        monkeypatch.setattr(rising, "LOOKS", looks)
+        monkeypatch.setattr(rising, "MOST", looks)
         monkeypatch.setattr(rising, "FIRST_SLICE", 2)
         for seed in range(5000, 5100):
             check_plausibility(seed, seed % 3 == 0)

@@ -84,7 +84,7 @@ def test_the_search_finds_them_without_any_known(seeds):
 
 @pytest.mark.parametrize("looks", [0, 20])
 def test_what_is_left_is_solved_later(seeds, looks, monkeypatch):
-    monkeypatch.setattr(rising, "LOOKS", looks)
+    monkeypatch.setattr(rising, "MOST", looks)
     monkeypatch.setattr(rising, "FIRST_SLICE", 2)
     left = 0
     for seed in seeds:

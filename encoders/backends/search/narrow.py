@@ -1,0 +1,130 @@
+"""The tables of one box: deep in a search few leaves still fit, and only those are looked at."""
+
+import numpy as np
+
+from encoders.compiled import inlined, kernel
+from encoders.problem.flat_problem import Tables
+
+# Nodes at most that are looked at within one box's own tables, depth first. With more, boxes are
+# looked at that best first would not come to; with fewer, tables are made more often.
+DIVE = 256
+NARROW = 4  # tables are made where at most one of so many leaves fits; else they save too little
+
+
+@inlined
+def is_narrow(live):
+    """Whether so few leaves fit that tables of their own are worth their time.
+
+    Parameters
+    ----------
+    live : see :mod:`encoders.compiled`
+    """
+    return NARROW * live.sum() <= live.size
+
+
+@kernel
+def narrowed(t, live, lo, hi):
+    """The trees between whose leaves a box has a choice; axes and levels stay as they are.
+
+    A tree with one leaf left is taken out: the box shrinks to that leaf, and rows need less.
+
+    Parameters
+    ----------
+    t, live : see :mod:`encoders.compiled`
+    lo, hi : the box, changed in place; afterwards ``lo[a] > hi[a]`` on some axis if it is empty
+
+    Returns
+    -------
+    its tables without ``by_axis`` and ``leaf_of``, which no search looks at; which leaf each of
+    theirs is, int64; and the leaves of trees that are out, int64
+    """
+    own, out = _parted(live, t.tree_start)
+    for leaf in out:
+        for k in range(t.leaf_start[leaf], t.leaf_start[leaf + 1]):
+            lo[t.axis[k]] = max(lo[t.axis[k]], t.lo[k])
+            hi[t.axis[k]] = min(hi[t.axis[k]], t.hi[k])
+    leaf_start, axis, low, high = _literals(own, t.leaf_start, t.axis, t.lo, t.hi, lo, hi)
+    tree_of, tree_start = _trees(own, t.tree_of)
+    weight, order, need = _rows(own, out, t.weight, t.order, t.need)
+    tables = Tables(
+        t.level_start, t.cost, t.base, t.is_max, t.best, t.unimodal, tree_start, leaf_start,
+        axis, low, high, t.leaf_of, tree_of, t.by_axis, t.axis_start, weight, need, order,
+        t.level_weight, t.level_limit, t.group_of, t.group_start, t.group_axes, t.one,
+    )  # fmt: skip
+    return tables, own, out
+
+
+@kernel
+def _parted(live, tree_start):
+    """The leaves of trees with several that fit, and those of trees with a single one."""
+    own = np.empty(live.size, dtype=np.int64)
+    out = np.empty(tree_start.size - 1, dtype=np.int64)
+    n_own, n_out = 0, 0
+    for tree in range(tree_start.size - 1):
+        before = n_own
+        for leaf in range(tree_start[tree], tree_start[tree + 1]):
+            if live[leaf]:
+                own[n_own] = leaf
+                n_own += 1
+        if n_own == before + 1:
+            n_own -= 1
+            out[n_out] = own[n_own]
+            n_out += 1
+    return own[:n_own].copy(), out[:n_out].copy()
+
+
+@kernel
+def _literals(own, leaf_start, axis, leaf_lo, leaf_hi, lo, hi):
+    """The literals of some leaves that say something within a box, and where each leaf begins."""
+    start = np.zeros(own.size + 1, dtype=np.int64)
+    most = 0
+    for leaf in own:
+        most += leaf_start[leaf + 1] - leaf_start[leaf]
+    axes = np.empty(most, dtype=np.int64)
+    low, high = np.empty_like(axes), np.empty_like(axes)
+    at = 0
+    for i in range(own.size):
+        for k in range(leaf_start[own[i]], leaf_start[own[i] + 1]):
+            a = axis[k]
+            if leaf_lo[k] > lo[a] or leaf_hi[k] < hi[a]:
+                axes[at], low[at], high[at] = a, leaf_lo[k], leaf_hi[k]
+                at += 1
+        start[i + 1] = at
+    return start, axes[:at].copy(), low[:at].copy(), high[:at].copy()
+
+
+@kernel
+def _trees(own, tree_of):
+    """The tree of each leaf, counted anew, and where each begins."""
+    place = np.empty(own.size, dtype=np.int64)
+    start = np.empty(own.size + 1, dtype=np.int64)
+    n_trees = 0
+    for i in range(own.size):
+        if i == 0 or tree_of[own[i]] != tree_of[own[i - 1]]:
+            start[n_trees] = i
+            n_trees += 1
+        place[i] = n_trees - 1
+    start[n_trees] = own.size
+    return place, start[: n_trees + 1].copy()
+
+
+@kernel
+def _rows(own, out, weight, order, need):
+    """What leaves weigh, heaviest first, and what rows need of them beside trees that are out."""
+    own_weight = np.empty((need.size, own.size), dtype=np.int64)
+    own_order = np.empty_like(own_weight)
+    left = need.copy()
+    place = np.full(order.shape[1], -1, dtype=np.int64)
+    for i in range(own.size):
+        place[own[i]] = i
+    for r in range(need.size):
+        for leaf in out:
+            left[r] -= weight[r, leaf]
+        for i in range(own.size):
+            own_weight[r, i] = weight[r, own[i]]
+        at = 0
+        for i in range(place.size):
+            if place[order[r, i]] >= 0:
+                own_order[r, at] = place[order[r, i]]
+                at += 1
+    return own_weight, own_order, left

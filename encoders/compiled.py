@@ -71,6 +71,19 @@ def kernel(function: Callable[..., Any]) -> Any:
     return _compiled(function, {"nogil": True})
 
 
+def inner(function: Callable[..., Any]) -> Any:
+    """The same, called by kernels alone: without what Python needs to call it.
+
+    That is a seventh of the time that all kernels take to compile.
+
+    Parameters
+    ----------
+    function : as for :func:`kernel`
+    """
+    options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return _compiled(function, options)
+
+
 def inlined(function: Callable[..., Any]) -> Any:
     """The same, put in place of its calls.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, starts
 from encoders.bounds.prices import Prices
-from encoders.compiled import kernel
+from encoders.compiled import inner, kernel
 from encoders.problem.flat_problem import Tables
 
 # At most; fewer leave the bound lower, more take longer. The few leave nearly as few nodes to
@@ -234,7 +234,7 @@ def ascend(t, c, upper, steps, leaf_price, level_price, kept_price, kept_worth, 
     return best, best_constant
 
 
-@kernel
+@inner
 def _share_costs(t, c, price):
     """A start: all trees that split an axis on one side share what its levels cost equally."""
     n_axes = t.best.size
@@ -353,7 +353,7 @@ def price_levels(level_start, cost, axis, level, below, price, load, toll, level
     return total
 
 
-@kernel
+@inner
 def _slopes(t, c, chosen, point, slope):
     """By how much each row is broken by the leaves and levels chosen."""
     axis, level, below = c.axis, c.level, c.below

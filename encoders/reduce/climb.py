@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encoders.compiled import kernel
+from encoders.compiled import inner, kernel
 from encoders.reduce.local_moves import (
     category_of,
     deficit,
@@ -45,7 +45,7 @@ def climb(t, levels, moves):
     return missing
 
 
-@kernel
+@inner
 def _best_move(t, levels, misses, lead, out, whole, entered, moves):
     """What is missing after the best move, and its axis and level."""
     axis_start, by_axis, leaf_of, leaf_lo, leaf_hi = t.axis_start, t.by_axis, t.leaf_of, t.lo, t.hi

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from encoders.arrays import IntArray
-from encoders.compiled import inlined, kernel
+from encoders.compiled import inlined, inner, kernel
 from encoders.problem.flat_problem import Tables
 from encoders.problem.problem import Problem
 from encoders.reduce.level_rows import load_eased, load_kept, swap_kept
@@ -139,7 +139,7 @@ def polish(t, levels, first, end):
         evaluate(t, levels, misses, lead, load)
 
 
-@kernel
+@inner
 def _walk(t, levels, misses, lead, load, out, power):
     """Greedy: the move with most gain (to a power) per cost, until nothing is missing."""
     axis_start, by_axis, leaf_of, leaf_lo, leaf_hi = t.axis_start, t.by_axis, t.leaf_of, t.lo, t.hi
@@ -222,7 +222,7 @@ def _gain(missing, broken, out, n_rows, v):
     return 1.0 / (1.0 + left_over) if broken else missing - left_over
 
 
-@kernel
+@inner
 def _shrink(t, levels, misses, lead, load, out):
     """Set each axis to its cheapest level that keeps all rows, dearest change first."""
     axis_start, by_axis, leaf_of, leaf_lo, leaf_hi = t.axis_start, t.by_axis, t.leaf_of, t.lo, t.hi
@@ -263,7 +263,7 @@ def _shrink(t, levels, misses, lead, load, out):
                 again = True
 
 
-@kernel
+@inner
 def _cheaper_category(t, levels, misses, lead, load, g):
     """Enter the cheapest category of a group that keeps all rows; True if it changed."""
     cost, level_start, one = t.cost, t.level_start, t.one

@@ -1,9 +1,9 @@
 """What level rows say about one move of a walk."""
 
-from encoders.compiled import kernel
+from encoders.compiled import inner
 
 
-@kernel
+@inner
 def load_kept(t, load, a, old, new):
     """Whether no level row is in the way of a move, or broken even more by it.
 
@@ -21,7 +21,7 @@ def load_kept(t, load, a, old, new):
     return True
 
 
-@kernel
+@inner
 def load_eased(t, load, a, old, new):
     """Whether a move takes weight from a level row that is broken.
 
@@ -36,7 +36,7 @@ def load_eased(t, load, a, old, new):
     return False
 
 
-@kernel
+@inner
 def swap_kept(t, load, left, a, broken):
     """Whether no level row is in the way of a group that goes from one category to another.
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from encoders.compiled import inlined, kernel
+from encoders.compiled import inlined, inner, kernel
 
 
-@kernel
+@inner
 def workspace(t):
     """Room for :func:`evaluate` and :func:`profile`: misses, lead, load and ``out``.
 
@@ -59,7 +59,7 @@ def evaluate(t, levels, misses, lead, load):
             load[q] += level_weight[q, level_start[a] + levels[a]]
 
 
-@kernel
+@inner
 def set_level(t, levels, misses, lead, load, a, new):
     """Move one axis, updating what :func:`evaluate` filled.
 
@@ -127,7 +127,7 @@ def move(t, levels, misses, lead, load, a, new):
     return left
 
 
-@kernel
+@inner
 def category_of(t, g, levels):
     """The axis of a group's category, -1 where there is none.
 
@@ -143,7 +143,7 @@ def category_of(t, g, levels):
     return -1
 
 
-@kernel
+@inner
 def total_cost(t, levels):
     """Objective of a choice.
 
@@ -166,7 +166,7 @@ def total_cost(t, levels):
     return total
 
 
-@kernel
+@inner
 def deficit(lead, load):
     """How far a choice is from keeping all rows; 0 if it does.
 

@@ -14,13 +14,13 @@ margin
 import numpy as np
 
 from encoders.bounds.box_cost import range_cost, whole_cost
-from encoders.compiled import kernel
+from encoders.compiled import inner, kernel
 
 NOTHING_LEFT = -1  # instead of a number of levels and leaves
 EFFORTS = (0, 1, 2)  # see tighten
 
 
-@kernel
+@inner
 def leaf_costs(t, alive, out):
     """Cost of each leaf's box beyond ``base`` ("sum"), or of its dearest axis ("max").
 
@@ -50,7 +50,7 @@ def leaf_costs(t, alive, out):
         out[leaf] = extra
 
 
-@kernel
+@inner
 def drop_dear(t, upper, keep, alive, extra):
     """The cost rule, for every level and leaf; returns how many were dropped.
 
@@ -156,7 +156,7 @@ def tighten(t, upper, keep, alive, effort, budget):
     return dropped, looked
 
 
-@kernel
+@inner
 def optimum_of_rest(t, alive, rest):
     """``rest[r, tree]``: the most that row r can still get from the trees from ``tree`` on.
 
@@ -177,7 +177,7 @@ def optimum_of_rest(t, alive, rest):
             rest[r, tree] = rest[r, tree + 1] + best
 
 
-@kernel
+@inner
 def _fits(t, upper, alive, rest, box_lo, box_hi, box_cost, box_extra):
     """Whether the best leaves that fit a box, each affordable with it, keep every row."""
     leaf_axis = t.axis

@@ -1,9 +1,11 @@
 """Compiled code: ready before any clock runs, once for each function, with or without a cache."""
 
+import ast
 import logging
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -80,3 +82,41 @@ def test_code_kept_before_a_source_changed_is_compiled_anew(tmp_path):
     os.utime(torn, (0.0, 0.0))
     subprocess.run(command, env=environment, check=True, capture_output=True)
     assert not torn.exists()
+
+
+KERNELS = {"kernel", "inner", "inlined"}
+
+
+def decorated(tree, names):
+    """The functions of a module that are decorated so."""
+    return [
+        node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        and names & {d.id for d in node.decorator_list if isinstance(d, ast.Name)}
+    ]
+
+
+def test_python_calls_no_inner_kernel():
+    """It has no wrapper: calling it from Python would end the process."""
+    root = Path(encoders.__file__).parents[1]
+    sources = [*root.glob("encoders/**/*.py"), *root.glob("portfolio/**/*.py")]
+    trees = {path: ast.parse(path.read_text()) for path in [*sources, *root.glob("tests/**/*.py")]}
+    inner = {
+        (".".join(path.relative_to(root).with_suffix("").parts), node.name): path
+        for path, tree in trees.items()
+        for node in decorated(tree, {"inner"})
+    }
+    assert len(inner) > 20
+    for path, tree in trees.items():
+        own = {name for (_, name), home in inner.items() if home == path}
+        own |= {
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+            if (node.module, alias.name) in inner
+        }
+        allowed = {id(n) for f in decorated(tree, KERNELS) for n in ast.walk(f)}
+        loaded = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in own]
+        assert all(id(node) in allowed for node in loaded), path

@@ -16,7 +16,7 @@ from encoders.backends.search.node import (
     point_keeps_rows,
     scan_leaves,
 )
-from encoders.compiled import inlined, kernel
+from encoders.compiled import inlined, inner, kernel
 
 # Steps, as docs/proofs.md defines them: (what, axis, level, side) of a box of levels. What is cut
 # off is closed at once; of REFUSED the level is the number of the row.
@@ -109,7 +109,7 @@ def _put(boxes, counts, lo, hi):
     counts[OPEN] += 1
 
 
-@kernel
+@inner
 def _expand(
     t, prices, lo, hi, upper, forbidden, forbidden_start, point, live, best, up, down,
     split, counts, steps,
@@ -156,7 +156,7 @@ def _expand(
     return SPLIT_IT
 
 
-@kernel
+@inner
 def _refused(lo, hi, forbidden, forbidden_start):
     """The forbidden box that holds all of this one; -1 for none."""
     for b in range(forbidden_start.size - 1):
@@ -171,7 +171,7 @@ def _refused(lo, hi, forbidden, forbidden_start):
     return -1
 
 
-@kernel
+@inner
 def _tell_cuts(low, high, lo, hi, steps, counts):
     """Write down by how much each axis shrank; where both sides meet, the rest is for the end."""
     for a in range(lo.size):

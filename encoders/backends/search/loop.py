@@ -15,7 +15,7 @@ from encoders.backends.search.node import (
 )
 from encoders.backends.search.open_nodes import FREE, NODES, STACK, pop, push, push_box
 from encoders.bounds.prices import Prices
-from encoders.compiled import inlined, kernel
+from encoders.compiled import inlined, inner, kernel
 
 PROPAGATIONS = 20  # rounds at most in which a box is shrunk; with fewer more boxes are split
 # Weights, without unit, in the choice of a split, see _far_gain. They came with commit 99eb1d7:
@@ -84,7 +84,7 @@ def run_slice(t, prices, pool, found, upper, forbidden, forbidden_start, n_nodes
     return np.inf
 
 
-@kernel
+@inner
 def workspace(t):
     """What an expansion fills: ``live``, ``best``, ``up``, ``down``.
 
@@ -99,7 +99,7 @@ def workspace(t):
     return live, best, up, down
 
 
-@kernel
+@inner
 def _dive(
     t, prices, lo, hi, bound, pool, found, upper, forbidden, forbidden_start, live, up, down,
     split, n_nodes,
@@ -131,7 +131,7 @@ def _dive(
     return cost
 
 
-@kernel
+@inner
 def _own(t, prices, live, lo, hi, box):
     """A box's own tables and prices, and what expansions by them fill; puts it on the stack."""
     own, leaf, out = narrowed(t, live, lo, hi)
@@ -147,7 +147,7 @@ def _own(t, prices, live, lo, hi, box):
     return own, own_prices, np.zeros(leaf.size, dtype=np.bool_), best
 
 
-@kernel
+@inner
 def stack_of(n_nodes, lo, hi, bound):
     """A stack that holds a box, and has room for all that so many nodes open.
 
@@ -162,7 +162,7 @@ def stack_of(n_nodes, lo, hi, bound):
     return boxes, keys
 
 
-@kernel
+@inner
 def stack_both(boxes, keys, n_open, lo, hi, bound, split):
     """Put both sides of a split on a stack, the near one on top; how many it then holds.
 
@@ -184,7 +184,7 @@ def stack_both(boxes, keys, n_open, lo, hi, bound, split):
     return n_open
 
 
-@kernel
+@inner
 def _expand(
     t, prices, lo, hi, key, upper, forbidden, forbidden_start, point, live, best, up, down, split
 ):
@@ -215,7 +215,7 @@ def _expand(
     return SPLIT, bound
 
 
-@kernel
+@inner
 def fill_slack(t, best, slack):
     """What the best leaves of all trees give beyond each row's need; False if too little.
 
@@ -253,7 +253,7 @@ def step_cost(cost_of, is_max, grouped, first, frm, to, cost):
     return moved
 
 
-@kernel
+@inner
 def shrink(t, lo, hi, point, cost, upper, slack, up, down):
     """Cut off what is too dear, and sides on which a row can't be kept; -1 if nothing is left.
 
@@ -317,7 +317,7 @@ def _far_gain(is_max, grouped, dearer, share, beyond, room):
     return gain + LITTLE
 
 
-@kernel
+@inner
 def choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
     """The split whose near side loses most of a row and whose far side costs most.
 

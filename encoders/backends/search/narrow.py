@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encoders.compiled import inlined, kernel
+from encoders.compiled import inlined, inner, kernel
 from encoders.problem.flat_problem import Tables
 
 # Nodes at most that are looked at within one box's own tables, depth first. With more, boxes are
@@ -54,7 +54,7 @@ def narrowed(t, live, lo, hi):
     return tables, own, out
 
 
-@kernel
+@inner
 def _parted(live, tree_start):
     """The leaves of trees with several that fit, and those of trees with a single one."""
     own = np.empty(live.size, dtype=np.int64)
@@ -73,7 +73,7 @@ def _parted(live, tree_start):
     return own[:n_own].copy(), out[:n_out].copy()
 
 
-@kernel
+@inner
 def _literals(own, leaf_start, axis, leaf_lo, leaf_hi, lo, hi):
     """The literals of some leaves that say something within a box, and where each leaf begins."""
     start = np.zeros(own.size + 1, dtype=np.int64)
@@ -93,7 +93,7 @@ def _literals(own, leaf_start, axis, leaf_lo, leaf_hi, lo, hi):
     return start, axes[:at].copy(), low[:at].copy(), high[:at].copy()
 
 
-@kernel
+@inner
 def _trees(own, tree_of):
     """The tree of each leaf, counted anew, and where each begins."""
     place = np.empty(own.size, dtype=np.int64)
@@ -108,7 +108,7 @@ def _trees(own, tree_of):
     return place, start[: n_trees + 1].copy()
 
 
-@kernel
+@inner
 def _rows(own, out, weight, order, need):
     """What leaves weigh, heaviest first, and what rows need of them beside trees that are out."""
     own_weight = np.empty((need.size, own.size), dtype=np.int64)

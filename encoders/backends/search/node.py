@@ -4,12 +4,12 @@ import numpy as np
 
 from encoders.bounds.box_cost import range_cost
 from encoders.bounds.lagrange import ROUNDING
-from encoders.compiled import inlined, kernel
+from encoders.compiled import inlined, inner
 
 PRUNED, SOLVED, SPLIT = 0, 1, 2  # what becomes of a node
 
 
-@kernel
+@inner
 def cheapest_point(t, lo, hi, point):
     """Fill the cheapest choice of a box; returns its cost, inf if a group has no choice.
 
@@ -67,7 +67,7 @@ def cheapest_point(t, lo, hi, point):
     return total
 
 
-@kernel
+@inner
 def _settle_group(t, g, lo, hi, point, total):
     """With its cheapest category gone a group takes the cheapest one that is left."""
     entry, cheapest = -1, np.inf
@@ -81,7 +81,7 @@ def _settle_group(t, g, lo, hi, point, total):
     return max(total, cheapest) if t.is_max else total + cheapest
 
 
-@kernel
+@inner
 def scan_leaves(t, prices, lo, hi, point, cost, upper, again, live, best):
     """Mark the leaves that fit the box and can be paid for; fill ``best[r, tree]``.
 
@@ -179,7 +179,7 @@ def priced_out(upper):
     return upper + ROUNDING * upper
 
 
-@kernel
+@inner
 def box_price(prices, level_start, lo, hi):
     """The constant and the cheapest level price of every axis within a box.
 
@@ -199,7 +199,7 @@ def box_price(prices, level_start, lo, hi):
     return total
 
 
-@kernel
+@inner
 def cut_by_prices(t, prices, lo, hi, point, room):
     """Take levels off the ends of a box whose price alone uses up the room that is left.
 
@@ -224,7 +224,7 @@ def cut_by_prices(t, prices, lo, hi, point, room):
             lo[a] += 1
 
 
-@kernel
+@inner
 def point_keeps_rows(t, point, live, forbidden, forbidden_start):
     """Whether the cheapest choice satisfies every row and lies in no forbidden box.
 
@@ -280,7 +280,7 @@ def point_keeps_rows(t, point, live, forbidden, forbidden_start):
     return True
 
 
-@kernel
+@inner
 def overloaded(t, lo, hi):
     """Whether a level row is broken by every choice in the box.
 
@@ -305,7 +305,7 @@ def overloaded(t, lo, hi):
     return False
 
 
-@kernel
+@inner
 def fill_drops(t, r, lo, hi, point, live, best, up, down):
     """How much row r's bound falls if an axis stays on the point's side of a level.
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray, NarrowArray
-from encoders.compiled import kernel
+from encoders.compiled import inner, kernel
 from encoders.problem.problem import Problem
 
 HEAP, STACK, FREE, NODES, LOOKED = 0, 1, 2, 3, 4  # counters in Pool.counts
@@ -112,7 +112,7 @@ def floor_of(pool: Pool) -> float:
     return float(min(top, deep))
 
 
-@kernel
+@inner
 def push(pool, lo, hi, key, a, v, low_side, deep):
     """Open the box ``axis a <= v`` or ``axis a > v``.
 
@@ -141,7 +141,7 @@ def push(pool, lo, hi, key, a, v, low_side, deep):
         _sift_up(pool, node, key)
 
 
-@kernel
+@inner
 def push_box(pool, lo, hi, key):
     """Open a box.
 
@@ -159,7 +159,7 @@ def push_box(pool, lo, hi, key):
     _sift_up(pool, node, key)
 
 
-@kernel
+@inner
 def _sift_up(pool, node, key):
     """Put a node on the heap."""
     at = pool.counts[HEAP]
@@ -170,7 +170,7 @@ def _sift_up(pool, node, key):
     pool.heap[at] = node
 
 
-@kernel
+@inner
 def pop(pool):
     """The newest node of the stack, else the best of the heap; -1 if there is none.
 

@@ -27,7 +27,7 @@ from encoders.backends.search.node import (
 )
 from encoders.backends.search.open_nodes import FREE, LOOKED, NODES, pop, push, push_box
 from encoders.bounds.prices import Prices
-from encoders.compiled import inlined, kernel
+from encoders.compiled import inlined, inner, kernel
 
 
 class Demands(NamedTuple):
@@ -101,7 +101,7 @@ def rising_slice(t, demands, pool, forbidden, forbidden_start, n_nodes):
             push(pool, lo, hi, bound, a, v, near_is_low == 1, False)
 
 
-@kernel
+@inner
 def _dive(
     t, demands, lo, hi, bound, pool, forbidden, forbidden_start, point, live, up, down, split
 ):
@@ -126,7 +126,7 @@ def _dive(
         push_box(pool, boxes[i, 0], boxes[i, 1], keys[i])
 
 
-@kernel
+@inner
 def _own(t, demands, live, lo, hi, box):
     """A box's own tables and demands, and what expansions by them fill; puts it on the stack."""
     own, leaf, out = narrowed(t, live, lo, hi)
@@ -136,7 +136,7 @@ def _own(t, demands, live, lo, hi, box):
     return own, needs, np.zeros(leaf.size, dtype=np.bool_), best
 
 
-@kernel
+@inner
 def _within(demands, weight, leaf, out):
     """The demands for some leaves, while others are certain; what is found is kept for both."""
     need, constant = demands.need.copy(), demands.constant.copy()
@@ -156,7 +156,7 @@ def _within(demands, weight, leaf, out):
     )  # fmt: skip
 
 
-@kernel
+@inner
 def _expand(
     t, demands, lo, hi, key, forbidden, forbidden_start, point, live, best, up, down, split
 ):
@@ -242,7 +242,7 @@ def _within_reach(demands, slack, low, high):
     return i
 
 
-@kernel
+@inner
 def _take(t, demands, low, point, cost, live):
     """Keep a choice for all demands that it meets, from ``low`` on; the first that it does not."""
     weighs = np.zeros(t.need.size, dtype=np.int64)

@@ -109,6 +109,9 @@ def serve(
     longest_job: Annotated[
         float, typer.Option(help="Seconds of a group or an audit, at most.")
     ] = 3600.0,
+    job_workers: Annotated[
+        int, typer.Option(min=1, help="Processes of the batch that is worked on.")
+    ] = 1,
     logs: Annotated[
         Path | None, typer.Option(help="Folder where cheapest changes are logged, without rows.")
     ] = None,
@@ -122,12 +125,13 @@ def serve(
     """Answer questions over HTTP until SIGTERM or Ctrl-C; see docs/service.md."""
     if not on_ray.ray and on_ray != RayOptions():
         raise InputError("--address, --replicas and --most-replicas are for --ray.")
-    if on_ray.ray and jobs is not None:
-        raise InputError("--jobs is for one server; on Ray give batches --executor ray.")
+    if on_ray.ray and (logs is not None or explore):
+        raise InputError("--logs and --explore are for one server, not for --ray.")
     with needing("service,ray" if on_ray.ray else "service"):
         if on_ray.ray:
             on_ray.run(served, port, host=host, workers=workers or 1, threads=threads,
-                       longest=longest, queue=queue, keys=keys)  # fmt: skip
+                       longest=longest, queue=queue, keys=keys, jobs=jobs,
+                       longest_job=longest_job, job_workers=job_workers)  # fmt: skip
             return
         from portfolio.service import server
         from portfolio.service.app import create_app
@@ -143,6 +147,7 @@ def serve(
         most_waiting=queue,
         keys=known,
         jobs=jobs,
+        job_workers=job_workers,
         logs=logs,
         explore=explore,
     )

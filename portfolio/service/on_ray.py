@@ -10,6 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from ray.serve import Application
 
 from encoders.errors import InputError
 from portfolio.running.ray.connection import answers, connect
+from portfolio.running.ray.racing_workers import RacingWorkers
 from portfolio.service.app import create_app
 from portfolio.service.jobs_on_ray import NAME as JOBS
 from portfolio.service.jobs_on_ray import JobsElsewhere, jobs_deployment
@@ -47,6 +49,7 @@ class RayService(BaseModel):
     keys : file of API keys; those of the environment of each node hold as well
     workers, threads, longest, queue : of each replica, as options of ``counterfolio serve``
     jobs, longest_job, job_workers : of batches, which a replica of their own keeps, likewise
+    race_on_cluster : whether others than the first backend of a race run on cores that are free
     replicas : always there
     most_replicas : that there are as questions queue up
     """
@@ -69,6 +72,7 @@ class RayService(BaseModel):
     jobs: Path | None = None
     longest_job: float = 3600.0
     job_workers: int = Field(1, ge=1)
+    race_on_cluster: bool = False
     replicas: int = Field(1, ge=1)
     most_replicas: int = 1
 
@@ -144,9 +148,13 @@ def build(given: RayService) -> Application:
 def _maker(given: RayService) -> Callable[[], FastAPI]:
     def make() -> FastAPI:
         log_as_lines("counterfolio.service")
-        if given.jobs is None:
-            return create_app(given.settings())
-        return create_app(given.settings(), JobsElsewhere(serve.get_deployment_handle(JOBS)))
+        settings, jobs = given.settings(), None
+        if given.race_on_cluster:
+            place = connect("auto").get_runtime_context().gcs_address
+            settings = replace(settings, solvers=RacingWorkers(place))
+        if given.jobs is not None:
+            jobs = JobsElsewhere(serve.get_deployment_handle(JOBS))
+        return create_app(settings, jobs)
 
     return make
 

@@ -55,7 +55,7 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.catalogue = Catalogue(settings.sources)
+        self.catalogue = Catalogue(settings.sources, settings.solvers)
         self.pool = Pool(
             settings.workers, settings.most_waiting, settings.memory_bytes, settings.threads
         )

@@ -54,6 +54,11 @@ class ConstraintOptions:
     ranges: Annotated[
         list[str] | None, typer.Option("--range", help="Limits of a feature: name=low:high.")
     ] = None
+    max_changes: Annotated[int | None, typer.Option(help="At most so many features change.")] = None
+    constraints_file: Annotated[
+        Path | None,
+        typer.Option("--constraints", help="JSON list of constraints, relations among them."),
+    ] = None
 
 
 def _asked(

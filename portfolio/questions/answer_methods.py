@@ -1,5 +1,6 @@
 """Questions about answers: why there is none, how far one reaches, and what it withstands."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -32,10 +33,10 @@ def regional(
         :func:`portfolio.questions.region.region.region_around`
     """
 
-    def region(*settings: Any) -> Any:
+    def region(*settings: Any, stop: threading.Event | None = None) -> Any:
         from portfolio.questions.region.region import region_around
 
-        return region_around(replace(asker, stop=None), row, goal, label, changed, *settings)
+        return region_around(replace(asker, stop=stop), row, goal, label, changed, *settings)
 
     return region
 

@@ -16,6 +16,8 @@ from portfolio.solving.progress import OnProgress
 if TYPE_CHECKING:
     from portfolio.questions.reasons.contrast import Contrast
     from portfolio.questions.reasons.necessary import Necessary
+    from portfolio.questions.reasons.necessary import OnStep as OnNecessary
+    from portfolio.questions.reasons.reason_codes import OnStep as OnFeature
     from portfolio.questions.reasons.reason_codes import ReasonCodes
     from portfolio.questions.reasons.reasons import Reasons
     from portfolio.questions.robust.robustness import Robustness
@@ -163,6 +165,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         time_limit_s: float = 60.0,
         threads: int | None = None,
         seed: int = 0,
+        on_progress: "OnNecessary | None" = None,
         strategy: str | Sequence[str] | None = None,
     ) -> "Necessary":
         """Features without which there is no recourse: with one of them fixed, nothing helps.
@@ -173,6 +176,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         ----------
         x, target, constraints, threads, seed, strategy : as for :meth:`Explainer.explain`
         time_limit_s : seconds for all features together
+        on_progress : called with (seconds, features that may be necessary, those proved to be)
 
         Returns
         -------
@@ -187,7 +191,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
 
         question = Question(target, constraints=constraints)
         options = Options(strategy_name(strategy), time_limit_s, threads, seed)
-        return find_necessary(self._asker, x, question, options)
+        return find_necessary(self._asker, x, question, options, on_progress)
 
     def reason_codes(
         self,
@@ -201,6 +205,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         time_limit_s: float = 60.0,
         threads: int | None = None,
         seed: int = 0,
+        on_progress: "OnFeature | None" = None,
         strategy: str | Sequence[str] | None = None,
     ) -> "ReasonCodes":
         """The principal reasons of an adverse decision, ranked by proved costs.
@@ -215,6 +220,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         x, target, norm, scale, weights, constraints : as for :meth:`Explainer.explain`
         n : how many at most
         time_limit_s : seconds for all features together
+        on_progress : called with (seconds, features done, features)
         threads, seed, strategy : as for :meth:`Explainer.explain`
 
         Returns
@@ -230,7 +236,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
 
         question = Question(target, norm, scale, weights, constraints)
         options = Options(strategy_name(strategy), time_limit_s, threads, seed)
-        return find_reason_codes(every_row(self._asker), x, question, n, options)
+        return find_reason_codes(every_row(self._asker), x, question, n, options, on_progress)
 
     def contrast(
         self,
@@ -239,6 +245,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         time_limit_s: float = 60.0,
         threads: int | None = None,
         seed: int = 0,
+        on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
     ) -> "Contrast":
         """Which differences between two rows are enough to explain their different decisions.
@@ -250,6 +257,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         ----------
         x, y : two rows, as for :meth:`Explainer.explain`
         time_limit_s, threads, seed, strategy : as for :meth:`Explainer.explain`
+        on_progress : called with (seconds, upper bound, lower bound) of the number of differences
 
         Returns
         -------
@@ -263,4 +271,4 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         from portfolio.questions.reasons.contrast import find_contrast
 
         options = Options(strategy_name(strategy), time_limit_s, threads, seed)
-        return find_contrast(every_row(self._asker), x, y, options)
+        return find_contrast(every_row(self._asker), x, y, options, on_progress)

@@ -1,7 +1,7 @@
 """Actions that serve the same rows for less, with fewer steps and digits; each is verified."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,15 +53,24 @@ def polish(
         left = deadline - time.perf_counter()
         until = time.perf_counter() + left / (len(best) - at)
         cheaper = rows.cheapest(own, served, request, until)
-        found.append(_shortened(rows, own, _without_idle(rows, own, cheaper.chosen), until))
+
+        def over(until: float = until) -> bool:
+            return request.stop.is_set() or time.perf_counter() >= until
+
+        needed = _without_idle(rows, own, cheaper.chosen, over)
+        found.append(_shortened(rows, own, needed, over))
     return found
 
 
-def _without_idle(rows: GroupRows, own: Sequence[int], chosen: IntArray) -> IntArray:
+def _without_idle(
+    rows: GroupRows, own: Sequence[int], chosen: IntArray, over: Callable[[], bool]
+) -> IntArray:
     """The action without steps that none of the rows needs."""
     for index, option in enumerate(rows.axes.options):
         if chosen[index] == option.none:
             continue
+        if over():
+            break
         less = chosen.copy()
         less[index] = option.none
         if rows.serve(less).rows >= set(own):
@@ -69,7 +78,9 @@ def _without_idle(rows: GroupRows, own: Sequence[int], chosen: IntArray) -> IntA
     return chosen
 
 
-def _shortened(rows: GroupRows, own: Sequence[int], chosen: IntArray, deadline: float) -> Polished:
+def _shortened(
+    rows: GroupRows, own: Sequence[int], chosen: IntArray, over: Callable[[], bool]
+) -> Polished:
     """The action with the fewest digits with which it still serves its rows."""
     limits: list[Limit] = []
     for index, option in enumerate(rows.axes.options):
@@ -83,7 +94,7 @@ def _shortened(rows: GroupRows, own: Sequence[int], chosen: IntArray, deadline: 
         if not rows.queries[own[0]].any_number(limit.index, feature):
             continue
         for tried in shorter(limit, feature, DIGITS * (feature.upper - feature.lower)):
-            if time.perf_counter() >= deadline:
+            if over():
                 break
             other = [*limits[:at], tried, *limits[at + 1 :]]
             kept = _verified(rows, own, other)

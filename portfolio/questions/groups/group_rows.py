@@ -102,6 +102,8 @@ class GroupRows:
         own = sorted(rows)
         keep = np.logical_and.reduce([self.open[row] for row in own])
         for _ in range(MOST_REFUSED):
+            if _over(request, deadline):
+                return Found(None)
             joint = together([self.parts[row] for row in own], keep)
             smaller = None
             if joint is not None:
@@ -131,19 +133,21 @@ class GroupRows:
         What it costs on average is at most the budget, which leaves much less to look at.
         """
         known = find_incumbent(
-            problem, tabulate(problem), np.empty((0, problem.n_axes), dtype=np.int64)
+            problem,
+            tabulate(problem),
+            np.empty((0, problem.n_axes), dtype=np.int64),
+            lambda: _over(request, deadline),
         )
         if known is not None:
             return known, False
-        left = deadline - time.perf_counter()
-        if left <= 0 or request.stop.is_set():
+        if _over(request, deadline):
             return None, False
         enough = EitherEvent(request.stop)
         outcome = find_backend("search").load()(
             problem,
             replace(
                 request,
-                time_limit_s=left,
+                time_limit_s=deadline - time.perf_counter(),
                 cutoff=self.budget * (1 + SLACK),
                 stop=enough,
                 on_choice=lambda levels: enough.set(),
@@ -272,6 +276,10 @@ class GroupRows:
         if oracle.contradicts_the_trees(self.moved(chosen)[row], goal):
             self.doubt = MISREAD
         self.parts[row] = part.without(levels)
+
+
+def _over(request: Request, deadline: float) -> bool:
+    return request.stop.is_set() or time.perf_counter() >= deadline
 
 
 def group_rows(model: ExplainedModel, queries: Sequence[Query], budget: float) -> GroupRows:

@@ -18,7 +18,8 @@ from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
 from portfolio.result import Result
-from portfolio.solving.ask import Asker
+from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.progress import OnProgress
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,9 @@ class Contrast(AsJson):
 
 
 @interruptible
-def find_contrast(asker: Asker, x: Any, y: Any, options: Options) -> Contrast:
+def find_contrast(
+    asker: Asker, x: Any, y: Any, options: Options, on_progress: OnProgress | None = None
+) -> Contrast:
     """The fewest differences between two rows that are enough for the second one's decision.
 
     Parameters
@@ -81,12 +84,14 @@ def find_contrast(asker: Asker, x: Any, y: Any, options: Options) -> Contrast:
     asker : about every row of the feature space
     x, y : rows in any shape that users may give
     options : limits, threads and seed
+    on_progress : told (seconds, upper, lower) bounds on the number of differences
 
     Raises
     ------
     InputError
         A row can't be used, or both are decided alike.
     """
+    check_progress(on_progress)
     model = asker.model
     if model.ensemble.regression:
         raise InputError("a regressor decides nothing; contrast is for classifiers.")
@@ -108,7 +113,8 @@ def find_contrast(asker: Asker, x: Any, y: Any, options: Options) -> Contrast:
     space, rules = _between(model.space, first, second)
     mixed = replace(asker, model=replace(model, space=space))
     question = Question(after, 0, "none", None, rules)
-    result = mixed.ask(question, options, first, mixed.strategy(question, options))
+    way = mixed.strategy(question, options)
+    result = mixed.ask(question, options, first, way, on_progress)
     changed = {change.feature for change in result.changed}
     names = [feature.name for feature in space.features]
     apart = ~same(model.space.values(first.values), model.space.values(second.values))

@@ -1,6 +1,7 @@
 """Features without which there is no recourse."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,9 @@ from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series
 from portfolio.result import Result
-from portfolio.solving.ask import Asker
+from portfolio.solving.ask import Asker, check_progress
+
+OnStep = Callable[[float, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,9 @@ class Necessary(AsJson):
 
 
 @interruptible
-def find_necessary(asker: Asker, x: Any, question: Question, options: Options) -> Necessary:
+def find_necessary(
+    asker: Asker, x: Any, question: Question, options: Options, on_progress: OnStep | None = None
+) -> Necessary:
     """The features that every answer to a question about one row changes.
 
     Only those that all answers found so far change are asked about.
@@ -65,12 +70,14 @@ def find_necessary(asker: Asker, x: Any, question: Question, options: Options) -
     x : a row in any shape that users may give
     question : whose constraints and default actions hold
     options : the time limit is for all questions together
+    on_progress : told (seconds, features that may be necessary, those proved to be)
 
     Raises
     ------
     InputError
         The row or the question can't be used.
     """
+    check_progress(on_progress)
     row = asker.read(x)
     space = asker.model.space
     admissible, _ = resolve(space, space.values(row.values), question.constraints)
@@ -82,7 +89,13 @@ def find_necessary(asker: Asker, x: Any, question: Question, options: Options) -
     changed = {change.feature for change in best.changed}
     sure: list[str] = []
     open_: list[str] = []
+
+    def tell() -> None:
+        if on_progress is not None:
+            on_progress(series.seconds, len(changed), len(sure))
+
     for name in (feature.name for feature in space.features):
+        tell()
         if name not in changed:
             continue
         if name in must:
@@ -96,6 +109,7 @@ def find_necessary(asker: Asker, x: Any, question: Question, options: Options) -
                 sure.append(name)
             elif not found.changed:
                 open_.append(name)
+    tell()
     undecided = tuple(name for name in open_ if name in changed)
     status: Status = "feasible" if undecided else "optimal"
     weaker = (a.stop_reason for a in series.answers if a.status in ("feasible", "unknown"))

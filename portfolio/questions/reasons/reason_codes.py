@@ -1,7 +1,7 @@
 """The principal reasons of an adverse decision, ranked by what is proved."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,12 @@ from portfolio.question import Options, Question
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series
 from portfolio.result import Result
-from portfolio.solving.ask import Asker
+from portfolio.solving.ask import Asker, check_progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+OnStep = Callable[[float, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,12 @@ class ReasonCodes(AsJson):
 
 @interruptible
 def find_reason_codes(
-    asker: Asker, x: Any, question: Question, n: int, options: Options
+    asker: Asker,
+    x: Any,
+    question: Question,
+    n: int,
+    options: Options,
+    on_progress: OnStep | None = None,
 ) -> ReasonCodes:
     """Features ranked by the cost of the cheapest change of each alone.
 
@@ -111,6 +118,7 @@ def find_reason_codes(
     question : how changes are priced
     n : how many reasons at most
     options : the time limit is for all questions together
+    on_progress : told (seconds, features done, features)
 
     Raises
     ------
@@ -119,6 +127,7 @@ def find_reason_codes(
     """
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise InputError(f"n must be a whole number of at least 1, got {n!r}.")
+    check_progress(on_progress)
     row = asker.read(x)
     every = [feature.name for feature in asker.model.space.features]
     series = Series(asker, row, question, options)
@@ -128,7 +137,7 @@ def find_reason_codes(
 
     found: list[tuple[str, Result]] = []
     rest: list[str] = []
-    for name in every:
+    for done, name in enumerate(every, start=1):
         if series.over:
             break
         result = ask([name])
@@ -140,6 +149,8 @@ def find_reason_codes(
             raise InputError(
                 "the row is decided as wanted already; there are no reasons against it."
             )
+        if on_progress is not None:
+            on_progress(series.seconds, done, len(every))
     found.sort(key=lambda pair: pair[1].distance)
     codes = [_code(name, result, rank + 1, ()) for rank, (name, result) in enumerate(found[:n])]
     cut = len(found) + len(rest) < len(every)

@@ -133,7 +133,7 @@ def find_robustness(
     options : limits, threads, seed and strategy
     bounds : as for :func:`every_row`
     radius : None for no limit
-    on_progress : as for :meth:`Explainer.explain`; not told with further models
+    on_progress : as for :meth:`Explainer.explain`
 
     Raises
     ------
@@ -147,7 +147,7 @@ def find_robustness(
         options = replace(options, cutoff=float(radius) * (1.0 + BEYOND))
     free = every_row(asker, bounds, also=True)
     if free.model.also:
-        result = nearest_of_any(free, free.read(x), question, options)
+        result = nearest_of_any(free, free.read(x), question, options, on_progress)
     else:
         way = free.strategy(question, options)
         result = free.ask(question, options, x, way, on_progress)

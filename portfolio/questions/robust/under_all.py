@@ -1,6 +1,7 @@
 """The nearest row that one of several models decides otherwise."""
 
 from dataclasses import replace
+from math import inf
 
 from encoders.errors import InputError
 from portfolio.model.one_by_one import one_by_one
@@ -10,9 +11,16 @@ from portfolio.questions.decision import decision_of
 from portfolio.questions.series import Series
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
+from portfolio.solving.progress import OnProgress
 
 
-def nearest_of_any(asker: Asker, row: Row, question: Question, options: Options) -> Result:
+def nearest_of_any(
+    asker: Asker,
+    row: Row,
+    question: Question,
+    options: Options,
+    on_progress: OnProgress | None = None,
+) -> Result:
     """Each model is asked for its own nearest row, which must be nearer than those before.
 
     Parameters
@@ -21,6 +29,7 @@ def nearest_of_any(asker: Asker, row: Row, question: Question, options: Options)
     row : that all models decide alike
     question : without a target
     options : the time limit is for all models together
+    on_progress : told (seconds, upper, lower); the lower one is 0 until the last model is asked
 
     Raises
     ------
@@ -35,10 +44,19 @@ def nearest_of_any(asker: Asker, row: Row, question: Question, options: Options)
     decision_of(asker.model, row, None)
     models, series = one_by_one(asker.model), Series(asker, row, question, options)
     nearest = options.cutoff
+
+    def heard(seconds: float, upper: float, lower: float) -> None:
+        assert on_progress is not None
+        upper = min(upper, *(answer.distance for answer in series.answers), inf)
+        if len(series.answers) + 1 < len(models):
+            lower = 0.0
+        on_progress(seconds, upper, min(lower, upper, *(a.lower_bound for a in series.answers)))
+
+    told = None if on_progress is None else heard
     for model in models:
         if series.answers and series.over:
             break
-        own = replace(series, asker=replace(asker, model=model))
+        own = replace(series, asker=replace(asker, model=model), on_progress=told)
         nearest = min(nearest, own.ask_plainly(question, nearest).distance)
     answers = series.answers
     best = min(answers, key=lambda answer: answer.distance)

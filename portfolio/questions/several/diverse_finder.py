@@ -101,6 +101,7 @@ def find_diverse(
     values = feature_values(model, near.row)
     if near.whole and near.cost.size < k:
         apart = ruler.least(values)
+        tell(apart, apart)
         return asked.told(limit, near, near.row, apart, apart)
     if near.whole:
         found = Dispersion(ruler, values, k, lambda: past(SEARCHING), lambda: past(1.0), tell)

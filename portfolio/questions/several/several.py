@@ -188,5 +188,7 @@ def _region(series: Series, answer: Result) -> "Region":
     """The region of an answer; any box around it will do where there is little time."""
     options = series.options
     left = max(options.time_limit_s - series.seconds, LEAST_S)
-    drawn: Region = answer.region(None, left, options.threads, options.seed)
+    assert answer.regional is not None
+    stop = series.asker.stop  # or the step would not hear what ends the question
+    drawn: Region = answer.regional(None, left, options.threads, options.seed, None, stop=stop)
     return drawn

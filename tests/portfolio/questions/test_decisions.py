@@ -234,6 +234,16 @@ def test_commands_print_sentences_and_json(name, loans):
     assert json.loads(told.output)["status"] in ("optimal", "infeasible")
 
 
+@pytest.mark.parametrize("name", ["necessary", "reason-codes"])
+def test_commands_take_any_constraint(name, loans, tmp_path):
+    rules = tmp_path / "rules.json"
+    rules.write_text('[{"Fixed": "Job"}]')
+    call = [name, "--dataset", str(loans), "--train", "forest", "--trees", "5", "--row", "3"]
+    fixed = CliRunner().invoke(app, [*call, "--fix", "Job"])
+    told = CliRunner().invoke(app, [*call, "--constraints", str(rules), "--max-changes", "9"])
+    assert (told.exit_code, told.output) == (fixed.exit_code, fixed.output)
+
+
 def test_codes_of_a_radius_and_of_a_contrast(loans):
     call = ["--dataset", str(loans), "--train", "forest", "--trees", "5", "--row", "3"]
     near = CliRunner().invoke(app, ["robustness", *call, "--radius", "1e-6"])

@@ -30,6 +30,7 @@ from portfolio import (
     Linear,
     Plausibility,
 )
+from portfolio.questions.groups import group_rows
 from tests.support.parts import few_and_large
 
 KINDS = ("own", "rent", "free", "with parents")
@@ -246,3 +247,18 @@ def test_what_does_not_fit_is_told(asked, more, words):
         explainer.explain_group(rows, **({"target": "granted"} | more))
     with pytest.raises(InputError, match="at least one row"):
         explainer.explain_group(rows.head(0), target="granted")
+
+
+def test_a_search_for_a_first_action_hears_that_time_is_over(monkeypatch):
+    def endless(problem, tables, starts, over):
+        deadline = time.perf_counter() + 20
+        while not over():
+            assert time.perf_counter() < deadline
+            time.sleep(0.01)
+
+    monkeypatch.setattr(group_rows, "find_incumbent", endless)
+    X, y = loans(0)
+    model = RandomForestClassifier(3, random_state=0).fit(numbers(X), y)
+    refused = numbers(X)[model.predict(numbers(X)) == "refused"].head(3)
+    found = Explainer(model, numbers(X)).explain_group(refused, 1, time_limit_s=0.3)
+    assert found.status == "unknown" and found.stop_reason == "time_limit" and found.seconds < 3

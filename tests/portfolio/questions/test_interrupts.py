@@ -17,6 +17,7 @@ ASKED = {
     "why_not": lambda e, x, **more: e.why_not(x, "granted", constraints=NARROW, **more),
     "robust": lambda e, x, **more: e.explain_robust(x, Around({"income": 9, "age": 9}), **more),
     "several": lambda e, x, **more: e.several(x, 9, "granted", **more),
+    "regions": lambda e, x, **more: e.several(x, 3, "granted", different="region", **more),
     "diverse": lambda e, x, **more: e.diverse(x, 2, 9.0, "granted", **more),
     "front": lambda e, x, **more: e.front(x, "probability", target="granted", **more),
     "reasons": lambda e, x, **more: e.reasons(x, **more),

@@ -25,11 +25,11 @@ Array = np.ndarray[Any, Any]
 Box = tuple[Array, Array, Array] | None  # first and last levels, leaves that count; None is empty
 ONE, DEAREST = 2**40, 2**46  # whole units of cost in "below"; no level costs more than so many
 LOWERED, TINY = Fraction(2**44 - 1, 2**44), 2.0**-1000  # powers that are not whole are off by less
-FURTHEST = float(np.finfo(np.float32).max)  # that a model reads
+FURTHEST = math.nextafter(2.0**128 - 2.0**103, 0.0)  # that float32 has, rounded to its largest
 # Of a distance: what "optimal" leaves open; of scores added up here; of a lead what is enough.
 GAP, SUMMED, SHARE = 4e-9, 1e-9, 0.9
-# Of steps; of boxes; limits and values of a record; leaves' columns looked at: a step is as 1000.
-MOST_BYTES, MOST_OPEN, MOST_LIMITS, MOST_VALUES, MOST_WORK = 2**28, 10**4, 10**3, 10**6, 10**10
+# Of steps; numbers in boxes that wait; limits and values of a record; leaves' columns looked at.
+MOST_BYTES, MOST_HELD, MOST_LIMITS, MOST_VALUES, MOST_WORK = 2**28, 10**8, 10**3, 10**6, 10**10
 
 
 class RejectedError(Exception):
@@ -73,11 +73,10 @@ class Model:
 
     def leaves(self, row: Array) -> Array:
         """The leaf of each tree that a row ends in."""
-        node = self.root
-        while (self.column[node] >= 0).any():
-            left = row[self.column[node]] <= self.last[node]
-            node = np.where(left, self.left[node], self.right[node])
-        return node
+        at = self.root
+        while (self.column[at] >= 0).any():
+            at = np.where(row[self.column[at]] <= self.last[at], self.left[at], self.right[at])
+        return at
 
     def decide(self, rows: Array, lead: float = 0.0) -> list[int]:
         """The classes that the library predicts, which have to be those of the trees read here."""
@@ -105,11 +104,12 @@ def read_xgboost(model: Any) -> Model:
     learner = json.loads(bytes(booster.save_raw("json")))["learner"]
     shape, grown = learner["learner_model_param"], learner["gradient_booster"]
     n_classes, objective, trees = max(2, int(shape["num_class"])), learner["objective"]["name"], []
-    plain = grown["name"] == "gbtree" and math.isnan(model.missing)
-    known = plain and not any(any(t["split_type"]) for t in grown["model"]["trees"])
+    made: Any = grown["name"] == "gbtree" and math.isnan(model.missing) and grown["model"]["trees"]
+    known = bool(made) and all(t["tree_param"]["size_leaf_vector"] in "01" for t in made)
+    known = known and not any(any(t["split_type"]) for t in made)
     known &= objective == ("multi:softprob" if n_classes > 2 else "binary:logistic")
     demand(known, f"xgboost models like this one, with {objective}, are not read here")
-    for own, info in zip(grown["model"]["trees"], grown["model"]["tree_info"], strict=True):
+    for own, info in zip(made, grown["model"]["tree_info"], strict=True):
         value = np.array(own["split_conditions"], np.float32)
         score, last = np.zeros((value.size, n_classes)), np.nextafter(value, np.float32(-np.inf))
         score[:, info if n_classes > 2 else 1] = value
@@ -162,16 +162,18 @@ def value_of(feature: Any, row: Array) -> float:
 
 def costs_of(feature: Any, start: float, power: float, edges: list[float]) -> dict[float, Fraction]:
     """What a feature may become, of each cell between edges at least the nearest, and its cost."""
+    one_hot, listed = feature["kind"] == "categorical", feature["values"]
     weight, unit = Fraction(float(feature["weight"])), Fraction(float(feature["unit"]))
-    step = Fraction(repr(float(feature["step"] or 0)))
-    table = {float(value): Fraction(float(paid)) for value, paid in feature["prices"] or ()}
+    step, told = Fraction(repr(float(feature["step"] or 0))), feature["prices"] or ()
+    table = {float(value): Fraction(float(paid)) for value, paid in told}
     lower = -FURTHEST if feature["lower"] is None else float(feature["lower"])
     upper = FURTHEST if feature["upper"] is None else float(feature["upper"])
-    holds = min(weight, step, *table.values()) >= 0 < unit and power >= 0
+    holds = min(weight, step, *table.values()) >= 0 < unit and len(table) == len(told)
     demand(holds and lower >= -math.inf <= upper, f"a cost of {feature['name']} is below 0 or NaN")
+    # Not what is nearest is cheapest then.
+    demand(one_hot or listed is not None or not table, f"{feature['name']} has prices, no values")
     first = [-FURTHEST, *(math.nextafter(edge, math.inf) for edge in edges)]
     cells = [(max(a, lower), min(b, upper)) for a, b in zip(first, [*edges, FURTHEST], strict=True)]
-    one_hot, listed = feature["kind"] == "categorical", feature["values"]
     if one_hot or listed is not None:
         near = set(map(float, range(len(feature["columns"])) if listed is None else listed))
     elif step == 0:
@@ -181,14 +183,12 @@ def costs_of(feature: Any, start: float, power: float, edges: list[float]) -> di
         near = {float((k + more) * step) for k in below for more in (0, 1)}
 
     kept = {value for value in near if lower <= value <= upper}
-    p = 1 if math.isinf(power) else int(power) if power == int(power) else power
-    costs: dict[float, Fraction] = {}
+    costs, p = dict[float, Fraction](), {math.inf: 1, 0.0: 0, 1.0: 1, 2.0: 2}.get(power, power)
     for value in sorted(kept | {start} if feature["stay"] else kept):
         far = Fraction(1) if one_hot else abs(Fraction(value) - Fraction(start)) / unit
         paid = Fraction(far**p) * (1 if isinstance(p, int) else LOWERED)  # exact, or no more
         paid *= isinstance(p, int) or min(far, paid) > TINY
-        paid = paid if feature["prices"] is None or value == start else table[value]
-        costs[value] = weight * paid if value != start else Fraction(0)
+        costs[value] = weight * (table[value] if table else paid) if value != start else Fraction(0)
     return costs
 
 
@@ -235,8 +235,7 @@ class Cover:
         self.bounds = []  # of changes: which levels are one, and how many there may be
         for limit in question["max_changes"][:MOST_LIMITS]:
             mine = [limit["features"] is None or owner[c] in limit["features"] for c in columns]
-            ones = changed * np.append(np.repeat(mine, self.size), False)
-            self.bounds.append((ones, int(limit["count"])))
+            self.bounds.append((changed * np.append(np.repeat(mine, self.size), 0), limit["count"]))
         cut = np.zeros(model.column.size, int)  # levels that go left
         for column, first in enumerate(self.start):
             here, own = model.column == column, values[first : first + self.size[column]]
@@ -340,7 +339,7 @@ class Cover:
         """Whether no row of a box is admissible, cheap and decided as wanted."""
         counting = self.tree[:0] if box is None else self.counting(*box)
         if refused is not None:  # all have the leaves of a row that the library decides otherwise
-            return bool(np.isin(self.node[counting], refused).all())
+            return bool(np.isin(self.node[counting], self.model.leaves(refused)).all())
         # A row has one leaf of each tree, and their weights add up to what is needed.
         begin = np.flatnonzero(np.diff(self.tree[counting], prepend=-1))
         short = (np.maximum.reduceat(w[counting], begin).sum() < n for w, n in self.rows)
@@ -366,14 +365,14 @@ class Cover:
         self._weigh(target, lead)
         rows = np.array(refused, dtype=float).reshape(-1, self.size.size)
         demand(not rows.size or target not in self.model.decide(rows), "a refused row is wanted")
-        leaves, unpacked = [self.model.leaves(row) for row in rows], zlib.decompressobj()
+        unpacked = zlib.decompressobj()
         text = unpacked.decompress(base64.b64decode(steps, validate=True), MOST_BYTES)
         demand(unpacked.eof, "the steps are cut off, or too many")
         lines = io.TextIOWrapper(io.BytesIO(text), "ascii")  # as text all at once they take GBs
         box: Box = (np.zeros_like(self.size), self.size - 1, np.arange(self.tree.size))
-        waiting: list[Box] = []
-        for number, line in enumerate(map(str.strip, lines), 1):
-            self.work += 1000
+        waiting, held, looks = list[Box](), 0, 1 + len(self.bounds)
+        for number, line in enumerate(iter(lambda: lines.readline(1000).strip(), ""), 1):
+            self.work += looks * (1000 + self.cost.size // 16)
             demand(self.work <= work, "the steps are more work than is allowed; --work allows more")
             what, *told = line.split()
             if what in ("low", "high"):  # both sides hold all of the box: one is next, one waits
@@ -381,19 +380,21 @@ class Cover:
                 sides = self.part(box, axis, 0, v), self.part(box, axis, v + 1, self.size.max())
                 box, other = sides if what == "low" else sides[::-1]
                 waiting.append(other)
-                demand(len(waiting) <= MOST_OPEN, "too many boxes wait")
+                held += 100 + sum(map(np.size, other or ()))
+                demand(held <= MOST_HELD, "too many boxes wait")
             elif what == "filter":  # a leaf that does not count in a box counts in no part of it
                 box = box and (*box[:2], self.counting(*box))
             elif what in ("within", "need"):
                 self.charge(what, list(map(int, told[:-1])), Fraction(float(told[-1])))
             else:
                 demand(what in ("close", "refused"), f"step {number}, {line!r}, is not known")
-                closed = self.closes(box, leaves[int(told[0])] if what == "refused" else None)
+                closed = self.closes(box, rows[int(told[0])] if what == "refused" else None)
                 demand(closed, f"step {number}, {line!r}, does not hold")
                 if not waiting:
                     demand(not lines.read(1), "steps go on after the last box is closed")
                     return
                 box = waiting.pop()
+                held -= 100 + sum(map(np.size, box or ()))
         raise RejectedError("a box is left open at the end")
 
 
@@ -435,7 +436,7 @@ def check(record: Any, model: Any, work: float = MOST_WORK) -> str:
     wanted = [k for k, x in enumerate(own.labels) if (k != now if target is None else x == target)]
     below, lead = proof["below"] and float(proof["below"]), float(question["lead"])
     power, norm = float(question["power"]), question["norm"]
-    same = power == (1 if norm == "own" else float(norm)) and (power <= 100 or math.isinf(power))
+    same = power == (1 if norm == "own" else float(norm)) >= 0 and not 100 < power < math.inf
     demand(same, "the power is not that of the norm, or too large")
     demand(lead >= 0 and (below is None or 0 <= below < math.inf), "a bound is no number from 0 on")
     if answer is None:
@@ -496,7 +497,7 @@ def main() -> int:
                     kind = "" if isinstance(error, RejectedError) else f"{type(error).__name__}: "
                     said, wrong = f"not verified: {repr(kind + str(error))[1:-1]}", wrong + 1
                 sys.stdout.write(f"{number}: {said}\n")
-    except (RejectedError, OSError, EOFError, ImportError, ValueError, zlib.error) as error:
+    except Exception as error:  # a pickle may raise anything
         sys.stderr.write(f"counterfolio-check: {error}\n")
         return 2
     return 0 if number and not wrong else 1

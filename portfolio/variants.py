@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
+from portfolio.running.solver_workers import Workers
 from portfolio.solving.ask import Asker
 from selector import Diagram, Selector, diagram_of
 
@@ -54,4 +55,15 @@ class Variants:
         """
         same = copy(self)
         same._asker = replace(self._asker, stop=stop)
+        return same
+
+    def run_by(self, workers: Workers) -> Self:
+        """The same explainer, whose backends other workers run.
+
+        Parameters
+        ----------
+        workers : that run them
+        """
+        same = copy(self)
+        same._asker = replace(self._asker, workers=workers)
         return same

@@ -18,7 +18,7 @@ class BenchmarkOptions:
     only: Annotated[str, typer.Option(help="Data sets to take: CP,AD.")] = ""
     kind: Annotated[str, typer.Option(help="Of soft, hard, xgb.")] = "soft"
     trees: Annotated[int, typer.Option(min=1)] = 100
-    depth: Annotated[int, typer.Option(min=1)] = 5
+    depth: Annotated[int, typer.Option(min=0, help="0 for no limit.")] = 5
     queries: Annotated[int, typer.Option(min=1, help="Queries per model.")] = 20
     seed: Annotated[int, typer.Option(min=0)] = 0
     norm: options.Norm = "1"

@@ -45,7 +45,7 @@ def run_and_report(
     sets = names(benchmark.folder, benchmark.only)
     console.print(
         f"{size(benchmark)} runs: {len(sets)} data sets, kinds {', '.join(benchmark.kinds)}, "
-        f"{benchmark.trees} trees of depth {benchmark.depth}, norm {benchmark.norm}, "
+        f"{benchmark.trees} trees of depth {benchmark.depth or 'any'}, norm {benchmark.norm}, "
         f"limit {benchmark.time_limit_s:g} s; load {os.getloadavg()[0]:.2f} on "
         f"{len(os.sched_getaffinity(0))} cores."
     )

@@ -206,7 +206,7 @@ class ModelOptions:
         str | None, typer.Option(help="Train forest, hard-forest or xgboost on the data set.")
     ] = None
     trees: Annotated[int, typer.Option(min=1, help="Trees to train.")] = 100
-    depth: Annotated[int, typer.Option(min=1, help="Largest depth to train.")] = 5
+    depth: Annotated[int, typer.Option(min=0, help="Largest depth to train, 0 for no limit.")] = 5
     seed: Annotated[
         int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of training and solving.")
     ] = 0

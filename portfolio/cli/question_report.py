@@ -42,7 +42,7 @@ def run_and_report_questions(
     total = len(sets) * len(benchmark.kinds) * benchmark.queries * len(asked)
     console.print(
         f"{total} runs: {len(sets)} data sets, kinds {', '.join(benchmark.kinds)}, "
-        f"{benchmark.trees} trees of depth {benchmark.depth}, "
+        f"{benchmark.trees} trees of depth {benchmark.depth or 'any'}, "
         f"limit {benchmark.time_limit_s:g} s; load {os.getloadavg()[0]:.2f} on "
         f"{len(os.sched_getaffinity(0))} cores."
     )

@@ -69,6 +69,23 @@ class RayOptions:
     most_replicas: Annotated[
         int, typer.Option(min=1, help="Replicas that there may be as questions queue up.")
     ] = 1
+    race_on_cluster: Annotated[
+        bool, typer.Option("--race-on-cluster", help="Races take cores of the cluster, if free.")
+    ] = False
+
+    def check(self, learns: bool) -> None:
+        """Raise :class:`InputError` where other options do not go with these.
+
+        Parameters
+        ----------
+        learns : whether the service is to log or to explore
+        """
+        if not self.ray and self != RayOptions():
+            raise InputError(
+                "--address, --replicas, --most-replicas and --race-on-cluster are for --ray."
+            )
+        if self.ray and learns:
+            raise InputError("--logs and --explore are for one server, not for --ray.")
 
     def run(self, served: ServedModels, port: int, **more: Any) -> None:
         """Serve until a signal.
@@ -87,6 +104,7 @@ class RayOptions:
             for name, own in (vars(served) | more).items()
         }
         given |= {"replicas": self.replicas, "most_replicas": self.most_replicas}
+        given |= {"race_on_cluster": self.race_on_cluster}
         service = on_ray.RayService.model_validate(given)
         on_ray.run(service, port, self.address)
 
@@ -109,6 +127,9 @@ def serve(
     longest_job: Annotated[
         float, typer.Option(help="Seconds of a group or an audit, at most.")
     ] = 3600.0,
+    job_workers: Annotated[
+        int, typer.Option(min=1, help="Processes of the batch that is worked on.")
+    ] = 1,
     logs: Annotated[
         Path | None, typer.Option(help="Folder where cheapest changes are logged, without rows.")
     ] = None,
@@ -120,14 +141,12 @@ def serve(
     ] = None,
 ) -> None:
     """Answer questions over HTTP until SIGTERM or Ctrl-C; see docs/service.md."""
-    if not on_ray.ray and on_ray != RayOptions():
-        raise InputError("--address, --replicas and --most-replicas are for --ray.")
-    if on_ray.ray and jobs is not None:
-        raise InputError("--jobs is for one server; on Ray give batches --executor ray.")
+    on_ray.check(logs is not None or explore > 0)
     with needing("service,ray" if on_ray.ray else "service"):
         if on_ray.ray:
             on_ray.run(served, port, host=host, workers=workers or 1, threads=threads,
-                       longest=longest, queue=queue, keys=keys)  # fmt: skip
+                       longest=longest, queue=queue, keys=keys, jobs=jobs,
+                       longest_job=longest_job, job_workers=job_workers)  # fmt: skip
             return
         from portfolio.service import server
         from portfolio.service.app import create_app
@@ -143,6 +162,7 @@ def serve(
         most_waiting=queue,
         keys=known,
         jobs=jobs,
+        job_workers=job_workers,
         logs=logs,
         explore=explore,
     )

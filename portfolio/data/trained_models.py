@@ -19,7 +19,7 @@ def train(dataset: Dataset | PlainTable, kind: Trainable, trees: int, depth: int
     dataset : all of its rows are trained on; text of a plain table is one-hot encoded first
     kind : of model
     trees : how many
-    depth : their largest
+    depth : their largest, 0 for no limit
     seed : of the model
 
     Raises
@@ -38,7 +38,7 @@ def train(dataset: Dataset | PlainTable, kind: Trainable, trees: int, depth: int
         return boosted.fit(dataset.X.to_numpy(), dataset.y)
     from sklearn.ensemble import RandomForestClassifier
 
-    forest = RandomForestClassifier(trees, max_depth=depth, random_state=seed)
+    forest = RandomForestClassifier(trees, max_depth=depth or None, random_state=seed)
     forest.fit(dataset.X, dataset.y)
     if kind == "forest":
         return forest
@@ -67,7 +67,7 @@ def _train_pipeline(table: PlainTable, kind: Trainable, trees: int, depth: int, 
         remainder="passthrough",
         sparse_threshold=0.0,
     )
-    forest = RandomForestClassifier(trees, max_depth=depth, random_state=seed)
+    forest = RandomForestClassifier(trees, max_depth=depth or None, random_state=seed)
     return make_pipeline(columns, forest).fit(table.X, table.y)
 
 

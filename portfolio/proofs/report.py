@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from math import inf
 from typing import Any
 
 from encoders.as_html import table_inside
@@ -165,15 +166,21 @@ def _allowed(feature: Any, start: Any) -> str:
         return "stays as it is" if start == lower else in_short(lower)
     values = feature["values"]
     if feature["kind"] == "categorical" and labels:
-        places = range(len(labels)) if values is None else map(int, values)
-        kept = [labels[at] for at in places if (lower or 0) <= at <= (upper or len(labels))]
+        places = range(len(labels)) if values is None else _within(values, 0, len(labels) - 1)
+        kept = [labels[int(at)] for at in _within(places, lower, upper) if at == int(at)]
         return "stays as it is" if kept == [labels[int(start)]] else ", ".join(kept)
     if values is not None:
-        return ", ".join(map(in_short, values))
+        return ", ".join(map(in_short, _within(values, lower, upper)))
     whole = "a whole number" if feature["kind"] == "ordinal" else ""
     any_step = feature["step"] is None or (whole and feature["step"] == 1)
     step = "" if any_step else f"in steps of {in_short(feature['step'])}"
     return " ".join(filter(None, [whole, _between(lower, upper), step])) or "any number"
+
+
+def _within(values: Iterable[float], lower: float | None, upper: float | None) -> list[float]:
+    """Those that the checker takes for admissible, too."""
+    least, most = -inf if lower is None else lower, inf if upper is None else upper
+    return [value for value in values if least <= value <= most]
 
 
 def _between(lower: float | None, upper: float | None) -> str:

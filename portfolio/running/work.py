@@ -6,9 +6,13 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from encoders.errors import CounterfolioError
+from encoders.errors import CounterfolioError, InputError
 
 Record = dict[str, Any]  # what came of a task: plain values, at least "key" and "message"
+
+
+class NoRoomError(InputError):
+    """No worker could begin, or go on; there may be room later."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from portfolio.service.guard import Guard
 from portfolio.service.job_routes import job_routes
+from portfolio.service.jobs_asked import AskJobs, JobsHere
 from portfolio.service.page_routes import page_routes
 from portfolio.service.problems import MEDIA_TYPE, Problem
 from portfolio.service.question_routes import Shortcut, question_routes
@@ -27,7 +28,7 @@ ABOUT = (
 )
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: Settings, jobs: AskJobs | None = None) -> FastAPI:
     """An application of ASGI that answers questions about models.
 
     Models are read at once; workers begin when the application does. More routes can be added to
@@ -36,6 +37,7 @@ def create_app(settings: Settings) -> FastAPI:
     Parameters
     ----------
     settings : models, limits and keys
+    jobs : the way to those that are at work elsewhere; None: those of the settings, if any
 
     Raises
     ------
@@ -43,6 +45,8 @@ def create_app(settings: Settings) -> FastAPI:
         No model can be loaded.
     """
     service = Service(settings)
+    if jobs is None and service.jobs is not None:
+        jobs = JobsHere(service.jobs)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -67,8 +71,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.service = service
     app.include_router(_state_routes(service))
     app.include_router(question_routes(service))
-    if service.jobs is not None:
-        app.include_router(job_routes(service, service.jobs))
+    if jobs is not None:
+        app.include_router(job_routes(service, jobs))
     app.include_router(page_routes(service))
     app.include_router(selector_routes(service))
     app.add_exception_handler(Problem, _as_problem)

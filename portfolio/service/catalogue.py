@@ -15,6 +15,7 @@ from portfolio.as_json import as_plain
 from portfolio.explainer import Explainer
 from portfolio.fingerprint import fingerprint
 from portfolio.question import RACE
+from portfolio.running.solver_workers import Workers
 from portfolio.service.sources import Source, without_folders
 from selector.diagram import Diagram, diagram_of
 from selector.diagram_places import default_place
@@ -149,6 +150,7 @@ class Catalogue:
     Parameters
     ----------
     sources : gives the models that there are to be, each time it is asked
+    solvers : run backends of all models; None: each has its own
 
     Raises
     ------
@@ -156,8 +158,10 @@ class Catalogue:
         No model can be loaded.
     """
 
-    def __init__(self, sources: Callable[[], Sequence[Source]]) -> None:
-        self._sources = sources
+    def __init__(
+        self, sources: Callable[[], Sequence[Source]], solvers: Workers | None = None
+    ) -> None:
+        self._sources, self._solvers = sources, solvers
         self._lock = threading.Lock()
         self._held = self._loaded(_Held())
         if not self._held.models:
@@ -234,7 +238,9 @@ class Catalogue:
             known, failed = old.models.get(name), old.failures.get(name)
             found: Model | Failure | None = failed
             if failed is None or failed.state != state:
-                found = known if known and known.state == state else _load(source, state)
+                found = (
+                    known if known and known.state == state else _load(source, state, self._solvers)
+                )
             if isinstance(found, Failure):
                 held.failures[name], found = found, known
             if found is not None:
@@ -261,9 +267,9 @@ class _Default:
         return self._diagram
 
 
-def _load(source: Source, state: Any) -> Model | Failure:
+def _load(source: Source, state: Any, solvers: Workers | None) -> Model | Failure:
     try:
-        return _opened(source, state)
+        return _opened(source, state, solvers)
     except CounterfolioError as error:
         return Failure(source.name, error, without_folders(str(error), source), state)
     except Exception as error:  # a bug of a reader; other models are served all the same
@@ -271,16 +277,17 @@ def _load(source: Source, state: Any) -> Model | Failure:
         return Failure(source.name, error, words, state)
 
 
-def _opened(source: Source, state: Any) -> Model:
+def _opened(source: Source, state: Any, solvers: Workers | None) -> Model:
     try:
         opened = source.open()
     except InputError as error:
         raise InputError(f"model {source.name!r}: {error}") from error
+    explainer = opened.explainer if solvers is None else opened.explainer.run_by(solvers)
     try:
-        content = pickle.dumps(opened.explainer)
+        content = pickle.dumps(explainer)
     except Exception as error:
         raise InputError(
             f"model {source.name!r} can't be sent to workers ({error}); use functions and classes "
             "of a module that can be imported."
         ) from error
-    return Model(source.name, opened.explainer, content, opened.example, state)
+    return Model(source.name, explainer, content, opened.example, state)

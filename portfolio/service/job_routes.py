@@ -1,6 +1,5 @@
 """Routes for batches: rows in, a job's id out, then progress, pages of answers, and an end."""
 
-import asyncio
 import inspect
 import json
 from collections.abc import Awaitable, Callable
@@ -11,10 +10,12 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from portfolio.explainer import Explainer
+from portfolio.service import jobs_asked
 from portfolio.service.bodies import media_type, parsed, read_bytes
 from portfolio.service.catalogue import Model
 from portfolio.service.group_questions import GROUP_QUESTIONS, RowsBody, example, limit
-from portfolio.service.jobs import OPEN, Batch, Job, Jobs
+from portfolio.service.jobs import OPEN, Batch
+from portfolio.service.jobs_asked import AskJobs
 from portfolio.service.problems import Problem
 from portfolio.service.questions import EXPLAIN, QUESTIONS, Scalar, ServedQuestion, sentence_of
 from portfolio.service.service import Service
@@ -37,13 +38,13 @@ class BatchBody(BaseModel):
     rows: list[dict[str, Scalar]]
 
 
-def job_routes(service: Service, jobs: Jobs) -> APIRouter:
+def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
     """Routes for jobs.
 
     Parameters
     ----------
     service : whose models are asked
-    jobs : that are worked on
+    jobs : the way to those that are worked on
     """
     router = APIRouter(prefix="/v1", tags=["batches"])
 
@@ -71,17 +72,15 @@ def job_routes(service: Service, jobs: Jobs) -> APIRouter:
 
     @router.get("/jobs", summary="All jobs.")
     async def every() -> dict[str, Any]:
-        return {"jobs": [job.told() for job in jobs.jobs.values()]}
+        return {"jobs": await jobs(jobs_asked.every)}
 
     @router.get("/jobs/{number}", summary="How far a job is.")
     async def one(number: str) -> dict[str, Any]:
-        return _job(jobs, number).told()
+        return _known(number, await jobs(jobs_asked.told, number))
 
     @router.delete("/jobs/{number}", summary="End a job; what is answered by then stays.")
     async def cancel(number: str) -> dict[str, Any]:
-        job = _job(jobs, number)
-        await asyncio.to_thread(jobs.cancel, job)
-        return job.told()
+        return _known(number, await jobs(jobs_asked.cancel, number))
 
     @router.get("/jobs/{number}/results", summary="A page of answers.")
     async def results(
@@ -89,18 +88,18 @@ def job_routes(service: Service, jobs: Jobs) -> APIRouter:
         offset: Annotated[int, Query(ge=0)] = 0,
         limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
     ) -> dict[str, Any]:
-        job = _job(jobs, number)
-        if job.state in OPEN:
+        told = _known(number, await jobs(jobs_asked.told, number))
+        if told["state"] in OPEN:
             raise Problem(409, "the job is still at work; its answers are told at its end.")
-        rows = await asyncio.to_thread(job.page, offset, limit)
-        return {"job": job.told(), "offset": offset, "rows": rows}
+        rows = await jobs(jobs_asked.page, number, offset, limit)
+        return {"job": told, "offset": offset, "rows": rows}
 
     @router.get("/jobs/{number}/result", summary="What was found of a group, or by an audit.")
     async def result(number: str) -> Response:
-        job = _job(jobs, number)
-        if job.state in OPEN:
+        told = _known(number, await jobs(jobs_asked.told, number))
+        if told["state"] in OPEN:
             raise Problem(409, "the job is still at work.")
-        found = await asyncio.to_thread(job.result)
+        found = await jobs(jobs_asked.result, number)
         if found is None:
             raise Problem(404, "the job has no result; a batch has /results.")
         return Response(found, media_type="application/json")
@@ -109,7 +108,7 @@ def job_routes(service: Service, jobs: Jobs) -> APIRouter:
 
 
 def _group_handler(
-    service: Service, jobs: Jobs, question: ServedQuestion
+    service: Service, jobs: AskJobs, question: ServedQuestion
 ) -> Callable[..., Awaitable[JSONResponse]]:
     async def ask(name: str, request: Request, settings: str = "{}") -> JSONResponse:
         model = service.model(name)
@@ -139,13 +138,13 @@ async def _received(
     return more, FILES[kind], json.dumps(rows).encode()
 
 
-async def _begun(jobs: Jobs, batch: Batch, content: bytes) -> JSONResponse:
+async def _begun(jobs: AskJobs, batch: Batch, content: bytes) -> JSONResponse:
     try:
-        job = await asyncio.to_thread(jobs.add, batch, content)
+        told = await jobs(jobs_asked.add, batch, content)
     except OSError as error:
         words = f"the rows can't be kept ({error.strerror}); ask again when there is room."
         raise Problem(507, words) from error
-    return JSONResponse(job.told(), 202, {"Location": f"/v1/jobs/{job.folder.name}"})
+    return JSONResponse(told, 202, {"Location": f"/v1/jobs/{told['id']}"})
 
 
 def _request_body(service: Service, question: ServedQuestion) -> dict[str, Any]:
@@ -192,7 +191,7 @@ def _batch(service: Service, model: Model, question: str, given: Any, rows: str)
     return Batch(model.name, model.digest, question, arguments, rows)
 
 
-def _job(jobs: Jobs, number: str) -> Job:
-    if number not in jobs.jobs:
+def _known(number: str, told: dict[str, Any] | None) -> dict[str, Any]:
+    if told is None:
         raise Problem(404, f"there is no job {number[:80]!r}; GET /v1/jobs lists them.")
-    return jobs.jobs[number]
+    return told

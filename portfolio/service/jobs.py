@@ -18,8 +18,7 @@ from encoders.whole_files import replace_whole
 from portfolio.as_json import as_plain
 from portfolio.batch.answer_log import TABLE
 from portfolio.data.datasets import open_table
-from portfolio.running.local_executor import LocalExecutor
-from portfolio.running.work import Record, Task, Work
+from portfolio.running.work import Answers, NoRoomError, Record, Task, Work
 from portfolio.service.asking import meant
 from portfolio.service.catalogue import Model
 from portfolio.service.group_work import RESULT, ask_group, keep_audit, keep_group
@@ -134,7 +133,7 @@ class Jobs:
     ----------
     folder : where they are kept; those that had not ended when the service did go on
     models : gives the models of the moment
-    workers : processes of the job that is worked on
+    executor : workers of the job that is worked on
     learning : logs cheapest changes
     """
 
@@ -142,10 +141,10 @@ class Jobs:
         self,
         folder: Path,
         models: Callable[[], Mapping[str, Model]],
-        workers: int,
+        executor: Answers,
         learning: Learning,
     ) -> None:
-        self._models, self._workers, self._folder = models, workers, folder
+        self._models, self._executor, self._folder = models, executor, folder
         self._learning = learning
         self._queue: queue.Queue[Job | None] = queue.Queue()
         self._thread = threading.Thread(target=self._work, name="counterfolio-jobs", daemon=True)
@@ -214,6 +213,8 @@ class Jobs:
                 continue
             try:
                 self._run(job)
+            except NoRoomError:  # for now; what is answered is kept
+                self._queue.put(job)
             except CounterfolioError as error:
                 job.put("failed", str(error))
             except OSError as error:
@@ -256,7 +257,7 @@ class Jobs:
 
         settings: dict[str, Any] = meant(model.explainer, arguments)
         common: dict[str, Any] = {
-            "executor": _Stoppable(self._workers, job.stop),
+            "executor": _Stoppable(self._executor, job.stop),
             "out": job.folder / ANSWERS,
             "resume": True,
             "on_answer": count,
@@ -280,14 +281,14 @@ class Jobs:
 
 @dataclass(frozen=True, eq=False)
 class _Stoppable:
-    """Workers of this machine, which end at once when a job does."""
+    """Workers that are given no more once a job ends."""
 
-    workers: int
+    executor: Answers
     stop: threading.Event
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
         left = (task for task in tasks if not self.stop.is_set())
-        yield from LocalExecutor(self.workers)(job, left)
+        yield from self.executor(job, left)
 
 
 def read_rows(path: Path, model: Model, by: Any = None) -> tuple[pd.DataFrame, Any]:

@@ -10,6 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,10 @@ from ray.serve import Application
 
 from encoders.errors import InputError
 from portfolio.running.ray.connection import answers, connect
+from portfolio.running.ray.racing_workers import RacingWorkers
 from portfolio.service.app import create_app
+from portfolio.service.jobs_on_ray import NAME as JOBS
+from portfolio.service.jobs_on_ray import JobsElsewhere, jobs_deployment
 from portfolio.service.line import WARM_S
 from portfolio.service.server import DRAIN_S, log_as_lines
 from portfolio.service.settings import LOCAL, Settings, check_address, read_keys
@@ -44,6 +48,8 @@ class RayService(BaseModel):
     host : that the proxies listen on; others than this machine's need keys
     keys : file of API keys; those of the environment of each node hold as well
     workers, threads, longest, queue : of each replica, as options of ``counterfolio serve``
+    jobs, longest_job, job_workers : of batches, which a replica of their own keeps, likewise
+    race_on_cluster : whether others than the first backend of a race run on cores that are free
     replicas : always there
     most_replicas : that there are as questions queue up
     """
@@ -63,6 +69,10 @@ class RayService(BaseModel):
     threads: int = Field(1, ge=1)
     longest: float = 60.0
     queue: int = Field(100, ge=0)
+    jobs: Path | None = None
+    longest_job: float = 3600.0
+    job_workers: int = Field(1, ge=1)
+    race_on_cluster: bool = False
     replicas: int = Field(1, ge=1)
     most_replicas: int = 1
 
@@ -84,15 +94,24 @@ class RayService(BaseModel):
             workers=self.workers,
             threads=self.threads,
             longest_s=self.longest,
+            longest_job_s=self.longest_job,
             most_waiting=self.queue,
             keys=keys,
         )
 
 
 class Replica:
-    """One of those that answer; its application is made where it runs."""
+    """One of those that answer; its application is made where it runs.
+
+    Parameters
+    ----------
+    *used : other deployments, which begin with this one
+    """
 
     app: FastAPI
+
+    def __init__(self, *used: Any) -> None:
+        pass
 
     async def check_health(self) -> None:
         """Return once a worker is warm; Ray replaces a replica that has none for too long."""
@@ -119,14 +138,23 @@ def build(given: RayService) -> Application:
         health_check_timeout_s=WARM_S,
         graceful_shutdown_timeout_s=given.longest + DRAIN_S,
     )
-    application: Application = configured(serve.ingress(_maker(given))(Replica)).bind()
+    used = []
+    if given.jobs is not None:
+        used.append(jobs_deployment(given.settings, given.jobs, given.job_workers, given.threads))
+    application: Application = configured(serve.ingress(_maker(given))(Replica)).bind(*used)
     return application
 
 
 def _maker(given: RayService) -> Callable[[], FastAPI]:
     def make() -> FastAPI:
         log_as_lines("counterfolio.service")
-        return create_app(given.settings())
+        settings, jobs = given.settings(), None
+        if given.race_on_cluster:
+            place = connect("auto").get_runtime_context().gcs_address
+            settings = replace(settings, solvers=RacingWorkers(place))
+        if given.jobs is not None:
+            jobs = JobsElsewhere(serve.get_deployment_handle(JOBS))
+        return create_app(settings, jobs)
 
     return make
 

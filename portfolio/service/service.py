@@ -12,6 +12,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from portfolio.running.local_executor import LocalExecutor
 from portfolio.service.catalogue import Catalogue, Model
 from portfolio.service.jobs import Jobs
 from portfolio.service.learning import Learning
@@ -54,7 +55,7 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.catalogue = Catalogue(settings.sources)
+        self.catalogue = Catalogue(settings.sources, settings.solvers)
         self.pool = Pool(
             settings.workers, settings.most_waiting, settings.memory_bytes, settings.threads
         )
@@ -64,7 +65,10 @@ class Service:
         self.jobs: Jobs | None = None
         if settings.jobs is not None:
             self.jobs = Jobs(
-                settings.jobs, lambda: self.catalogue.models, settings.job_workers, self.learning
+                settings.jobs,
+                lambda: self.catalogue.models,
+                LocalExecutor(settings.job_workers),
+                self.learning,
             )
 
     def start(self) -> None:

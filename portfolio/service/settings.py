@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from encoders.errors import InputError
+from portfolio.running.solver_workers import Workers
 from portfolio.service.sources import Source
 
 KEYS = "COUNTERFOLIO_API_KEYS"
@@ -36,6 +37,7 @@ class Settings:
     reload_s : seconds between looks at the models' files, 0 for never
     logs : folder where cheapest changes are logged; None: nowhere
     explore : share of the logged questions that all backends are asked in idle time, from 0 to 1
+    solvers : run backends in each worker; None: workers of its own
     """
 
     sources: Callable[[], Sequence[Source]]
@@ -54,6 +56,7 @@ class Settings:
     reload_s: float = 2.0
     logs: Path | None = None
     explore: float = 0.0
+    solvers: Workers | None = None
 
     def __post_init__(self) -> None:
         counts = {

@@ -33,7 +33,7 @@ class Benchmark:
     kinds : of "soft", "hard", "xgb"
     backends : strategies as in ``explain``; "plain-cp" is cp's plain formulation, unreduced;
         "plain-cp:published" the same with CP-SAT's default parameters, whose answers are no proofs
-    trees, depth : of each model; the depth is the largest
+    trees, depth : of each model; the depth is the largest, 0 for no limit
     queries : rows asked of each model
     seed : of models, rows and solvers
     norm : as in ``explain``, as text

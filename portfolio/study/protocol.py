@@ -20,7 +20,7 @@ from selector import check_name, keeps_models
 KIND_NAMES: dict[str, Trainable] = {"soft": "forest", "hard": "hard-forest", "xgb": "xgboost"}
 KINDS = tuple(KIND_NAMES)
 NORMS = ("0", "1", "2", "inf")
-LEAST = {"trees": 1, "depths": 1, "queries": 1, "threads": 1}  # others from 0
+LEAST = {"trees": 1, "queries": 1, "threads": 1}  # others from 0
 SESSION, SECOND = "session-", "second-"  # prefixes of entries, as PLAIN: see Protocol.entries
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from encoders.errors import InputError
 from portfolio.running.local_executor import dumped
-from portfolio.running.work import Record, Task, Work, cannot_start
+from portfolio.running.work import NoRoomError, Record, Task, Work, cannot_start
 
 WAIT_S = 0.1  # seconds between looks at what is late
 LATE_S = 5.0  # seconds that a batch worker may take beyond a row's limit before it is killed
-ROOM_S = 120.0  # seconds that the cluster may take to have room for a first worker
+ROOM_S = 120.0  # seconds that the cluster may have no room for any worker
 TRIES = 3  # a row whose worker dies (its node, say) is asked again
 
 
@@ -89,11 +89,12 @@ class ActorPool:
         while self._assignments and (self._again or self._busy() or not self._exhausted):
             ready, _ = self._ray.wait(list(self._assignments), timeout=WAIT_S)
             for ref in ready:
-                room_until = float("inf")
                 yield from self._done(ref)
             yield from self._late()
-            if time.monotonic() > room_until:
-                raise InputError(
+            if self._busy():
+                room_until = time.monotonic() + ROOM_S
+            elif time.monotonic() > room_until:
+                raise NoRoomError(
                     f"the Ray cluster had no room for a worker of {self._cores} cores within "
                     f"{ROOM_S:g} s; free some, or ask for fewer threads."
                 )

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
@@ -329,3 +330,97 @@ def test_a_limit_of_changes_names_features_by_their_places():
         features, steps = [feature(0), feature(1)], b"low 1 0\nclose\nclose\n"
         record = claimed(model, [0, 0], features, max_changes=limit, steps=steps)
         assert accepted(record, model) == (named == [1]), named
+
+
+def test_trees_with_several_scores_in_a_leaf_are_not_read():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)).round(1)
+    y = np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])
+    model = XGBClassifier(n_estimators=3, multi_strategy="multi_output_tree").fit(X, y)
+    with pytest.raises(RejectedError, match="are not read"):
+        read(model)
+
+
+def test_numbers_beyond_the_largest_float32_that_are_rounded_to_it_cost_what_they_do():
+    model, far = xgboost_of([(0, 0.25, -1.0, 1.0), (1, 0.5, -2.0, 0.5)], 2), 3.40282351e38
+    assert model.predict([[far, 0.0], [far, 1.0]]).tolist() == [0, 1]
+    first = feature(0, stay=False, unit=1e30)
+    with pytest.raises(RejectedError, match="does not hold"):
+        check(claimed(model, [far, 0.0], [first, feature(1)], below=2.0), model)
+
+
+def test_a_cost_table_needs_values_and_has_one_price_for_each():
+    model = xgboost_of([(0, 0.25, -1.0, 1.0)], 1)
+    just, own = float(np.float32(0.25)), {"norm": "own", "power": 1}
+    for values, prices in ((None, [[just, 5], [0.4, 1]]), ([0, 0.4], [[0.4, 1], [0.4, 5]])):
+        dear = feature(0, lower=0, upper=1, values=values, prices=prices)
+        with pytest.raises(RejectedError):
+            check(claimed(model, [0.0], [dear], below=4.0, **own), model)
+
+
+def test_large_powers_of_many_values_take_no_long_numbers():
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
+    values = (np.random.default_rng(0).random(20_000) * 1e-290).tolist()
+    many = feature(0, values=values, unit=1 / 3, weight=1 / 3e300)
+    record = claimed(model, [1 / 3], [many], below=3e299, norm=99, power=99)
+    tracemalloc.start()
+    assert accepted(record, model)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 40_000_000
+
+
+def test_each_limit_of_changes_is_work():
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
+    limits = [{"features": None, "count": 1}] * 1000
+    steps = b"filter\n" * 20 + b"close\n"
+    record = claimed(model, [0], [feature(0)], below="0.1", steps=steps, max_changes=limits)
+    with pytest.raises(RejectedError, match="--work allows more"):
+        check(record, model, work=1e7)
+    assert accepted(record, model)
+
+
+def test_what_boxes_hold_that_wait_is_limited(monkeypatch):
+    rng = np.random.default_rng(0)
+    model = RandomForestClassifier(20, random_state=0).fit(rng.random((300, 1)), np.arange(300) % 2)
+    now = int(model.predict([[0.5]])[0])
+    n_leaves = sum(tree.tree_.n_leaves for tree in model.estimators_)
+    steps = "".join(f"low 0 {200 - k}\nfilter\n" for k in range(20)).encode()
+    record = claimed(model, [0.5], [feature(0)], below=1e9, steps=steps, target=1 - now)
+    for held, said in ((5 * n_leaves, "too many boxes"), (10**8, "left open")):
+        monkeypatch.setattr("portfolio.checker.MOST_HELD", held)
+        with pytest.raises(RejectedError, match=said):
+            check(record, model)
+
+
+@pytest.mark.parametrize("steps", [b"ab " * 2_000_000, b"a" * 6_000_000])
+def test_a_step_without_an_end_is_not_read_whole(steps):
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
+    record = claimed(model, [0], [feature(0)], below="0.1", steps=steps)
+    tracemalloc.start()
+    with pytest.raises(RejectedError, match="is not known") as error:
+        check(record, model)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 30_000_000 and len(str(error.value)) < 2000
+
+
+def test_many_rows_that_are_said_to_be_refused_take_no_memory():
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)] * 300, 1)
+    record = claimed(model, [0], [feature(0)], below="0.1")
+    record["proof"]["covers"][0]["refused"] = [[0.0]] * 10_000
+    tracemalloc.start()
+    assert accepted(record, model)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 10_000_000
+
+
+@pytest.mark.parametrize("name", ["model.pkl", "model.skops", "model.json"])
+def test_a_model_that_cant_be_read_is_told_in_a_line(tmp_path, monkeypatch, capsys, name):
+    (tmp_path / name).write_text("no model")
+    (tmp_path / "a.json").write_text("{}")
+    told = ["counterfolio-check", str(tmp_path / "a.json"), "--model", str(tmp_path / name)]
+    monkeypatch.setattr(sys, "argv", [*told, "--trust-pickle"])
+    assert main() == 2
+    assert capsys.readouterr().err.startswith("counterfolio-check: ")

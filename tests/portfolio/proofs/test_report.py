@@ -2,10 +2,11 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 from counterfolio import AtLeast, Explainer, Fixed, Increase, MaxChanges, Probability, Range
-from portfolio.proofs.report import report
+from portfolio.proofs.report import _allowed, report
 
 X = pd.DataFrame({"size": np.arange(8.0) * 10, "old": [0.0, 1.0] * 4})
 RULES = [
@@ -46,3 +47,18 @@ def test_a_probability_is_asked_for_in_words(credit, refused):
     assert "<dd>refused</dd>" in page
     assert "The model then decides" not in page
     assert "The model then gives a probability of &#x27;granted&#x27; of at least 0.7: 0." in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "other", "told"),
+    [
+        ("categorical", {"values": [0.5, 1]}, "b"),
+        ("categorical", {"values": [1, 7, -1]}, "b"),
+        ("categorical", {"upper": 0}, "a"),
+        ("categorical", {"values": [0, 2]}, "a, c"),
+        ("numeric", {"values": [1, 2, 3], "lower": 2, "labels": []}, "2, 3"),
+    ],
+)
+def test_only_what_the_checker_takes_for_admissible_is_allowed(kind, other, told):
+    own = {"kind": kind, "labels": ["a", "b", "c"], "lower": None, "upper": None, "values": None}
+    assert _allowed(own | {"step": None} | other, 2) == told

@@ -16,10 +16,14 @@ from encoders.backends.registry import all_backends
 from encoders.testing.enumeration import optimum
 from encoders.testing.hard_problem import hard_problem
 from encoders.testing.random_problems import random_problem
+from portfolio.running.ray import racing_workers
 from portfolio.running.ray.executor import RayExecutor
+from portfolio.running.ray.racing_workers import RacingWorkers
+from portfolio.running.ray.solver_actor import solve_on
 from portfolio.solving.race import race
 from tests.support.answers import lines, same
 from tests.support.checks import backend, check
+from tests.support.served import until
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +57,43 @@ def test_a_race_on_the_cluster(explainer, credit, executor):
         raced = explainer.explain(row, executor=executor, **options)
         assert (raced.status, raced.verified) == ("optimal", True)
         assert raced.distance == pytest.approx(alone.distance, rel=1e-6)
+
+
+def test_a_race_begins_here_and_goes_on_where_cores_are_free(cluster, monkeypatch):
+    workers, stop, there = RacingWorkers(cluster.address), threading.Event(), []
+    monkeypatch.setattr(
+        racing_workers, "solve_on", lambda *own: there.append(own) or solve_on(*own)
+    )
+    first = threading.Thread(
+        target=workers.run, args=(backend("search"), hard_problem(), Request(300.0, 1, stop=stop))
+    )
+    first.start()
+    problem = random_problem(3)
+    best = optimum(problem)[0]
+
+    def asked():
+        outcome = workers.run(backend("cp"), problem, Request(60.0, 1))
+        check(problem, outcome, best, backend("cp").capability)
+        return there
+
+    try:
+        until(asked)
+    finally:
+        stop.set()
+        first.join()
+    until(lambda: workers.close() or not solvers(cluster))
+
+
+def test_explainers_race_by_the_workers_that_they_are_given(cluster, explainer, credit):
+    workers = RacingWorkers(cluster.address)
+    raced = explainer.run_by(workers)
+    assert raced.digest == explainer.digest
+    for _, row in credit[1].head(5).iterrows():
+        alone = explainer.explain(row)
+        found = raced.explain(row, race=["search", "cp"], threads=2)
+        assert (found.status, found.verified) == (alone.status, alone.verified)
+        assert found.distance == pytest.approx(alone.distance, rel=1e-6)
+    workers.close()
 
 
 def test_a_stop_ends_a_race_on_the_cluster(executor):

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
+import pandas as pd
 import pytest
 import skops.io
 import yaml
@@ -29,6 +30,8 @@ from portfolio.service.unanswered import Unanswered
 from tests.support.served import Unserved, lasting, until
 
 CLIENTS = 4
+BATCH = "/v1/models/credit/batch"
+BATCH_S = 400.0  # seconds of a batch that waits two minutes for room
 ENOUGH = 10  # answers that every client gets after each blow
 
 
@@ -165,6 +168,65 @@ def blows(cluster, clients, place, other):
     clients.go_on()
 
 
+@pytest.mark.large
+def test_a_batch_outlives_its_replica_and_a_node(cluster, folder, explainer, credit):
+    from ray import serve
+
+    from portfolio.running.ray.connection import connect
+    from portfolio.service.on_ray import RayService, build
+
+    place, _ = folder
+    port = free_port()
+    cluster.add_node(num_cpus=2)
+    connect(cluster.address)
+    serve.start("HeadOnly", {"host": "127.0.0.1", "port": port})
+    given = RayService(models=place, host="127.0.0.1", jobs=place / "jobs", job_workers=2)
+    serve.run(build(given), name="counterfolio")
+    rows = many(credit[1])
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=90.0) as client:
+        number = client.post(BATCH, json={"rows": rows.to_dict("records")}).json()["id"]
+        before = answered(client, number, 30)
+        os.kill(replica_of_jobs(), signal.SIGKILL)
+        again = answered(client, number, before + 30)
+        assert again < len(rows)
+        cluster.remove_node(cluster.list_all_nodes()[-1], allow_graceful=False)
+        assert answered(client, number, len(rows)) == len(rows)
+        until(lambda: client.get(f"/v1/jobs/{number}").json()["state"] == "done")
+        pages = [f"/v1/jobs/{number}/results?offset={at}&limit=1000" for at in range(0, 3000, 1000)]
+        found = pd.DataFrame([row for page in pages for row in client.get(page).json()["rows"]])
+    serve.delete("counterfolio")
+    lines = (place / "jobs" / number / "answers" / "answers.jsonl").read_text().splitlines()
+    assert len(lines) == len(rows)
+    own = explainer.explain_batch(rows, per_query_limit_s=10.0)
+    assert found["status"].tolist() == own["status"].tolist()
+    assert found["distance"].tolist() == pytest.approx(own["distance"].tolist(), nan_ok=True)
+
+
+def many(X):
+    rows = pd.concat([X] * 10, ignore_index=True)
+    rows["income"] += rows.index * 1e-3  # all different
+    return rows.round(3).head(3000)
+
+
+def replica_of_jobs():
+    asked = ["pgrep", "-f", "ray::ServeReplica:counterfolio:counterfolio-jobs"]
+    (pid,) = subprocess.run(asked, capture_output=True, text=True).stdout.split()
+    return int(pid)
+
+
+def answered(client, number, least):
+    """How many rows are, once there are enough."""
+    late_at = time.monotonic() + BATCH_S
+    while True:
+        told = client.get(f"/v1/jobs/{number}")
+        if told.status_code == 200:
+            if told.json()["answered"] >= least:
+                return told.json()["answered"]
+            assert told.json()["state"] in ("queued", "running"), told.text
+        assert time.monotonic() < late_at
+        time.sleep(0.1)
+
+
 def test_who_gets_no_answer_from_a_proxy_gets_503():
     async def silent(scope, receive, send):
         pass
@@ -252,7 +314,7 @@ def test_strangers_need_keys_on_ray_too():
     ("given", "words"),
     [
         (["--replicas", "2"], "are for --ray"),
-        (["--ray", "--jobs", "x"], "--jobs is for one server"),
+        (["--ray", "--logs", "x"], "--logs and --explore are for one server"),
         (["--ray", "--port", "0"], "--ray needs a port"),
     ],
 )

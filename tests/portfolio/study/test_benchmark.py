@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from encoders.errors import InputError
+from portfolio.data.collection import datasets
+from portfolio.data.trained_models import train
 from portfolio.study.benchmark import (
     Benchmark,
     BenchmarkRun,
@@ -61,3 +63,12 @@ def test_time_outs_count_at_the_limit():
 def test_an_unknown_kind_is_told():
     with pytest.raises(InputError, match="unknown kind"):
         run_benchmark(replace(WINE, kinds=("solid",)), lambda run: None)
+
+
+def test_a_depth_of_0_is_no_limit():
+    (wine,) = datasets(None, ["wine"])
+    deepest = [
+        max(tree.tree_.max_depth for tree in train(wine, "forest", 5, depth, 0).estimators_)
+        for depth in (2, 0)
+    ]
+    assert deepest[0] == 2 < deepest[1]

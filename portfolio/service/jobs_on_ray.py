@@ -1,0 +1,183 @@
+"""Batches on Ray Serve: one replica keeps the jobs, and actors of the cluster answer their rows."""
+
+import asyncio
+import fcntl
+import logging
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from ray import serve
+from ray.exceptions import RayError, RayTaskError
+from ray.serve import Application
+from ray.serve.exceptions import RayServeException
+
+from portfolio.running.local_executor import LocalExecutor
+from portfolio.running.ray.connection import connect
+from portfolio.running.ray.executor import RayExecutor
+from portfolio.running.work import Answers, Record, Task, Work
+from portfolio.service.catalogue import Model
+from portfolio.service.jobs import Jobs
+from portfolio.service.jobs_asked import JobsHere
+from portfolio.service.problems import Problem
+from portfolio.service.server import log_as_lines
+from portfolio.service.service import Service
+from portfolio.service.settings import Settings
+
+NAME = "counterfolio-jobs"
+OWNER = "owner.lock"  # in the folder of the jobs
+AT_ONCE = 100  # requests that wait for the jobs' replica
+PATIENCE_S = 60.0  # seconds that each of them does
+log = logging.getLogger("counterfolio.service")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class OnCluster:
+    """Workers of a batch: actors on cores of the cluster that are free as it begins.
+
+    Where none is, a process beside the jobs' replica answers, on the cores that it has.
+
+    Attributes
+    ----------
+    workers : how many at most
+    threads : cores of each
+    """
+
+    workers: int
+    threads: int
+
+    def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
+        """See :class:`portfolio.running.work.Answers`.
+
+        Parameters
+        ----------
+        job : pickled once
+        tasks : taken when a worker is free
+        """
+        free = int(connect("auto").available_resources().get("CPU", 0.0)) // self.threads
+        count = min(free, self.workers)
+        log.info("workers of a batch on the cluster: %d", count)
+        executor = RayExecutor("auto", count, self.threads) if count else LocalExecutor(1)
+        yield from executor(job, tasks)
+
+
+class JobsReplica:
+    """Keeps the jobs of a service; one that begins before another has ended waits for its end.
+
+    Parameters
+    ----------
+    settings : gives those of the service, where this runs
+    folder : of the jobs
+    executor : workers of the job that is worked on
+    """
+
+    def __init__(self, settings: Callable[[], Settings], folder: Path, executor: Answers) -> None:
+        self._jobs: Future[Jobs] = Future()
+        log_as_lines("counterfolio.service")
+        self._folder, self._executor = folder, executor
+        self._service = Service(settings())
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = (folder / OWNER).open("ab")
+        threading.Thread(target=self._own, name="counterfolio-owner", daemon=True).start()
+
+    def _own(self) -> None:
+        """Begin with the jobs once they are nobody else's; the lock ends with the process."""
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            jobs = Jobs(self._folder, self._models, self._executor, self._service.learning)
+            jobs.start()
+            self._jobs.set_result(jobs)
+        except Exception as error:
+            self._jobs.set_exception(error)
+
+    def _models(self) -> Mapping[str, Model]:
+        """As their files are now: who was asked for a job may have seen a change earlier."""
+        self._service.refresh()
+        return self._service.catalogue.models
+
+    async def ask(
+        self, asked: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call a function of the jobs; see :class:`portfolio.service.jobs_asked.AskJobs`.
+
+        Parameters
+        ----------
+        asked : of :mod:`portfolio.service.jobs_asked`
+        *args, **kwargs : of it, besides the jobs
+        """
+        jobs = await asyncio.shield(asyncio.wrap_future(self._jobs))
+        return await JobsHere(jobs)(asked, *args, **kwargs)
+
+    def check_health(self) -> None:
+        """Raise why there are no jobs; Ray replaces the replica."""
+        if self._jobs.done():
+            self._jobs.result()
+
+    def __del__(self) -> None:
+        """Leave the rest to the next replica."""
+        if self._jobs.done() and self._jobs.exception() is None:
+            self._jobs.result().close()
+
+
+@dataclass(frozen=True, eq=False)
+class JobsElsewhere:
+    """The way to the jobs of a :class:`JobsReplica`.
+
+    Attributes
+    ----------
+    handle : of its deployment
+    """
+
+    handle: Any
+
+    async def __call__(
+        self, asked: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call a function there; see :class:`portfolio.service.jobs_asked.AskJobs`.
+
+        Parameters
+        ----------
+        asked : of :mod:`portfolio.service.jobs_asked`
+        *args, **kwargs : of it, besides the jobs
+
+        Raises
+        ------
+        Problem
+            The replica is lost, and no other there by now.
+        """
+        try:
+            sent = self.handle.ask.remote(asked, *args, **kwargs)
+            answer: T = await asyncio.wait_for(sent, PATIENCE_S)
+        except RayTaskError as error:
+            raise error.cause from error
+        except (RayError, RayServeException, TimeoutError) as error:
+            words = "the replica that keeps the jobs is lost; ask again, and GET /v1/jobs first."
+            raise Problem(503, words, {"Retry-After": "1"}) from error
+        return answer
+
+
+def jobs_deployment(
+    settings: Callable[[], Settings], folder: Path, workers: int, threads: int
+) -> Application:
+    """The deployment of the jobs, one replica.
+
+    Parameters
+    ----------
+    settings : gives those of the service, where it runs
+    folder : of the jobs
+    workers : of a batch, at most
+    threads : cores of each, and of the replica
+    """
+    configured = serve.deployment(
+        name=NAME,
+        num_replicas=1,
+        max_ongoing_requests=AT_ONCE,
+        ray_actor_options={"num_cpus": threads},
+    )
+    own: Application = configured(JobsReplica).bind(settings, folder, OnCluster(workers, threads))
+    return own

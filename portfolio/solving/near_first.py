@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from encoders.backends.attempt import in_turn
+from encoders.backends.attempt import Provenance, in_turn
 from encoders.backends.interface import Request
+from encoders.backends.stopping import why
 from encoders.posing.goal_rows import is_linear
 from encoders.posing.nearby import Nearby, nearby
 from encoders.posing.pose import Posed
@@ -15,7 +16,7 @@ from encoders.problem.flat_problem import tabulate
 from encoders.query.query import Query
 from encoders.reduce.incumbent import find_incumbent
 from portfolio.model.explained_model import ClassView, ExplainedModel
-from portfolio.solving.certify import Certificate
+from portfolio.solving.certify import Certificate, Times
 
 # Leaves of a model of which not all are posed at once. With fewer, posing all of them takes less
 # than the looks at what is near.
@@ -68,6 +69,12 @@ class NearFirst:
                     return known
                 proved = cost
             radius = self._next(max(radius, proved), proved)
+        if self._over():  # posing all takes seconds
+            unknown = Certificate(
+                "unknown", why(self.request), None, 0.0, Times(), Provenance(),
+                margin=self.near.query.margin,
+            )  # fmt: skip
+            return unknown if known is None else _after(known, unknown)
         whole = self.certify(self.near.whole(), self.request)
         return whole if known is None else _after(known, whole)
 
@@ -115,8 +122,11 @@ def near_first(reading: ExplainedModel, query: Query, region: Region) -> Nearby 
 def _after(before: Certificate, now: Certificate) -> Certificate:
     """What is proved now, with what it took to get there."""
     attempts = in_turn([before.provenance.attempts, now.provenance.attempts])
+    # What was refused within a radius is a bound, unless nothing that is said now can be relied on.
+    lower = now.lower if now.message else max(before.lower, now.lower)
     return replace(
         now,
+        lower=lower if now.answer is None else min(lower, now.answer.distance),
         times=before.times + now.times,
         provenance=replace(now.provenance, attempts=attempts),
     )

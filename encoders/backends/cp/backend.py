@@ -1,6 +1,7 @@
 """Constraint programming with CP-SAT (section 3 of the paper)."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -8,7 +9,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from encoders.backends.best_so_far import BestSoFar
-from encoders.backends.cp.formulations import Formulation, build
+from encoders.backends.cp.formulations import Formulation, UnfinishedError, build
 from encoders.backends.integer_cost import IntegerCost, integer_cost, solve_within_gap
 from encoders.backends.interface import Outcome, Request, Solve, Status, StopReason
 from encoders.backends.prepared import prepared
@@ -26,8 +27,7 @@ def prepare(problem: Problem, request: Request) -> Solve:
     problem : its costs are not looked at
     request : names the formulation
     """
-    formulation = build(problem, request.formulation or "order")
-    return partial(_solve, formulation)
+    return _prepared(lambda: False, problem, request)  # kept for queries that have more time
 
 
 def solve(problem: Problem, request: Request) -> Outcome:
@@ -48,7 +48,20 @@ def solve(problem: Problem, request: Request) -> Outcome:
     problem : with any objective
     request : as :class:`encoders.backends.interface.Request` says
     """
-    return prepared(prepare, problem, request)
+    deadline = time.perf_counter() + request.time_limit_s
+
+    def over() -> bool:
+        return request.stop.is_set() or time.perf_counter() >= deadline
+
+    try:
+        return prepared(partial(_prepared, over), problem, request)
+    except UnfinishedError:
+        spent = time.perf_counter() - deadline + request.time_limit_s
+        return BestSoFar(problem, request).ended(why(request), spent, 0.0, "not started")
+
+
+def _prepared(over: Callable[[], bool], problem: Problem, request: Request) -> Solve:
+    return partial(_solve, build(problem, request.formulation or "order", over))
 
 
 def _solve(formulation: Formulation, problem: Problem, request: Request) -> Outcome:

@@ -8,7 +8,7 @@
     the cost is linear in them, so the LP relaxation sees it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,28 +61,39 @@ class Formulation:
 
 
 Terms = Callable[[cp_model.CpModel, IntArray], list[Any]]
+Over = Callable[[], bool]
 
 
-def build(problem: Problem, name: str) -> Formulation:
+class UnfinishedError(Exception):
+    """There was no time left to build a model."""
+
+
+def build(problem: Problem, name: str, over: Over = lambda: False) -> Formulation:
     """Build the named formulation, without costs.
 
     Parameters
     ----------
     problem : its costs are not looked at
     name : "order", "plain" or "published"
+    over : whether there is no time left; asked at each leaf
+
+    Raises
+    ------
+    UnfinishedError
+        There was no time left.
     """
     if name in ("plain", "published"):
-        return _build_plain(problem)
-    return _build_order(problem)
+        return _build_plain(problem, over)
+    return _build_order(problem, over)
 
 
-def _build_plain(problem: Problem) -> Formulation:
+def _build_plain(problem: Problem, over: Over) -> Formulation:
     model = cp_model.CpModel()
     level = [model.new_int_var(0, int(n) - 1, "") for n in problem.size]
-    leaf = _leaves(model, problem)
-    lasts = problem.size - 1
-    for z, (begin, end) in zip(leaf, runs(problem.leaf_start), strict=True):
-        for a, lo, hi in _literals(problem, begin, end):
+    leaf = _leaves(model, problem, over)
+    lasts = (problem.size - 1).tolist()
+    for z, literals in _literals(problem, leaf, over):
+        for a, lo, hi in literals:
             if hi < lasts[a]:
                 model.add(level[a] <= hi).only_enforce_if(z)
             if lo > 0:
@@ -108,7 +119,7 @@ def _build_plain(problem: Problem) -> Formulation:
     return Formulation(model, element, level, lambda values: values)
 
 
-def _build_order(problem: Problem) -> Formulation:
+def _build_order(problem: Problem, over: Over) -> Formulation:
     model = cp_model.CpModel()
     true = model.new_constant(1)
     encoding = OrderEncoding.of(problem)
@@ -119,10 +130,11 @@ def _build_order(problem: Problem) -> Formulation:
     def at_most(a: int, m: int) -> Literal:
         return encoding.at_most(a, m, y, true, ~true)
 
-    leaf = _leaves(model, problem)
-    for z, (begin, end) in zip(leaf, runs(problem.leaf_start), strict=True):
-        for a, lo, hi in _literals(problem, begin, end):
-            if hi < problem.size[a] - 1:
+    leaf = _leaves(model, problem, over)
+    lasts = (problem.size - 1).tolist()  # asked for each literal, of which there may be a million
+    for z, literals in _literals(problem, leaf, over):
+        for a, lo, hi in literals:
+            if hi < lasts[a]:
                 model.add_implication(z, at_most(a, hi))
             if lo > 0:
                 model.add_implication(z, ~at_most(a, lo - 1))
@@ -143,7 +155,9 @@ def _build_order(problem: Problem) -> Formulation:
     return Formulation(model, linear, y, lambda values: encoding.levels(values == 1))
 
 
-def _leaves(model: cp_model.CpModel, problem: Problem) -> list[cp_model.IntVar]:
+def _leaves(model: cp_model.CpModel, problem: Problem, over: Over) -> list[cp_model.IntVar]:
+    if over():
+        raise UnfinishedError
     leaf = [model.new_bool_var("") for _ in range(problem.n_leaves)]
     for begin, end in runs(problem.tree_start):
         model.add_exactly_one(leaf[begin:end])
@@ -185,12 +199,12 @@ def _finish(
         model.add_bool_or(outside)
 
 
-def _literals(problem: Problem, begin: int, end: int) -> list[tuple[int, int, int]]:
-    return list(
-        zip(
-            problem.axis[begin:end].tolist(),
-            problem.lo[begin:end].tolist(),
-            problem.hi[begin:end].tolist(),
-            strict=True,
-        )
-    )
+def _literals(
+    problem: Problem, leaf: list[cp_model.IntVar], over: Over
+) -> Iterator[tuple[cp_model.IntVar, Iterator[tuple[int, int, int]]]]:
+    """What each leaf says of axes: the axis, the least level and the last."""
+    for z, (begin, end) in zip(leaf, runs(problem.leaf_start), strict=True):
+        if over():
+            raise UnfinishedError
+        parts = (part[begin:end].tolist() for part in (problem.axis, problem.lo, problem.hi))
+        yield z, zip(*parts, strict=True)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from encoders.backends.cp.formulations import UnfinishedError, build
 from encoders.backends.interface import Request
 from encoders.backends.maxsat import pseudo_boolean
 from encoders.backends.registry import find_backend
@@ -36,3 +37,12 @@ def test_search_goes_depth_first_when_memory_is_short(little_memory):
 
 def test_maxsat_adds_up_in_binary_where_there_are_many_sums(few_sums):
     check("maxsat", 200)
+
+
+@pytest.mark.parametrize("name", ["order", "plain"])
+def test_cp_leaves_a_model_unfinished_when_there_is_no_time_left(name):
+    asked = iter([False, False, True])
+    with pytest.raises(UnfinishedError):
+        build(random_problem(0), name, lambda: next(asked))
+    outcome = find_backend("cp").load()(random_problem(0), Request(0.0, 1))
+    assert (outcome.status, outcome.stop_reason) == ("unknown", "time_limit")

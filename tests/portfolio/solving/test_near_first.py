@@ -90,3 +90,12 @@ def test_rows_that_the_model_itself_refuses_are_no_proof_of_there_being_none(mon
         near = explainer.explain(row, threads=1)
         assert near.status == whole.status == "optimal"
         assert near.distance == pytest.approx(whole.distance, rel=1e-9)
+
+
+def test_without_time_a_large_model_is_not_posed_whole(monkeypatch):
+    model, X = deep_forest()
+    explainer = Explainer(model, X)
+    monkeypatch.setattr(near_first.Nearby, "whole", None)
+    monkeypatch.setattr(near_first.Nearby, "within", None)
+    result = explainer.explain(X[0], time_limit_s=1e-6, threads=1)
+    assert (result.status, result.stop_reason) == ("unknown", "time_limit")

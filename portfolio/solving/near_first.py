@@ -55,13 +55,13 @@ class NearFirst:
         """
         known: Certificate | None = None
         proved = -1.0  # nothing costs at most this
-        radius = self.near.wider(proved)
-        while radius is not None and not self._over():
+        radius, cutoff = self.near.wider(proved), self.request.cutoff
+        while radius is not None and radius < cutoff and not self._over():
             cost = self._found(radius)
             if cost is not None and cost <= proved:  # what the model itself refuses, once more
                 cost = radius
             if cost is not None:
-                if cost >= self.request.cutoff:
+                if cost >= cutoff:
                     break
                 own = self._proved(cost)
                 known = own if known is None else _after(known, own)
@@ -75,8 +75,10 @@ class NearFirst:
                 margin=self.near.query.margin,
             )  # fmt: skip
             return unknown if known is None else _after(known, unknown)
-        whole = self.certify(self.near.whole(), self.request)
-        return whole if known is None else _after(known, whole)
+        # Nothing beyond the cutoff is asked for.
+        within = self.near.within(cutoff) if cutoff < math.inf else None
+        rest = self.certify(within or self.near.whole(), self.request)
+        return rest if known is None else _after(known, rest)
 
     def _proved(self, cost: float) -> Certificate:
         """What is proved of all that costs at most this."""

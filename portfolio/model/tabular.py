@@ -175,6 +175,11 @@ def read_rows(
         raise InputError("the batch names a column twice.")
     check_names(list(frame.columns), list(space.columns), "the batch")
     ordered = frame[list(space.columns)]
+    if table is None:
+        ordered = ordered.copy(deep=False)
+        for place, kind in enumerate(ordered.dtypes):
+            if kind.kind == "O":
+                ordered.isetitem(place, _of_a_file(ordered.iloc[:, place]))
     numbers = _as_numbers(ordered) if table is None else _by_table(ordered, table)
     good = _are_rows(numbers, space, dtype)
     rows: list[FloatArray | str] = list(numbers)
@@ -185,6 +190,14 @@ def read_rows(
         except InputError as error:
             rows[place] = str(error)
     return X.index, space.columns, rows
+
+
+def _of_a_file(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Numbers where a column holds text alone, as files are read that have one word in it."""
+    if pd.api.types.infer_dtype(column, skipna=True) != "string":
+        return column
+    numbers = pd.to_numeric(column, errors="coerce")
+    return column.astype(object).where(numbers.isna(), numbers)
 
 
 def _as_numbers(frame: pd.DataFrame) -> FloatArray:

@@ -3,10 +3,12 @@
 import logging
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from encoders.backends.interface import Backend, Outcome, Request
+from encoders.errors import InputError
 from encoders.problem.problem import Problem
 from portfolio.running.ray.connection import connect
 from portfolio.running.ray.solver_actor import solve_on, solver_actor
@@ -130,4 +132,5 @@ class RacingWorkers(Workers):
             idle = {kind: begun for kind, begun in self._actors.items() if begun is not None}
             for kind, (actor, _) in idle.items():
                 del self._actors[kind]
-                connect(self._address).kill(actor)
+                with suppress(InputError):  # a cluster that is gone has none
+                    connect(self._address).kill(actor)

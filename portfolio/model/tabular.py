@@ -177,9 +177,9 @@ def read_rows(
     ordered = frame[list(space.columns)]
     if table is None:
         ordered = ordered.copy(deep=False)
-        for place, kind in enumerate(ordered.dtypes):
+        for at, kind in enumerate(ordered.dtypes):
             if kind.kind == "O":
-                ordered.isetitem(place, _of_a_file(ordered.iloc[:, place]))
+                ordered.isetitem(at, _of_a_file(ordered.iloc[:, at]).array)
     numbers = _as_numbers(ordered) if table is None else _by_table(ordered, table)
     good = _are_rows(numbers, space, dtype)
     rows: list[FloatArray | str] = list(numbers)

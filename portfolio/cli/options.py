@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from portfolio.data.plain_tables import PlainTable
     from portfolio.explainer import Explainer
     from portfolio.logbook import Logbook
+    from portfolio.model.plausibility import Plausibility
 
 LARGEST_SEED = 2**31 - 1
 TRAINABLE = ("forest", "hard-forest", "xgboost")
@@ -217,6 +218,12 @@ class ModelOptions:
         list[Path] | None,
         typer.Option(help="Model file under which answers have to hold, too; may be repeated."),
     ] = None
+    plausible: Annotated[
+        bool,
+        typer.Option(
+            "--plausible", help="Answers must be inliers of an isolation forest of their class."
+        ),
+    ] = False
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Load pickles, which can run any code.")
     ] = False
@@ -253,7 +260,21 @@ class ModelOptions:
         stated: Any = question.features
         if not isinstance(data, PlainTable):
             stated = data.space if stated is None else data.overridden(stated)
-        return Explainer(model, data.X, features=stated, diagram=question.diagram, also=also)
+        return Explainer(
+            model,
+            data.X,
+            features=stated,
+            plausibility=self._forests(data) if self.plausible else None,
+            diagram=question.diagram,
+            also=also,
+        )
+
+    def _forests(self, data: "Dataset | PlainTable") -> "Plausibility":
+        from portfolio.model.plausibility import Plausibility
+
+        if data.y is None:
+            raise InputError("--plausible needs --label: each class has a forest of its own.")
+        return Plausibility.fit(data.X, data.y, seed=self.seed)
 
     def _load_also(self) -> list[Any]:
         from portfolio.model.files import load_model

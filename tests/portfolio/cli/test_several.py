@@ -36,6 +36,14 @@ def test_a_front_is_drawn(loans, tmp_path):
     assert [p["level"] for p in json.loads(levels.stdout)["points"]] == [0.5, 1.0]
 
 
+def test_a_front_by_plausibility(loans):
+    asked = ("--by", "plausibility", "--plausible", "--levels=-0.6,-0.5", "--json")
+    told = ask("front", loans, *asked)
+    assert told.exit_code == 0, told.output
+    scores = [point["level"] for point in json.loads(told.stdout)["points"]]
+    assert scores == [-0.6, -0.5]
+
+
 def test_nothing_within_reach_has_its_exit_code(loans):
     assert ask("several", loans, "--max-changes", 0).exit_code == 4
     assert ask("front", loans, "--max-changes", 0).exit_code == 4

@@ -9,7 +9,6 @@ from encoders.query.features import FeatureSpace
 from encoders.trees.cells import Cells, codes
 from encoders.trees.ensemble import Ensemble
 
-MOST_STEPS = 20_000_000  # down the trees, by the rows that are classified: about a second
 LARGEST_CLASS = 2000  # rows kept of a class; more take longer at each query
 
 
@@ -42,8 +41,6 @@ def make_reference(
     """
     code = cells_of(ensemble, cells, space, training)
     code, index = np.unique(code, axis=0, return_index=True)
-    some = np.linspace(0, len(code) - 1, min(len(code), ensemble.rows_in(MOST_STEPS)))
-    code, index = code[some.astype(np.int64)], index[some.astype(np.int64)]
     scores = ensemble.scores(training[index])
     winner = ensemble.outputs(scores).argmax(axis=1)
     rows, sums = [], []

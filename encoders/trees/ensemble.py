@@ -135,16 +135,6 @@ class Ensemble:
             ends[at : at + few] = self._ends(values[at : at + few], step, inner)
         return ends
 
-    def rows_in(self, steps: int) -> int:
-        """About how many rows go down all trees in so many steps, at least 1.
-
-        Parameters
-        ----------
-        steps : from a node to the next one
-        """
-        depth = np.log2(self.column.size / self.root.size) + 1
-        return max(1, int(steps / (self.root.size * depth)))
-
     def _ends(self, values: FloatArray, step: IntArray, inner: BoolArray) -> IntArray:
         """The same, for values as the model reads them, given what each node leads to."""
         n_rows, n_trees = values.shape[0], self.root.size

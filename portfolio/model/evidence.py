@@ -15,7 +15,7 @@ from portfolio.model.native import SUMMED, NativeModel, clear_lead, own_errors
 
 TRAINING_ROWS, PROBES = 50_000, 2_000
 OUTPUT_ROWS = 500  # whose probabilities are looked at
-MOST_STEPS = 20_000_000  # down the trees, by all rows that are looked at: about a second
+MOST_LEAVES = 5_000_000  # rows x trees that are looked at, about a second
 MOST_LITERALS = 4_000_000  # rows x literals of leaf boxes
 MOVED_SHARE = 0.5  # of the columns of a probe that are put on a threshold
 SEEN_SHARE = 0.3  # that become another value that was seen, or missing, where some are
@@ -175,7 +175,7 @@ def _group_shares(cells: Cells) -> FloatArray:
 
 
 def _rows(ensemble: Ensemble, cells: Cells, training: FloatArray) -> FloatArray:
-    most = ensemble.rows_in(MOST_STEPS)
+    most = max(1, MOST_LEAVES // ensemble.root.size)
     sample = _thinned(training, min(TRAINING_ROWS, most))
     rows = np.concatenate([sample, _probes(ensemble, cells, sample, min(PROBES, most))])
     known = np.ones(len(rows), dtype=np.bool_)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from encoders.backends.interface import Request
+from encoders.errors import InputError
 from portfolio.running.ray import racing_workers
 from portfolio.running.ray.racing_workers import RacingWorkers
 from tests.support.served import until
@@ -108,3 +109,14 @@ def test_an_actor_that_nobody_needs_ends(cluster, workers, monkeypatch):
     monkeypatch.setattr(racing_workers, "IDLE_S", 0.05)
     assert second(workers) is HERE
     until(lambda: cluster.begun and cluster.killed == cluster.begun)
+
+
+def test_a_cluster_that_is_gone_has_no_actors_to_end(cluster, workers, monkeypatch):
+    begin(cluster, workers)
+
+    def gone(address):
+        raise InputError("there is no Ray cluster")
+
+    monkeypatch.setattr(racing_workers, "connect", gone)
+    workers._end_actors()
+    assert second(workers) is HERE  # it is forgotten, and the next race begins anew

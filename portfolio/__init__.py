@@ -59,13 +59,14 @@ if TYPE_CHECKING:
     from portfolio.questions.why_not.loosening import Relaxation
     from portfolio.questions.why_not.members import Member
     from portfolio.questions.why_not.why_not import WhyNot
-    from portfolio.result import Result, Timings
+    from portfolio.result import Result
     from portfolio.running.local_executor import LocalExecutor
     from portfolio.running.ray.executor import RayExecutor
     from portfolio.running.solver_workers import Workers
     from portfolio.service.client import AsyncClient, Client, ServiceError
     from portfolio.service.received import Answer
     from portfolio.session import Session
+    from portfolio.timings import Timings
     from selector.diagram import Diagram
 
 # Where the names are from; imported when they are asked for, which takes a while.
@@ -141,16 +142,14 @@ HOMES = {
     "portfolio.questions.robust.robust": ("Robust",),
     "portfolio.questions.robust.robustness": ("Robustness",),
     "portfolio.questions.why_not.why_not": ("WhyNot",),
-    "portfolio.result": (
-        "Result",
-        "Timings",
-    ),
+    "portfolio.result": ("Result",),
     "portfolio.running.local_executor": ("LocalExecutor",),
     "portfolio.running.ray.executor": ("RayExecutor",),
     "portfolio.running.solver_workers": ("Workers",),
     "portfolio.service.client": ("AsyncClient", "Client", "ServiceError"),
     "portfolio.service.received": ("Answer",),
     "portfolio.session": ("Session",),
+    "portfolio.timings": ("Timings",),
     "selector.diagram": ("Diagram",),
 }
 

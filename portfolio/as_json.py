@@ -6,10 +6,9 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from encoders.as_html import lines
-from portfolio.model.frames import as_pandas
+from encoders.query.features import is_missing
 
 
 class AsJson:
@@ -35,6 +34,10 @@ def by_name(row: Any) -> Any:
     ----------
     row : in any shape that answers have
     """
+    import pandas as pd
+
+    from portfolio.model.frames import as_pandas
+
     row, _ = as_pandas(row)
     if isinstance(row, pd.DataFrame):
         row = row.iloc[0]
@@ -54,10 +57,10 @@ def as_plain(value: Any) -> Any:
         return {key: as_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
         return [as_plain(item) for item in value]
-    if value is pd.NA or value is pd.NaT:
+    if is_missing(value):
         return None
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float) and math.isinf(value):
         return None
     return value if isinstance(value, str | int | float | None) else str(value)

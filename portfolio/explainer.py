@@ -1,42 +1,43 @@
-"""From a fitted model and a row to the closest row that the model decides otherwise."""
+"""From a fitted model and a row to the closest row that the model decides otherwise.
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Literal, Protocol
+What reads models and what solves are imported when an explainer is made: a program that only
+names the class starts three times as fast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from encoders.as_html import folded, paragraph
-from encoders.backends.attempt import RunBackend
-from encoders.backends.interface import Backend, Outcome, Request
-from encoders.backends.registry import all_backends
 from encoders.errors import InputError
-from encoders.problem.problem import Problem
-from encoders.query.constraints import Constraint
-from encoders.query.cost import Norm
-from encoders.query.features import FeatureSpace
-from portfolio.batch.job import Job
-from portfolio.batch.rows import read_batch
-from portfolio.batch.run import run_batch
-from portfolio.batch.settings import BatchSettings, OnAnswer
-from portfolio.goals import wanted_of
-from portfolio.logbook import Log, check_folder, check_log
-from portfolio.model.explained_model import read
-from portfolio.model.frames import as_kind, as_pandas
-from portfolio.model.plausibility import Plausibility
-from portfolio.question import PROOF_MB, RACE, Options, Question, check_from_0, strategy_name
-from portfolio.questions.answer_methods import regional
+from portfolio.question import (
+    RACE,
+    Options,
+    Question,
+    check_progress,
+    strategy_name,
+)
 from portfolio.questions.batch_methods import BatchQuestions
 from portfolio.questions.methods import Questions
-from portfolio.questions.series import Series
-from portfolio.result import Result
-from portfolio.running.ray_by_name import ray_by_name
-from portfolio.running.solver_workers import Workers
-from portfolio.running.work import Answers
-from portfolio.session import Session
-from portfolio.solving.ask import Asker, check_progress
-from portfolio.solving.progress import OnProgress
-from portfolio.solving.second import check_second, with_second
 from portfolio.variants import Variants
-from selector import Diagram, Metric, Selector, check_name, diagram_of, keeps_models
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from encoders.backends.attempt import RunBackend
+    from encoders.backends.interface import Backend, Outcome, Request
+    from encoders.problem.problem import Problem
+    from encoders.query.constraints import Constraint
+    from encoders.query.cost import Norm
+    from encoders.query.features import FeatureSpace
+    from portfolio.logbook import Log
+    from portfolio.model.plausibility import Plausibility
+    from portfolio.result import Result
+    from portfolio.running.solver_workers import Workers
+    from portfolio.session import Session
+    from portfolio.solving.progress import OnProgress
+    from selector import Diagram, Metric
 
 
 class Runner(Protocol):
@@ -97,6 +98,13 @@ class Explainer(Questions, BatchQuestions, Variants):
         steps: Mapping[str, Literal["monotone", "by value"]] | None = None,
         also: Sequence[Any] = (),
     ) -> None:
+        from portfolio.model.explained_model import read
+        from portfolio.model.plausibility import Plausibility
+        from portfolio.questions.answer_methods import regional
+        from portfolio.running.solver_workers import Workers
+        from portfolio.solving.ask import Asker
+        from selector import Selector, diagram_of
+
         if plausibility is not None and not isinstance(plausibility, Plausibility):
             raise InputError(
                 f"plausibility must be a Plausibility, got {type(plausibility).__name__}; "
@@ -224,6 +232,8 @@ class Explainer(Questions, BatchQuestions, Variants):
         InputError
             Bad query, target, norm, weights, constraints, limits or strategy.
         """
+        from portfolio.logbook import check_log
+
         question = Question(target, norm, scale, weights, constraints, margin)
         name = strategy_name(strategy, backend, reduce, race)
         options = Options(name, time_limit_s, threads, seed, metric, tie_break=tie_break)
@@ -231,8 +241,12 @@ class Explainer(Questions, BatchQuestions, Variants):
         check_log(log)
         run = self._runner(executor)
         if second is not None:
+            from portfolio.solving.second import check_second, with_second
+
             check_second(second)
         if tie_break:
+            from portfolio.questions.series import Series
+
             row = self._asker.read(x)
             found = Series(self._asker, row, question, options, run, on_progress, log).ask([])
         else:
@@ -241,92 +255,6 @@ class Explainer(Questions, BatchQuestions, Variants):
         if second is None:
             return found
         return with_second(self._asker, question, options, x, found, second, log)
-
-    def explain_batch(
-        self,
-        X: Any,
-        target: Any = None,
-        norm: Norm = 1,
-        scale: str = "range",
-        weights: Mapping[str, float] | Sequence[float] | None = None,
-        constraints: Sequence[Constraint] = (),
-        margin: float | None = None,
-        backend: str = "auto",
-        per_query_limit_s: float = 60.0,
-        deadline_s: float | None = None,
-        threads: int = 1,
-        seed: int = 0,
-        executor: Literal["local", "ray"] | Answers = "local",
-        out: str | Path | None = None,
-        resume: bool = False,
-        on_answer: OnAnswer = lambda answered, rows: None,
-        log: Log | None = None,
-        strategy: str | Sequence[str] | None = None,
-        tie_break: bool = False,
-        records: bool = False,
-        proof_mb: float = PROOF_MB,
-    ) -> Any:
-        """Explain every row of a table, with worker processes.
-
-        Rows are given to workers one by one. With ``out`` every answer is appended to a file as
-        it comes, and the table is written there as Parquet at the end. Ctrl-C and the deadline
-        return what is done; a row that fails has the reason in its place.
-
-        Parameters
-        ----------
-        X : DataFrame or array (n_rows, n_columns); the index of pandas gives the ids
-        target, norm, scale, weights, constraints, margin, backend, seed, log, strategy : as for
-            :meth:`explain`
-        per_query_limit_s : seconds for each row
-        deadline_s : seconds for all, from this call; None for no limit
-        threads : solver threads of each worker
-        executor : "local" (one worker per core and ``threads``), "ray" (a cluster started
-            here), a :class:`portfolio.running.local_executor.LocalExecutor`, or a
-            :class:`portfolio.running.ray.executor.RayExecutor`
-        out : folder for the answers, made if need be
-        resume : keep the answers that ``out`` has to the same model, rows and settings, and ask
-            the others only
-        on_answer : called with (rows answered, rows in all)
-        tie_break : as for :meth:`explain`
-        records : whether each line of ``out`` has the answer's record, too, as of
-            :meth:`Result.record`; its proof is made in what is left of the row's seconds. A column
-            ``why_no_proof`` says of each why it has none, "" if it has
-        proof_mb : as for :meth:`Result.record`
-
-        Returns
-        -------
-        DataFrame
-            Of pandas, or of the kind that ``X`` is.
-            One row per query: id, status, stop_reason, distance, bound, margin, backend, target,
-            seconds, changed (names of features), message, score_before and score (as in
-            :class:`Result`), and ``cf_`` columns with the counterfactual, NaN without one.
-
-        Raises
-        ------
-        InputError
-            Bad settings, or columns other than the model's.
-        BatchError
-            The folder can't be written to any more; holds what was answered.
-        """
-        settings = BatchSettings(
-            per_query_limit_s, deadline_s, threads, executor, out, resume, on_answer
-        )
-        question = Question(target, norm, scale, weights, constraints, margin)
-        name = strategy_name(strategy, backend)
-        options = Options(name, per_query_limit_s, threads, seed, tie_break=tie_break)
-        check_log(log)
-        check_from_0("proof_mb", proof_mb)
-        rows = read_batch(self._asker, question, X)
-        check_folder(log)
-        identity = self._model.identity_for(wanted_of(self._model, target) is not None)
-        # Digests without them are those of older versions.
-        more = [*([tie_break] if tie_break else []), *(["records"] if records else [])]
-        more += [proof_mb] if records and proof_mb != PROOF_MB else []
-        asked = (identity, question, name, threads, seed, per_query_limit_s, *more)
-        if records and out is None:
-            raise InputError("records are written beside the answers; give out, a folder for them.")
-        job = Job(self._asker, question, options, log, float(proof_mb) if records else None)
-        return as_kind(run_batch(rows, job, asked, settings), as_pandas(X)[1])
 
     def session(
         self,
@@ -357,6 +285,10 @@ class Explainer(Questions, BatchQuestions, Variants):
         InputError
             The backend can't keep a model; ``counterfolio backends`` says which can.
         """
+        from encoders.backends.registry import all_backends
+        from portfolio.session import Session
+        from selector import check_name, keeps_models
+
         if strategy is not None and backend != "cp":
             raise InputError("give either strategy or backend, not both.")
         backend = backend if strategy is None else strategy
@@ -376,6 +308,8 @@ class Explainer(Questions, BatchQuestions, Variants):
     def _runner(self, executor: str | Runner) -> RunBackend | None:
         """What runs backends elsewhere; None for the workers of this machine."""
         if isinstance(executor, str):
+            from portfolio.running.ray_by_name import ray_by_name
+
             return None if executor == "local" else ray_by_name(executor).run
         if not hasattr(executor, "run"):
             raise InputError(f"executor must be 'local', 'ray' or a RayExecutor, got {executor!r}.")

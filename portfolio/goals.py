@@ -1,8 +1,9 @@
 """What the user wants to reach, as goals of a model."""
 
-from typing import Any
+from __future__ import annotations
 
-from encoders.arrays import FloatArray
+from typing import TYPE_CHECKING, Any
+
 from encoders.errors import InputError
 from encoders.query.goal import (
     AtLeast,
@@ -18,7 +19,10 @@ from encoders.query.goal import (
     limits_of,
     relative,
 )
-from portfolio.model.explained_model import ExplainedModel
+
+if TYPE_CHECKING:
+    from encoders.arrays import FloatArray
+    from portfolio.model.explained_model import ExplainedModel
 
 NO_VOTES = "hard voting counts votes and has no probabilities; ask for Score(votes) or a margin."
 

@@ -1,10 +1,12 @@
 """What is asked: the user's words, and how they become a query about one row."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, inf
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,15 +14,17 @@ from encoders.errors import InputError
 from encoders.query.admissible import resolve
 from encoders.query.constraints import Constraint, listed
 from encoders.query.cost import LARGEST, Cost, Norm, make_cost
-from encoders.query.features import FeatureSpace
 from encoders.query.goal import Goal, ValueGoal
 from encoders.query.query import Query
 from encoders.query.related import relate
 from encoders.query.relations import Relation
 from portfolio.fingerprint import fingerprint
-from portfolio.model.explained_model import ExplainedModel
-from portfolio.model.tabular import Row
 from selector import Metric, check_name
+
+if TYPE_CHECKING:
+    from encoders.query.features import FeatureSpace
+    from portfolio.model.explained_model import ExplainedModel
+    from portfolio.model.tabular import Row
 
 RACE = "race"
 PROOF_MB = 64.0  # megabytes of the steps of a proof, compressed
@@ -202,6 +206,17 @@ def check_seconds(seconds: float) -> None:
     """
     if not isinstance(seconds, Real) or not seconds > 0:
         raise InputError(f"time_limit_s must be above 0 seconds, got {seconds!r}.")
+
+
+def check_progress(on_progress: object) -> None:
+    """Raise :class:`InputError` unless ``on_progress`` is None or can be called.
+
+    Parameters
+    ----------
+    on_progress : what the user gave
+    """
+    if on_progress is not None and not callable(on_progress):
+        raise InputError(f"on_progress must be a function, got {on_progress!r}.")
 
 
 def check_from_0(name: str, number: object) -> None:

@@ -1,5 +1,7 @@
 """The answer to a query: an immutable record that shares nothing with later calls."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -7,22 +9,23 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
-import pandas as pd
-
 from encoders.as_html import paragraph, table
-from encoders.backends.attempt import Attempt
-from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.goal import Wanted
 from portfolio.as_json import AsJson, as_plain, by_name
 from portfolio.change import Change, in_short
-from portfolio.model.scoring import Scoring
-from portfolio.model.tabular import Row
 from portfolio.question import PROOF_MB
-from portfolio.solving.rounder import Rounded, Rounder
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
+
+    from encoders.backends.attempt import Attempt
+    from encoders.backends.interface import Status, StopReason
+    from portfolio.model.scoring import Scoring
+    from portfolio.model.tabular import Row
+    from portfolio.solving.rounder import Rounded, Rounder
+    from portfolio.timings import Timings
 
 Bounds = tuple[float, float, float]
 FIRST = ", and of all as small this is the first"
@@ -31,31 +34,6 @@ RACE_COLUMNS = [
     *("backend", "engine", "formulation", "threads", "limit_s", "status", "stop_reason"),
     *("upper", "lower", "began_s", "ended_s", "build_s", "solve_s", "peak_bytes", "raw"),
 ]
-
-
-@dataclass(frozen=True)
-class Timings:
-    """Where the wall-clock seconds of a query went.
-
-    Attributes
-    ----------
-    read : the model and the training frame; spent once when the Explainer was made, and not in
-        ``total``
-    pose : from the question to a problem of options and leaves
-    reduce : looking for an incumbent, and dropping what can't beat it
-    build : backends' models; of all that were asked, as the next
-    solve : backends at work
-    verify : the model's own predict, and costs computed anew
-    total : from the call to the result
-    """
-
-    read: float = 0.0
-    pose: float = 0.0
-    reduce: float = 0.0
-    build: float = 0.0
-    solve: float = 0.0
-    verify: float = 0.0
-    total: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -257,12 +235,14 @@ class Result(AsJson):
 
     def changes(self) -> pd.DataFrame:
         """One row per changed feature: feature, from, to, cost."""
+        import pandas as pd
+
         return pd.DataFrame(
             [(c.feature, c.before, c.after, c.cost) for c in self.changed],
             columns=["feature", "from", "to", "cost"],
         )
 
-    def plot(self, what: Literal["changes", "bounds"] = "changes") -> "Figure":
+    def plot(self, what: Literal["changes", "bounds"] = "changes") -> Figure:
         """A picture of the answer, or of the way to it.
 
         Parameters
@@ -289,6 +269,8 @@ class Result(AsJson):
 
         :attr:`attempts` has them in any case.
         """
+        import pandas as pd
+
         shown = self.attempts if self._raced() else ()
         rows = [[getattr(attempt, name) for name in RACE_COLUMNS] for attempt in shown]
         return pd.DataFrame(rows, columns=RACE_COLUMNS)

@@ -7,10 +7,10 @@ from typing import Any
 from encoders.as_html import paragraph
 from encoders.backends.attempt import RunBackend
 from portfolio.logbook import Log, check_log
-from portfolio.question import Options, Question
+from portfolio.question import Options, Question, check_progress
 from portfolio.result import Result
 from portfolio.running.solver_workers import ModelKeeper
-from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.strategies import Kept
 

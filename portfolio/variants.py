@@ -1,14 +1,19 @@
 """The same explainer, with one thing otherwise; the model is not read again."""
 
-import threading
+from __future__ import annotations
+
 from copy import copy
 from dataclasses import replace
-from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from portfolio.running.solver_workers import Workers
-from portfolio.solving.ask import Asker
 from selector import Diagram, Selector, diagram_of
+
+if TYPE_CHECKING:
+    import threading
+    from pathlib import Path
+
+    from portfolio.running.solver_workers import Workers
+    from portfolio.solving.ask import Asker
 
 
 class Variants:

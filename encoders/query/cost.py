@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from encoders.arrays import FloatArray
 from encoders.errors import InputError
@@ -238,7 +237,7 @@ def _parse_weights(
     names = [feature.name for feature in space.features]
     if weights is None:
         return (1.0,) * len(names)
-    if isinstance(weights, pd.Series):
+    if hasattr(weights, "to_dict"):  # a Series of pandas, which need not be imported
         weights = weights.to_dict()
     if isinstance(weights, str) or not isinstance(weights, Iterable):
         raise InputError(f"weights must be a mapping or one number per feature, got {weights!r}.")

@@ -1,11 +1,11 @@
 """What the columns of a row mean: numeric, ordinal, binary or categorical features."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
 from encoders.arrays import BoolArray, FloatArray
 from encoders.as_html import table
@@ -218,7 +218,10 @@ def is_missing(value: object) -> bool:
     ----------
     value : of any type
     """
-    return value is None or value is pd.NA or value is pd.NaT or value != value
+    pandas = sys.modules.get("pandas")  # whoever has a missing value of its own has imported it
+    if pandas is not None and value is pandas.NA:
+        return True
+    return value is None or bool(value != value)
 
 
 def same(before: FloatArray, after: FloatArray) -> BoolArray:

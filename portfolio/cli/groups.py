@@ -11,7 +11,6 @@ from rich.table import Table
 
 from encoders.errors import InputError
 from portfolio.cli import options
-from portfolio.cli.batch_report import told_in_lines
 from portfolio.cli.output import EXIT_CODES, escape, wide_console
 from portfolio.running.interrupt import ended_gently
 
@@ -114,6 +113,8 @@ def audit(
         if as_json:
             found = run()
         else:
+            from portfolio.cli.batch_report import told_in_lines
+
             with told_in_lines(len(asked), Console(stderr=True)) as on_answer:
                 found = run(on_answer=on_answer)
     if plot is not None:

@@ -1,9 +1,11 @@
 """What commands print: answers, tables, progress; and the exit codes that go with it."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -18,7 +20,9 @@ from rich.table import Table
 
 from encoders.errors import UnavailableBackendError
 from portfolio.change import in_short
-from portfolio.result import Result
+
+if TYPE_CHECKING:
+    from portfolio.result import Result
 
 EXIT_CODES = {"optimal": 0, "feasible": 3, "infeasible": 4, "unknown": 5}
 BAD_INPUT = 2

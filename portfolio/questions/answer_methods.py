@@ -1,25 +1,28 @@
 """Questions about answers: why there is none, how far one reaches, and what it withstands."""
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from encoders.query.constraints import Constraint
-from encoders.query.cost import Norm
-from encoders.query.goal import Goal
-from portfolio.model.tabular import Row
 from portfolio.question import Options, Question, strategy_name
-from portfolio.solving.ask import Asker
-from portfolio.solving.progress import OnProgress
 
 if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Mapping, Sequence
+
+    from encoders.query.constraints import Constraint
+    from encoders.query.cost import Norm
+    from encoders.query.goal import Goal
+    from portfolio.model.tabular import Row
     from portfolio.questions.region.region import OnStep as OnFeature
     from portfolio.questions.region.region import Region
     from portfolio.questions.robust.nearby import Around
     from portfolio.questions.robust.retraining import Retraining
     from portfolio.questions.robust.robust import Robust
     from portfolio.questions.why_not.why_not import OnStep, WhyNot
+    from portfolio.solving.ask import Asker
+    from portfolio.solving.progress import OnProgress
 
 
 def regional(
@@ -58,9 +61,9 @@ class AnswerQuestions:
         time_limit_s: float = 60.0,
         threads: int | None = None,
         seed: int = 0,
-        on_progress: "OnStep | None" = None,
+        on_progress: OnStep | None = None,
         strategy: str | Sequence[str] | None = None,
-    ) -> "WhyNot":
+    ) -> WhyNot:
         """Why a question has no answer: demands that contradict each other, and how to loosen one.
 
         Demands are the constraints, the features' default actions and bounds, a margin and
@@ -97,8 +100,8 @@ class AnswerQuestions:
         time_limit_s: float = 60.0,
         threads: int | None = None,
         seed: int = 0,
-        on_progress: "OnFeature | None" = None,
-    ) -> "Region":
+        on_progress: OnFeature | None = None,
+    ) -> Region:
         """A box around a row in which the model decides every row alike, as wide as it gets.
 
         One feature after another is widened, upwards and then downwards, until a row that is
@@ -131,7 +134,7 @@ class AnswerQuestions:
     def explain_robust(
         self,
         x: Any,
-        against: "Retraining | Around",
+        against: Retraining | Around,
         target: Any = None,
         norm: Norm = 1,
         scale: str = "range",
@@ -143,7 +146,7 @@ class AnswerQuestions:
         seed: int = 0,
         on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
-    ) -> "Robust":
+    ) -> Robust:
         """Find the nearest answer that still holds if the model or the row is not quite the same.
 
         ``Retraining(confidence=0.9)`` asks a forest for so many votes that one trained anew decides

@@ -1,21 +1,24 @@
 """The questions of :class:`portfolio.explainer.Explainer` asked of whole tables."""
 
+from __future__ import annotations
+
 import copy
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from encoders.errors import InputError
-from encoders.query.cost import Norm
-from portfolio.batch.rows import read_batch
-from portfolio.batch.run import run_batch
-from portfolio.batch.settings import BatchSettings, OnAnswer
-from portfolio.goals import wanted_of
-from portfolio.model.frames import as_kind, as_pandas
-from portfolio.question import Options, Question, strategy_name
+from portfolio.question import PROOF_MB, Options, Question, check_from_0, strategy_name
 from portfolio.questions.every_row import Bounds, every_row
-from portfolio.running.work import Answers
-from portfolio.solving.ask import Asker
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from encoders.query.constraints import Constraint
+    from encoders.query.cost import Norm
+    from portfolio.batch.settings import OnAnswer
+    from portfolio.logbook import Log
+    from portfolio.running.work import Answers
+    from portfolio.solving.ask import Asker
 
 OF_A_QUESTION = ("target", "norm", "scale", "weights", "constraints", "margin")
 
@@ -24,6 +27,101 @@ class BatchQuestions:
     """Methods that an explainer inherits."""
 
     _asker: Asker
+
+    def explain_batch(
+        self,
+        X: Any,
+        target: Any = None,
+        norm: Norm = 1,
+        scale: str = "range",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        constraints: Sequence[Constraint] = (),
+        margin: float | None = None,
+        backend: str = "auto",
+        per_query_limit_s: float = 60.0,
+        deadline_s: float | None = None,
+        threads: int = 1,
+        seed: int = 0,
+        executor: Literal["local", "ray"] | Answers = "local",
+        out: str | Path | None = None,
+        resume: bool = False,
+        on_answer: OnAnswer = lambda answered, rows: None,
+        log: Log | None = None,
+        strategy: str | Sequence[str] | None = None,
+        tie_break: bool = False,
+        records: bool = False,
+        proof_mb: float = PROOF_MB,
+    ) -> Any:
+        """Explain every row of a table, with worker processes.
+
+        Rows are given to workers one by one. With ``out`` every answer is appended to a file as
+        it comes, and the table is written there as Parquet at the end. Ctrl-C and the deadline
+        return what is done; a row that fails has the reason in its place.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n_rows, n_columns); the index of pandas gives the ids
+        target, norm, scale, weights, constraints, margin, backend, seed, log, strategy : as for
+            :meth:`Explainer.explain`
+        per_query_limit_s : seconds for each row
+        deadline_s : seconds for all, from this call; None for no limit
+        threads : solver threads of each worker
+        executor : "local" (one worker per core and ``threads``), "ray" (a cluster started
+            here), a :class:`portfolio.running.local_executor.LocalExecutor`, or a
+            :class:`portfolio.running.ray.executor.RayExecutor`
+        out : folder for the answers, made if need be
+        resume : keep the answers that ``out`` has to the same model, rows and settings, and ask
+            the others only
+        on_answer : called with (rows answered, rows in all)
+        tie_break : as for :meth:`Explainer.explain`
+        records : whether each line of ``out`` has the answer's record, too, as of
+            :meth:`Result.record`; its proof is made in what is left of the row's seconds. A column
+            ``why_no_proof`` says of each why it has none, "" if it has
+        proof_mb : as for :meth:`Result.record`
+
+        Returns
+        -------
+        DataFrame
+            Of pandas, or of the kind that ``X`` is.
+            One row per query: id, status, stop_reason, distance, bound, margin, backend, target,
+            seconds, changed (names of features), message, score_before and score (as in
+            :class:`Result`), and ``cf_`` columns with the counterfactual, NaN without one.
+
+        Raises
+        ------
+        InputError
+            Bad settings, or columns other than the model's.
+        BatchError
+            The folder can't be written to any more; holds what was answered.
+        """
+        from portfolio.batch.job import Job
+        from portfolio.batch.rows import read_batch
+        from portfolio.batch.run import run_batch
+        from portfolio.batch.settings import BatchSettings
+        from portfolio.goals import wanted_of
+        from portfolio.logbook import check_folder, check_log
+        from portfolio.model.frames import as_kind, as_pandas
+
+        settings = BatchSettings(
+            per_query_limit_s, deadline_s, threads, executor, out, resume, on_answer
+        )
+        question = Question(target, norm, scale, weights, constraints, margin)
+        name = strategy_name(strategy, backend)
+        options = Options(name, per_query_limit_s, threads, seed, tie_break=tie_break)
+        check_log(log)
+        check_from_0("proof_mb", proof_mb)
+        rows = read_batch(self._asker, question, X)
+        check_folder(log)
+        model = self._asker.model
+        identity = model.identity_for(wanted_of(model, target) is not None)
+        # Digests without them are those of older versions.
+        more = [*([tie_break] if tie_break else []), *(["records"] if records else [])]
+        more += [proof_mb] if records and proof_mb != PROOF_MB else []
+        asked = (identity, question, name, threads, seed, per_query_limit_s, *more)
+        if records and out is None:
+            raise InputError("records are written beside the answers; give out, a folder for them.")
+        job = Job(self._asker, question, options, log, float(proof_mb) if records else None)
+        return as_kind(run_batch(rows, job, asked, settings), as_pandas(X)[1])
 
     def ask_batch(
         self,
@@ -45,7 +143,7 @@ class BatchQuestions:
         ----------
         question : name of the method that asks it of one row: "reasons", "several", "why_not", ...
         X, per_query_limit_s, deadline_s, threads, seed, executor, out, resume, on_answer : as for
-            :meth:`Explainer.explain_batch`
+            :meth:`explain_batch`
         **settings : the method's own arguments, such as ``target`` or ``smallest``
 
         Returns
@@ -62,6 +160,11 @@ class BatchQuestions:
         BatchError
             The folder can't be written to any more; holds what was answered.
         """
+        from portfolio.batch.rows import read_batch
+        from portfolio.batch.run import run_batch
+        from portfolio.batch.settings import BatchSettings
+        from portfolio.goals import wanted_of
+        from portfolio.model.frames import as_kind, as_pandas
         from portfolio.questions.batch_job import QuestionJob, settings_of
 
         known = settings_of(question)
@@ -107,17 +210,17 @@ class BatchQuestions:
 
         Parameters
         ----------
-        X : as for :meth:`Explainer.explain_batch`
+        X : as for :meth:`explain_batch`
         radius : adds a column ``robust``: whether it holds for the row, missing where that is not
             known
         target, norm, scale, weights, bounds : as for :meth:`robustness`
         per_query_limit_s, deadline_s, threads, seed, executor, out, resume, strategy : as for
-            :meth:`Explainer.explain_batch`
+            :meth:`explain_batch`
 
         Returns
         -------
         DataFrame
-            As of :meth:`Explainer.explain_batch`; ``distance`` is the robustness, ``bound`` what
+            As of :meth:`explain_batch`; ``distance`` is the robustness, ``bound`` what
             is proved of it.
 
         Raises

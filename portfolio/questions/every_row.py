@@ -1,16 +1,20 @@
 """The rows that a question about the decision itself is about: all of the feature space."""
 
+from __future__ import annotations
+
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from encoders.errors import InputError
 from encoders.query.constraints import AllowMissing
 from encoders.query.features import Feature, FeatureSpace
-from portfolio.model.explained_model import ExplainedModel
-from portfolio.model.tabular import Row
-from portfolio.solving.ask import Asker
+
+if TYPE_CHECKING:
+    from portfolio.model.explained_model import ExplainedModel
+    from portfolio.model.tabular import Row
+    from portfolio.solving.ask import Asker
 
 Bounds = Literal["features"] | None
 

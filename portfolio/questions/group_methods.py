@@ -1,20 +1,23 @@
 """The questions of :class:`portfolio.explainer.Explainer` about many rows together."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, Literal
 
-from encoders.query.constraints import Constraint
-from encoders.query.cost import Norm
-from portfolio.batch.settings import OnAnswer
 from portfolio.question import Options, Question
-from portfolio.running.work import Answers
-from portfolio.solving.ask import Asker
-from portfolio.solving.progress import OnProgress
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from encoders.query.constraints import Constraint
+    from encoders.query.cost import Norm
+    from portfolio.batch.settings import OnAnswer
     from portfolio.questions.groups.audit import Audit
     from portfolio.questions.groups.group import GroupRecourse
+    from portfolio.running.work import Answers
+    from portfolio.solving.ask import Asker
+    from portfolio.solving.progress import OnProgress
 
 
 class GroupQuestions:
@@ -37,7 +40,7 @@ class GroupQuestions:
         threads: int | None = None,
         seed: int = 0,
         on_progress: OnProgress | None = None,
-    ) -> "GroupRecourse":
+    ) -> GroupRecourse:
         """A few actions that give recourse to as many rows as possible, and the proof of it.
 
         An action is a set of steps: raise a number to at least a limit, lower one to at most a
@@ -98,7 +101,7 @@ class GroupQuestions:
         strategy: str | Sequence[str] | None = None,
         confidence: float = 0.95,
         resamples: int = 2000,
-    ) -> "Audit":
+    ) -> Audit:
         """What recourse costs the groups of a protected attribute, each row's cost proved.
 
         Every adverse row is explained as by :meth:`Explainer.explain_batch`. Groups are told by

@@ -1,19 +1,20 @@
 """The questions of :class:`portfolio.explainer.Explainer` besides the cheapest change."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any
 
-from encoders.query.constraints import Constraint
-from encoders.query.cost import Norm
 from portfolio.question import Options, Question, strategy_name
 from portfolio.questions.answer_methods import AnswerQuestions
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.questions.group_methods import GroupQuestions
 from portfolio.questions.several_methods import SeveralQuestions
-from portfolio.solving.ask import Asker
-from portfolio.solving.progress import OnProgress
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from encoders.query.constraints import Constraint
+    from encoders.query.cost import Norm
     from portfolio.questions.reasons.contrast import Contrast
     from portfolio.questions.reasons.necessary import Necessary
     from portfolio.questions.reasons.necessary import OnStep as OnNecessary
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from portfolio.questions.reasons.reason_codes import ReasonCodes
     from portfolio.questions.reasons.reasons import Reasons
     from portfolio.questions.robust.robustness import Robustness
+    from portfolio.solving.ask import Asker
+    from portfolio.solving.progress import OnProgress
 
 
 class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
@@ -38,7 +41,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         threads: int | None = None,
         seed: int = 0,
         on_progress: OnProgress | None = None,
-    ) -> "Reasons":
+    ) -> Reasons:
         """Features that alone decide a row: as long as these keep its values, so does the decision.
 
         The other features may take every value of the feature space: within their bounds, of their
@@ -85,7 +88,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         seed: int = 0,
         on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
-    ) -> "Robustness":
+    ) -> Robustness:
         """The smallest perturbation of a row that changes the decision, and its proof.
 
         Every row of the feature space counts, whatever people may do to get there: default actions
@@ -129,7 +132,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         seed: int = 0,
         on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
-    ) -> "Robustness":
+    ) -> Robustness:
         """Whether every row within a radius is decided alike: a proof, or a row that is not.
 
         Rows beyond the radius are not looked at, so that this takes less than the smallest
@@ -165,9 +168,9 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         time_limit_s: float = 60.0,
         threads: int | None = None,
         seed: int = 0,
-        on_progress: "OnNecessary | None" = None,
+        on_progress: OnNecessary | None = None,
         strategy: str | Sequence[str] | None = None,
-    ) -> "Necessary":
+    ) -> Necessary:
         """Features without which there is no recourse: with one of them fixed, nothing helps.
 
         Default actions and constraints hold, as for :meth:`Explainer.explain`.
@@ -205,9 +208,9 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         time_limit_s: float = 60.0,
         threads: int | None = None,
         seed: int = 0,
-        on_progress: "OnFeature | None" = None,
+        on_progress: OnFeature | None = None,
         strategy: str | Sequence[str] | None = None,
-    ) -> "ReasonCodes":
+    ) -> ReasonCodes:
         """The principal reasons of an adverse decision, ranked by proved costs.
 
         A feature whose change alone would reach the target is a reason; the cheaper that change,
@@ -247,7 +250,7 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         seed: int = 0,
         on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
-    ) -> "Contrast":
+    ) -> Contrast:
         """Which differences between two rows are enough to explain their different decisions.
 
         The fewest values of ``y`` with which ``x`` is predicted as ``y`` is. Values in between do

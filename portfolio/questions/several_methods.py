@@ -1,18 +1,21 @@
 """The questions of :class:`portfolio.explainer.Explainer` that have several answers."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, Literal
 
-from encoders.query.constraints import Constraint
-from encoders.query.cost import Norm
 from portfolio.question import Options, Question, strategy_name
-from portfolio.solving.ask import Asker
-from portfolio.solving.progress import OnProgress
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from encoders.query.constraints import Constraint
+    from encoders.query.cost import Norm
     from portfolio.questions.several.diverse import Diverse
     from portfolio.questions.several.front import Front
     from portfolio.questions.several.several import Several
+    from portfolio.solving.ask import Asker
+    from portfolio.solving.progress import OnProgress
 
 
 class SeveralQuestions:
@@ -37,7 +40,7 @@ class SeveralQuestions:
         strategy: str | Sequence[str] | None = None,
         tie_break: bool = False,
         different: Literal["features", "region"] = "features",
-    ) -> "Several":
+    ) -> Several:
         """The ``k`` cheapest answers that differ, each proved.
 
         Each is the cheapest of all rows that do not change all that an earlier answer changes. So
@@ -85,7 +88,7 @@ class SeveralQuestions:
         seed: int = 0,
         on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
-    ) -> "Diverse":
+    ) -> Diverse:
         """The ``k`` answers that are farthest apart, of all that cost little more than the least.
 
         The least distance between two of them is as large as it gets, which is proved. Two answers
@@ -133,7 +136,7 @@ class SeveralQuestions:
         on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
         tie_break: bool = False,
-    ) -> "Front":
+    ) -> Front:
         """What fewer changes cost, or a higher probability or plausibility: a proved answer each.
 
         Parameters

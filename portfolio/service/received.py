@@ -13,8 +13,9 @@ from portfolio.as_json import AsJson
 from portfolio.change import Change
 from portfolio.model.frames import as_kind, as_pandas
 from portfolio.model.tabular import Row
-from portfolio.result import Result, Timings
+from portfolio.result import Result
 from portfolio.solving.rounder import Rounded
+from portfolio.timings import Timings
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from portfolio.model.native import predict_one
 from portfolio.model.scoring import Scoring
 from portfolio.model.tabular import Row, read_row
 from portfolio.question import LONGEST_S, Options, Question, check_from_0
-from portfolio.result import Result, Timings
+from portfolio.result import Result
 from portfolio.running.interrupt import run_interruptible
 from portfolio.running.solver_workers import Workers
 from portfolio.solving.join import Answer
@@ -32,19 +32,8 @@ from portfolio.solving.rounder import Rounder
 from portfolio.solving.strategies import Auto, Strategy, strategy_of
 from portfolio.solving.targets import answer
 from portfolio.solving.warm_up import warm_up
+from portfolio.timings import Timings
 from selector import Selector
-
-
-def check_progress(on_progress: object) -> None:
-    """Raise :class:`InputError` unless ``on_progress`` is None or can be called.
-
-    Parameters
-    ----------
-    on_progress : what the user gave
-    """
-    if on_progress is not None and not callable(on_progress):
-        raise InputError(f"on_progress must be a function, got {on_progress!r}.")
-
 
 # As :func:`portfolio.solving.targets.answer` takes it.
 Answering = Callable[

@@ -92,3 +92,17 @@ def test_the_command_says_it_in_one_line(tmp_path, installed):
     done = run(script, tmp_path, [installed])
     assert done.returncode == 1
     assert done.stderr.startswith("Error: ") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "from counterfolio import Explainer, FeatureSpace, Increase, Linear, Probability, Result",
+        "from counterfolio.__main__ import main; sys.argv[1:] = ['--help']; main()",
+    ],
+    ids=["names", "help"],
+)
+def test_what_is_named_first_imports_nothing_heavy(script, tmp_path):
+    heavy = "sorted({'numba', 'pandas', 'scipy', 'sklearn'} & set(sys.modules))"
+    told = run(f"import atexit; atexit.register(lambda: print({heavy})); {script}", tmp_path, [ROOT])
+    assert told.stdout.endswith("[]\n"), told.stdout + told.stderr

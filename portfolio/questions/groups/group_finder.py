@@ -23,13 +23,13 @@ from portfolio.goals import value_goal, wanted_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
 from portfolio.model.tabular import Row, read_rows
-from portfolio.question import LONGEST_S, OWN, Options, Question
+from portfolio.question import LONGEST_S, OWN, Options, Question, check_progress
 from portfolio.questions.groups.group import GroupAction, GroupMember, GroupRecourse, State
 from portfolio.questions.groups.group_polish import Polished, polish
 from portfolio.questions.groups.group_rows import MOST_REFUSED, group_rows
 from portfolio.questions.groups.group_search import GroupSearch
 from portfolio.running.interrupt import run_interruptible
-from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.warm_up import warm_up
 

@@ -15,10 +15,10 @@ from portfolio.as_json import AsJson, as_plain
 from portfolio.change import in_short
 from portfolio.model.native import predict_one
 from portfolio.model.tabular import Row
-from portfolio.question import Options, Question
+from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.result import Result
-from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 
 

@@ -9,11 +9,11 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.constraints import Fixed
 from portfolio.as_json import AsJson, as_plain
-from portfolio.question import Options, Question
+from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series
 from portfolio.result import Result
-from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.ask import Asker
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

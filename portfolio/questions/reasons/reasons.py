@@ -15,12 +15,12 @@ from encoders.query.features import FeatureSpace
 from portfolio.as_json import AsJson, as_plain, by_name
 from portfolio.change import in_short
 from portfolio.model.tabular import Row
-from portfolio.question import Options
+from portfolio.question import Options, check_progress
 from portfolio.questions.decision import Decision, decision_of
 from portfolio.questions.flips import pose_flips
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.reasons.reason_search import Search
-from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.warm_up import warm_up
 

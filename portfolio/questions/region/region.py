@@ -12,7 +12,7 @@ from encoders.query.features import FeatureSpace
 from encoders.query.goal import Goal
 from portfolio.as_json import AsJson, as_plain, by_name
 from portfolio.model.tabular import Row
-from portfolio.question import Options
+from portfolio.question import Options, check_progress
 from portfolio.questions.decision import Other, besides, decision_of
 from portfolio.questions.every_row import every_row
 from portfolio.questions.flips import pose_flips
@@ -20,7 +20,7 @@ from portfolio.questions.interruptible import interruptible
 from portfolio.questions.region.extents import extents_of
 from portfolio.questions.region.grow import Growth
 from portfolio.questions.region.span import Span, span_of
-from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.ask import Asker
 from portfolio.solving.warm_up import warm_up
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.cost import Norm
 from portfolio.as_json import AsJson, as_plain
-from portfolio.question import Options, Question
+from portfolio.question import Options, Question, check_progress
 from portfolio.questions.every_row import Bounds, every_row
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.robust.under_all import nearest_of_any
 from portfolio.result import Result
-from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 
 # Share of a radius that is looked at beyond it: solvers look for what is below a cutoff.

@@ -15,7 +15,7 @@ from encoders.query.query import Query
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
-from portfolio.question import Options, Question
+from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import LEAST_S, Series
 from portfolio.questions.several.dispersion import SAME, Dispersion, OnBounds
@@ -25,7 +25,7 @@ from portfolio.questions.several.near_rows import NearRows, feature_values, near
 from portfolio.questions.several.ruler import Ruler, ruler_of
 from portfolio.questions.several.ties import check_countable
 from portfolio.result import Result
-from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.ask import Asker
 from portfolio.solving.certify import MISREAD
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.rounder import Rounder

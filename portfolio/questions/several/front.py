@@ -16,13 +16,13 @@ from portfolio.as_json import AsJson, as_plain
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
 from portfolio.model.plausible_level import asking_for, least_score, score_of
-from portfolio.question import Options, Question
+from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series, with_more
 from portfolio.questions.several.fewest import find_fewest
 from portfolio.result import Result
 from portfolio.solving.ahead import Ahead
-from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.ask import Asker
 from portfolio.solving.more import More, MorePlausibility, MoreProbability
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.verify import RELATIVE_TOLERANCE

@@ -10,12 +10,12 @@ from encoders.errors import InputError
 from encoders.query.constraints import Constraint, MaxChanges
 from encoders.query.relations import Forbidden
 from portfolio.as_json import as_plain
-from portfolio.question import Options, Question
+from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import LEAST_S, Series
 from portfolio.questions.several.answer_list import AnswerList
 from portfolio.result import Result
-from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 
 if TYPE_CHECKING:

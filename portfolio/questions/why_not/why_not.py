@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 from encoders.backends.interface import StopReason
 from portfolio.as_json import AsJson, as_plain
-from portfolio.question import Options, Question
+from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.why_not.conflict import Conflict, Trials
 from portfolio.questions.why_not.loosening import Relaxation, relax
 from portfolio.questions.why_not.members import Member, demands_of
 from portfolio.result import Result
-from portfolio.solving.ask import Asker, check_progress
+from portfolio.solving.ask import Asker
 from portfolio.solving.warm_up import warm_up
 
 OnStep = Callable[[float, int, int], None]

@@ -88,14 +88,16 @@ def reduce(
             priced, prices = left, bound_by_prices(tables, limit, FEW_STEPS)
             drop_by_prices(tables, prices, limit, keep, alive)
         before = small.cost.size + small.n_leaves
-        smaller = compress(small, keep, alive)
-        if smaller is None:
-            return Reduction(None, lift, incumbent, upper)
-        if prices is not None:
-            places = smaller.lift.places(small.level_start)
-            prices = prices.within(smaller.leaf, smaller.certain, places)
-        small, lift = smaller.problem, lift.then(smaller.lift)
-        tables = tabulate(small)
+        # What has been rebuilt once, and lost nothing since, would be rebuilt as it is.
+        if small is problem or not (keep.all() and alive.all()):
+            smaller = compress(small, keep, alive)
+            if smaller is None:
+                return Reduction(None, lift, incumbent, upper)
+            if prices is not None:
+                places = smaller.lift.places(small.level_start)
+                prices = prices.within(smaller.leaf, smaller.certain, places)
+            small, lift = smaller.problem, lift.then(smaller.lift)
+            tables = tabulate(small)
         if small.n_leaves == 0 and small.admits(tables.best):
             # All that is left to decide is the cost, and what decides it may be dearer by now.
             if small.distance(tables.best) < upper:

@@ -10,6 +10,8 @@ from rich.console import Console
 from portfolio.cli import options
 from portfolio.cli.output import needing, wide_console
 
+LINE_S = 3600.0  # seconds for a line of the frontier
+
 
 @dataclass(frozen=True)
 class BenchmarkOptions:
@@ -82,7 +84,11 @@ def bench(
         Path | None, typer.Option(help="Folder of CSV data sets; default two bundled ones.")
     ] = None,
     protocol: Annotated[
-        str | None, typer.Option(help="quick, paper or a .toml file; leaves logs and figures.")
+        str | None,
+        typer.Option(
+            help="quick, paper or a .toml file, which leave logs and figures; or frontier: how far "
+            "we are, line by line (--only names lines)."
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of a protocol's logs.")] = Path("bench"),
     deadline: Annotated[float | None, typer.Option(help="Seconds for a protocol.")] = None,
@@ -94,11 +100,18 @@ def bench(
 ) -> None:
     """Time backends on the same queries, or questions; exit code 1 if two proofs disagree.
 
-    With --protocol the options above --datasets are the protocol's. A run that is logged in --out
+    With --protocol the options above --datasets are the protocol's, but for --only and --json of
+    frontier, whose --deadline is for each line. A run that is logged in --out
     is not made again.
     """
     if protocol is None:
         raise typer.Exit(own.run(datasets))
+    if protocol == "frontier":
+        from portfolio.cli.frontier_report import run_and_report_frontier
+
+        lines, limit_s = options.names(own.only), LINE_S if deadline is None else deadline
+        told = run_and_report_frontier(datasets, lines, limit_s, own.json_file, wide_console())
+        raise typer.Exit(told)
     from portfolio.cli.campaign_report import run_protocol
     from portfolio.study.protocol import load_protocol
 

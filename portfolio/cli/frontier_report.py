@@ -1,0 +1,71 @@
+"""Measure how far we are, line by line, and print it beside what is to be reached."""
+
+import json
+import os
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from encoders.errors import InputError
+from encoders.whole_files import replace_whole
+from portfolio.data.collection import names
+from portfolio.study.frontier import AT_LEAST, Figures, chosen, reached, run_line
+
+
+def run_and_report_frontier(
+    folder: Path | None,
+    only: tuple[str, ...],
+    limit_s: float,
+    json_file: Path | None,
+    console: Console,
+) -> int:
+    """Exit code: 0, whether goals are reached or not; 1 if a line could not be measured.
+
+    Ctrl-C ends it; what is done is in the table and in the file.
+
+    Parameters
+    ----------
+    folder : of data sets; lines that need one that is not there are left out
+    only : names of lines, empty for all
+    limit_s : seconds for each line
+    json_file : for all figures, None for no file
+    console : to print on
+    """
+    there = [] if folder is None else names(folder)
+    asked = chosen(only)
+    table = Table(title=f"load {os.getloadavg()[0]:.2f} on {len(os.sched_getaffinity(0))} cores")
+    for title in ("line", "what", "figure", "goal", "measured", "reached"):
+        table.add_column(title)
+    found: dict[str, Figures] = {}
+    failed = 0
+    try:
+        for line in asked:
+            if line.dataset and line.dataset not in there:
+                console.print(f"{line.name} needs {line.dataset}: give --datasets.")
+                continue
+            with console.status(f"measuring {line.name}"):
+                try:
+                    figures = run_line(line, folder or Path(), limit_s)
+                except InputError as error:
+                    failed = 1
+                    console.print(str(error), highlight=False, markup=False)
+                    continue
+            found[line.name] = figures
+            for figure, goal in line.goals.items():
+                sign = "at least" if figure in AT_LEAST else "at most"
+                good = "yes" if reached(figure, figures[figure], goal) else "no"
+                told = f"{figures[figure]:.3g}"
+                table.add_row(line.name, line.words, figure, f"{sign} {goal:g}", told, good)
+            if json_file is not None:
+                text = json.dumps(found, indent=1)
+                replace_whole(json_file, partial(_write, text))
+    except KeyboardInterrupt:
+        console.print("Interrupted: reporting what is done.")
+    console.print(table)
+    return failed
+
+
+def _write(text: str, path: Path) -> None:
+    path.write_text(text, encoding="utf-8")

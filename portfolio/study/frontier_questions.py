@@ -1,0 +1,165 @@
+"""Questions that show how far solving has come, each timed from the call to the verified answer."""
+
+import resource
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from portfolio.data.collection import one_dataset
+from portfolio.data.trained_models import Trainable, train
+from portfolio.explainer import Explainer
+from portfolio.model.plausibility import Plausibility
+from portfolio.result import Result
+
+LIMIT_S = 60.0  # for each question
+SEED = 7  # of the rows
+SLOW_S = 0.5  # for less a second thread is not worth its start
+PEAK = Path("/proc/self/clear_refs")  # "5" written there forgets the peak so far
+GIGA = 1e9
+
+
+def asked(
+    dataset: str,
+    kind: Trainable,
+    trees: int,
+    depth: int,
+    rows: int = 20,
+    isolation: int = 0,
+) -> Callable[[Path], dict[str, float]]:
+    """What measures questions to a model of a data set, given the folder of these.
+
+    Parameters
+    ----------
+    dataset : its name
+    kind, trees, depth : of the model
+    rows : how many are asked
+    isolation : trees of isolation forests in which answers must be inliers, 0 for none
+    """
+    return partial(_asked, dataset, kind, trees, depth, rows, isolation)
+
+
+def _asked(
+    name: str,
+    kind: Trainable,
+    trees: int,
+    depth: int,
+    rows: int,
+    isolation: int,
+    folder: Path,
+) -> dict[str, float]:
+    data = one_dataset(folder, name)
+    model = train(data, kind, trees, depth, 0)
+    inliers = Plausibility.fit(data.X, data.y, n_estimators=isolation) if isolation else None
+    _forget_peak()
+    began = time.process_time()
+    explainer = Explainer(model, data.X, features=data.space, plausibility=inliers)
+    read_s = time.process_time() - began
+    timed = _timed(explainer, _drawn(data.X, rows + 1))
+    return {"read, CPU s": read_s, **timed, "peak, GB": _peak_gb()}
+
+
+def _drawn(table: pd.DataFrame, count: int) -> pd.DataFrame:
+    return table.iloc[np.random.default_rng(SEED).choice(len(table), count, replace=False)]
+
+
+def _timed(explainer: Explainer, rows: pd.DataFrame, **settings: Any) -> dict[str, float]:
+    """Figures of all rows but the first, which warms up."""
+    seconds: list[float] = []
+    results: list[Result] = []
+    for _, row in rows.iterrows():
+        began = time.perf_counter()
+        results.append(explainer.explain(row, time_limit_s=LIMIT_S, threads=1, **settings))
+        seconds.append(time.perf_counter() - began)
+    return {
+        "first, s": statistics.median(_first(result) for result in results[1:]),
+        "median, s": statistics.median(seconds[1:]),
+        "max, s": max(seconds[1:]),
+        "proved": _proved(results[1:]),
+    }
+
+
+def _first(result: Result) -> float:
+    """When the first answer was there, LIMIT_S without one."""
+    return next((at for at, upper, _ in result.trace if np.isfinite(upper)), LIMIT_S)
+
+
+def _proved(results: Sequence[Result]) -> float:
+    return sum(r.status in ("optimal", "infeasible") for r in results) / len(results)
+
+
+def digits(folder: Path) -> dict[str, float]:
+    """A boosted model of many trees over dense features, under the largest single change.
+
+    Parameters
+    ----------
+    folder : not looked at
+    """
+    from sklearn.datasets import load_digits
+    from xgboost import XGBClassifier
+
+    data = load_digits(as_frame=True)
+    chosen = data.target.isin((2, 6)).to_numpy()
+    X, y = data.data[chosen] / data.data.to_numpy().max(), (data.target[chosen] == 6).to_numpy()
+    # A small rate keeps all of the trees at work; the table is much smaller than they could hold.
+    model = XGBClassifier(n_estimators=1000, max_depth=4, learning_rate=0.02, random_state=0)
+    explainer = Explainer(model.fit(X, y), X)
+    return _timed(explainer, _drawn(X, 21), norm="inf", scale="none")
+
+
+def two_threads(folder: Path) -> dict[str, float]:
+    """How much sooner our own search ends with two threads, of rows that take it a while.
+
+    Parameters
+    ----------
+    folder : of data sets
+    """
+    data = one_dataset(folder, "SP")
+    explainer = Explainer(train(data, "forest", 200, 5, 0), data.X, features=data.space)
+    seconds = {1: 0.0, 2: 0.0}
+    for _, row in _drawn(data.X, 12).iterrows():
+        took: dict[int, float] = {}
+        for threads in seconds:
+            began = time.perf_counter()
+            explainer.explain(row, strategy="search", threads=threads, time_limit_s=LIMIT_S)
+            took[threads] = time.perf_counter() - began
+        if took[1] > SLOW_S:
+            seconds = {threads: seconds[threads] + took[threads] for threads in seconds}
+    return {"speed-up": seconds[1] / seconds[2] if seconds[2] else 1.0}
+
+
+def batch(folder: Path) -> dict[str, float]:
+    """Rows a second of a batch, its workers' start not among them.
+
+    Parameters
+    ----------
+    folder : of data sets
+    """
+    data = one_dataset(folder, "AD")
+    explainer = Explainer(train(data, "forest", 100, 5, 0), data.X, features=data.space)
+    answered: list[tuple[float, int]] = []
+    explainer.explain_batch(
+        _drawn(data.X, 300),
+        on_answer=lambda now, rows: answered.append((time.perf_counter(), now)),
+    )
+    (began, first), (ended, last) = answered[0], answered[-1]
+    return {"rows/s": (last - first) / (ended - began)}
+
+
+def _forget_peak() -> None:
+    if PEAK.exists():
+        PEAK.write_text("5")
+
+
+def _peak_gb() -> float:
+    """Memory of this process at its most since :func:`_forget_peak`, where that can be known."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIGA
+    peak = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(peak.split()[1]) * 1024 / GIGA

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from encoders.errors import InputError
 from portfolio.model.tabular import read_row, read_rows
@@ -25,3 +26,27 @@ def test_rows_read_at_once_are_those_read_one_by_one(explainer, credit):
             assert found[place] == expected
         else:
             np.testing.assert_array_equal(found[place], expected)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{}, {"age": 41}, {"age": 41.0}, {"income": 2**60}, {"income": 2**70}, {"income": 10**400},
+     {"age": True}, {"age": np.int64(41)}, {"age": None}, {"age": np.nan}, {"age": np.inf},
+     {"age": "old"}, {"other": 1}, {1: 1}],
+)  # fmt: skip
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_mapping_is_read_as_the_series_that_holds_it(explainer, credit, change, turned):
+    given = dict(credit[1].iloc[0].items()) | change
+    given = dict(reversed(given.items())) if turned else given
+    space = explainer.features
+    try:
+        expected = read_row(pd.Series(given), space, np.dtype(np.float32))
+    except InputError as error:
+        with pytest.raises(InputError) as raised:
+            read_row(given, space, np.dtype(np.float32))
+        assert str(raised.value) == str(error)
+        return
+    found = read_row(given, space, np.dtype(np.float32))
+    np.testing.assert_array_equal(found.values, expected.values)
+    pd.testing.assert_series_equal(found.given(), expected.given())
+    assert found.named() == expected.named() == dict(expected.given().items())

@@ -185,11 +185,10 @@ def read_rows(
         raise InputError("the batch names a column twice.")
     check_names(list(frame.columns), list(space.columns), "the batch")
     ordered = frame[list(space.columns)]
-    if table is None:
-        ordered = ordered.copy(deep=False)
-        for at, kind in enumerate(ordered.dtypes):
-            if kind.kind == "O":
-                ordered.isetitem(at, _of_a_file(ordered.iloc[:, at]).array)
+    ordered = ordered.copy(deep=False)
+    for at, kind in enumerate(ordered.dtypes):
+        if kind.kind == "O" and (table is None or table.columns[at].labels is None):
+            ordered.isetitem(at, _of_a_file(ordered.iloc[:, at]).array)
     numbers = _as_numbers(ordered) if table is None else _by_table(ordered, table)
     good = _are_rows(numbers, space, dtype)
     rows: list[FloatArray | str] = list(numbers)

@@ -31,7 +31,7 @@ from portfolio.study.benchmark import Benchmark
 from portfolio.study.protocol import KIND_NAMES
 
 CLIENTS = (1, 8, 64)
-EACH = 8  # questions of each client at least, so that there is a loop
+EACH, LEAST_S = 8, 3.0  # a loop has so many questions of each client, and takes about so long
 TICKS = os.sysconf("SC_CLK_TCK")
 CALLED = "benchmark"  # the model's name
 PATH = f"/v1/models/{CALLED}/explain"
@@ -196,7 +196,7 @@ def _measured(
             closed_loop(port, PATH, warming, count)  # each worker is warm
             for clients in (own for own in CLIENTS if own >= count):
                 on_step(f"{clients} clients of {count} workers")
-                most = max(len(asked), EACH * clients)
+                most = max(len(asked), EACH * clients, round(LEAST_S * batch[count]))
                 run.loads.append(_load(port, pid, asked, most, clients, count, batch[count]))
     if requests:
         on_step(f"{requests} questions of {CLIENTS[1]} clients")

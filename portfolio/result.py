@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -302,7 +302,7 @@ class Result(AsJson):
                 "verified": self.verified,
                 "message": self.message,
                 "left": self.remaining,
-                "counterfactual": by_name(self.counterfactual),
+                "counterfactual": None if self.row is None else by_name(self.row.named()),
                 "changes": [each.to_dict() for each in self.changed],
                 "rounded": None
                 if rounded is None
@@ -312,7 +312,7 @@ class Result(AsJson):
                     "counterfactual": by_name(rounded.counterfactual),
                     "changes": [each.to_dict() for each in rounded.changed],
                 },
-                "timings": asdict(self.timings),
+                "timings": vars(self.timings),
                 "trace": self.trace,
             }
         )

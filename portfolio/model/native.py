@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from encoders.trees.catboost_export import is_catboost
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_xgboost import xgboost_objective
 from portfolio.model.native_trees import native_leaves, native_scores
-from portfolio.model.native_values import native_values
+from portfolio.model.native_values import native_probabilities, native_values, predicts_likeliest
 from portfolio.model.table import Table
 
 # What our own sums in float64 may be off by, as a share of the largest score.
@@ -65,6 +66,21 @@ class NativeModel:
                 f"the model's own predict does not answer with one of its classes "
                 f"({', '.join(map(repr, self.classes))}) for each row."
             ) from error
+
+    @cached_property
+    def likeliest(self) -> bool:
+        """Whether the model's own predict gives the class that :meth:`probabilities` say."""
+        return len(self.classes) > 1 and predicts_likeliest(self.model)
+
+    def probabilities(self, rows: FloatArray) -> FloatArray:
+        """The model's own probabilities, float64 (n_rows, n_classes).
+
+        Parameters
+        ----------
+        rows : float64 (n_rows, n_columns)
+        """
+        with predicting_alone():
+            return native_probabilities(self.model, self._given(rows))
 
     def values(self, rows: FloatArray, scale: Scale, output: int) -> FloatArray:
         """One of the model's own numbers; see :func:`native_values`.

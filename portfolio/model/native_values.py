@@ -10,6 +10,30 @@ from encoders.trees.catboost_export import is_catboost
 from portfolio.model.native_trees import native_scores
 from portfolio.model.pipeline import inputs_of, is_pipeline, last_step
 
+# Whose own predict is, in the libraries' source, the first of the largest of their probabilities.
+LIKELIEST = {
+    "xgboost": ("XGBClassifier",),
+    "lightgbm": ("LGBMClassifier",),
+    "sklearn": ("RandomForestClassifier", "ExtraTreesClassifier", "DecisionTreeClassifier"),
+}
+OBJECTIVES = ("binary:logistic", "multi:softprob")  # of XGBoost; others have a way of their own
+
+
+def predicts_likeliest(model: Any) -> bool:
+    """Whether a model's own predict is known to give the first class of largest probability.
+
+    Parameters
+    ----------
+    model : fitted, of a kind that can be read
+    """
+    kind = type(model)
+    library = kind.__module__.partition(".")[0]
+    if kind.__name__ not in LIKELIEST.get(library, ()) or "predict" in vars(model):
+        return False
+    if library == "xgboost":
+        return model.objective in OBJECTIVES
+    return library != "lightgbm" or not callable(model.objective)
+
 
 def native_values(model: Any, rows: Any, scale: Scale, output: int) -> FloatArray:
     """One of the model's numbers for each row, widened to float64 as it is, (n_rows,).
@@ -25,7 +49,7 @@ def native_values(model: Any, rows: Any, scale: Scale, output: int) -> FloatArra
         return np.asarray(_predictions(model, rows), dtype=np.float64).ravel()
     if scale == "raw":
         return _raw(model, rows, output)
-    found: FloatArray = _probabilities(model, rows)[:, output]
+    found: FloatArray = native_probabilities(model, rows)[:, output]
     return found
 
 
@@ -53,7 +77,14 @@ def _raw(model: Any, rows: Any, output: int) -> FloatArray:
     return raw
 
 
-def _probabilities(model: Any, rows: Any) -> FloatArray:
+def native_probabilities(model: Any, rows: Any) -> FloatArray:
+    """The model's own probabilities, widened to float64 as they are, (n_rows, n_classes).
+
+    Parameters
+    ----------
+    model : fitted, a classifier that can be read
+    rows : (n_rows, n_columns), as the model takes them
+    """
     if type(model).__name__ != "Booster":
         alone = {"thread_count": 1} if is_catboost(model) else {}
         return np.asarray(model.predict_proba(rows, **alone)).astype(np.float64)

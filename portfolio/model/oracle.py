@@ -46,6 +46,28 @@ class Oracle:
             own.accepts(row, its) for own, its in self._others(goal)
         )
 
+    def answers(
+        self, query: FloatArray, row: FloatArray, goal: Goal
+    ) -> tuple[bool, FloatArray | None]:
+        """Whether :meth:`accepts` takes the row; where one call tells more, what it tells.
+
+        Parameters
+        ----------
+        query, row : float64 (n_columns,)
+        goal : as in :meth:`accepts`
+
+        Returns
+        -------
+        That, and the model's probabilities of both rows, (2, n_classes), or None.
+        """
+        together = isinstance(goal, ClassGoal) and self.native.likeliest
+        if not together or self.ensemble.blend is not None:
+            return self.accepts(row, goal), None
+        told = self.native.probabilities(np.array([query, row]))
+        if told[1].argmax() != goal.target:
+            return False, None
+        return all(own.accepts(row, its) for own, its in self._others(goal)), told
+
     def _others(self, goal: Goal) -> Iterator[tuple["Oracle", Goal]]:
         """The companions, and what each has to say of an answer."""
         for oracle, own in zip(self.companions, self.ensemble.companions, strict=True):

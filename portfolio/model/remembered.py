@@ -29,6 +29,11 @@ class RememberedModel(NativeModel):
     known: Said = field(default_factory=dict)
     labels: Mapping[bytes, int] = field(default_factory=dict)
 
+    @property
+    def likeliest(self) -> bool:
+        """Nothing is asked together with what is known."""
+        return False
+
     def values(self, rows: FloatArray, scale: Scale, output: int) -> FloatArray:
         """See :class:`NativeModel`.
 

@@ -19,6 +19,7 @@ class Scoring:
     scale, output : which number, as in :meth:`NativeModel.values`
     before : float64 (n_columns,), the query
     after : float64 (n_columns,), the answer; None without one
+    told : float64 (2, n_classes), probabilities of both rows, where the model has told them already
     """
 
     native: NativeModel
@@ -26,9 +27,12 @@ class Scoring:
     output: int
     before: FloatArray
     after: FloatArray | None
+    told: FloatArray | None = None
 
     def both(self) -> tuple[float, float | None]:
         """The numbers of the query and of the answer, which is None without one; asked at once."""
+        if self.told is not None and self.scale == "probability":
+            return float(self.told[0, self.output]), float(self.told[1, self.output])
         rows = np.array([self.before] if self.after is None else [self.before, self.after])
         told = self.native.values(rows, self.scale, self.output).tolist()
         return float(told[0]), float(told[1]) if len(told) > 1 else None

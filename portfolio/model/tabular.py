@@ -23,7 +23,7 @@ class Row:
     Attributes
     ----------
     values : float64 (n_columns,)
-    index : names of a Series or a frame, None for an array
+    index : names of a Series, a frame or a mapping, None for an array
     position : for each entry of the user's row, the model's column
     dtype : of the user's array or Series, None if there was none
     table : the user's columns, where not all of them hold numbers
@@ -31,7 +31,7 @@ class Row:
     """
 
     values: FloatArray
-    index: "pd.Index[Any] | None"
+    index: "pd.Index[Any] | list[str] | None"
     name: Any
     position: np.ndarray[Any, Any]
     dtype: Any
@@ -61,12 +61,20 @@ class Row:
         """A fresh row in the user's shape, of his types where they hold the values."""
         if self.table is not None or self.shape is not None:
             return self._as_users()
-        ordered = self.values[self.position]
-        if self.dtype is not None:
-            ordered = in_type(ordered, self.dtype)
+        ordered = self._numbers()
         if self.index is None:
             return ordered
         return pd.Series(ordered, index=self.index, name=self.name)
+
+    def named(self) -> Any:
+        """What :meth:`given` has, as a mapping where it is names and numbers: without a Series."""
+        if self.index is None or self.table is not None or self.shape is not None:
+            return self.given()
+        return dict(zip(map(str, self.index), self._numbers().tolist(), strict=True))
+
+    def _numbers(self) -> Any:
+        ordered = self.values[self.position]
+        return ordered if self.dtype is None else in_type(ordered, self.dtype)
 
     def _as_users(self) -> Any:
         """With the user's categories and dtypes: an array of objects, a Series, or a frame."""
@@ -107,6 +115,8 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | N
         )
     missing = np.isnan(row.values).any()
     for feature in space.features:
+        if not missing and (feature.coded or feature.kind == "numeric"):
+            continue
         own = row.values[list(feature.columns)]
         if missing and np.isnan(own).any():
             if not feature.missing:
@@ -175,11 +185,10 @@ def read_rows(
         raise InputError("the batch names a column twice.")
     check_names(list(frame.columns), list(space.columns), "the batch")
     ordered = frame[list(space.columns)]
-    if table is None:
-        ordered = ordered.copy(deep=False)
-        for at, kind in enumerate(ordered.dtypes):
-            if kind.kind == "O":
-                ordered.isetitem(at, _of_a_file(ordered.iloc[:, at]).array)
+    ordered = ordered.copy(deep=False)
+    for at, kind in enumerate(ordered.dtypes):
+        if kind.kind == "O" and (table is None or table.columns[at].labels is None):
+            ordered.isetitem(at, _of_a_file(ordered.iloc[:, at]).array)
     numbers = _as_numbers(ordered) if table is None else _by_table(ordered, table)
     good = _are_rows(numbers, space, dtype)
     rows: list[FloatArray | str] = list(numbers)
@@ -262,6 +271,9 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
         shape = Shape(x.index, tuple(x.dtypes), kind, None if kind == "pandas" else like)
         return replace(_as_row(series, space, table), shape=shape)
     if isinstance(x, Mapping):
+        plain = None if table else _plain_row(x, columns)
+        if plain is not None:
+            return plain
         x = pd.Series(dict(x), dtype=object if table else None)
     if isinstance(x, pd.Series):
         if len(x) != len(columns):
@@ -290,6 +302,29 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
         raise InputError(f"the query has {array.size} columns, the model takes {len(columns)}.")
     numbers = _numbers(array, columns, identity, table)
     return Row(numbers, None, None, identity, array.dtype, table)
+
+
+def _plain_row(x: Mapping[Any, Any], columns: list[str]) -> Row | None:
+    """A mapping from the model's columns to plain finite numbers, which needs no Series.
+
+    None for all else, whose way is longer, and has words for what is wrong.
+    """
+    if x.keys() != set(columns) or not set(map(type, x.values())) <= {int, float}:
+        return None
+    names = list(x)
+    try:
+        held = np.array(list(x.values()))
+    except OverflowError:
+        return None
+    if held.dtype not in (np.int64, np.float64) or not np.isfinite(held).all():
+        return None
+    if names == columns:
+        return Row(held.astype(np.float64), names, None, np.arange(len(names)), held.dtype)
+    places = {name: place for place, name in enumerate(columns)}
+    position = np.array([places[name] for name in names])
+    values = np.empty(len(names))
+    values[position] = held
+    return Row(values, names, None, position, held.dtype)
 
 
 def _numbers(

@@ -71,8 +71,9 @@ def check_names(given: Any, expected: list[str], where: str) -> None:
     given, expected : names
     where : begins the message
     """
-    missing = [name for name in expected if name not in set(given)]
-    extra = [str(name) for name in given if name not in set(expected)]
+    there, known = set(given), set(expected)
+    missing = [name for name in expected if name not in there]
+    extra = [str(name) for name in given if name not in known]
     if missing or extra:
         parts = [f"lacks {missing[0]!r}"] if missing else []
         parts += [f"has {extra[0]!r}, which the model does not know"] if extra else []

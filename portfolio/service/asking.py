@@ -37,7 +37,7 @@ def answer(
     explainer : of the model
     ask : the question
     on_bounds : told what is known by now, if the question tells that
-    on_found : called when only words are left to be found
+    on_found : called once it is found, where telling it may take a while
 
     Raises
     ------
@@ -52,7 +52,9 @@ def answer(
         given["log"] = ask.log
     with complaints() as heard_of:
         found = getattr(explainer, question.method)(**given, **heard)
-    on_found()
+    # Numbers are there at once, or soon enough; the server gives more time where it is told to.
+    if worded or recorded or not isinstance(found, Result) or _is_late(ask, found):
+        on_found()
     told = found.to_dict()
     members = {"answer": _json(told)}
     if worded or not isinstance(found, Result):
@@ -141,6 +143,11 @@ def _prices(given: Any) -> Any:
         return dict(given)
     except TypeError as error:
         raise InputError("norm: a value that has a cost must be a number or text.") from error
+
+
+def _is_late(ask: Ask, found: Result) -> bool:
+    """Whether so little of a question's time is left that telling its answer may take longer."""
+    return found.timings.total > ask.limit_s / 2
 
 
 def _telling(on_bounds: Callable[[Bounds], None]) -> OnProgress:

@@ -5,11 +5,9 @@ import json
 import multiprocessing
 import os
 import socket
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, field
 from http.client import HTTPConnection
@@ -25,6 +23,7 @@ from portfolio.data.trained_models import train
 from portfolio.explainer import Explainer
 from portfolio.running.local_executor import LocalExecutor
 from portfolio.service.app import create_app
+from portfolio.service.closed_loop import Answered, closed_loop
 from portfolio.service.server import run
 from portfolio.service.settings import Settings
 from portfolio.service.sources import AtHand
@@ -32,8 +31,10 @@ from portfolio.study.benchmark import Benchmark
 from portfolio.study.protocol import KIND_NAMES
 
 CLIENTS = (1, 8, 64)
+EACH, LEAST_S = 8, 3.0  # a loop has so many questions of each client, and takes about so long
 TICKS = os.sysconf("SC_CLK_TCK")
 CALLED = "benchmark"  # the model's name
+PATH = f"/v1/models/{CALLED}/explain"
 PARTS = 10  # of the loop in which memory is looked at
 BEGIN_S = 300.0  # seconds that a service may take to be ready
 SAME = ("status", "distance", "lower_bound", "counterfactual")
@@ -191,10 +192,12 @@ def _measured(
         batch[count] = _batch_rate(explainer, rows, count)
     for count in batch:
         with _served(explainer, count) as (port, pid):
-            _loop(port, asked[: 8 * count], count)  # each worker is warm
+            warming = [own.body for own in asked[: 8 * count]]
+            closed_loop(port, PATH, warming, count)  # each worker is warm
             for clients in (own for own in CLIENTS if own >= count):
                 on_step(f"{clients} clients of {count} workers")
-                run.loads.append(_load(port, pid, asked, len(asked), clients, count, batch[count]))
+                most = max(len(asked), EACH * clients, round(LEAST_S * batch[count]))
+                run.loads.append(_load(port, pid, asked, most, clients, count, batch[count]))
     if requests:
         on_step(f"{requests} questions of {CLIENTS[1]} clients")
         with _served(explainer, workers) as (port, pid):
@@ -256,9 +259,12 @@ def _batch_rate(explainer: Explainer, rows: pd.DataFrame, workers: int) -> float
 def _load(
     port: int, pid: int, asked: list[Asked], count: int, clients: int, workers: int, batch: float
 ) -> Load:
+    asked = _again(asked, count)
+    bodies = [own.body for own in asked]
     before, began = _cpu(pid), time.perf_counter()
-    codes, wrong = _loop(port, _again(asked, count), clients)
+    answers = closed_loop(port, PATH, bodies, clients)
     seconds, cpu = time.perf_counter() - began, before.until(_cpu(pid))
+    codes, wrong = _told(asked, answers)  # afterwards: it takes what the service could use
     return Load(clients, workers, seconds, dict(codes), wrong, batch, cpu)
 
 
@@ -272,29 +278,13 @@ def _cpu_of(pid: int) -> float:
     return sum(map(int, after_name[11:13])) / TICKS
 
 
-def _loop(port: int, asked: Sequence[Asked], clients: int) -> tuple[Counter[int], int]:
+def _told(asked: Sequence[Asked], answers: Sequence[Answered]) -> tuple[Counter[int], int]:
     """Answers by status, and how many differ."""
-    codes: Counter[int] = Counter()
-    wrong: list[Any] = []
-    left, lock = iter(asked), threading.Lock()
-
-    def ask_on() -> None:
-        with _connection(port) as connection:
-            while True:
-                with lock:
-                    own = next(left, None)
-                if own is None:
-                    return
-                status, document = _post(connection, own.body)
-                with lock:
-                    codes[status] += 1
-                    if status == 200 and not _equal(document, own.expected):
-                        wrong.append(document)
-
-    with ThreadPoolExecutor(clients) as threads:
-        for each in [threads.submit(ask_on) for _ in range(clients)]:
-            each.result()
-    return codes, len(wrong)
+    differ = [
+        status == 200 and not _equal(json.loads(body), asked[place].expected)
+        for place, status, body in answers
+    ]
+    return Counter(status for _, status, _ in answers), sum(differ)
 
 
 @contextmanager
@@ -307,8 +297,7 @@ def _connection(port: int) -> Iterator[HTTPConnection]:
 
 
 def _post(connection: HTTPConnection, body: bytes) -> tuple[int, Any]:
-    path = f"/v1/models/{CALLED}/explain"
-    connection.request("POST", path, body, {"content-type": "application/json"})
+    connection.request("POST", PATH, body, {"content-type": "application/json"})
     response = connection.getresponse()
     return response.status, json.loads(response.read())
 

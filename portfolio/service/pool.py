@@ -87,7 +87,9 @@ class Pool:
     @property
     def waiting(self) -> int:
         """How many questions wait."""
-        return len(self._tickets)
+        with self._lock:
+            self._drop_who_went()
+            return len(self._tickets)
 
     @property
     def busy(self) -> int:
@@ -123,10 +125,11 @@ class Pool:
                 raise ClosedError
             if self._give(ticket):
                 return
-            self._drop_who_went()
-            starting = self.workers - self.busy
-            if self.waiting >= self.most_waiting + starting:
-                raise FullError(self._mean_s * self.waiting / self.workers)
+            most = self.most_waiting + self.workers - self.busy
+            if len(self._tickets) >= most:
+                self._drop_who_went()
+            if len(self._tickets) >= most:
+                raise FullError(self._mean_s * len(self._tickets) / self.workers)
             self._tickets.append(ticket)
 
     def _give(self, ticket: Ticket) -> bool:
@@ -177,7 +180,8 @@ class Pool:
             return self._first(suits)
 
     def _first(self, suits: Callable[[Ticket], bool]) -> Ticket | None:
-        self._drop_who_went()
+        while self._tickets and self._tickets[0].stopped:
+            self._tickets.popleft()
         if not self._tickets or not suits(self._tickets[0]):
             return None
         ticket = self._tickets.popleft()

@@ -10,7 +10,6 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from encoders.arrays import FloatArray
 from encoders.backends.attempt import RunBackend
 from encoders.backends.interface import Request, StopReason
 from encoders.errors import InputError
@@ -31,6 +30,7 @@ from portfolio.solving.progress import OnProgress, Progress
 from portfolio.solving.rounder import Rounder
 from portfolio.solving.strategies import Auto, Strategy, strategy_of
 from portfolio.solving.targets import answer
+from portfolio.solving.verify import Verified
 from portfolio.solving.warm_up import warm_up
 from portfolio.timings import Timings
 from selector import Selector
@@ -219,11 +219,12 @@ class Asker:
         """What was reached, in the user's words: a label of the model's, or a record."""
         return asked if isinstance(goal, ValueGoal) else self.model.native.classes[goal.target]
 
-    def _scoring(self, target: Any, row: Row, after: FloatArray | None) -> Scoring | None:
+    def _scoring(self, target: Any, row: Row, found: Verified | None) -> Scoring | None:
         number = own_number(self.model, target)
         if number is None:
             return None
-        return Scoring(self.model.native, *number, row.values, after)
+        known = (None, None) if found is None else (found.row, found.told)
+        return Scoring(self.model.native, *number, row.values, *known)
 
     def _may_stay(self, query: Query) -> bool:
         """Whether the row is an answer as it is; asks the model itself."""
@@ -252,7 +253,7 @@ class Asker:
             trace=((total, 0.0, 0.0),),
             margin=margin,
             row=row,
-            scoring=self._scoring(target, row, row.values),
+            scoring=self._scoring(target, row, Verified(row.values, 0.0, ())),
             regional=None if self.regional is None else self.regional(self, row, goal, target, ()),
         )
 
@@ -294,7 +295,7 @@ class Asker:
             margin=certificate.margin,
             changed=() if verified is None else verified.changed,
             row=None if verified is None else row.holding(verified.row),
-            scoring=self._scoring(target, row, None if verified is None else verified.row),
+            scoring=self._scoring(target, row, verified),
             rounder=self._rounder(found, query, row),
             regional=self._region_of(found, row, target),
         )

@@ -1,7 +1,7 @@
 """Every answer is run through the user's model, and its cost is recomputed."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,11 +24,14 @@ class Verified:
     row : float64 (n_columns,)
     distance : recomputed from the row in float64
     changed : one per feature that differs, with its cost
+    told : float64 (2, n_classes), the model's probabilities of the query and of the row, where
+        they were told together with its class
     """
 
     row: FloatArray
     distance: float
     changed: tuple[Change, ...]
+    told: FloatArray | None = None
 
 
 def verify(
@@ -44,13 +47,14 @@ def verify(
     space : the model's features
     oracle : the model itself
     """
-    if not oracle.accepts(row, query.goal):
+    accepted, told = oracle.answers(query.row, row, query.goal)
+    if not accepted:
         return None
     found = priced(row, query, space)
     if found is None:
         return None
     close = math.isclose(found.distance, claimed, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-300)
-    return found if close else None
+    return replace(found, told=told) if close else None
 
 
 def priced(row: FloatArray, query: Query, space: FeatureSpace) -> Verified | None:

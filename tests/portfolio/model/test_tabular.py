@@ -1,9 +1,17 @@
 """Rows and frames as users give them."""
 
+from io import StringIO
+
 import numpy as np
 import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 from encoders.errors import InputError
+from portfolio.model.explained_model import read
 from portfolio.model.tabular import read_row, read_rows
 
 
@@ -25,3 +33,41 @@ def test_rows_read_at_once_are_those_read_one_by_one(explainer, credit):
             assert found[place] == expected
         else:
             np.testing.assert_array_equal(found[place], expected)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{}, {"age": 41}, {"age": 41.0}, {"income": 2**60}, {"income": 2**70}, {"income": 10**400},
+     {"age": True}, {"age": np.int64(41)}, {"age": None}, {"age": np.nan}, {"age": np.inf},
+     {"age": "old"}, {"other": 1}, {1: 1}],
+)  # fmt: skip
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_mapping_is_read_as_the_series_that_holds_it(explainer, credit, change, turned):
+    given = dict(credit[1].iloc[0].items()) | change
+    given = dict(reversed(given.items())) if turned else given
+    space = explainer.features
+    try:
+        expected = read_row(pd.Series(given), space, np.dtype(np.float32))
+    except InputError as error:
+        with pytest.raises(InputError) as raised:
+            read_row(given, space, np.dtype(np.float32))
+        assert str(raised.value) == str(error)
+        return
+    found = read_row(given, space, np.dtype(np.float32))
+    np.testing.assert_array_equal(found.values, expected.values)
+    pd.testing.assert_series_equal(found.given(), expected.given())
+    assert found.named() == expected.named() == dict(expected.given().items())
+
+
+def test_a_word_in_a_file_costs_a_pipeline_its_own_row_only():
+    X = pd.DataFrame({"job": ["a", "b", "c"] * 20, "age": np.arange(60) % 30})
+    steps = make_column_transformer((OneHotEncoder(), ["job"]), remainder="passthrough")
+    model = make_pipeline(steps, DecisionTreeClassifier(max_depth=3))
+    known = read(model.fit(X, X.age + (X.job == "b") > 14), X, None, None)
+    text = X.head(6).to_csv(index=False).replace("b,4", "b,four")
+    frame = pd.read_csv(StringIO(text))
+    _, _, found = read_rows(frame, known.space, known.input_type, known.native.table)
+    assert [place for place, values in enumerate(found) if isinstance(values, str)] == [4]
+    assert "'four'" in found[4]
+    whole = read_rows(X.head(6), known.space, known.input_type, known.native.table)[2]
+    np.testing.assert_array_equal(found[:4] + found[5:], whole[:4] + whole[5:])

@@ -138,7 +138,7 @@ def _expand(
         if not fill_slack(t, best, slack):
             _write(steps, counts, CLOSE, 0, 0, 0)
             return DONE
-        if point_keeps_rows(t, point, live, forbidden, forbidden_start):
+        if point_keeps_rows(t, point, live, best, slack, forbidden, forbidden_start):
             return SOLVED
         for r in range(t.need.size):
             fill_drops(t, r, lo, hi, point, live, best, up[r], down[r])

@@ -201,7 +201,7 @@ def _expand(
         bound = max(bound, lower)
         if not fill_slack(t, best, slack):
             return PRUNED, bound
-        if point_keeps_rows(t, point, live, forbidden, forbidden_start):
+        if point_keeps_rows(t, point, live, best, slack, forbidden, forbidden_start):
             return SOLVED, cost
         for r in range(t.need.size):
             fill_drops(t, r, lo, hi, point, live, best, up[r], down[r])

@@ -126,19 +126,29 @@ def scan_leaves(t, prices, lo, hi, point, cost, upper, again, live, best):
             extra, fits = cost, True
             for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
                 a = leaf_axis[k]
-                first, last = max(lo[a], leaf_lo[k]), min(hi[a], leaf_hi[k])
-                if first > last:
+                at, edge = point[a], leaf_lo[k]
+                if at < edge:
+                    outside = edge > hi[a]
+                else:
+                    edge = leaf_hi[k]
+                    if at <= edge:
+                        continue
+                    outside = edge < lo[a]
+                if outside:
                     fits = False
                     break
-                if not first <= point[a] <= last:
+                base = level_start[a]
+                c = cost_of[base + edge]
+                if not unimodal[a]:
+                    first, last = max(lo[a], leaf_lo[k]), min(hi[a], leaf_hi[k])
                     c = range_cost(cost_of, level_start, cheapest, unimodal, a, first, last)
-                    if is_max:
-                        extra = max(extra, c)
-                    elif group_of[a] < 0:
-                        extra += c - cost_of[level_start[a] + point[a]]
-                    if extra >= upper:
-                        fits = False
-                        break
+                if is_max:
+                    extra = max(extra, c)
+                elif group_of[a] < 0:
+                    extra += c - cost_of[base + at]
+                if extra >= upper:
+                    fits = False
+                    break
             if not fits:
                 continue
             live[leaf] = True
@@ -225,43 +235,29 @@ def cut_by_prices(t, prices, lo, hi, point, room):
 
 
 @inner
-def point_keeps_rows(t, point, live, forbidden, forbidden_start):
+def point_keeps_rows(t, point, live, best, slack, forbidden, forbidden_start):
     """Whether the cheapest choice satisfies every row and lies in no forbidden box.
 
     Parameters
     ----------
-    t, point : see :mod:`encoders.compiled`
+    t, point, best, slack : see :mod:`encoders.compiled`
     live : bool (n_leaves,), the leaves that may be active
     forbidden, forbidden_start : as in :func:`encoders.backends.search.loop.run_slice`
     """
-    leaf_axis = t.axis
-    leaf_hi = t.hi
-    leaf_start = t.leaf_start
     level_limit = t.level_limit
     level_start = t.level_start
     level_weight = t.level_weight
-    leaf_lo = t.lo
-    need = t.need
     weight = t.weight
-    lead = -need
-    active = 0
-    for leaf in range(live.size):
-        if live[leaf]:
-            inside = True
-            for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
-                if not leaf_lo[k] <= point[leaf_axis[k]] <= leaf_hi[k]:
-                    inside = False
-                    break
-            if inside:
-                active += 1
-                for r in range(need.size):
-                    lead[r] += weight[r, leaf]
-    # Where leaves have been ruled out a choice may lie in none of a tree's.
-    if active < t.tree_start.size - 1:
-        return False
-    for r in range(need.size):
-        if lead[r] < 0:
+    left = slack.copy()
+    for tree in range(t.tree_start.size - 1):
+        leaf = _leaf_at(t, tree, point, live)
+        # Where leaves have been ruled out a choice may lie in none of a tree's.
+        if leaf < 0:
             return False
+        for r in range(left.size):
+            left[r] -= weight[r, best[r, tree]] - weight[r, leaf]
+            if left[r] < 0:
+                return False
     for q in range(level_limit.size):
         load = -level_limit[q]
         for a in range(point.size):
@@ -278,6 +274,25 @@ def point_keeps_rows(t, point, live, forbidden, forbidden_start):
         if inside:
             return False
     return True
+
+
+@inlined
+def _leaf_at(t, tree, point, live):
+    """The leaf of a tree that a choice lies in, -1 if it is none of those that may be active."""
+    leaf_axis, leaf_start, leaf_lo, leaf_hi = t.axis, t.leaf_start, t.lo, t.hi
+    found = -1
+    for leaf in range(t.tree_start[tree], t.tree_start[tree + 1]):
+        if not live[leaf]:
+            continue
+        inside = True
+        for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
+            if not leaf_lo[k] <= point[leaf_axis[k]] <= leaf_hi[k]:
+                inside = False
+                break
+        if inside:
+            found = leaf
+            break
+    return found
 
 
 @inner

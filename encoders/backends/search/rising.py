@@ -24,13 +24,15 @@ from encoders.backends.search.open_nodes import (
     slots_in_reserve,
 )
 from encoders.backends.search.rising_loop import Demands, rising_slice
-from encoders.bounds.lagrange import FEW_STEPS, LARGEST
-from encoders.bounds.rising_prices import RisingPrices, rising_prices
+from encoders.bounds.lagrange import LARGEST
+from encoders.bounds.rising_prices import rising_prices
 from encoders.problem.cost_unit import unit_of
 from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem
 
-PRICED = 2  # demands at which prices are found; more take longer than the nodes that they save
+# Of prices, at first and later. With more at first, easy searches take twice as long.
+QUICK_STEPS, HARD_STEPS = 30, 100
+HARD = 300  # looks at each leaf after which better prices are worth their time
 # Leaves that nodes look at for each demand settled, and for the one that is next, some 2 s. Demands
 # that take more are better looked at one by one, each with a reduction of its own. With a fifth,
 # most that one search settles sooner are solved twice.
@@ -72,15 +74,18 @@ def search_rising(
     """
     tables, unit = tabulate(problem), unit_of(problem)
     limit = np.array([below(each, unit) for each in upper])
-    demands = _demands(problem, tables, need, limit)
+    settled = np.zeros(limit.size, dtype=np.bool_)
+    demands = _priced(_demands(problem, need, limit), problem, tables, settled, QUICK_STEPS)
     tables = tables._replace(need=need[0].copy())
     pool, reserve = make_pool(problem), slots_in_reserve(problem)
     forbidden, forbidden_start = forbidden_boxes(problem)
-    settled = np.zeros(limit.size, dtype=np.bool_)
     n_nodes = min(FIRST_SLICE, 1 + MOST // (SLICES * max(problem.n_leaves, 1)))
-    while pool.counts[HEAP] and not over():
+    quick = True
+    while pool.counts[HEAP] and not settled.all() and not over():
         if pool.counts[LOOKED] >= MOST * (1 + settled.sum()):
             break
+        if quick and pool.counts[LOOKED] >= HARD * problem.n_leaves:
+            quick, demands = False, _priced(demands, problem, tables, settled, HARD_STEPS)
         pool = grown(pool, n_nodes + DIVE, reserve)
         if pool.counts[FREE] < reserve:
             break
@@ -91,32 +96,31 @@ def search_rising(
     return Risen(demands.choice, demands.cost, settled, floor_of(pool), int(pool.counts[NODES]))
 
 
-def _demands(problem: Problem, tables: Tables, need: IntArray, limit: FloatArray) -> Demands:
-    """With prices found at some demands, for each those that bound it best."""
-    n_demands = limit.size
-    at = np.unique(np.linspace(0, n_demands - 1, PRICED + 2).round().astype(np.int64)[1:-1])
-    found = [_prices(problem, tables, need[i], float(limit[i])) for i in at]
-    constants = np.array(
-        [own.constant + (need - need[i]) @ own.worth for i, own in zip(at, found, strict=True)]
-    )
-    # Sums of larger numbers would be off by too much; such prices bound nothing.
-    constants[np.abs(constants) > LARGEST * limit] = -np.inf
-    best = (constants + np.array([[own.bound - own.constant] for own in found])).argmax(axis=0)
+def _demands(problem: Problem, need: IntArray, limit: FloatArray) -> Demands:
+    """Of which nothing is known yet."""
     return Demands(
         need=need,
         limit=limit,
-        cost=np.full(n_demands, np.inf),
-        choice=np.zeros((n_demands, problem.n_axes), dtype=np.int64),
-        prices=best,
-        constant=constants[best, np.arange(n_demands)],
-        leaf=np.array([own.leaf for own in found]),
-        level=np.array([own.level for own in found]),
-        worth=np.array([own.worth for own in found]),
+        cost=np.full(limit.size, np.inf),
+        choice=np.zeros((limit.size, problem.n_axes), dtype=np.int64),
+        constant=np.zeros(limit.size),
+        leaf=np.zeros(problem.n_leaves),
+        level=np.zeros(problem.cost.size),
+        worth=np.zeros(need.shape[1]),
     )
 
 
-def _prices(problem: Problem, tables: Tables, need: IntArray, limit: float) -> RisingPrices:
-    if problem.aggregate == "sum" and problem.n_leaves:
-        return rising_prices(tables._replace(need=need), limit, FEW_STEPS)
-    none = np.zeros(problem.n_leaves), np.zeros(problem.cost.size), np.zeros(need.size)
-    return RisingPrices(0.0, 0.0, *none)
+def _priced(
+    demands: Demands, problem: Problem, tables: Tables, settled: BoolArray, steps: int
+) -> Demands:
+    """With prices found for the demand in the middle of those that are not settled."""
+    if problem.aggregate != "sum" or not problem.n_leaves:
+        return demands
+    need, limit = demands.need, demands.limit
+    left = np.flatnonzero(~settled)
+    at = left[left.size // 2]
+    own = rising_prices(tables._replace(need=need[at]), float(limit[at]), steps)
+    constant = own.constant + (need - need[at]) @ own.worth
+    # Sums of larger numbers would be off by too much; such prices bound nothing.
+    constant[np.abs(constant) > LARGEST * limit] = -np.inf
+    return demands._replace(constant=constant, leaf=own.leaf, level=own.level, worth=own.worth)

@@ -39,17 +39,15 @@ class Demands(NamedTuple):
     limit : float64 (n_demands,), what a choice has to undercut; never falls; lowered by the search
     cost : float64 (n_demands,), of the best choice that the search has found, inf without one
     choice : int64 (n_demands, n_axes), that choice
-    prices : for each demand, which of the prices bound it best, int64 (n_demands,)
-    constant : float64 (n_demands,), of these prices at the demand's needs
-    leaf, level, worth : all prices there are, float64 (n_prices, n_leaves), (n_prices, n_levels),
-        and by how much their bound rises with the needs, (n_prices, n_rows)
+    constant : float64 (n_demands,), of the prices at the demand's needs
+    leaf, level, worth : prices, float64 (n_leaves,) and (n_levels,), and by how much their bound
+        rises with the needs, (n_rows,)
     """
 
     need: IntArray
     limit: FloatArray
     cost: FloatArray
     choice: IntArray
-    prices: IntArray
     constant: FloatArray
     leaf: FloatArray
     level: FloatArray
@@ -140,19 +138,17 @@ def _own(t, demands, live, lo, hi, box):
 def _within(demands, weight, leaf, out):
     """The demands for some leaves, while others are certain; what is found is kept for both."""
     need, constant = demands.need.copy(), demands.constant.copy()
-    prices, which = demands.leaf, demands.prices
-    own_prices = np.empty((prices.shape[0], leaf.size))
+    own_prices = np.empty(leaf.size)
     for i in range(need.shape[0]):
         for certain in out:
-            constant[i] += prices[which[i], certain]
+            constant[i] += demands.leaf[certain]
             for r in range(need.shape[1]):
                 need[i, r] -= weight[r, certain]
-    for p in range(own_prices.shape[0]):
-        for i in range(leaf.size):
-            own_prices[p, i] = prices[p, leaf[i]]
+    for i in range(leaf.size):
+        own_prices[i] = demands.leaf[leaf[i]]
     return Demands(
-        need, demands.limit, demands.cost, demands.choice, which, constant, own_prices,
-        demands.level, demands.worth,
+        need, demands.limit, demands.cost, demands.choice, constant, own_prices, demands.level,
+        demands.worth,
     )  # fmt: skip
 
 
@@ -173,8 +169,7 @@ def _expand(
         t.need[:] = demands.need[low]
         upper = demands.limit[high]
         raised = _raised(demands, low, high)
-        which, constant = demands.prices[low], demands.constant[low] + raised
-        prices = Prices(0.0, constant, demands.leaf[which], demands.level[which])
+        prices = Prices(0.0, demands.constant[low] + raised, demands.leaf, demands.level)
         cost = cheapest_point(t, lo, hi, point)
         if cost >= upper or overloaded(t, lo, hi):
             return PRUNED, bound
@@ -184,7 +179,7 @@ def _expand(
             return PRUNED, bound
         bound = max(bound, cost, lower - raised)
         opened, reached = _still_open(demands, bound, low), _within_reach(demands, slack, low, high)
-        if point_keeps_rows(t, point, live, forbidden, forbidden_start):
+        if point_keeps_rows(t, point, live, best, slack, forbidden, forbidden_start):
             opened = max(opened, _take(t, demands, low, point, cost, live))
         if opened > low or reached < high:
             low, high = opened, reached
@@ -219,7 +214,7 @@ def _raised(demands, low, high):
 
     The bound of a higher demand is larger, at the same prices, by what its needs are worth.
     """
-    room, worth = -np.inf, demands.worth[demands.prices[low]]
+    room, worth = -np.inf, demands.worth
     for i in range(low, high + 1):
         own = demands.limit[i]
         for r in range(demands.need.shape[1]):

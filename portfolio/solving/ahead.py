@@ -16,6 +16,7 @@ from encoders.arrays import FloatArray, IntArray
 from encoders.backends.attempt import Report, RunBackend, SolveReported
 from encoders.backends.interface import Request
 from encoders.posing.pose import Posed, pose, pose_another
+from encoders.problem.many_choices import admitted
 from encoders.problem.problem import Problem
 from encoders.query.goal import Goal
 from encoders.query.query import Query
@@ -28,6 +29,10 @@ from portfolio.solving.reduced import solve_left
 from portfolio.solving.strategies import STARTS, Strategy
 from portfolio.solving.targets import Solver, answer, certified, most_refused, wide_of
 from portfolio.solving.together import differ_in_needs, solve_together
+
+# Training rows of which those that are answers are starts, where walks from the last answer found
+# none: other rows have been started from by then. With more, asking takes longer than walking.
+MANY_STARTS, ANSWERS = 200, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +156,9 @@ class Ahead:
             if solver.way.together is not None and solver.request.cutoff == np.inf:
                 self._solve_together(solver, query, limits)
             self._climb(solver, query, limits)
-            if solver.request.stop.is_set() or not _over(solver):
-                for limit in self._left:  # unfinished, but for no lack of time: asked on its own
+            asked_alone = solver.request.stop.is_set() or not _over(solver)
+            for limit in self._left:  # unfinished, but for no lack of time, or nothing is known
+                if asked_alone or not self._solved[limit].report.outcome.choices:
                     del self._solved[limit]
         every = [(held.query, held.row) for held in self._solved.values()]
         answers = {row.tobytes(): (own, row) for own, row in every if row is not None}
@@ -169,7 +175,11 @@ class Ahead:
         views = [reading.views[own.goal.target] for reading, own in asked]
 
         def starts(at: int) -> IntArray:
-            return posed[at].closest(views[at].near(asked[at][1].goal), STARTS)
+            near = views[at].near(asked[at][1].goal)
+            if at == 0:
+                return posed[at].closest(near, STARTS)
+            rows = posed[at].closest(near, MANY_STARTS)
+            return rows[admitted(posed[at].problem, rows)][:ANSWERS]
 
         over = partial(_over, solver)
         looked = solve_together([own.problem for own in posed], starts, over)

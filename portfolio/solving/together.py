@@ -13,7 +13,7 @@ from encoders.backends.search.rising import search_rising
 from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem
 from encoders.reduce.compress import Lift, identity
-from encoders.reduce.incumbent import find_incumbent
+from encoders.reduce.incumbent import WALKS, find_incumbent
 from encoders.reduce.quickly import shrink_quickly
 from encoders.reduce.reduction import Reduction
 
@@ -48,7 +48,7 @@ class Looked:
 
     Attributes
     ----------
-    report : with a choice
+    report : with a choice, if one is known
     left : to decide, with that choice; without a problem where the report is a proof
     """
 
@@ -59,12 +59,15 @@ class Looked:
 def solve_together(
     problems: Sequence[Problem], starts: Starts, over: Callable[[], bool]
 ) -> list[Looked | None]:
-    """What one reduction and one search tell of each problem, None where no choice was found.
+    """What one reduction and one search tell of each problem, None where they tell nothing.
+
+    Of the first problem for which no choice was found all is left, but for the starts.
 
     Parameters
     ----------
     problems : of which :func:`differ_in_needs` is true
-    starts : choices from which to look for an incumbent of a problem, given its place
+    starts : choices from which to look for an incumbent of a problem, given its place; of others
+        than the first those that it admits
     over : whether there is no time left
     """
     began = time.perf_counter()
@@ -72,6 +75,8 @@ def solve_together(
     known = _incumbents(problems, tables, starts, over)
     cost = np.array([problems[0].distance(choice) for choice in known])
     looked: list[Looked | None] = [None] * len(problems)
+    if len(known) < len(problems) and not over():
+        looked[len(known)] = _nothing_found(problems[len(known)])
     first, easy = 0, True
     while first < len(known) and not over():
         end = first + int((cost[first:] <= WIDE * cost[first]).sum())
@@ -82,6 +87,13 @@ def solve_together(
         easy = all(each.left.problem is None for each in found)
         first, began = end, time.perf_counter()
     return looked
+
+
+def _nothing_found(problem: Problem) -> Looked:
+    """What is known of a problem that walks from all starts found no choice for."""
+    outcome = Outcome("unknown", "time_limit", (), np.inf, 0.0, 0.0, 0.0, "no choice found")
+    left = Reduction(problem, identity(problem), None, np.inf)
+    return Looked(Report(outcome, Provenance("reduce"), 0.0), left)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +211,8 @@ def _incumbents(
         if known:
             found = find_incumbent(problem, own, known[-1][None, :], over, WALK, 1)
         if found is None:
-            found = find_incumbent(problem, own, starts(i), over)
+            # What has no walk from an answer is mostly out of reach: the last one to be looked at.
+            found = find_incumbent(problem, own, starts(i), over, () if known else WALKS)
         if found is None:
             break
         known.append(found)

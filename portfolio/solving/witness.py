@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from encoders.posing.pose import Posed
+from encoders.problem.many_choices import admitted
 from encoders.problem.problem import Problem
 from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
@@ -42,13 +45,12 @@ class Witnesses:
         cutoff : cost, inf for none
         """
         rows = self.posed.closest(self.view.near(self.query.goal), MOST)
-        for levels in self.posed.completed(problem, rows):
-            cost = problem.distance(levels)
-            if cost >= cutoff:
-                return None
-            if problem.admits(levels):
-                row = self.posed.decode(levels)
-                found = verify(row, cost, self.query, self.space, self.oracle)
-                if found is not None:
-                    return found
+        choices = self.posed.completed(problem, rows)
+        cost = [problem.distance(levels) for levels in choices]
+        cheap = next((i for i, own in enumerate(cost) if own >= cutoff), len(cost))
+        for at in np.flatnonzero(admitted(problem, choices[:cheap])):
+            row = self.posed.decode(choices[at])
+            found = verify(row, cost[at], self.query, self.space, self.oracle)
+            if found is not None:
+                return found
         return None

@@ -235,67 +235,6 @@ def cut_by_prices(t, prices, lo, hi, point, room):
 
 
 @inner
-def point_keeps_rows(t, point, live, best, slack, forbidden, forbidden_start):
-    """Whether the cheapest choice satisfies every row and lies in no forbidden box.
-
-    Parameters
-    ----------
-    t, point, best, slack : see :mod:`encoders.compiled`
-    live : bool (n_leaves,), the leaves that may be active
-    forbidden, forbidden_start : as in :func:`encoders.backends.search.loop.run_slice`
-    """
-    level_limit = t.level_limit
-    level_start = t.level_start
-    level_weight = t.level_weight
-    weight = t.weight
-    left = slack.copy()
-    for tree in range(t.tree_start.size - 1):
-        leaf = _leaf_at(t, tree, point, live)
-        # Where leaves have been ruled out a choice may lie in none of a tree's.
-        if leaf < 0:
-            return False
-        for r in range(left.size):
-            left[r] -= weight[r, best[r, tree]] - weight[r, leaf]
-            if left[r] < 0:
-                return False
-    for q in range(level_limit.size):
-        load = -level_limit[q]
-        for a in range(point.size):
-            load += level_weight[q, level_start[a] + point[a]]
-        if load > 0:
-            return False
-    for b in range(forbidden_start.size - 1):
-        inside = True
-        for i in range(forbidden_start[b], forbidden_start[b + 1]):
-            v = point[forbidden[i, 0]]
-            if v < forbidden[i, 1] or v > forbidden[i, 2]:
-                inside = False
-                break
-        if inside:
-            return False
-    return True
-
-
-@inlined
-def _leaf_at(t, tree, point, live):
-    """The leaf of a tree that a choice lies in, -1 if it is none of those that may be active."""
-    leaf_axis, leaf_start, leaf_lo, leaf_hi = t.axis, t.leaf_start, t.lo, t.hi
-    found = -1
-    for leaf in range(t.tree_start[tree], t.tree_start[tree + 1]):
-        if not live[leaf]:
-            continue
-        inside = True
-        for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
-            if not leaf_lo[k] <= point[leaf_axis[k]] <= leaf_hi[k]:
-                inside = False
-                break
-        if inside:
-            found = leaf
-            break
-    return found
-
-
-@inner
 def overloaded(t, lo, hi):
     """Whether a level row is broken by every choice in the box.
 

@@ -53,7 +53,7 @@ def permuted(one, other, seed, turns):
 class Bootstrap:
     """What a statistic of resampled groups comes to, and where its interval's ends lie in that."""
 
-    def __init__(self, samples, statistic, seed, turns=4000):
+    def __init__(self, samples, statistic, seed, turns):
         rng = np.random.default_rng(seed)
         drawn = [s[rng.integers(len(s), size=(turns, len(s)))] for s in samples]
         self.found = np.sort(statistic(*drawn))
@@ -81,10 +81,15 @@ class Bootstrap:
         ]
         return min(found), max(found)
 
-    def near(self, end, places, room):
+    def near(self, end, places):
         """Whether an end is where it has to be, give or take what resampling leaves open."""
         tiny = 1e-9 * max(1.0, abs(end))
         below = (self.found < end - tiny).mean()
         within = (self.found <= end + tiny).mean()
         low, high = places
-        return below <= NORMAL.cdf(high + room) and within >= NORMAL.cdf(low - room)
+        return below <= self._share(high, 1) and within >= self._share(low, -1)
+
+    def _share(self, place, side):
+        """Of what lies below a quantile, as far up or down as two such samples may differ."""
+        share = NORMAL.cdf(place + 0.05 * side)
+        return share + side * 4.5 * math.sqrt(2 * share * (1 - share) / len(self.found))

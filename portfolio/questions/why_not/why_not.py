@@ -61,6 +61,7 @@ class WhyNot(AsJson):
                     {"kind": m.kind, "feature": m.feature, "words": m.words} for m in self.conflict
                 ],
                 "relaxations": [relaxation.to_dict() for relaxation in self.relaxations],
+                "result": self.result.to_dict(),
                 "seconds": self.seconds,
                 "message": self.message,
             }

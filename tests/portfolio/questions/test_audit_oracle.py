@@ -17,8 +17,7 @@ BATCH, CASES, LARGE = 2, 1, 125
 MOST = 20_000  # rows of a brute force
 NORMS = (0, 1, 2, "inf")
 CONFIDENCES = (0.95, 0.9, 0.8)
-RESAMPLES = 4000
-ROOM = 0.25  # of a normal quantile: several times what so many resamples leave open
+RESAMPLES = 20_000
 
 
 class Case:
@@ -97,10 +96,10 @@ def check_interval(found, samples, statistic, confidence, where):
         assert close(found.ci_low, found.low) and close(found.ci_high, found.low), where
         return
     # Costs that differ by rounding alone are one cost.
-    own = Bootstrap([np.round(s, 12) for s in samples], statistic, 1)
+    own = Bootstrap([np.round(s, 12) for s in samples], statistic, 1, RESAMPLES)
     for side, end in ((-1, found.ci_low), (1, found.ci_high)):
         places = own.places(confidence, side, accelerated=statistic is mean)
-        assert own.near(end, places, ROOM), (where, side, end, places)
+        assert own.near(end, places), (where, side, end, places)
 
 
 def median(sample):

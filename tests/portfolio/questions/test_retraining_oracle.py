@@ -55,7 +55,7 @@ class Case:
         if self.rows is None:
             return
         self.norm, self.scale = NORMS[seed // 3 % 4], SCALES[seed // 12 % 3]
-        certainty = float(rng.choice([0.5, 0.6, 0.8])) if rng.random() < 0.3 else None
+        certainty = float(rng.choice([0.55, 0.6, 0.8])) if rng.random() < 0.3 else None
         self.against = Retraining(float(rng.choice([0.5, 0.6, 0.75, 0.9, 0.99])), certainty)
         self.constraints, self.masks = random_constraints(rng, self.specs, values)
         self.weights = [float(w) for w in rng.choice([0.5, 1.0, 2.0], len(self.specs))]
@@ -88,7 +88,7 @@ class Case:
         if not self.hard:
             share = needed_share(sure, self.trees) if certain is None else votes / self.trees
             probability = self.model.predict_proba(as_frame(self.model, self.rows))[:, at]
-            return good & (probability >= share - 1e-12)
+            return good & (probability >= share - 1e-12) & (probability > 0.5)
         own = np.sum([self._vote(tree) == at for tree in self.model.forest_.estimators_], axis=0)
         share = needed_share(sure, self.trees) * self.trees - 1e-9
         return good & (own >= (share if certain is None else votes))

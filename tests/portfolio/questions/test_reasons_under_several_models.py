@@ -78,7 +78,7 @@ def holds(span, own, values):
 
 
 def word(value):
-    return value if isinstance(value, str) else str(int(value))
+    return str(value) if isinstance(value, str | bool | np.bool_) else str(int(value))
 
 
 @pytest.mark.parametrize("part", few_and_large(1, 80))

@@ -81,7 +81,7 @@ def word(value):
     return str(value) if isinstance(value, str | bool | np.bool_) else str(int(value))
 
 
-@pytest.mark.parametrize("part", few_and_large(1, 80))
+@pytest.mark.parametrize("part", few_and_large(1, 30))
 def test_reasons_and_regions_equal_brute_force(part):
     if part == 0:
         assert outcome(also_tables, 1) == "asked"

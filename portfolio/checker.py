@@ -96,8 +96,8 @@ def read_xgboost(model: Any) -> Model:
     """XGBoost adds float32 and compares probabilities; a split sends what is below it left."""
     best = getattr(model, "best_iteration", None)
     booster = model.get_booster() if best is None else model.get_booster()[: best + 1]
-    whole, trees = json.loads(bytes(booster.save_raw("json"))), list[Any]()
-    learner, grown = whole["learner"], whole["learner"]["gradient_booster"]
+    learner, trees = json.loads(bytes(booster.save_raw("json")))["learner"], list[Any]()
+    grown = learner["gradient_booster"]
     n_classes = max(2, int(learner["learner_model_param"]["num_class"]))
     objective, made = learner["objective"]["name"], grown["model"].get("trees")
     known = made and grown["name"] == "gbtree" and math.isnan(model.missing)
@@ -110,9 +110,11 @@ def read_xgboost(model: Any) -> Model:
         score[:, info if n_classes > 2 else 1] = value
         nodes = (np.array(own[k]) for k in ("split_indices", "left_children", "right_children"))
         trees.append((last, *nodes, score))
-        own["split_conditions"] = [0.0] * value.size
-    empty = type(booster)()  # the raw score of a row is the bias where each leaf is 0
-    empty.load_model(bytearray(json.dumps(whole).encode()))
+    # The raw score of a row is the bias where each leaf is 0.
+    first, empty = json.loads(bytes(booster[:1].save_raw("json"))), type(booster)()
+    for own in first["learner"]["gradient_booster"]["model"]["trees"]:
+        own["split_conditions"] = [0.0] * len(own["split_conditions"])
+    empty.load_model(bytearray(json.dumps(first).encode()))
     raw = empty.inplace_predict(np.zeros((1, model.n_features_in_)), predict_type="margin")
     bias = np.append(np.zeros(n_classes - raw.size), raw).astype(float)
     return Model(trees, bias, list(range(n_classes)), (2.0**-24, 9, 2.0**-20), model.predict)
@@ -297,10 +299,11 @@ class Cover:
             if begin.size < self.model.root.size:
                 live, kept, closed[:] = live[:0], np.zeros(0, bool), True
                 break
-            fits = self.lo[column[:, 0]][:, live] <= upper[here][:, None]
-            fits &= self.hi[column[:, 0]][:, live] >= lower[here][:, None]
-            _, best, room = self.reach(need, lower, upper, np.where(fits, leaf, NEVER), begin)
-            closed |= (best == NEVER).any(axis=1) | (room < 0)
+            if closed.size:
+                fits = self.lo[column[:, 0]][:, live] <= upper[here][:, None]
+                fits &= self.hi[column[:, 0]][:, live] >= lower[here][:, None]
+                _, best, room = self.reach(need, lower, upper, np.where(fits, leaf, NEVER), begin)
+                closed |= (best == NEVER).any(axis=1) | (room < 0)
             own, best, room = self.reach(need, lo, hi, leaf, begin)
             missed = best[tree] - leaf  # with the best leaves of other trees
             if number == 0:  # with the cheapest levels that are in both boxes

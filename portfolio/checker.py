@@ -1,8 +1,7 @@
 """Check records of counterfolio. One file: numpy, and the library that made the model.
 
-A record claims: no admissible row cheaper than ``below`` is decided as wanted. Its proof is a walk
-through a binary tree of boxes. All of it is computed anew here, from the library's own dump of the
-model and in whole numbers. ``docs/proofs.md`` has the format, and why the rules are sound.
+A record claims: no admissible row cheaper than ``below`` is decided as wanted. ``docs/proofs.md``
+has its format, and why the rules are sound. All is computed anew here, in whole numbers.
 """
 
 import argparse
@@ -15,14 +14,13 @@ import json
 import math
 import sys
 import zlib
-from bisect import bisect_left
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-Box = tuple[Array, Array, Array] | None  # first and last levels, leaves that count; None is empty
+Box = tuple[Array, Array, Array]  # first and last levels, leaves that may count
 ONE, DEAREST = 2**40, 2**46  # whole units of cost in "below"; no level costs more than so many
 LOWERED, TINY = Fraction(2**44 - 1, 2**44), 2.0**-1000  # powers that are not whole are off by less
 FURTHEST = math.nextafter(2.0**128 - 2.0**103, 0.0)  # that float32 has, rounded to its largest
@@ -30,6 +28,7 @@ FURTHEST = math.nextafter(2.0**128 - 2.0**103, 0.0)  # that float32 has, rounded
 GAP, SUMMED, SHARE = 4e-9, 1e-9, 0.9
 # Of steps; numbers in boxes that wait; limits and values of a record; leaves' columns looked at.
 MOST_BYTES, MOST_HELD, MOST_LIMITS, MOST_VALUES, MOST_WORK = 2**28, 10**8, 10**3, 10**6, 10**10
+NEVER = -(2**62)  # less than any leaf or level weighs
 
 
 class RejectedError(Exception):
@@ -49,27 +48,30 @@ class Model:
         sizes, (unit, terms, shift) = [len(tree[0]) for tree in trees], rounding
         self.bias, self.labels, self.predict = bias, labels, predict
         self.root = np.cumsum([0, *sizes[:-1]])
-        column, last, left, right, score = map(np.concatenate, zip(*trees, strict=True))
+        last, column, left, right, score = map(np.concatenate, zip(*trees, strict=True))
         inner, own, first = left >= 0, np.arange(left.size), np.repeat(self.root, sizes)
-        self.column, self.last = np.where(inner, column, -1), np.where(inner, last, 0.0)
+        self.column, self.score = np.where(inner, column, -1), np.where(inner[:, None], 0.0, score)
         self.left, self.right = np.where(inner, [left + first, right + first], own)
-        self.score = np.where(inner[:, None], 0.0, score)
+        # What goes left: the largest float64 that float32 rounds to at most the threshold.
+        value = last.astype(np.float32)
+        value = np.where(value > last, np.nextafter(value, np.float32(-np.inf)), value)
+        after = np.nextafter(value, np.float32(np.inf)).astype(float)
+        middle = np.where(after == np.inf, np.inf, (value.astype(float) + after) / 2)
+        rounded = middle.astype(np.float32) <= value
+        self.last = np.where(inner, np.where(rounded, middle, np.nextafter(middle, -np.inf)), 0.0)
         demand(not np.isnan(self.last).any(), "a threshold is no number")
         most = np.maximum.reduceat(np.abs(self.score), self.root).sum(axis=0) + np.abs(bias)
-        told = [*self.score.ravel().tolist(), *bias.tolist()]
+        told = np.append(self.score, bias).tolist()
         self.grid = 1 / max(number.as_integer_ratio()[1] for number in told)  # divides them all
+        self.scale = 2.0 ** (57 - math.ceil(math.log2(float(most.sum()) + 1)))
         self.exact = most.max() < self.grid / unit / 8 and shift < self.grid / 4
         self.band = 1.01 * unit * (len(trees) + terms) * float(np.sort(most)[-2:].sum()) + shift
+        nodes = self.root, self.column, self.last, self.left, self.right, self.score, bias
+        self.digest = hashlib.sha256(b"".join(a.astype("<f8").tobytes() for a in nodes)).hexdigest()
 
     def needed(self, target: int, rival: int) -> Fraction:
-        """The exact lead below which a class does not win, whatever floats are rounded to."""
-        # The first class wins a tie of exact sums; other sums are off by the band at most.
+        """The exact lead below which a class can't win: the first wins ties, floats have a band."""
         return Fraction((0 if target < rival else self.grid) if self.exact else -self.band)
-
-    def digest(self) -> str:
-        """SHA-256 of all nodes."""
-        nodes = self.root, self.column, self.last, self.left, self.right, self.score, self.bias
-        return hashlib.sha256(b"".join(a.astype("<f8").tobytes() for a in nodes)).hexdigest()
 
     def leaves(self, row: Array) -> Array:
         """The leaf of each tree that a row ends in."""
@@ -81,7 +83,7 @@ class Model:
     def decide(self, rows: Array, lead: float = 0.0) -> list[int]:
         """The classes that the library predicts, which have to be those of the trees read here."""
         demand(np.isfinite(rows.astype(np.float32)).all(), "a row holds what is no float32")
-        told: list[int] = self.predict(rows).tolist()
+        told = [self.labels.index(label) for label in self.predict(rows).tolist()]
         for row, own in zip(rows, told, strict=True):
             total = self.score[self.leaves(row)].sum(axis=0) + self.bias
             for k in set(range(total.size)) - {own}:
@@ -90,31 +92,24 @@ class Model:
         return told
 
 
-def last_read_as(value: Array) -> Array:
-    """Largest float64 that is rounded to at most ``value``, which is float32."""
-    following = np.nextafter(value, np.float32(np.inf)).astype(float)
-    middle = np.where(following == np.inf, np.inf, (value.astype(float) + following) / 2)
-    return np.where(middle.astype(np.float32) <= value, middle, np.nextafter(middle, -np.inf))
-
-
 def read_xgboost(model: Any) -> Model:
     """XGBoost adds float32 and compares probabilities; a split sends what is below it left."""
     best = getattr(model, "best_iteration", None)
     booster = model.get_booster() if best is None else model.get_booster()[: best + 1]
-    learner = json.loads(bytes(booster.save_raw("json")))["learner"]
-    shape, grown = learner["learner_model_param"], learner["gradient_booster"]
-    n_classes, objective, trees = max(2, int(shape["num_class"])), learner["objective"]["name"], []
-    made: Any = grown["name"] == "gbtree" and math.isnan(model.missing) and grown["model"]["trees"]
-    known = bool(made) and all(t["tree_param"]["size_leaf_vector"] in "01" for t in made)
-    known = known and not any(any(t["split_type"]) for t in made)
+    learner, trees = json.loads(bytes(booster.save_raw("json")))["learner"], list[Any]()
+    grown = learner["gradient_booster"]
+    n_classes = max(2, int(learner["learner_model_param"]["num_class"]))
+    objective, made = learner["objective"]["name"], grown["model"].get("trees")
+    known = made and grown["name"] == "gbtree" and math.isnan(model.missing)
     known &= objective == ("multi:softprob" if n_classes > 2 else "binary:logistic")
-    demand(known, f"xgboost models like this one, with {objective}, are not read here")
+    plain = (t["tree_param"]["size_leaf_vector"] in "01" and not any(t["split_type"]) for t in made)
+    demand(known and all(plain), f"xgboost models such as this one of {objective} are not read")
     for own, info in zip(made, grown["model"]["tree_info"], strict=True):
         value = np.array(own["split_conditions"], np.float32)
-        score, last = np.zeros((value.size, n_classes)), np.nextafter(value, np.float32(-np.inf))
+        score, last = np.zeros((value.size, n_classes)), np.nextafter(value.astype(float), -np.inf)
         score[:, info if n_classes > 2 else 1] = value
-        children = np.array(own["left_children"]), np.array(own["right_children"])
-        trees.append((np.array(own["split_indices"]), last_read_as(last), *children, score))
+        nodes = (np.array(own[k]) for k in ("split_indices", "left_children", "right_children"))
+        trees.append((last, *nodes, score))
     # The raw score of a row is the bias where each leaf is 0.
     first, empty = json.loads(bytes(booster[:1].save_raw("json"))), type(booster)()
     for own in first["learner"]["gradient_booster"]["model"]["trees"]:
@@ -127,29 +122,24 @@ def read_xgboost(model: Any) -> Model:
 
 def read_forest(model: Any) -> Model:
     """scikit-learn's trees read float32, and send what is at most the threshold left."""
-    trees, alone = [], copy.copy(model)
-    # Several threads add in any order.
-    alone.n_jobs, alone.classes_ = 1, np.arange(len(model.classes_))
+    trees, alone = list[Any](), copy.copy(model)
+    alone.n_jobs = 1  # several threads add in any order
     vars(alone).pop("feature_names_in_", None)  # arrays have none
     for own in (tree.tree_ for tree in getattr(model, "estimators_", [model])):
-        near = own.threshold.astype(np.float32)
-        near = np.where(near > own.threshold, np.nextafter(near, np.float32(-np.inf)), near)
         children = own.children_left.astype(int), own.children_right.astype(int)
-        trees.append((own.feature, last_read_as(near), *children, own.value[:, 0, :]))
-    bias, rounding = np.zeros(len(model.classes_)), (2.0**-53, 8, 0.0)
-    return Model(trees, bias, model.classes_.tolist(), rounding, alone.predict)
-
-
-FORESTS, BOOSTED = ("DecisionTree", "ExtraTree", "ExtraTrees", "RandomForest"), ("XGB", "XGBRF")
-READERS = {f"sklearn.{kind}Classifier": read_forest for kind in FORESTS}
-READERS |= {f"xgboost.{kind}Classifier": read_xgboost for kind in BOOSTED}
+        trees.append((own.threshold, own.feature, *children, own.value[:, 0, :]))
+    classes, rounding = model.classes_.tolist(), (2.0**-53, 8, 0.0)
+    return Model(trees, np.zeros(len(classes)), classes, rounding, alone.predict)
 
 
 def read(model: Any) -> Model:
     """The trees of a fitted model; RejectedError where no reader of this file knows its type."""
     kind = f"{type(model).__module__.partition('.')[0]}.{type(model).__name__}"
-    demand(kind in READERS, f"models of type {kind} are not read by this checker")
-    return READERS[kind](model)
+    forests = ("DecisionTree", "ExtraTree", "ExtraTrees", "RandomForest")
+    readers = {f"sklearn.{name}Classifier": read_forest for name in forests}
+    readers |= {f"xgboost.{name}Classifier": read_xgboost for name in ("XGB", "XGBRF")}
+    demand(kind in readers, f"models of type {kind} are not read by this checker")
+    return readers[kind](model)
 
 
 def value_of(feature: Any, row: Array) -> float:
@@ -163,25 +153,21 @@ def value_of(feature: Any, row: Array) -> float:
 def costs_of(feature: Any, start: float, power: float, edges: list[float]) -> dict[float, Fraction]:
     """What a feature may become, of each cell between edges at least the nearest, and its cost."""
     one_hot, listed = feature["kind"] == "categorical", feature["values"]
+    listed = range(len(feature["columns"])) if one_hot and listed is None else listed
     weight, unit = Fraction(float(feature["weight"])), Fraction(float(feature["unit"]))
     step, told = Fraction(repr(float(feature["step"] or 0))), feature["prices"] or ()
     table = {float(value): Fraction(float(paid)) for value, paid in told}
-    lower = -FURTHEST if feature["lower"] is None else float(feature["lower"])
-    upper = FURTHEST if feature["upper"] is None else float(feature["upper"])
+    lower = -FURTHEST if feature["lower"] is None else max(float(feature["lower"]), -FURTHEST)
+    upper = FURTHEST if feature["upper"] is None else min(float(feature["upper"]), FURTHEST)
     holds = min(weight, step, *table.values()) >= 0 < unit and len(table) == len(told)
     demand(holds and lower >= -math.inf <= upper, f"a cost of {feature['name']} is below 0 or NaN")
     # Not what is nearest is cheapest then.
-    demand(one_hot or listed is not None or not table, f"{feature['name']} has prices, no values")
-    first = [-FURTHEST, *(math.nextafter(edge, math.inf) for edge in edges)]
-    cells = [(max(a, lower), min(b, upper)) for a, b in zip(first, [*edges, FURTHEST], strict=True)]
-    if one_hot or listed is not None:
-        near = set(map(float, range(len(feature["columns"])) if listed is None else listed))
-    elif step == 0:
-        near = {min(max(start, a), b) for a, b in cells}
-    else:  # the multiples on both sides of the start, and of both ends of each cell
-        below = {math.floor(Fraction(end) / step) for cell in cells for end in (start, *cell)}
+    demand(listed is not None or not table, f"{feature['name']} has prices, no values")
+    ends = {edge if edge < start else math.nextafter(edge, math.inf) for edge in edges} | {start}
+    near = {min(max(end, lower), upper) for end in ends} if listed is None else map(float, listed)
+    if listed is None and step > 0:  # multiples on both sides
+        below = {math.floor(Fraction(end) / step) for end in near}
         near = {float((k + more) * step) for k in below for more in (0, 1)}
-
     kept = {value for value in near if lower <= value <= upper}
     costs, p = dict[float, Fraction](), {math.inf: 1, 0.0: 0, 1.0: 1, 2.0: 2}.get(power, power)
     for value in sorted(kept | {start} if feature["stay"] else kept):
@@ -193,250 +179,215 @@ def costs_of(feature: Any, start: float, power: float, edges: list[float]) -> di
 
 
 class Cover:
-    """Levels of columns, leaves as boxes of them, and the tree of boxes that holds all cheap rows.
+    """Levels of columns, leaves as boxes of them, and the tree of boxes with all cheap rows."""
 
-    A level is a cell between thresholds that holds an admissible value; it costs what that does.
-    """
-
-    def __init__(self, model: Model, question: Any, query: Array, below: float | None) -> None:
-        features, power, self.model = question["features"], float(question["power"]), model
-        columns = sorted(column for feature in features for column in feature["columns"])
+    def __init__(self, model: Model, question: Any, query: Array, below: Any, work: float) -> None:
+        self.model, self.work, features = model, work, question["features"]
+        columns, power = sorted(c for own in features for c in own["columns"]), question["power"]
         whole = columns == list(range(query.size)) and set(map(type, columns)) == {int}
         demand(whole and model.column.max() < query.size < 2**16, "features are not the model's")
         edges = [np.unique(model.last[model.column == column]).tolist() for column in columns]
-        levels: list[dict[int, tuple[int, bool, float]]] = [{} for _ in columns]
-        for feature in features:
+        levels: list[dict[int, tuple[int, int, float]]] = [{} for _ in columns]
+        for number, feature in enumerate(features, 1):
             own, start = feature["columns"], value_of(feature, query)
-            for value, paid in costs_of(feature, start, power, edges[own[0]]).items():
+            for value, paid in costs_of(feature, start, float(power), edges[own[0]]).items():
                 units = min(int(paid / Fraction(below) * ONE), DEAREST) if below else 0
                 # The largest change is below the bound if each is: it costs all or nothing.
-                units = units // ONE * ONE if math.isinf(power) else units
+                units = units // ONE * ONE if math.isinf(float(power)) else units
+                told = units, number * (value != start), value
                 if feature["kind"] == "categorical":  # a column for each, with levels no and yes
                     for place, column in enumerate(own):
                         yes = place == value
-                        levels[column][yes] = (units * yes, value != start and yes, float(yes))
+                        levels[column][yes] = (*told[:2], 1.0) if yes else (0, 0, 0.0)
                 else:
-                    cell, told = bisect_left(edges[own[0]], value), (units, value != start, value)
+                    cell = int(np.searchsorted(edges[own[0]], value))
                     levels[own[0]][cell] = min(levels[own[0]].get(cell, told), told)
         self.size = np.array([len(own) for own in levels], np.int32)
         demand(self.size.all(), "a feature has no admissible value")
         self.start = np.cumsum(self.size) - self.size
         flat = [own[cell] for own in levels for cell in sorted(own)]
-        self.cost, changed, values = (np.append(each, 0) for each in zip(*flat, strict=True))
-        # The least of 1, 2, 4, ... levels from each on; two of these cover any range.
-        least = [self.cost]
-        for k in range(int(self.size.max()).bit_length() - 1):
-            least.append(np.minimum(least[-1], np.roll(least[-1], -(2**k))))
-        self.least = np.array(least)
-        one_hot = [np.array(f["columns"]) for f in features if f["kind"] == "categorical"]
-        self.groups = [own[self.size[own] == 2] for own in one_hot if (self.size[own] == 2).any()]
-        self.grouped = np.isin(columns, [column for group in self.groups for column in group])
-        owner = {column: k for k, feature in enumerate(features) for column in feature["columns"]}
-        self.bounds = []  # of changes: which levels are one, and how many there may be
-        for limit in question["max_changes"][:MOST_LIMITS]:
-            mine = [limit["features"] is None or owner[c] in limit["features"] for c in columns]
-            self.bounds.append((changed * np.append(np.repeat(mine, self.size), 0), limit["count"]))
+        cost, changed, values = (np.append(each, 0) for each in zip(*flat, strict=True))
+        # The most of 1, 2, 4, ... levels from each on: two of these cover any range.
+        self.most = np.array([-cost] * int(self.size.max()).bit_length())
+        for k in range(1, len(self.most)):
+            self.most[k] = np.maximum(self.most[k - 1], np.roll(self.most[k - 1], -(2 ** (k - 1))))
+        groups = (np.array(f["columns"]) for f in features if f["kind"] == "categorical")
+        self.groups = [own[self.size[own] == 2] for own in groups if (self.size[own] == 2).any()]
+        self.alone = ~np.isin(columns, [column for group in self.groups for column in group])
         cut = np.zeros(model.column.size, int)  # levels that go left
-        for column, first in enumerate(self.start):
-            here, own = model.column == column, values[first : first + self.size[column]]
+        for column, own in enumerate(np.split(values[:-1], self.start[1:])):
+            here = model.column == column
             cut[here] = np.searchsorted(own, model.last[here], side="right")
         self._grow(cut)
+        # What rows need that are cheap and admissible: of levels, of leaves, and how much of both.
+        self.limits = [(-cost, 0 * self.tree, 1 - ONE)]
+        for limit in question["max_changes"][:MOST_LIMITS]:
+            named = range(len(features)) if limit["features"] is None else limit["features"]
+            counted = np.isin(changed, [place + 1 for place in named if place >= 0])
+            self.limits.append((-counted.astype(int), 0 * self.tree, -limit["count"]))
 
     def _grow(self, cut: Array) -> None:
-        """The leaves that an admissible row can get to, as boxes of levels, tree by tree."""
-        tree, node, model = np.arange(self.model.root.size), self.model.root, self.model
-        lo, hi = (np.tile(ends, (tree.size, 1)) for ends in (0 * self.size, self.size - 1))
-        while (inner := np.flatnonzero(model.column[node] >= 0)).size:
-            # The left child takes the place of its parent, the right one comes at the end.
-            own, right = node[inner], np.arange(node.size, node.size + inner.size)
-            tree, lo, hi = (np.concatenate([each, each[inner]]) for each in (tree, lo, hi))
-            node = np.append(model.left[node], model.right[own])
-            axis, at = model.column[own], cut[own]
-            hi[inner, axis] = np.minimum(hi[inner, axis], at - 1)
-            lo[right, axis] = np.maximum(lo[right, axis], at)
-            kept = (lo <= hi).all(axis=1)
-            for group in self.groups:  # exactly one of its columns is a yes
-                kept &= (lo[:, group].sum(axis=1) <= 1) & hi[:, group].any(axis=1)
-            order = np.flatnonzero(kept)[np.argsort(tree[kept], kind="stable")]
-            tree, node, lo, hi = tree[order], node[order], lo[order], hi[order]
-        self.tree, self.node, self.begin = tree, node, np.flatnonzero(np.diff(tree, prepend=-1))
+        """The leaves that an admissible row can get to, as boxes of levels."""
+        model, inner = self.model, self.model.root
+        lo, hi = (np.tile(end, (cut.size, 1)) for end in (self.size, self.size - 1))  # empty
+        lo[inner] = 0
+        while (inner := inner[model.column[inner] >= 0]).size:
+            left, right, axis = model.left[inner], model.right[inner], model.column[inner]
+            lo[left], hi[left] = lo[right], hi[right] = lo[inner], hi[inner]
+            hi[left, axis] = np.minimum(hi[left, axis], cut[inner] - 1)
+            lo[right, axis] = np.maximum(lo[right, axis], cut[inner])
+            inner = np.append(left, right)
+        kept = (model.column < 0) & (lo <= hi).all(axis=1)
+        for group in self.groups:  # exactly one of its columns is a yes
+            kept &= (lo[:, group].sum(axis=1) <= 1) & hi[:, group].any(axis=1)
+        self.node, self.lo, self.hi = np.flatnonzero(kept), lo[kept].T.copy(), hi[kept].T.copy()
+        self.tree = np.searchsorted(model.root, self.node, side="right") - 1
         # Most columns are whole in a leaf: those that are not come first, the others are left out.
-        literal = (lo > 0) | (hi < self.size - 1)
-        self.axis = np.argsort(~literal, axis=1, kind="stable")[:, : literal.sum(axis=1).max()]
-        self.first, self.last = (np.take_along_axis(ends, self.axis, 1) for ends in (lo, hi))
+        literal = (self.lo > 0) | (self.hi < self.size[:, None] - 1)
+        self.axis = np.argsort(~literal.T, axis=1, kind="stable")[:, : literal.sum(axis=0).max()]
 
-    def _weigh(self, target: int, lead: float) -> None:
-        """For each rival what the leaves weigh, in whole numbers, and how much is needed."""
-        score, bias, self.rows = self.model.score[self.node], self.model.bias, []
-        most = float(np.maximum.reduceat(np.abs(score).max(axis=1), self.begin).sum())
-        self.scale = scale = 2.0 ** (57 - math.ceil(math.log2(most + 1)))
-        self.work, self.charged, self.constant = 0, Fraction(0), 0  # no prices yet
-        self.gain, self.paid = np.zeros_like(self.tree), self.cost.copy()
+    def charge(self, price: Fraction, place: list[int]) -> None:
+        """Add to what rows cost something that is true of those that are wanted, times a price."""
+        others = len(self.limits) + self.model.bias.size - 2  # that follow cost, and its prices
+        levels, leaves, least = (self.needs[1:-others] or self.limits)[0]
+        unit = price / Fraction(self.model.scale)
+        self.charged += price if len(place) == 4 else unit * 2**58
+        demand(price >= 0 <= min(place) and self.charged < 2**61, "a price is below 0 or too large")
+        self.work -= levels.size + 10 * leaves.size
+        if len(place) == 4:  # they are within levels of a column if their leaf of a tree is
+            tree, column, first, last = place
+            level, own = np.arange(levels.size) - self.start[column], self.tree == tree
+            demand(own.any() and last < self.size[column], "a price is on no tree, or no level")
+            inside = own & (self.lo[column] >= first) & (self.hi[column] <= last)
+            levels = levels + int(price) * ((first <= level) & (level <= last))
+            leaves = leaves - int(price) * inside
+        else:
+            (rival,) = place
+            _, weight, needed = self.needs[1 - self.model.bias.size :][rival]
+            gain = -(-weight.astype(object) * unit.numerator // unit.denominator)
+            leaves, least = leaves + gain.astype(int), least + math.floor(needed * unit)
+        self.needs[1:-others] = [(levels, leaves, least)]
+
+    def reach(self, need: Any, lo: Array, hi: Array, leaf: Array, begin: Array) -> Any:
+        """The most of each column and of each tree in boxes, and by how much all pass a need."""
+        ends = np.stack([self.start + lo, self.start + hi + 1], axis=-1)
+        own = np.maximum.reduceat(need[0], ends.ravel())[::2].reshape(lo.shape)
+        best, room = np.maximum.reduceat(leaf, begin, axis=-1), own.sum(axis=-1) - need[2]
+        for group in self.groups:  # exactly one of its columns is a yes, of those that may be
+            no, yes = need[0][self.start[group]], need[0][self.start[group] + 1]
+            may = hi[..., group] & (lo[..., group].sum(axis=-1, keepdims=True) == lo[..., group])
+            room = room + np.where(may, yes - no, NEVER).max(axis=-1)
+            room = room + no.sum() - own[..., group].sum(axis=-1)
+        return own, best, room + best.sum(axis=-1)
+
+    def look(self, box: Box, told: Array) -> tuple[Box, list[Box], Array]:
+        """A box less parts, with leaves that count; the parts, and which of them hold no row."""
+        (lo, hi, live), (column, at, low) = box, told.T[:, :, None]
+        here = np.arange(lo.size) == column
+        demand((here & (lo <= at) & (at < hi)).any(axis=1).all(), "a part is not in its box")
+        lower: Array = np.where(here & (low == 0), at + 1, lo)
+        upper: Array = np.where(here & (low > 0), at, hi)
+        axis, closed = self.axis[live], np.zeros(len(told), bool)
+        self.work -= axis.size + closed.size * (live.size + self.start[-1]) * len(self.needs)
+        first: Array = np.maximum(lo[axis], self.lo[axis, live[:, None]])
+        last: Array = np.minimum(hi[axis], self.hi[axis, live[:, None]])
+        kept = (first <= last).all(axis=1)
+        for number, need in enumerate(self.needs):
+            live, axis, first, last = (each[kept] for each in (live, axis, first, last))
+            tree, leaf = self.tree[live], need[1][live]
+            begin = np.flatnonzero(np.diff(tree, prepend=-1))
+            if begin.size < self.model.root.size:
+                live, kept, closed[:] = live[:0], np.zeros(0, bool), True
+                break
+            if closed.size:
+                fits = self.lo[column[:, 0]][:, live] <= upper[here][:, None]
+                fits &= self.hi[column[:, 0]][:, live] >= lower[here][:, None]
+                _, best, room = self.reach(need, lower, upper, np.where(fits, leaf, NEVER), begin)
+                closed |= (best == NEVER).any(axis=1) | (room < 0)
+            own, best, room = self.reach(need, lo, hi, leaf, begin)
+            missed = best[tree] - leaf  # with the best leaves of other trees
+            if number == 0:  # with the cheapest levels that are in both boxes
+                k, start = np.frexp(last - first + 1.0)[1] - 1, self.start[axis]
+                two = self.most[k, start + first], self.most[k, start + last + 1 - (1 << k)]
+                missed = np.where(self.alone[axis], own[axis] - np.maximum(*two), 0).sum(axis=1)
+            kept = missed <= room
+        live = live[kept]
+        parts = [(*ends, live) for ends in zip(lower, upper, strict=True)]
+        less = np.vstack([lo, np.where(here & (low > 0), at + 1, lo)]).max(axis=0)
+        more = np.vstack([hi, np.where(here & (low == 0), at, hi)]).min(axis=0)
+        return (less, more, live), parts, closed
+
+    def check(self, target: int, lead: float, refused: Any, steps: str) -> None:
+        """Walk through the tree of boxes for a class; RejectedError if it is not closed."""
+        score, bias, scale = self.model.score[self.node], self.model.bias, self.model.scale
+        self.needs, self.charged = [*self.limits], Fraction(0)  # no prices yet
         for rival in (k for k in range(bias.size) if k != target):
             # Weights are rounded up and what is needed down, so that nothing that wins is lost.
             won, lost = np.ceil(score[:, target] * scale), np.floor(score[:, rival] * scale)
-            needed = Fraction(lead) if lead else self.model.needed(target, rival)
-            needed += Fraction(bias[rival]) - Fraction(bias[target])
+            least = Fraction(lead) if lead else self.model.needed(target, rival)
+            least += Fraction(bias[rival]) - Fraction(bias[target])
             weight = won.astype(int) - lost.astype(int)
-            self.rows.append((weight, math.floor(needed * Fraction(scale))))
-
-    def cheapest(self, entries: Array, lo: Array, hi: Array) -> tuple[Array, int]:
-        """The least entry of each column in a box, and the least that a row adds up to."""
-        ends = np.stack([self.start + lo, self.start + hi + 1], axis=1).ravel()
-        own = np.minimum.reduceat(entries, ends)[::2]
-        # Exactly one column of a one-hot feature is a yes; a no costs nothing.
-        yes = (entries[self.start[group] + 1][hi[group] == 1].min() for group in self.groups)
-        return own, int(own[~self.grouped].sum()) + sum(map(int, yes))
-
-    def counting(self, lo: Array, hi: Array, live: Array) -> Array:
-        """The leaves that a row of a box may have that is admissible, cheap and wanted."""
-        own, total = self.cheapest(self.cost, lo, hi)
-        # None if each of its rows is too dear, or changes too much.
-        changes = (self.cheapest(entries, lo, hi)[1] > most for entries, most in self.bounds)
-        if total >= ONE or any(changes):
-            return live[:0]
-        axis = self.axis[live]
-        self.work += axis.size
-        first, last = np.maximum(lo[axis], self.first[live]), np.minimum(hi[axis], self.last[live])
-        fits = (first <= last).all(axis=1)
-        live, axis, first, last = live[fits], axis[fits], first[fits], last[fits]
-        # Not one if the cheapest row in both boxes is too dear; categories are in the total.
-        k, start = np.frexp(last - first + 1.0)[1] - 1, self.start[axis]
-        paid = np.minimum(self.least[k, start + first], self.least[k, start + last + 1 - (1 << k)])
-        more = np.where(self.grouped[axis], 0, paid - own[axis])
-        live = live[more.sum(axis=1) < ONE - total]
-        if self.charged:  # not one if it pays too much, even with the best ones of other trees
-            begin = np.flatnonzero(np.diff(self.tree[live], prepend=-1))
-            if begin.size == self.begin.size:
-                gain, paid = self.gain[live], self.cheapest(self.paid, lo, hi)[0]
-                best = np.maximum.reduceat(gain, begin)
-                room = ONE - self.constant - int(paid.sum()) + int(best.sum())
-                live = live[best[self.tree[live]] - gain < room]
-        return live
-
-    def charge(self, what: str, place: list[int], price: Fraction) -> None:
-        """Put a price on what is true of each row that is admissible and wanted.
-
-        Leaves, levels and a constant pay it or gain it: such a row never pays more than it costs.
-        """
-        unit, whole = price / Fraction(self.scale), int(price)
-        self.charged += unit * 2**58 if what == "need" else price
-        demand(price >= 0 <= min(place) and self.charged < 2**61, "a price is below 0 or too large")
-        self.work += 10 * self.axis.size if what == "need" else self.axis.size // self.begin.size
-        if what == "need":  # its leaves weigh as much as is needed
-            weight, needed = self.rows[place[0]]
-            self.gain -= (-weight.astype(object) * unit.numerator // unit.denominator).astype(int)
-            self.constant += math.floor(needed * unit)
-        else:  # it is within levels of a column if its leaf of a tree is
-            tree, column, first, last = place
-            demand(last < self.size[column], "a price is on no level")
-            own = slice(self.begin[tree], np.append(self.begin, self.tree.size)[tree + 1])
-            inside = (first <= self.first[own]) & (self.last[own] <= last)
-            self.gain[own] -= whole * (inside & (self.axis[own] == column)).any(axis=1)
-            self.paid[self.start[column] :][first : last + 1] -= whole
-
-    def closes(self, box: Box, refused: Array | None) -> bool:
-        """Whether no row of a box is admissible, cheap and decided as wanted."""
-        counting = self.tree[:0] if box is None else self.counting(*box)
-        if refused is not None:  # all have the leaves of a row that the library decides otherwise
-            return bool(np.isin(self.node[counting], self.model.leaves(refused)).all())
-        # A row has one leaf of each tree, and their weights add up to what is needed.
-        begin = np.flatnonzero(np.diff(self.tree[counting], prepend=-1))
-        short = (np.maximum.reduceat(w[counting], begin).sum() < n for w, n in self.rows)
-        return begin.size < self.begin.size or any(short)
-
-    def part(self, box: Box, axis: int, first: int, last: int) -> Box:
-        """The rows of a box whose level of a column is within first..last; None for none."""
-        if box is None or max(box[0][axis], first) > min(box[1][axis], last):
-            return None
-        lo, hi, live = box[0].copy(), box[1].copy(), box[2]
-        lo[axis], hi[axis] = max(lo[axis], first), min(hi[axis], last)
-        for group in (group for group in self.groups if axis in group):
-            if lo[group].sum() > 1 or not hi[group].any():
-                return None
-            # A category that is sure excludes the others; the only one left is sure.
-            sure = lo[group] if lo[group].any() else hi[group]
-            if sure.sum() == 1:
-                lo[group] = hi[group] = sure
-        return lo, hi, live
-
-    def check(self, target: int, lead: float, work: float, refused: Any, steps: str) -> None:
-        """Walk through the tree of boxes for a class; RejectedError if it is not closed."""
-        self._weigh(target, lead)
+            self.needs.append((0 * self.most[0], weight, math.floor(least * Fraction(scale))))
         rows = np.array(refused, dtype=float).reshape(-1, self.size.size)
         demand(not rows.size or target not in self.model.decide(rows), "a refused row is wanted")
         unpacked = zlib.decompressobj()
         text = unpacked.decompress(base64.b64decode(steps, validate=True), MOST_BYTES)
         demand(unpacked.eof, "the steps are cut off, or too many")
         lines = io.TextIOWrapper(io.BytesIO(text), "ascii")  # as text all at once they take GBs
-        box: Box = (np.zeros_like(self.size), self.size - 1, np.arange(self.tree.size))
-        waiting, held, looks = list[Box](), 0, 1 + len(self.bounds)
+        waiting = [(0 * self.size, self.size - 1, np.arange(self.tree.size))]
+        most = MOST_HELD // (100 + 2 * self.size.size + self.tree.size)
         for number, line in enumerate(iter(lambda: lines.readline(1000).strip(), ""), 1):
-            self.work += looks * (1000 + self.cost.size // 16)
-            demand(self.work <= work, "the steps are more work than is allowed; --work allows more")
+            demand(0 < len(waiting) <= most, "steps go on without a box, or too many boxes wait")
+            self.work -= len(self.limits) * (1000 + self.most[0].size // 16)
+            demand(self.work >= 0, "the steps are more work than is allowed; --work allows more")
             what, *told = line.split()
-            if what in ("low", "high"):  # both sides hold all of the box: one is next, one waits
-                axis, v = map(int, told)
-                sides = self.part(box, axis, 0, v), self.part(box, axis, v + 1, self.size.max())
-                box, other = sides if what == "low" else sides[::-1]
-                waiting.append(other)
-                held += 100 + sum(map(np.size, other or ()))
-                demand(held <= MOST_HELD, "too many boxes wait")
-            elif what == "filter":  # a leaf that does not count in a box counts in no part of it
-                box = box and (*box[:2], self.counting(*box))
-            elif what in ("within", "need"):
-                self.charge(what, list(map(int, told[:-1])), Fraction(float(told[-1])))
-            else:
-                demand(what in ("close", "refused"), f"step {number}, {line!r}, is not known")
-                closed = self.closes(box, rows[int(told[0])] if what == "refused" else None)
-                demand(closed, f"step {number}, {line!r}, does not hold")
-                if not waiting:
-                    demand(not lines.read(1), "steps go on after the last box is closed")
-                    return
-                box = waiting.pop()
-                held -= 100 + sum(map(np.size, box or ()))
-        raise RejectedError("a box is left open at the end")
-
-
-def words(feature: Any, value: float, other: float) -> tuple[float, Any]:
-    """A value that changes to another or from it, and its name where there is one."""
-    place = value if feature["kind"] == "categorical" else value > other
-    return value, feature["labels"][int(place)] if feature["labels"] else value
+            if what == "price":
+                self.charge(Fraction(float(told[-1])), list(map(int, told[:-1])))
+                continue
+            parted = what in ("cut", "split")
+            demand(parted or what in ("close", "refused"), f"step {number}, {line!r}, is not known")
+            box, parts, shut = self.look(waiting.pop(), np.array(told * parted, int).reshape(-1, 3))
+            if not parted:  # no leaf counts, or all are of a row that is decided otherwise
+                own = self.model.leaves(rows[int(told[0])]) if told else self.node[:0]
+                shut = np.isin(self.node[box[2]], own)
+            demand(what == "split" or shut.all(), f"step {number}, {line!r}, does not hold")
+            waiting += (parts if what == "split" else []) + [box] * parted
+        demand(not waiting, "a box is left open at the end")
 
 
 def distance(question: Any, query: Array, row: Array, told: Any) -> float:
     """What an answer costs; RejectedError if it is not admissible, or told to change otherwise."""
     paid, moved, power = [], {}, float(question["power"])
     for k, feature in enumerate(question["features"]):
-        start, value = value_of(feature, query), value_of(feature, row)
-        own = costs_of(feature, start, power, [math.nextafter(value, -math.inf), value])
-        demand(value in own, f"{feature['name']} of the answer is not admissible")
-        paid.append(own[value])
-        if value != start:
-            ends = words(feature, start, value), words(feature, value, start)
-            moved[k] = {"feature": [feature["name"]], "before": ends[0], "after": ends[1]}
+        ends, labels = (value_of(feature, query), value_of(feature, row)), feature["labels"]
+        own = costs_of(feature, ends[0], power, [math.nextafter(ends[1], -math.inf), ends[1]])
+        demand(ends[1] in own, f"{feature['name']} of the answer is not admissible")
+        paid.append(own[ends[1]])
+        if ends[0] != ends[1]:
+            places = ends if feature["kind"] == "categorical" else np.argsort(ends)
+            moved[k] = [feature["name"], *([labels[int(x)] for x in places] if labels else ends)]
     for limit in question["max_changes"]:
         named = moved if limit["features"] is None else limit["features"]
         demand(len(moved.keys() & named) <= limit["count"], "the answer changes too much")
-    for known, own in zip(moved.values(), told, strict=True):
-        demand(all(own[key] in each for key, each in known.items()), "the answer changes otherwise")
+    changes = [[own["feature"], own["before"], own["after"]] for own in told]
+    demand(changes == [*moved.values()], "the answer changes otherwise")
     return float(max(paid) if math.isinf(power) else sum(paid))
 
 
 def check(record: Any, model: Any, work: float = MOST_WORK) -> str:
     """What a record proves of a fitted model, as a sentence; RejectedError if it proves nothing."""
     question, proof, answer, status = (record[k] for k in ("question", "proof", "answer", "status"))
-    demand(record["version"] == 1, "this is no record of version 1")
+    demand(record["version"] == 2, "this is no record of version 2")
     demand(proof is not None, f"the record has no proof: {record['why_no_proof']}")
     own, query, target = read(model), np.array(record["query"], float), question["target"]
-    demand(own.digest() == record["model"]["trees"], "the record is about another model's trees")
+    demand(own.digest == record["model"]["trees"], "the record is about another model's trees")
     now, names = own.decide(query[None, :])[0], getattr(model, "feature_names_in_", None)
     demand(names is None or [*names] == record["columns"], "the columns are not the model's")
     demand(record["query_class"] == own.labels[now], "the query is decided otherwise")
     wanted = [k for k, x in enumerate(own.labels) if (k != now if target is None else x == target)]
     below, lead = proof["below"] and float(proof["below"]), float(question["lead"])
-    power, norm = float(question["power"]), question["norm"]
-    same = power == (1 if norm == "own" else float(norm)) >= 0 and not 100 < power < math.inf
+    power = 1 if question["norm"] == "own" else float(question["norm"])
+    same = float(question["power"]) == power >= 0 and not 100 < power < math.inf
     demand(same, "the power is not that of the norm, or too large")
     demand(lead >= 0 and (below is None or 0 <= below < math.inf), "a bound is no number from 0 on")
     if answer is None:
@@ -455,26 +406,13 @@ def check(record: Any, model: Any, work: float = MOST_WORK) -> str:
     demand(holds, f"with this answer and this bound nothing is {status}")
     whole = wanted and len(proof["covers"]) == (len(wanted) if below != 0 else 0)
     demand(whole, "not every class that is wanted has a cover")
-    cover = Cover(own, question, query, below)
+    cover = Cover(own, question, query, below, work)
     for k, told in zip(wanted, proof["covers"], strict=below != 0):
-        cover.check(k, lead, work, **told)
+        cover.check(k, lead, **told)
     cheaper = "" if below is None else f" cheaper than {below!r}"
     named = " or ".join(repr(own.labels[k]) for k in wanted)
     named += f" by a lead of {lead!r}" if lead else ""
     return f"verified: no admissible row{cheaper} is decided as {named} by this model"
-
-
-def load(path: str, trusted: bool) -> Any:
-    """A model from its file, by its own library."""
-    if path.endswith((".json", ".ubj")):
-        model = __import__("xgboost").XGBClassifier()
-        model.load_model(path)
-        return model
-    if path.endswith(".skops"):
-        skops = __import__("skops.io").io
-        return skops.load(path, trusted=skops.get_untrusted_types(file=path) if trusted else [])
-    demand(trusted, f"{path} is a pickle, which can run any code; say --trust-pickle to load it")
-    return __import__("joblib").load(path)
 
 
 def main() -> int:
@@ -486,7 +424,16 @@ def main() -> int:
     parser.add_argument("--work", type=float, default=MOST_WORK, help="most of a record's, 1e10")
     given, wrong, number = parser.parse_args(), 0, 0
     try:
-        model = load(given.model, given.trust_pickle)
+        trusted, path = given.trust_pickle, given.model
+        if path.endswith((".json", ".ubj")):
+            model = __import__("xgboost").XGBClassifier()
+            model.load_model(path)
+        elif path.endswith(".skops"):
+            skops = __import__("skops.io").io
+            model = skops.load(path, trusted=trusted * skops.get_untrusted_types(file=path))
+        else:
+            demand(trusted, f"pickles can run any code; say --trust-pickle to load {path}")
+            model = __import__("joblib").load(path)
         with (gzip.open if given.records.endswith(".gz") else open)(given.records, "rb") as file:
             for number, line in enumerate(iter(lambda: file.readline(MOST_BYTES), b""), 1):
                 try:
@@ -500,6 +447,9 @@ def main() -> int:
     except Exception as error:  # a pickle may raise anything
         sys.stderr.write(f"counterfolio-check: {error}\n")
         return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("counterfolio-check: interrupted, the rest was not checked\n")
+        return 130
     return 0 if number and not wrong else 1
 
 

@@ -227,7 +227,11 @@ def check_from_0(name: str, number: object) -> None:
     name : of the argument
     number : what the user gave
     """
-    if not isinstance(number, Real) or not float(number) >= 0:
+    try:
+        holds = isinstance(number, Real) and float(number) >= 0
+    except OverflowError as error:
+        raise InputError(f"{name} must be a number from 0 on that a float holds.") from error
+    if not holds:
         raise InputError(f"{name} must be a number from 0 on, got {number!r}.")
 
 

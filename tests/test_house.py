@@ -32,7 +32,7 @@ FLOORS = {
 # Kernels are compiled: a call that is not inlined there costs more than a long function.
 KERNELS = ("kernel", "inner", "inlined")
 LONGEST_FILE, LONGEST_FUNCTION = 400, 60
-ALONE = "portfolio.checker"  # one file that others copy; its test counts lines of code
+ALONE = "portfolio.checker"  # one file that others copy; its test counts lines
 
 
 def module_of(path):

@@ -12,7 +12,7 @@ import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.backends.search.cover import cover
-from encoders.backends.search.cover_loop import CUT, FILTER, REFUSED, SPLIT
+from encoders.backends.search.cover_loop import CLOSE, CUT, LOOK, REFUSED, SPLIT
 from encoders.bounds.prices import Prices
 from encoders.bounds.row_prices import RowPrices, row_prices
 from encoders.posing.pose import Posed, pose
@@ -24,7 +24,8 @@ from encoders.trees.cells import Cells
 from portfolio.checker import DEAREST, MOST_BYTES, ONE
 from portfolio.model.explained_model import ExplainedModel
 
-SIDE = ("low", "high")
+WORDS = {SPLIT: "split", CUT: "cut", CLOSE: "close", REFUSED: "refused"}
+MOST_CUTS = 50  # of a line, which the checker reads 1000 letters of
 GRAIN = 10_000  # of the checker's units of cost: prices on rows are multiples, short to tell
 
 
@@ -94,7 +95,7 @@ class _Writer:
 
     def write(self, steps: IntArray) -> bool:
         """Take steps as of :func:`encoders.backends.search.cover.cover`; whether to go on."""
-        self.tell("".join(map(_line, steps.tolist())))
+        self.tell(_text(steps.tolist()))
         self.count += len(steps)
         return not (self.limits.ended() or self.limits.full(self.size, self.letters))
 
@@ -108,15 +109,22 @@ class _Writer:
         return b"".join([*self.parts, self.packer.flush()])
 
 
-def _line(step: list[int]) -> str:
-    what, axis, level, side = step
-    if what == SPLIT:
-        return f"low {axis} {level}\n"
-    if what == CUT:
-        return f"{SIDE[side]} {axis} {level}\nclose\n"
-    if what == REFUSED:
-        return f"refused {level}\n"
-    return "filter\n" if what == FILTER else "close\n"
+def _text(steps: list[list[int]]) -> str:
+    """Steps as lines. Before each of them the checker looks which leaves count."""
+    told: list[list[str]] = []
+    cut: set[tuple[int, int]] | None = None  # where, in the line of cuts that goes on
+    for what, axis, level, side in steps:
+        place = [str(axis), str(level), str(side ^ 1)]
+        if what == CUT and cut is not None and len(cut) < MOST_CUTS and (axis, side) not in cut:
+            told[-1] += place
+            cut.add((axis, side))
+            continue
+        cut = {(axis, side)} if what == CUT else None
+        if what in (CUT, SPLIT):
+            told.append([WORDS[what], *place])
+        elif what != LOOK:
+            told.append([WORDS[what], str(level)] if what == REFUSED else [WORDS[what]])
+    return "".join(" ".join(words) + "\n" for words in told)
 
 
 def _checked_costs(t: Tables) -> FloatArray:
@@ -135,8 +143,8 @@ def _price_lines(given: RowPrices, per_score: FloatArray, unit: float) -> str:
     """Prices as lines, in whole units of cost; of leads what a unit of score is worth."""
     price = (np.rint(given.price / (GRAIN * unit)).astype(np.int64) * GRAIN).tolist()
     rows = zip(given.tree, given.axis, given.first, given.last, price, strict=True)
-    told = ["within " + " ".join(map(str, row)) for row in rows]
-    told += [f"need {r} {p!r}" for r, p in enumerate((given.worth * per_score / unit).tolist())]
+    told = ["price " + " ".join(map(str, row)) for row in rows]
+    told += [f"price {r} {p!r}" for r, p in enumerate((given.worth * per_score / unit).tolist())]
     return "".join(line + "\n" for line in told)
 
 

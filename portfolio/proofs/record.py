@@ -17,15 +17,15 @@ from encoders.query.goal import ClassGoal, Goal, Wanted
 from encoders.query.query import Query
 from encoders.whole_files import replace_whole
 from portfolio.as_json import AsJson, as_plain
-from portfolio.checker import check
+from portfolio.checker import MOST_WORK, check
 from portfolio.goals import wanted_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.proofs.prove import Cover, Limits, prove
-from portfolio.question import Question
+from portfolio.question import Question, check_from_0
 from portfolio.result import Result
 from portfolio.rule_words import rule_words
 
-FORMAT, VERSION = "counterfolio-record", 1
+FORMAT, VERSION = "counterfolio-record", 2
 # Of a bound: by how much less is claimed than what the search proves, for roundings of both.
 PROVED, CLAIMED = 1 - 5e-10, 1 - 2e-9
 
@@ -61,19 +61,23 @@ class Record(AsJson):
         """Plain Python values, ready for JSON."""
         return self.content
 
-    def check(self, model: Any) -> str:
+    def check(self, model: Any, work: float = MOST_WORK) -> str:
         """What the independent checker says of it, as one sentence.
 
         Parameters
         ----------
         model : the fitted model, of its own library
+        work : most that the checker does, as ``docs/proofs.md`` counts it; inf for no limit
 
         Raises
         ------
         portfolio.checker.RejectedError
-            The record does not prove what it claims.
+            The record does not prove what it claims, or takes more work.
+        InputError
+            The work is no number from 0 on.
         """
-        return check(json.loads(self.to_json()), model)
+        check_from_0("work", work)
+        return check(json.loads(self.to_json()), model, work)
 
     def write(self, path: str | Path) -> None:
         """Write it as JSON, compressed where the name ends in ``.gz``; whole or not at all.

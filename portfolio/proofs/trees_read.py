@@ -28,6 +28,6 @@ class TreesRead:
         model : fitted
         """
         try:
-            return TreesRead(read(model).digest(), "")
+            return TreesRead(read(model).digest, "")
         except RejectedError as error:
             return TreesRead(None, str(error))

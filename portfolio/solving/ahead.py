@@ -255,6 +255,8 @@ def _finished(solver: Solver, begun: Solved, left: Reduction, last: Solved | Non
             return replace(begun, report=last.report)
         lower = min(max(known.outcome.lower, before.lower), known.outcome.upper)
         known = replace(known, outcome=replace(known.outcome, lower=lower))
+    if _over(solver):
+        return replace(begun, report=known)
     seconds = solver.deadline - time.perf_counter()
     request = replace(solver.request, time_limit_s=seconds)
     return replace(begun, report=solve_left(problem, known, left, request, pick))

@@ -86,6 +86,10 @@ def solve_together(
         looked[own] = found
         easy = all(each.left.problem is None for each in found)
         first, began = end, time.perf_counter()
+    for i in range(first, len(known)):  # there was no time left for these
+        left = Reduction(problems[i], identity(problems[i]), known[i], float(cost[i]))
+        report = Report(_Told(left, 0.0, "not searched").outcome(0.0), Provenance("reduce"))
+        looked[i] = Looked(report, left)
     return looked
 
 

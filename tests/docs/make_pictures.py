@@ -3,12 +3,28 @@
 import io
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.figure import Figure
 from PIL import Image
 
-from counterfolio import Explainer, Fixed, MaxChanges, plot_batch
+from counterfolio import (
+    Becomes,
+    Changes,
+    Explainer,
+    Fixed,
+    Forbidden,
+    Implies,
+    Linear,
+    MaxChanges,
+    Range,
+    Retraining,
+    Rises,
+    Within,
+    plot_batch,
+)
 from portfolio.proofs.report import report
 from portfolio.service.settings import Settings
 from portfolio.service.sources import DemoModel
@@ -71,7 +87,7 @@ def save(taken: bytes, name: str) -> None:
 
 
 def make_figures() -> None:
-    """Those of ``pictures.md`` and ``several-answers.md``, from what their blocks ask."""
+    """Those of ``pictures.md``, ``several-answers.md`` and the questions, from what blocks ask."""
     given = namespace()
     model, X, row = given["model"], given["X_train"], given["X_train"].loc[HARD]
     explainer = Explainer(model, X)
@@ -84,9 +100,34 @@ def make_figures() -> None:
         "batch": plot_batch(frame, np.where(refused["sex"] == 1, "men", "women")),
         "diverse": explainer.diverse(given["row"], k=3, within=0.3, target="granted").plot(),
     }
+    figures |= question_figures(given)
     mpl.rcParams["svg.hashsalt"] = "counterfolio"  # the same picture has the same text
     for name, figure in figures.items():
         figure.savefig(DOCS / f"{name}.svg", metadata={"Date": None})
+
+
+def question_figures(given: dict[str, Any]) -> dict[str, Figure]:
+    """One for each page of questions, or more."""
+    model, X, row = given["model"], given["X_train"], given["row"]
+    explainer = Explainer(model, X)
+    older = Explainer(model, X, features={"age": {"action": "increase"}})
+    settled = Explainer(model, X, features=FEATURES)
+    refused = X[model.predict(X) == "refused"].head(12)
+    rules = [Fixed("housing"), Range("income", 15, 24), MaxChanges(2)]
+    relations = [
+        Linear({"rooms": 10, "income": -1}, "<=", 0),
+        Implies(Changes("housing"), Rises("age", by=1)),
+        Forbidden(Becomes("housing", "free"), Within("rooms", lower=4)),
+    ]
+    return {
+        "relations": explainer.explain(row, "granted", constraints=relations).plot(),
+        "questions/why-not": older.why_not(row, "granted", constraints=rules).plot(),
+        "questions/robust": older.explain_robust(row, Retraining(0.9), "granted").plot(),
+        "questions/reasons": explainer.reasons(row).plot(),
+        "questions/reason-codes": explainer.reason_codes(row, target="granted", n=4).plot(),
+        "questions/robustness": explainer.robustness(row, norm="inf", scale="std").plot(),
+        "questions/group": settled.explain_group(refused, 2, 0.6, "granted").plot(),
+    }
 
 
 if __name__ == "__main__":

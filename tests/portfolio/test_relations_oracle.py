@@ -8,15 +8,17 @@ import pandas as pd
 import pytest
 
 from portfolio import AllowedPairs, Changes, Explainer, Implies, JointCost, Rises
+from tests.support.brute import thresholds
 from tests.support.random_relations import (
     LABELS,
     marks_of,
     model_of,
     random_relations,
     table,
-    thresholds,
 )
 from tests.support.related import intervals, optimum
+
+KINDS = ("tree", "forest", "extra", "xgboost", "lightgbm")
 
 
 def compare(seed, kind, norm, strategy="auto"):
@@ -29,13 +31,14 @@ def compare(seed, kind, norm, strategy="auto"):
     before = {n: float(row[n]) for n in "abn"} | {"c": LABELS[int(row[3:].argmax())]}
     relations, allowed, sums, joint = random_relations(random, before)
     spec = {}
+    cuts, _ = thresholds(model, X.shape[1])
     for column, name in enumerate("abn"):
         low, high = float(X[name].min()), float(X[name].max())
         if name == "n":
             spec[name] = (high - low, [float(v) for v in range(int(low), int(high) + 1)])
         else:
             marks = marks_of(relations, name, before)
-            spec[name] = (high - low, intervals(thresholds(model, column), low, high, marks))
+            spec[name] = (high - low, intervals(cuts[column], low, high, marks))
     spec["c"] = (None, list(LABELS))
 
     def wanted(rows):
@@ -75,8 +78,8 @@ def test_every_backend_takes_them(strategy):
 
 @pytest.mark.large
 def test_many_random_questions():
-    count = int(os.environ.get("RELATION_QUESTIONS", "600"))
-    ways = itertools.product(["tree", "forest"], [0, 1, "inf"])
+    count = int(os.environ.get("RELATION_QUESTIONS", "1000"))
+    ways = itertools.product(KINDS, [0, 1, "inf"])
     for seed, (kind, norm) in zip(range(100, 100 + count), itertools.cycle(ways), strict=False):
         compare(seed, kind, norm)
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pandas as pd
+from lightgbm import LGBMClassifier
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from xgboost import XGBClassifier
 
@@ -28,6 +29,7 @@ GRID = {"a": range(5), "b": range(4), "c": range(2), "d": range(3)}
 RANGE = {"a": 4.0, "b": 3.0, "c": 1.0, "d": 1.0}
 COLUMNS = ["a", "b", "c", "d_x", "d_y", "d_z"]
 LABELS = ("x", "y", "z")
+KINDS = ("forest", "extra", "hard", "xgboost", "lightgbm")
 ALL = np.array(list(itertools.product(*GRID.values())), dtype=float)
 
 
@@ -43,8 +45,8 @@ def back(row):
     return np.r_[values[:3], values[3:].argmax()]
 
 
-def some_relations(rng, x):
-    """One or two relations, and what they say of rows of the grid beside a query."""
+def some_relations(rng, only=None):
+    """Relations, and what they say of rows of the grid beside a query; one or two, or just one."""
     own = {
         "forbidden": lambda: (
             Forbidden(Rises("a"), Becomes("d", LABELS[k])),
@@ -83,6 +85,10 @@ def some_relations(rng, x):
             Together("a", "c"),
             lambda r, q: (r[:, 0] != q[0]) == (r[:, 2] != q[2]),
         ),
+        "follows": lambda: (
+            AllowedPairs("a", "b", follows),
+            lambda r, q: np.array([follows.get(a) == b for a, b in r[:, :2]]),
+        ),
     }
     k = int(rng.integers(3))
     every = list(itertools.product(range(5), range(4)))
@@ -90,7 +96,9 @@ def some_relations(rng, x):
     others = list(itertools.product(LABELS, (0, 1)))
     mixed = [others[i] for i in rng.choice(len(others), 4, replace=False)]
     order = list(map(int, rng.permutation(3)[: rng.integers(2, 4)]))
-    names = rng.choice(list(own), int(rng.integers(1, 3)), replace=False)
+    follows = {a: int(b) for a, b in enumerate(rng.integers(4, size=5)) if rng.random() < 0.9}
+    follows = follows or {0: 0}
+    names = [only] if only else rng.choice(list(own), int(rng.integers(1, 3)), replace=False)
     relations, tells = zip(*(own[name]() for name in names), strict=True)
     return list(relations), lambda r, q: np.all([tell(r, q) for tell in tells], axis=0)
 
@@ -111,21 +119,30 @@ def some_model(rng, kind, X, classes=2):
             )
         case "xgboost":
             model = XGBClassifier(n_estimators=trees, max_depth=depth, random_state=seed, n_jobs=1)
+        case "lightgbm":
+            model = LGBMClassifier(
+                n_estimators=trees,
+                max_depth=depth,
+                min_child_samples=4,
+                random_state=seed,
+                n_jobs=1,
+                verbose=-1,
+            )
     return model.fit(X, y)
 
 
 class Case:
     """A model of the grid, a row that it refuses, and what every row of the grid costs."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, only=None, classes=2):
         self.rng = rng = np.random.default_rng(seed)
-        kind = ("forest", "extra", "hard", "xgboost")[seed % 4]
+        kind = KINDS[seed % len(KINDS)]
         self.X = encoded(ALL[rng.integers(len(ALL), size=80)])
         for i, row in enumerate(
             encoded(np.array([[0, 0, 0, 0], [4, 3, 1, 1], [0, 0, 0, 2]])).to_numpy()
         ):
             self.X.iloc[i] = row
-        self.model = some_model(rng, kind, self.X)
+        self.model = some_model(rng, kind, self.X, classes)
         self.grid = encoded(ALL)
         self.labels = np.ravel(self.model.predict(self.grid))
         refused = np.flatnonzero(self.labels == 0)
@@ -133,7 +150,7 @@ class Case:
         if self.q is None:
             return
         self.x = encoded(self.q[None, :]).iloc[0]
-        self.relations, self.tell = some_relations(rng, self.q)
+        self.relations, self.tell = some_relations(rng, only)
         self.allowed = self.tell(ALL, self.q)
         self.cost = self.costs(self.q)
         self.where = f"seed {seed}, {kind}, {self.relations}, {self.q}"

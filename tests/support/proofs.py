@@ -24,7 +24,7 @@ MODELS = (
     lambda n, d, s: ExtraTreesClassifier(n, max_depth=d, random_state=s),
 )
 ROWS = 30_000  # of the brute force
-PRICED = ("within", "need")
+PRICED = "price "
 
 
 def recorded(seed):
@@ -211,15 +211,19 @@ def swap_steps(rng, record):
     return _lines(record, change)
 
 
+def _boxes(lines):
+    """Lines that tell of boxes or of refused rows: where they are, and their words."""
+    told = [(at, line.split()) for at, line in enumerate(lines)]
+    return [(at, words) for at, words in told if words[0] in ("cut", "split", "refused")]
+
+
 def move_a_box(rng, record):
     def change(lines):
-        told = [at for at, line in enumerate(lines) if not line.startswith(PRICED)]
-        at = told[int(rng.integers(len(told)))]
-        words = lines[at].split()
-        for k, word in enumerate(words):
-            if word.isdigit():
-                words[k] = str(max(0, int(word) + int(rng.choice([-1, 1]))))
-        lines[at] = " ".join(words)
+        if told := _boxes(lines):
+            at, words = told[int(rng.integers(len(told)))]
+            k = int(rng.integers(1, len(words)))
+            words[k] = str(max(0, int(words[k]) + int(rng.choice([-1, 1]))))
+            lines[at] = " ".join(words)
 
     return _lines(record, change)
 
@@ -227,28 +231,50 @@ def move_a_box(rng, record):
 def another_reason(rng, record):
     def change(lines):
         at = int(rng.integers(len(lines)))
-        words = lines[at].split()
         reasons = ["close", "refused 0"]
-        if words[-1] in reasons:
-            words[-1] = reasons[int(rng.integers(2))]
-        lines[at] = " ".join(words)
+        if lines[at] in reasons:
+            lines[at] = reasons[1 - reasons.index(lines[at])]
 
     return _lines(record, change)
 
 
-def filter_more(rng, record):
-    """Leaves that do not count are looked for where nobody did, or where a box has just begun."""
-    return _lines(record, lambda lines: lines.insert(int(rng.integers(len(lines))), "filter"))
+def cut_for_split(rng, record):
+    """What waits is said to hold nothing, or what holds nothing is said to wait."""
+
+    def change(lines):
+        if told := _boxes(lines):
+            at, words = told[int(rng.integers(len(told)))]
+            words[0] = {"cut": "split", "split": "cut"}.get(words[0], words[0])
+            lines[at] = " ".join(words)
+
+    return _lines(record, change)
+
+
+def cut_more(rng, record):
+    """Levels are cut off that nobody cut off."""
+    n_columns = len(record["query"])
+
+    def change(lines):
+        place = f"{rng.integers(n_columns)} {rng.integers(4)} {rng.integers(2)}"
+        told = [at for at, words in _boxes(lines) if words[0] == "cut"]
+        if told and rng.random() < 0.5:
+            lines[told[int(rng.integers(len(told)))]] += f" {place}"
+        else:
+            lines.insert(int(rng.integers(len(lines))), f"cut {place}")
+
+    return _lines(record, change)
 
 
 def other_side(rng, record):
     """What was said of one side is said of the other."""
 
     def change(lines):
-        at = int(rng.integers(len(lines)))
-        words = lines[at].split()
-        words[0] = {"low": "high", "high": "low"}.get(words[0], words[0])
-        lines[at] = " ".join(words)
+        told = [(at, words) for at, words in _boxes(lines) if len(words) > 2]
+        if told:
+            at, words = told[int(rng.integers(len(told)))]
+            k = 3 * int(rng.integers(1, len(words) // 3 + 1))
+            words[k] = str(1 - int(words[k]))
+            lines[at] = " ".join(words)
 
     return _lines(record, change)
 
@@ -295,12 +321,12 @@ def prices_alone(rng, record):
     n_columns, unit = len(record["query"]), 2.0**40
 
     def change(lines):
-        told = [f"need {int(rng.integers(2))} {unit * float(rng.exponential())}"]
+        told = [f"price {int(rng.integers(2))} {unit * float(rng.exponential())}"]
         for _ in range(int(rng.integers(1, 30))):
             place = [rng.integers(4), rng.integers(n_columns), 0, rng.integers(3)]
             place = place if rng.random() < 0.5 else [*place[:2], rng.integers(1, 3), 2]
             price = int(unit * float(rng.exponential()) / 4)
-            told.append(f"within {' '.join(map(str, place))} {price}")
+            told.append(f"price {' '.join(map(str, place))} {price}")
         lines[:] = [*told, "close"]
 
     return _lines(record, change)
@@ -315,5 +341,5 @@ def fewer_covers(rng, record):
 
 CLAIMS = (bound, no_bound, wider, listed, stays, cheaper, norm, changes, another_row,
           another_class, another_answer)  # fmt: skip
-PROOFS = (drop_a_step, swap_steps, move_a_box, another_reason, filter_more, other_side, end_early,
-          refuse, another_price, prices_alone, fewer_covers)  # fmt: skip
+PROOFS = (drop_a_step, swap_steps, move_a_box, another_reason, cut_for_split, cut_more, other_side,
+          end_early, refuse, another_price, prices_alone, fewer_covers)  # fmt: skip

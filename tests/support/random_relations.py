@@ -2,8 +2,10 @@
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import RandomForestClassifier
+from lightgbm import LGBMClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
 
 from portfolio import (
     AllowedPairs,
@@ -42,18 +44,16 @@ def table(seed):
 
 
 def model_of(kind, seed):
-    if kind == "tree":
-        return DecisionTreeClassifier(max_depth=4, random_state=seed)
-    return RandomForestClassifier(3, max_depth=2, random_state=seed)
-
-
-def thresholds(model, column):
-    trees = [model] if isinstance(model, DecisionTreeClassifier) else model.estimators_
-    return {
-        float(value)
-        for tree in trees
-        for value in tree.tree_.threshold[tree.tree_.feature == column]
-    }
+    match kind:
+        case "tree":
+            return DecisionTreeClassifier(max_depth=4, random_state=seed)
+        case "forest":
+            return RandomForestClassifier(3, max_depth=2, random_state=seed)
+        case "extra":
+            return ExtraTreesClassifier(3, max_depth=2, random_state=seed)
+        case "xgboost":
+            return XGBClassifier(n_estimators=3, max_depth=2, random_state=seed, n_jobs=1)
+    return LGBMClassifier(n_estimators=3, max_depth=2, verbose=-1, random_state=seed, n_jobs=1)
 
 
 def random_condition(random, before):

@@ -18,9 +18,10 @@ from encoders.backends.search.node import (
 from encoders.backends.search.point import point_keeps_rows
 from encoders.compiled import inlined, inner, kernel
 
-# Steps, as docs/proofs.md defines them: (what, axis, level, side) of a box of levels. What is cut
-# off is closed at once; of REFUSED the level is the number of the row.
-SPLIT, CUT, CLOSE, FILTER, REFUSED = 0, 1, 2, 3, 4
+# Steps, as docs/proofs.md defines them: (what, axis, level, side) of a box of levels. Of SPLIT and
+# CUT the side is the one that waits or is cut off, of REFUSED the level is the number of the row.
+# Cuts are told together: those after LOOK rest on the ones before it.
+SPLIT, CUT, CLOSE, LOOK, REFUSED = 0, 1, 2, 3, 4
 LOW, HIGH = 0, 1
 OPEN, STEPS, BOXES = 0, 1, 2  # counters
 ENDED, FULL, FOUND = 0, 1, 2  # how a slice ends
@@ -40,7 +41,7 @@ def cover_slice(t, prices, boxes, counts, steps, found, upper, forbidden, forbid
     boxes : int32 (n_slots, 2, n_axes), lo and hi of the boxes that are open, changed in place
     counts : int64 (3,), how many are OPEN, how many STEPS there are, and how many BOXES were looked
         at
-    steps : int32 (n_steps, 4), filled: step, axis, level, side
+    steps : int32 (n_steps, 4), filled: step, axis, level, the side that is cut off or waits
     found : int64 (n_axes,), filled
     forbidden, forbidden_start : as in :func:`encoders.backends.search.loop.run_slice`
     n_nodes : at most so many; the stack has room for as many more
@@ -71,7 +72,7 @@ def cover_slice(t, prices, boxes, counts, steps, found, upper, forbidden, forbid
             return FOUND
         if kind == SPLIT_IT:
             a, v = split[0], split[1]
-            _write(steps, counts, SPLIT, a, v, LOW)
+            _write(steps, counts, SPLIT, a, v, HIGH)
             last = hi[a]
             lo[a], first = v + 1, lo[a]
             _put(boxes, counts, lo, hi)
@@ -92,7 +93,7 @@ def steps_of_a_node(t):
     ----------
     t : see :mod:`encoders.compiled`
     """
-    return t.cost.size + PROPAGATIONS + 4
+    return t.cost.size + 2 * PROPAGATIONS + 4
 
 
 @inlined
@@ -118,7 +119,10 @@ def _expand(
     slack = np.zeros(t.need.size, dtype=np.int64)
     low, high = np.zeros_like(lo), np.zeros_like(hi)
     for turn in range(PROPAGATIONS):
+        low[:], high[:] = lo, hi
         cost = cheapest_point(t, lo, hi, point)
+        _write(steps, counts, LOOK, 0, 0, 0)
+        _tell_cuts(low, high, lo, hi, steps, counts)
         if cost >= upper:
             _write(steps, counts, CLOSE, 0, 0, 0)
             return DONE
@@ -133,7 +137,7 @@ def _expand(
         if scan_leaves(t, prices, lo, hi, point, cost, upper, turn > 0, live, best) >= upper:
             _write(steps, counts, CLOSE, 0, 0, 0)
             return DONE
-        _write(steps, counts, FILTER, 0, 0, 0)
+        _write(steps, counts, LOOK, 0, 0, 0)
         _tell_cuts(low, high, lo, hi, steps, counts)
         if not fill_slack(t, best, slack):
             _write(steps, counts, CLOSE, 0, 0, 0)

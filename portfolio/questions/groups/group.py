@@ -2,13 +2,17 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
 from encoders.backends.interface import Status, StopReason
+from encoders.errors import InputError
 from portfolio.as_json import AsJson, as_plain
 from portfolio.questions.groups.group_action import GroupStep
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 State = Literal["served", "not served", "out of reach", "already there"]
 MOST_NAMED = 12  # rows that a sentence names
@@ -100,6 +104,30 @@ class GroupRecourse(AsJson):
         """One row per row: id, state, action, distance."""
         told = [(m.id, m.state, m.action, m.distance) for m in self.members]
         return pd.DataFrame(told, columns=["id", "state", "action", "distance"])
+
+    def plot(self) -> "Figure":
+        """How many rows each action serves, and all together.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        InputError
+            No action was found.
+        """
+        from portfolio.plots.bars import Bar, draw
+
+        if not self.actions:
+            raise InputError("there is no action to draw.")
+        names = [", ".join(step.feature for step in action.steps) for action in self.actions]
+        served = [len(action.rows) for action in self.actions]
+        counted = enumerate(zip(names, served, strict=True), 1)
+        bars = [Bar(f"{at}. {name}", count) for at, (name, count) in counted]
+        if len(bars) > 1:
+            bars.append(Bar("all together", self.covered))
+        return draw(bars, f"of {self.rows} rows", self.bound)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""

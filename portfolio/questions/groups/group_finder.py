@@ -26,7 +26,7 @@ from portfolio.model.tabular import Row, read_rows
 from portfolio.question import LONGEST_S, OWN, Options, Question, check_progress
 from portfolio.questions.groups.group import GroupAction, GroupMember, GroupRecourse, State
 from portfolio.questions.groups.group_polish import Polished, polish
-from portfolio.questions.groups.group_rows import MOST_REFUSED, group_rows
+from portfolio.questions.groups.group_rows import MOST_REFUSED, group_rows, reached
 from portfolio.questions.groups.group_search import GroupSearch
 from portfolio.running.interrupt import run_interruptible
 from portfolio.solving.ask import Asker
@@ -105,11 +105,17 @@ def find_group(
         if not asked.open:
             return None
         queries = [asked.queries[at] for at in asked.open]
-        rows = group_rows(asker.model, [q for q in queries if q is not None], most)
-        polish_s = POLISH_SHARE * limit_s
-        search = GroupSearch(rows, n_actions, asker, request, began + limit_s - polish_s, tell)
+        polish_s, end = POLISH_SHARE * limit_s, began + limit_s
+        deadline = end - polish_s
+
+        def over() -> bool:
+            return stop.is_set() or time.perf_counter() >= deadline
+
+        rows = group_rows(asker.model, [q for q in queries if q is not None], most, over)
+        search = GroupSearch(rows, n_actions, asker, request, deadline, tell)
         search.run()
-        return search, polish(rows, search.best, request, time.perf_counter() + polish_s)
+        until = min(time.perf_counter() + polish_s, end)
+        return search, polish(rows, search.best, request, until)
 
     found = run_interruptible(solve, stop)
     return _told(asker.model, asked, found, question.target, most, request, began)
@@ -147,7 +153,7 @@ def _read(model: ExplainedModel, X: Any, question: Question) -> Asked:
             "target=..."
         )
     queries: list[Query | None] = []
-    there, failed = set(), []
+    staying, failed = [], []
     for at, (name, values) in enumerate(zip(ids, given, strict=True)):
         if isinstance(values, str):
             raise InputError(f"row {name}: {values}")
@@ -159,13 +165,13 @@ def _read(model: ExplainedModel, X: Any, question: Question) -> Asked:
             queries.append(None)
             continue
         queries.append(query)
-        oracle = model.oracle(goal.target)
-        stays = all(admissible.stay for admissible in query.admissible)
-        if stays and oracle.accepts_with(query.row, goal, query.margin):
-            there.add(at)
+        if all(admissible.stay for admissible in query.admissible):
+            staying.append((at, query))
     if len(failed) == len(ids):
         raise failed[0]
-    return Asked(ids, queries, frozenset(there))
+    good = reached(model, [query for _, query in staying], np.array([q.row for _, q in staying]))
+    places = zip(staying, good, strict=True)
+    return Asked(ids, queries, frozenset(at for (at, _), there in places if there))
 
 
 def _goal(model: ExplainedModel, target: Any, values: FloatArray) -> Goal:

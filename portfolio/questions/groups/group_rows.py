@@ -1,7 +1,7 @@
 """Several rows and one action: whether one serves all of some rows, and whom an action serves."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -253,16 +253,7 @@ class GroupRows:
         rows : int64 (n_places,), which rows they are
         after : float64 (n_places, n_columns), what was made of them
         """
-        goals: dict[Goal, list[int]] = {}
-        for at, row in enumerate(rows.tolist()):
-            goals.setdefault(self.queries[row].goal, []).append(at)
-        good, margin = np.zeros(rows.size, dtype=np.bool_), self.queries[0].margin
-        for goal, own in goals.items():
-            oracle = self.model.oracle(goal.target)
-            good[own] = oracle.reached(after[own], goal)
-            if oracle.companions or margin > 0:
-                good[own] &= [oracle.accepts_with(after[at], goal, margin) for at in own]
-        return good
+        return reached(self.model, [self.queries[row] for row in rows.tolist()], after)
 
     def _cut(self, row: int, levels: IntArray) -> None:
         """Cut off a choice that a row is not served by, with all that the model decides alike."""
@@ -282,7 +273,30 @@ def _over(request: Request, deadline: float) -> bool:
     return request.stop.is_set() or time.perf_counter() >= deadline
 
 
-def group_rows(model: ExplainedModel, queries: Sequence[Query], budget: float) -> GroupRows:
+def reached(model: ExplainedModel, queries: Sequence[Query], after: FloatArray) -> BoolArray:
+    """Whether rows reach their goals, as the model itself says, bool (n_rows,).
+
+    Parameters
+    ----------
+    model : that is explained
+    queries : one per row; they differ in their goals, and have one margin
+    after : float64 (n_rows, n_columns)
+    """
+    goals: dict[Goal, list[int]] = {}
+    for at, query in enumerate(queries):
+        goals.setdefault(query.goal, []).append(at)
+    good = np.zeros(len(queries), dtype=np.bool_)
+    for goal, own in goals.items():
+        oracle, margin = model.oracle(goal.target), queries[own[0]].margin
+        good[own] = oracle.reached(after[own], goal)
+        if oracle.companions or margin > 0:
+            good[own] &= [oracle.accepts_with(after[at], goal, margin) for at in own]
+    return good
+
+
+def group_rows(
+    model: ExplainedModel, queries: Sequence[Query], budget: float, over: Callable[[], bool]
+) -> GroupRows:
     """Pose every row over the options of an action.
 
     Parameters
@@ -290,6 +304,7 @@ def group_rows(model: ExplainedModel, queries: Sequence[Query], budget: float) -
     model : that is explained
     queries : one per row, at least one
     budget : of each row, inf for none
+    over : whether there is no time left, and so no search of these rows
     """
     space = model.space
     own = np.array([space.values(query.row) for query in queries])
@@ -307,6 +322,8 @@ def group_rows(model: ExplainedModel, queries: Sequence[Query], budget: float) -
     axes = shared_axes(space, view.cells, options)
     parts, doubt = [], ""
     for row, query in enumerate(queries):
+        if over():
+            break
         parts.append(pose_row(row, axes, view.ensemble, view.cells, space, query, most))
         try:
             parts[-1].check()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from portfolio.questions.interruptible import interruptible
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,28 @@ class Contrast(AsJson):
     def row(self) -> Any:
         """The first row with the second's values of :attr:`features`; None if none was found."""
         return self.result.counterfactual
+
+    def plot(self) -> "Figure":
+        """Which of the differences are enough for the second decision.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        InputError
+            No answer was found.
+        """
+        from portfolio.plots.marks import Line, draw
+
+        taken = {
+            c.feature: f"{in_short(c.before)} → {in_short(c.after)}" for c in self.result.changed
+        }
+        if not taken:
+            raise InputError("no answer was found that could be drawn.")
+        lines = [Line(name, name in taken, taken.get(name, "")) for name in self.differences]
+        return draw(lines, {True: f"enough for {self.after!r}", False: "need not differ"})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from encoders.backends.interface import Status, StopReason
+from encoders.errors import InputError
 from encoders.query.admissible import resolve
 from encoders.query.constraints import Fixed
 from portfolio.as_json import AsJson, as_plain
@@ -14,6 +15,9 @@ from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 OnStep = Callable[[float, int, int], None]
 
@@ -40,6 +44,30 @@ class Necessary(AsJson):
     undecided: tuple[str, ...]
     best: Result
     seconds: float
+
+    def plot(self) -> "Figure":
+        """Which of the features that the best answer changes every other answer changes, too.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        InputError
+            There is no answer, or none was found.
+        """
+        from portfolio.plots.marks import Line, draw
+
+        if not math.isfinite(self.best.distance):
+            raise InputError("no answer is known whose features could be drawn.")
+        others = [change.feature for change in self.best.changed]
+        state = dict.fromkeys(others, False) | dict.fromkeys(self.undecided, None)
+        state |= dict.fromkeys(self.features, True)
+        told = {change.feature: change.reached for change in self.best.told}
+        lines = [Line(name, counts, told.get(name, "")) for name, counts in state.items()]
+        meaning = {True: "every answer changes it", None: "not known", False: "only some do"}
+        return draw(lines, meaning)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""

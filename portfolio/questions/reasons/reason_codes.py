@@ -78,9 +78,10 @@ class ReasonCodes(AsJson):
         -------
         matplotlib.figure.Figure
         """
-        from portfolio.questions.reasons.reason_codes_picture import draw
+        from portfolio.plots.bars import Bar, draw
 
-        return draw([(code.feature, code.cost, code.alone) for code in self.codes])
+        bars = [Bar(f"{c.rank}. {c.feature}", c.cost, c.alone) for c in self.codes]
+        return draw(bars, "distance (hatched: only together with others)")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from portfolio.questions.reasons.reason_search import Search
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.warm_up import warm_up
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,21 @@ class Reasons(AsJson):
     def size(self) -> int:
         """How many features there are."""
         return len(self.features)
+
+    def plot(self) -> "Figure":
+        """The features that decide, with the values that they keep.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from portfolio.plots.marks import Line, draw
+
+        lines = [Line(name, True, f"= {in_short(self.values[name])}") for name in self.features]
+        words = Decision(self.label, self.holds, ()).words()
+        meaning: dict[bool | None, str] = {True: f"together enough for {words}"}
+        meaning[False] = "may be anything"
+        return draw([*lines, Line("others" if lines else "all", False)], meaning)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""

@@ -27,7 +27,8 @@ class Retraining:
 
         p >= p*,   p* = q(c; floor(N/2) + 1, N - floor(N/2))
 
-    with q the quantile of the beta distribution. What is known of p are the votes of the trees
+    with q the quantile of the beta distribution; it is more than a half in any case, so that the
+    forest that there is decides so, too. What is known of p are the votes of the trees
     that there are. Without ``certainty`` their share is taken for p (the paper's Direct-SAA).
     With it, the share has to be so high that p is at least p* with that certainty: k votes of N
     such that ``P(Bin(N, p*) >= k) <= 1 - certainty`` (its Robust-SAA, by the exact interval of
@@ -72,6 +73,7 @@ class Retraining:
 
         half = trees // 2
         needed = float(beta.ppf(self.confidence, half + 1, trees - half))
+        needed = max(needed, math.nextafter(0.5, 1.0))  # half is no majority
         if self.certainty is None:
             return needed
         # The first k of which the upper tail is small enough; beyond all trees none is.

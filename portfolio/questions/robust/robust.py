@@ -3,7 +3,7 @@
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
@@ -18,6 +18,9 @@ from portfolio.result import Result
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.warm_up import warm_up
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 UNSAFE = "The nearest answer found has a row around it that is decided otherwise."
 
@@ -60,6 +63,20 @@ class Robust(AsJson):
     def counterfactual(self) -> Any:
         """The robust answer, shaped like the query; None if none was found."""
         return self.result.counterfactual
+
+    def plot(self) -> "Figure":
+        """What each change of the robust answer costs, as :meth:`Result.plot`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        InputError
+            There is no robust answer.
+        """
+        return self.result.plot()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""

@@ -3,7 +3,7 @@
 import math
 import sys
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -18,6 +18,9 @@ from portfolio.questions.robust.under_all import nearest_of_any
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
 from portfolio.solving.progress import OnProgress
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Share of a radius that is looked at beyond it: solvers look for what is below a cutoff.
 BEYOND = 1e-6
@@ -74,6 +77,17 @@ class Robustness(AsJson):
         if self.distance <= self.radius:
             return False
         return True if self.status == "infeasible" else None
+
+    def plot(self) -> "Figure":
+        """How far all rows are decided alike, and where one is not.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from portfolio.questions.robust.robustness_picture import draw
+
+        return draw(self.lower_bound, self.distance, self.radius)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; infinite numbers become None."""

@@ -92,7 +92,9 @@ def find_diverse(
     if first.row is None:
         return asked.nothing()
     limit = (1 + within) * first.distance
-    near = near_rows(model, query, limit, MOST_LISTED, listed_enough)
+    near = NearRows(np.empty((0, query.row.size)), np.empty(0), False)
+    if not past(1.0):
+        near = near_rows(model, query, limit, MOST_LISTED, listed_enough)
     if not near.cost.size and near.whole:  # it lacks the first answer
         near = replace(near, whole=False, doubt=near.doubt or MISREAD)
     if near.whole:  # the first answer need not have been proved

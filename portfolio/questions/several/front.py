@@ -219,8 +219,17 @@ def _rising(
         if not series.options.tie_break:
             answering = partial(ahead.answer, level)
             asking = replace(series, asker=replace(series.asker, answering=answering))
-        points.append(FrontPoint(level, ask(asking, level)))
+        points.append(FrontPoint(level, _no_cheaper(ask(asking, level), last)))
     return points, True
+
+
+def _no_cheaper(answer: Result, last: Result | None) -> Result:
+    """An answer at a level, with what is known of the level below: nothing costs less there."""
+    if last is None or answer.status not in ("feasible", "unknown"):
+        return answer
+    return replace(
+        answer, lower_bound=max(answer.lower_bound, min(last.lower_bound, answer.distance))
+    )
 
 
 def _has(answer: Result, ahead: Ahead, reached: Callable[[Result], float]) -> float:

@@ -55,13 +55,15 @@ class Relaxation:
 
     def __str__(self) -> str:
         proved = " (proved)" if self.result.status == "optimal" else ""
-        words = f"{self._told()}, distance {self.distance:.6g}{proved}"
+        words = f"{self.words}, distance {self.distance:.6g}{proved}"
         if self.limit != "all" and self.dropped.distance < self.distance:
             words += f"; without any limit {self.dropped.distance:.6g}"
         reached = ", ".join(f"{c.feature} {c.reached}" for c in self.result.told)
         return f"{words}: {reached}."
 
-    def _told(self) -> str:
+    @property
+    def words(self) -> str:
+        """What is loosened, and how far."""
         if self.before is None or self.after is None:
             return f"without '{self.member.words}'"
         before = exactly(float(self.before))

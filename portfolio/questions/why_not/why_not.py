@@ -3,9 +3,10 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from encoders.backends.interface import StopReason
+from encoders.errors import InputError
 from portfolio.as_json import AsJson, as_plain
 from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
@@ -15,6 +16,9 @@ from portfolio.questions.why_not.members import Member, demands_of
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
 from portfolio.solving.warm_up import warm_up
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 OnStep = Callable[[float, int, int], None]
 
@@ -51,6 +55,30 @@ class WhyNot(AsJson):
         """Which one demand to loosen for the nearest answer; None if none is known to help."""
         return self.relaxations[0] if self.relaxations else None
 
+    def plot(self) -> "Figure":
+        """What the nearest answer costs once one of the demands is loosened.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        InputError
+            No demands are known to contradict each other.
+        """
+        from portfolio.plots.bars import Bar, draw
+
+        if not self.conflict:
+            raise InputError("there is no conflict of demands that could be drawn.")
+        bars = [Bar(r.words, r.distance, r.result.status == "optimal") for r in self.relaxations]
+        loosened = [relaxation.member for relaxation in self.relaxations]
+        none = "not enough alone" if self.stop_reason == "proved" else "not known to be enough"
+        left = [member for member in self.conflict if member not in loosened]
+        bars += [Bar(f"without '{m.words}'", 0.0, instead=none) for m in left]
+        proved = all(bar.full for bar in bars)
+        return draw(bars, "distance" if proved else "distance (hatched: maybe less)")
+
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
         told: dict[str, Any] = as_plain(
@@ -61,6 +89,7 @@ class WhyNot(AsJson):
                     {"kind": m.kind, "feature": m.feature, "words": m.words} for m in self.conflict
                 ],
                 "relaxations": [relaxation.to_dict() for relaxation in self.relaxations],
+                "result": self.result.to_dict(),
                 "seconds": self.seconds,
                 "message": self.message,
             }

@@ -11,12 +11,28 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
-from counterfolio import Explainer, Fixed, InputError, plot_batch
+from counterfolio import Explainer, Fixed, InputError, MaxChanges, Range, Retraining, plot_batch
 from portfolio.plots import ink
 from portfolio.plots.batch import parts_of
 from portfolio.plots.changes import Step, steps
 from tests.support.browser import contrast
 
+PICTURES = (
+    "changes",
+    "bounds",
+    "answers",
+    "batch",
+    "region",
+    "reason codes",
+    "reasons",
+    "necessary",
+    "contrast",
+    "robustness",
+    "robust",
+    "why not",
+    "group",
+    "front",
+)
 STYLES = ["default", "dark_background"]
 DOLLARS = r"$a_$ & $\frac$"  # mathtext can't parse it
 
@@ -207,6 +223,75 @@ def test_what_can_t_be_drawn_of_a_batch_is_told(batch, change, group, words):
         plot_batch(change(batch), group)
 
 
+def marked(figure):
+    """The lines of a picture by what its marks mean."""
+    axes = drawn(figure).axes[0]
+    names = names_of(axes)
+    return {line.get_label(): {names[int(at)] for at in line.get_ydata()} for line in axes.lines}
+
+
+def test_features_that_decide_are_marked(explainer, refused, credit):
+    why = explainer.reasons(refused)
+    marks = marked(why.plot())
+    assert marks == {
+        "together enough for 'refused'": set(why.features),
+        "may be anything": {"others"},
+    }
+    needed = explainer.necessary(refused, target="granted", constraints=[Fixed("home")])
+    told = replace(needed, features=("age",), undecided=("home",))
+    marks = marked(told.plot())
+    assert marks["every answer changes it"] == {"age"} and marks["not known"] == {"home"}
+    rest = {change.feature for change in needed.best.changed} - {"age", "home"}
+    assert marks.get("only some do", set()) == rest
+    granted = credit[1][credit[0].predict(credit[1]) == "granted"].iloc[0]
+    apart = explainer.contrast(refused, granted)
+    marks = marked(apart.plot())
+    assert marks["enough for 'granted'"] == set(apart.features)
+    assert set().union(*marks.values()) == set(apart.differences)
+    none = replace(needed, best=replace(needed.best, distance=math.inf))
+    with pytest.raises(InputError, match="no answer"):
+        none.plot()
+
+
+def test_demands_are_drawn_with_what_loosening_them_costs(explainer, refused):
+    why = explainer.why_not(refused, "granted", constraints=[MaxChanges(0), Range("age", 0, 99)])
+    axes = drawn(why.plot()).axes[0]
+    assert [bar.get_width() for bar in axes.patches] == [r.distance for r in why.relaxations]
+    assert names_of(axes) == [ink.short(r.words) for r in why.relaxations]
+    told = replace(why, relaxations=())
+    axes = drawn(told.plot()).axes[0]
+    assert {text.get_text().strip() for text in axes.texts} == {"not enough alone"}
+    with pytest.raises(InputError, match="no conflict"):
+        replace(why, conflict=()).plot()
+
+
+def test_a_radius_is_drawn_between_what_is_safe_and_what_is_not(explainer, refused):
+    firm = explainer.robustness(refused, scale="std")
+    axes = drawn(firm.plot()).axes[0]
+    assert [bar.get_width() for bar in axes.patches] == [firm.distance]
+    (other,) = axes.lines
+    assert list(other.get_xdata()) == [firm.distance]
+    cut = replace(firm, result=replace(firm.result, lower_bound=firm.distance / 4))
+    bars = drawn(cut.plot()).axes[0].patches
+    assert [bar.get_width() for bar in bars] == [firm.distance / 4, 0.75 * firm.distance]
+    held = explainer.verify(refused, firm.distance / 2, scale="std")
+    (line,) = drawn(held.plot()).axes[0].lines
+    assert line.get_label() == "radius" and set(line.get_xdata()) == {firm.distance / 2}
+
+
+def test_actions_are_drawn_with_the_rows_that_they_serve(explainer, credit):
+    model, X = credit
+    few = X[model.predict(X) == "refused"].head(5)
+    found = explainer.explain_group(few, 2, 0.4, "granted")
+    axes = drawn(found.plot()).axes[0]
+    served = [len(action.rows) for action in found.actions]
+    more = [found.covered] if len(served) > 1 else []
+    assert [bar.get_width() for bar in axes.patches] == served + more
+    assert [set(line.get_xdata()) for line in axes.lines] == [{found.bound}]
+    with pytest.raises(InputError, match="no action"):
+        replace(found, actions=()).plot()
+
+
 @pytest.fixture(scope="module")
 def pictures(credit, refused, batch):
     """What draws each picture, over names that look like formulas."""
@@ -216,6 +301,8 @@ def pictures(credit, refused, batch):
     renamed = type(model)(8, max_depth=4, random_state=0).fit(X, credit[0].predict(credit[1]))
     explainer = Explainer(renamed, X)
     result = explainer.explain(row, "granted")
+    few = X[renamed.predict(X) == "refused"].head(4)
+    granted = X[renamed.predict(X) == "granted"].iloc[0]
     frame = batch.assign(changed=[DOLLARS, "age", "age", "", ""])
     return {
         "changes": result.plot,
@@ -224,14 +311,19 @@ def pictures(credit, refused, batch):
         "batch": lambda: plot_batch(frame, [DOLLARS, "other", *"bbb"]),
         "region": result.region().plot,
         "reason codes": explainer.reason_codes(row).plot,
+        "reasons": explainer.reasons(row).plot,
+        "necessary": explainer.necessary(row, target="granted").plot,
+        "contrast": explainer.contrast(row, granted).plot,
+        "robustness": explainer.verify(row, 0.1).plot,
+        "robust": explainer.explain_robust(row, Retraining(0.6), "granted").plot,
+        "why not": explainer.why_not(row, "granted", constraints=[MaxChanges(0)]).plot,
+        "group": explainer.explain_group(few, 2, 0.5, "granted").plot,
         "front": explainer.front(row, target="granted").plot,
     }
 
 
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize(
-    "name", ["changes", "bounds", "answers", "batch", "region", "reason codes", "front"]
-)
+@pytest.mark.parametrize("name", PICTURES)
 def test_every_picture_is_read_in_light_and_dark(pictures, name, style):
     with matplotlib.style.context(style):
         figure = drawn(pictures[name]())

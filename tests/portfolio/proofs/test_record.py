@@ -189,9 +189,18 @@ def test_limits_leave_a_record_without_a_proof(tumours):
     result = Explainer(model, X).explain(X.iloc[0])
     assert result.record(time_limit_s=0).why_not == "the time was up"
     assert "more bytes than were allowed" in result.record(proof_mb=0).why_not
-    for limits in ({"time_limit_s": -1}, {"proof_mb": float("nan")}, {"proof_mb": "much"}):
-        with pytest.raises(InputError, match=f"{next(iter(limits))} must be a number from 0"):
-            result.record(**limits)
+    odd = (-1, float("nan"), "much", None, 1j, 10**400, -(10**5000), [1])
+    for name in ("time_limit_s", "proof_mb"):
+        for number in odd:
+            with pytest.raises(InputError, match=f"{name} must be a number from 0"):
+                result.record(**{name: number})
+    record = result.record(time_limit_s=1e308, proof_mb=float("inf"))
+    for number in odd:
+        with pytest.raises(InputError, match="work must be a number from 0"):
+            record.check(model, work=number)
+    with pytest.raises(RejectedError, match="--work allows more"):
+        record.check(model, work=1)
+    assert record.check(model, work=float("inf")) == record.check(model)
 
 
 def test_a_full_disk_leaves_the_old_record(tumours, tmp_path):

@@ -80,7 +80,8 @@ def test_margin_and_plausibility_are_demands(credit, poor):
         rules = [m.constraint for m in others if m.constraint]
         margin = 0.99 if "margin" in kinds else None
         assert asked.explain(poor, "granted", constraints=rules, margin=margin).row is not None
-    assert json.loads(found.to_json())["status"] == "minimal"
+    told = json.loads(found.to_json())
+    assert told["status"] == "minimal" and told["result"]["status"] == "infeasible"
 
 
 def test_bounds_that_are_too_narrow_are_to_blame(credit, poor):

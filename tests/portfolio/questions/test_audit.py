@@ -175,6 +175,14 @@ def test_intervals_hold_about_as_often_as_they_say():
     assert 62 <= hits <= 80 and false <= 18
 
 
+def test_costs_that_are_equal_but_for_rounding_are_equal():
+    one, other = np.array([0.1, 0.2, 0.3]), np.array([0.3, 0.2, 0.1])
+    assert one.mean() != other.mean()
+    given = (Costs(own, own, NONE, 0) for own in (one, other))
+    gap, p = mean_difference(*given, SAMPLING)
+    assert (gap.low, gap.high, p) == (0, 0, 1)
+
+
 @pytest.mark.parametrize(
     ("by", "target", "more", "words"),
     [

@@ -142,6 +142,6 @@ def test_answers_with_categories_and_gaps_are_as_far_apart_as_can_be(seed):
 
 @pytest.mark.large
 def test_many_random_tables():
-    count = int(os.environ.get("DIVERSE_TABLES", "300"))
+    count = int(os.environ.get("DIVERSE_TABLES", "600"))
     found = [check_one(seed) for seed in range(1000, 1000 + count)]
     print(f"diverse tables: {count} questions, {sum(found)} with something to choose from")

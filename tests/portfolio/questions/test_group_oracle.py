@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from portfolio import Allowed, Decrease, Explainer, Fixed, Increase, InputError, MaxChanges, Range
+from portfolio import Explainer, InputError, Range
 from tests.support.brute import candidates, predicted, thresholds
 from tests.support.ensembles import KINDS, random_frame, random_model
 from tests.support.parts import few_and_large
+from tests.support.questions import rules_for_many
 
 BATCH, CASES, LARGE = 8, 1, 75
 MOST = 25_000  # actions of a brute force
@@ -34,45 +35,10 @@ class Case:
         self.at = rng.permutation(adverse)[: int(rng.integers(2, 7))]
         self.rows = self.X.to_numpy()[self.at]
         self.norm = rng.choice([0, 1, 2, math.inf])
-        self.constraints, self.masks = self._constraints()
+        self.constraints, self.masks = rules_for_many(rng, self.specs)
         self.cost = self.served = None
         if len(self.at):
             self._enumerate()
-
-    def _constraints(self):
-        """Constraints, and the test's own reading of them: (rows after, rows before) -> bool."""
-        rules, masks = [], []
-        for spec in self.specs:
-            c = list(spec.columns)
-            kind = self.rng.choice(["", "", "", "fixed", "up", "down", "range", "allowed"])
-            if kind == "fixed":
-                rules.append(Fixed(spec.name))
-                masks.append(lambda r, x, c=c: (r[:, c] == x[:, c]).all(axis=1))
-            elif kind == "allowed" and spec.kind == "categorical":
-                rules.append(Allowed(spec.name, ["c0", "c2"]))
-                masks.append(lambda r, x, c=c: (r[:, c[0]] == 1) | (r[:, c[2]] == 1))
-            elif kind == "allowed" and spec.kind == "ordinal":
-                rules.append(Allowed(spec.name, [1, 3, 4]))
-                masks.append(lambda r, x, c=c: np.isin(r[:, c[0]], [1, 3, 4]))
-            elif kind == "up" and spec.kind != "categorical":
-                rules.append(Increase(spec.name))
-                masks.append(lambda r, x, c=c: r[:, c[0]] >= x[:, c[0]])
-            elif kind == "down" and spec.kind != "categorical":
-                rules.append(Decrease(spec.name))
-                masks.append(lambda r, x, c=c: r[:, c[0]] <= x[:, c[0]])
-            elif kind == "range" and spec.kind == "numeric":
-                low, high = np.sort(self.rng.uniform(spec.lower, spec.upper, 2))
-                rules.append(Range(spec.name, low, high))
-                masks.append(lambda r, x, c=c, a=low, b=high: (r[:, c[0]] >= a) & (r[:, c[0]] <= b))
-        if self.rng.random() < 0.3:
-            most = int(self.rng.integers(1, 3))
-            rules.append(MaxChanges(most))
-            masks.append(lambda r, x: self._moved(r, x).sum(axis=1) <= most)
-        return rules, masks
-
-    def _moved(self, after, before):
-        parts = [(after[:, s.columns] != before[:, s.columns]).any(axis=1) for s in self.specs]
-        return np.column_stack(parts)
 
     def _options(self, spec, cuts, dtype):
         """Each option of a feature as the columns' values that it makes of every row."""

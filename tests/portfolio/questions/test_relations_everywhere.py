@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from lightgbm import LGBMClassifier
 from xgboost import XGBClassifier
 
 from portfolio import (
@@ -29,7 +30,7 @@ from tests.support.listed_problems import (
 )
 from tests.support.parts import few_and_large
 
-PARTS = few_and_large(1, 40)
+PARTS = few_and_large(1, 100)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -77,7 +78,7 @@ def test_answers_that_may_be_missed(part):
 @pytest.mark.parametrize("part", PARTS)
 def test_answers_of_forests_trained_anew(part):
     for case in cases(part):
-        if isinstance(case.model, XGBClassifier):
+        if isinstance(case.model, XGBClassifier | LGBMClassifier):
             continue
         against = Retraining(float(case.rng.choice([0.6, 0.75, 0.9])))
         if isinstance(case.model, HardVotingClassifier):
@@ -174,6 +175,21 @@ def test_several_models(part):
                 [p.result.distance for p in front.points if p.level <= most], default=math.inf
             )
             assert math.isclose(own, best, rel_tol=1e-9, abs_tol=1e-12), (case.where, most)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_necessary_features_under_several_models(part):
+    for case in cases(part):
+        second = some_model(case.rng, ("forest", "xgboost")[part % 2], case.X)
+        both = (case.labels == 1) & (np.ravel(second.predict(case.grid)) == 1) & case.allowed
+        explainer = case.explainer(also=[second])
+        found = explainer.necessary(case.x, target=1, constraints=case.relations)
+        where = (case.where, found)
+        assert found.status == ("optimal" if both.any() else "infeasible"), where
+        moved = case.changed()[both].all(axis=0) & both.any()
+        assert found.features == tuple(
+            name for name, own in zip("abcd", moved, strict=True) if own
+        ), where
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -125,6 +125,7 @@ def test_the_share_is_the_least_that_has_a_majority(trees, confidence):
     share = Retraining(confidence).share(trees)
     assert binom.cdf(trees // 2, trees, share) == pytest.approx(1 - confidence)
     assert Retraining(confidence).votes(trees) == int(np.ceil(share * trees))
+    assert share > 0.5
     if trees >= 100:
         sure = Retraining(confidence, certainty=0.95)
         votes = sure.votes(trees)

@@ -11,12 +11,14 @@ from encoders.backends.interface import Request
 from encoders.backends.search import rising
 from encoders.testing.enumeration import optimum
 from encoders.testing.random_problems import random_problem
+from portfolio.solving import together
 from portfolio.solving.reduced import Plan, Step, solve_left
 from portfolio.solving.together import differ_in_needs, solve_together
 from selector import named
 from tests.support.parts import few_and_large
 
 PART = 150
+FIND = together.find_incumbent
 REQUEST = Request(time_limit_s=60.0, threads=1)
 
 
@@ -82,6 +84,27 @@ def test_the_search_finds_them_without_any_known(seeds, monkeypatch):
         risen = rising.search_rising(problems[0], need, above, lambda: False)
         costs = [optimum(problem)[0] for problem in problems]
         assert risen.settled.all() and np.allclose(risen.cost, costs, rtol=1e-9, atol=1e-12), seed
+
+
+def test_what_was_found_is_told_where_there_is_no_time_to_search(seeds, monkeypatch):
+    walked, told = [], 0
+
+    def counted(*given):
+        walked.append(FIND(*given))
+        return walked[-1]
+
+    monkeypatch.setattr(together, "find_incumbent", counted)
+    for seed in seeds:
+        walked.clear()
+        problems = rising_problems(seed)
+        found = solved(problems, over=lambda: bool(walked))
+        for problem, own in zip(problems, found, strict=True):
+            if own is not None:
+                (choice,) = own.report.outcome.choices
+                assert problem.admits(choice) and own.report.outcome.status == "feasible", seed
+                assert own.left.problem is problem and own.report.outcome.lower == 0, seed
+                told += 1
+    assert told > PART / 5
 
 
 @pytest.mark.parametrize("looks", [0, 20])

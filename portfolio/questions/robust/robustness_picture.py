@@ -1,0 +1,45 @@
+"""A picture of how far a row is from another decision."""
+
+import math
+
+from matplotlib.figure import Figure
+
+from portfolio.plots.ink import BLUE, RED, ink
+from portfolio.plots.picture import Picture
+
+SIZE = (6.0, 1.8)  # inches
+THICK = 0.5
+BEYOND = 1.15  # of what is known, so that it is seen where that ends
+
+
+def draw(lower_bound: float, distance: float, radius: float | None) -> Figure:
+    """From the row to the right: where all is decided alike, what is not known, and what is not.
+
+    Parameters
+    ----------
+    lower_bound : nothing nearer is decided otherwise; inf where nothing at all is
+    distance : of the nearest row that is known to be decided otherwise, inf without one
+    radius : that was asked about, or None
+    """
+    known = [each for each in (lower_bound, distance, radius or 0.0) if math.isfinite(each)]
+    end = BEYOND * max(known) or 1.0
+    figure = Picture(figsize=SIZE, layout="constrained")
+    axes = figure.subplots()
+    safe = min(lower_bound, end)
+    axes.barh(
+        0, safe, THICK, color=BLUE, edgecolor=BLUE, label="all rows are decided alike (proved)"
+    )
+    open_to = min(distance, end)
+    if open_to > safe:
+        left = axes.barh(0, open_to - safe, THICK, safe, label="not known", hatch="///")[0]
+        left.set(facecolor="none", edgecolor=ink())
+    if math.isfinite(distance):
+        axes.plot(distance, 0, "x", color=RED, label="a row is decided otherwise", zorder=3)
+    if radius is not None:
+        axes.axvline(radius, color=ink(), linestyle="--", label="radius")
+    axes.set_xlim(0, end)
+    axes.set_ylim(-0.5, 0.5)
+    axes.set_yticks([])
+    axes.set_xlabel("distance from the row")
+    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+    return figure

@@ -12,15 +12,8 @@ import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray
 from selector.diagram import Diagram, Leaf, Node, Schedule, Split, compact
-from selector.learning.kernel import (
-    NO_PART,
-    PAIR,
-    SINGLE,
-    best_layers,
-    leaf_costs,
-    pair_costs,
-    split_costs,
-)
+from selector.learning.enumeration import Enumeration
+from selector.learning.kernel import NO_PART, PAIR, SINGLE
 
 MAX_THRESHOLDS = 12  # per descriptor, at quantiles between its values
 TIME_LIMIT_S = 600.0  # of each diagram, as in the paper's appendix
@@ -125,24 +118,56 @@ def learn(
     time_limit_s : then the best so far is returned, with the bound that is proved
     layers : of splits, 1 to 3; for four see :func:`selector.learning.four_layers.learn_deep`
     """
-    began = time.perf_counter()
+    return learn_each(table, (alpha,), splits, time_limit_s, layers)[0]
+
+
+def learn_each(
+    table: Table,
+    alphas: Sequence[float],
+    splits: Sequence[Condition] | None = None,
+    time_limit_s: float = TIME_LIMIT_S,
+    layers: int = 3,
+) -> list[Learned]:
+    """What :func:`learn` gives for each cost of a split, for little more than for one.
+
+    Parameters
+    ----------
+    table, splits, layers : as for :func:`learn`
+    alphas : costs of a split, in the unit of the table
+    time_limit_s : of each diagram
+    """
     chosen = list(conditions(table) if splits is None else splits)
     if not chosen:
-        return learned_leaf(table)
+        return [learned_leaf(table) for _ in alphas]
     below = np.array([table.values[:, f] <= cut for f, cut in chosen]).reshape(len(chosen), -1)
+    search = Enumeration(table.cost, below, tuple(alphas), layers)
+    return [
+        _cheapest(table, chosen, below, search, place, time_limit_s) for place in range(len(alphas))
+    ]
+
+
+def _cheapest(
+    table: Table,
+    chosen: Sequence[Condition],
+    below: BoolArray,
+    search: Enumeration,
+    place: int,
+    time_limit_s: float,
+) -> Learned:
+    """The diagram for one cost of a split, given its place."""
+    began = time.perf_counter()
     best, plan = float(table.cost.sum(axis=0).min()), None
-    ideal = float(table.cost.min(axis=1).sum()) + alpha  # with a split, at least this
-    search = _Enumeration(table.cost, below, alpha, layers)
-    lower = min(best, ideal)
-    for bound, root in search.roots(began + time_limit_s):
+    ideal = float(table.cost.min(axis=1).sum()) + search.alphas[place]  # with a split, at least
+    lower, roots = min(best, ideal), search.roots(place, began + time_limit_s)
+    for bound, root in roots:
         lower = min(best, max(lower, bound))
         if bound >= best - TIE or time.perf_counter() - began > time_limit_s:
             break
-        cost, found = search.under(root)
+        cost, found = search.under(root, place)
         if cost < best - TIE:
             best, plan = cost, (root, found)
     else:
-        lower = best if search.complete else min(best, lower)
+        lower = best if len(roots) == len(chosen) else min(best, lower)
     builder = Builder(table, chosen, below)
     every = np.ones(len(table.cost), dtype=bool)
     if plan is None:
@@ -162,95 +187,6 @@ def learned_leaf(table: Table) -> Learned:
     """
     cost = float(table.cost.sum(axis=0).min())
     return Learned(Diagram((_leaf(table, np.ones(len(table.cost), dtype=bool)),)), cost, cost, 0.0)
-
-
-class _Enumeration:
-    """Roots by their bounds, and what is best below one."""
-
-    def __init__(self, cost: FloatArray, below: BoolArray, alpha: float, layers: int) -> None:
-        self._cost, self._below, self._alpha, self._layers = cost, below, alpha, layers
-        self._whole = sums(cost, below, np.ones(len(cost), dtype=bool))
-        self.complete = True
-
-    def roots(self, until: float) -> list[tuple[float, int]]:
-        """(bound, condition), the least first.
-
-        A third-layer split of its own for every part, free of charge, is as good as any sharing.
-        """
-        found = []
-        for root in range(len(self._below)):
-            if time.perf_counter() > until:
-                self.complete = False
-                break
-            bound = self._alpha + sum(_side_bound(t, self._alpha) for t in self._sides(root))
-            found.append((bound, root))
-        return sorted(found)
-
-    def under(self, root: int) -> tuple[float, IntArray]:
-        """The cheapest diagram with this root: its cost, and its layers as in ``best_layers``."""
-        low, high = self._sides(root)
-        found, layers = best_below(low, high, self._alpha, self._layers - 1)
-        return found + self._alpha, layers
-
-    def _sides(self, root: int) -> tuple[FloatArray, FloatArray]:
-        low = sums(self._cost, self._below, self._below[root])
-        return low, np.maximum(self._whole - low, 0.0)
-
-
-def _side_bound(table: FloatArray, alpha: float) -> float:
-    single = split_costs(table)[0]  # a split into twice the same class is a leaf
-    halves = single[1:].reshape(-1, 2).sum(axis=1)
-    return min(float(single[0]), float(halves.min()) + alpha)
-
-
-def best_below(
-    low: FloatArray, high: FloatArray, alpha: float, layers: int = 2
-) -> tuple[float, IntArray]:
-    """Cost and plan of up to two layers of at most two splits each, below two sets of rows.
-
-    Parameters
-    ----------
-    low, high : of each set, as :func:`sums` gives them
-    alpha : cost of each split, in the unit of the sums
-    layers : 0 to 2
-
-    Returns
-    -------
-    cost, and the plan as :func:`selector.learning.kernel.best_layers` gives it
-    """
-    leaves = [leaf_costs(low), leaf_costs(high)]
-    if layers == 2:
-        single = [split_costs(low)[0], split_costs(high)[0]]
-        shared = pair_costs(low, high)[0]
-    else:
-        # Without halves there is no split.
-        leaves = [costs if layers else costs[:1] for costs in leaves]
-        single = [np.full(costs.size, np.inf) for costs in leaves]
-        shared = np.full((leaves[0].size, leaves[1].size), np.inf)
-    cost, plan = best_layers(*leaves, *single, shared, alpha)
-    return cost, plan
-
-
-def sums(cost: FloatArray, below: BoolArray, side: BoolArray) -> FloatArray:
-    """Cost of each schedule on each set (the side, and its halves by each condition), divided by
-    each condition.
-
-    Parameters
-    ----------
-    cost : float64 (n_rows, n_schedules)
-    below : where each condition holds, bool (n, n_rows)
-    side : rows of the side, bool (n_rows,)
-
-    Returns
-    -------
-    float64 (1 + 2 n, n, 2, n_schedules), contiguous; the set of the side whole comes first, then
-    for condition s its halves 1 + 2 s, where s holds, and 2 + 2 s
-    """
-    n, holds, cost = len(below), below[:, side].astype(np.float64), cost[side]
-    halves = np.stack([holds, 1 - holds], axis=1).reshape(2 * n, -1)
-    sets = np.vstack([np.ones((1, halves.shape[1])), halves])
-    parts = [sets @ (halves * cost[:, k]).T for k in range(cost.shape[1])]
-    return np.ascontiguousarray(np.stack(parts, axis=-1).reshape(2 * n + 1, n, 2, -1))
 
 
 class Builder:

@@ -30,6 +30,7 @@ CORES = 2  # of the machine that the shipped logs are from
 METRIC_OF_MODE = MappingProxyType[str, Metric]({"solo": "total", "session": "solver"})
 TextArray = np.ndarray[Any, np.dtype[np.str_]]
 Objective = Literal["regret", "accuracy"]
+Record = dict[str, Any]  # of a log, by the names of its columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,11 +211,17 @@ def examples(frame: pd.DataFrame, backends: Sequence[str] = ()) -> Examples:
     gaps = {backend.name for backend in all_backends() if backend.capability.epsilon}
     names = tuple(backends) or tuple(sorted(set(proofs["backend"]) - gaps))
     runs = runs[runs["backend"].isin(names)]
-    solver = (runs["mode"] == "session").rename("solver")
+    solver = runs["mode"] == "session"
+    records: list[Record] = [
+        dict(zip(runs.columns, row, strict=True)) for row in runs.itertuples(index=False, name=None)
+    ]
+    rows: dict[tuple[str, bool], list[Record]] = {}
+    for record, kept in zip(records, solver.tolist(), strict=True):
+        rows.setdefault((record["query"], kept), []).append(record)
     found = [
-        _row(group, names, bool(key[1]))
-        for key, group in runs.groupby(["query", solver])
-        if group["status"].isin(PROOFS).any()
+        _row(rows[key], names, key[1])
+        for key in sorted(rows)
+        if any(record["status"] in PROOFS for record in rows[key])
     ]
     if not found:
         raise InputError("the logs hold no query that a backend had to prove.")
@@ -234,18 +241,19 @@ def _race(names: tuple[str, ...]) -> Schedule:
 
 
 def _row(
-    group: pd.DataFrame, names: Sequence[str], solver: bool
+    runs: Sequence[Record], names: Sequence[str], solver: bool
 ) -> tuple[list[float], list[float], list[float], float, str, bool, float, str]:
-    first = group.iloc[0]
-    limit = float(group["limit_s"].max())
+    first = runs[0]
+    limit = float(max(run["limit_s"] for run in runs))
+    took = "solve_s" if solver else "total_s"
     seconds, least = [], []
     for name in names:
-        runs = group[group["backend"] == name]
-        proved = runs[runs["status"].isin(PROOFS)]
-        took = proved["solve_s" if solver else "total_s"]
-        seconds.append(float(took.min()) if len(took) else math.inf)
-        cut = runs["censored"].any() and not len(took)
-        least.append(float(runs["total_s"].max()) if cut else min(seconds[-1], limit))
+        own = [run for run in runs if run["backend"] == name]
+        proofs = [float(run[took]) for run in own if run["status"] in PROOFS]
+        seconds.append(min(proofs, default=math.inf))
+        cut = any(run["censored"] for run in own) and not proofs
+        longest = max((float(run["total_s"]) for run in own), default=math.nan)
+        least.append(longest if cut else min(seconds[-1], limit))
     case = Case(
         EnsembleDescriptors(**{f.name: first[f.name] for f in fields(EnsembleDescriptors)}),
         str(first["norm"]),
@@ -256,7 +264,7 @@ def _row(
     values = case.values(Shape(**shape))
     return (
         [values[name] for name in NAMES], seconds, least, limit, str(first["dataset"]), solver,
-        float(first["describe_s"]), str(group["time"].max()),
+        float(first["describe_s"]), max(str(run["time"]) for run in runs),
     )  # fmt: skip
 
 

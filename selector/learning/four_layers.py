@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray
+from selector.learning.enumeration import best_below, sums
 from selector.learning.exact import (
     TIE,
     TIME_LIMIT_S,
@@ -15,10 +16,8 @@ from selector.learning.exact import (
     Condition,
     Learned,
     Table,
-    best_below,
     conditions,
     learn,
-    sums,
 )
 from selector.learning.kernel import split_costs
 

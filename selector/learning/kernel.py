@@ -25,7 +25,7 @@ def leaf_costs(table: FloatArray) -> FloatArray:
     ----------
     table : cost of each schedule on each set, divided by each condition into where it holds and
         where not, float64 (n_sets, n_conditions, 2, n_schedules), see
-        :func:`selector.learning.exact.sums`
+        :func:`selector.learning.enumeration.sums`
     """
     n_sets, _, _, n_schedules = table.shape
     best = np.full(n_sets, np.inf)
@@ -59,20 +59,25 @@ def split_costs(table: FloatArray) -> tuple[FloatArray, IntArray]:
 
 
 @kernel
-def pair_costs(low: FloatArray, high: FloatArray) -> tuple[FloatArray, IntArray]:
-    """As :func:`split_costs`, for the union of a set of the low side and one of the high side:
-    float64 and int64 (n_low_sets, n_high_sets).
+def pair_costs(
+    low: FloatArray, high: FloatArray, room_low: FloatArray, room_high: FloatArray, alpha: float
+) -> FloatArray:
+    """As the costs of :func:`split_costs`, for the union of a set of the low side and one of the
+    high side: float64 (n_low_sets, n_high_sets), inf where a shared split saves nothing.
 
     Parameters
     ----------
     low, high : of each side, as in :func:`leaf_costs`
+    room_low, room_high : what a split of its own saves each set: a shared one saves no more
+    alpha : the least that a split may cost
     """
     n_low, n_conditions, _, n_schedules = low.shape
     n_high = high.shape[0]
     best = np.full((n_low, n_high), np.inf)
-    by = np.zeros((n_low, n_high), dtype=np.int64)
     for i in range(n_low):
         for j in range(n_high):
+            if room_low[i] + room_high[j] < alpha:
+                continue
             for s in range(n_conditions):
                 cost = 0.0
                 for side in range(2):
@@ -80,9 +85,8 @@ def pair_costs(low: FloatArray, high: FloatArray) -> tuple[FloatArray, IntArray]
                     for k in range(n_schedules):
                         cheapest = min(cheapest, low[i, s, side, k] + high[j, s, side, k])
                     cost += cheapest
-                if cost < best[i, j]:
-                    best[i, j], by[i, j] = cost, s
-    return best, by
+                best[i, j] = min(best[i, j], cost)
+    return best
 
 
 @kernel

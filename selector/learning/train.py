@@ -1,14 +1,17 @@
 """From examples to a diagram: how much a split must save, and whether the result is better."""
 
 import hashlib
+import os
 import platform
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 
 import numpy as np
 
+from encoders.arrays import FloatArray
 from encoders.errors import InputError
 from selector.case import NAMES, VERSION
 from selector.diagram import Diagram
@@ -18,7 +21,7 @@ from selector.learning.exact import (
     TIME_LIMIT_S,
     Learned,
     conditions,
-    learn,
+    learn_each,
     learned_leaf,
 )
 from selector.learning.examples import CORES, Examples, Objective
@@ -77,20 +80,30 @@ class Recipe:
         UnavailableBackendError
             odtlearn is asked for and not installed.
         """
+        return self.learn_each(examples, (self.alpha,))[0]
+
+    def learn_each(self, examples: Examples, alphas: Sequence[float]) -> list[Learned]:
+        """What :meth:`learn` gives with each alpha in the place of the recipe's own.
+
+        Parameters
+        ----------
+        examples : all are learned from
+        alphas : as in the recipe
+        """
         table = examples.table(self.objective, cores=self.cores)
-        price = self.alpha * float(table.cost.sum(axis=0).min())
+        prices = [alpha * float(table.cost.sum(axis=0).min()) for alpha in alphas]
         splits = conditions(table, self.thresholds, () if self.local else LOCAL)
         if self.skeleton not in LAYERS_OF_SKELETON:
             known = ", ".join(LAYERS_OF_SKELETON)
             raise InputError(f"there is no skeleton {self.skeleton!r}; known are {known}.")
-        layers = LAYERS_OF_SKELETON[self.skeleton]
+        layers, limit_s = LAYERS_OF_SKELETON[self.skeleton], self.time_limit_s
         if not splits:
-            return learned_leaf(table)
+            return [learned_leaf(table) for _ in prices]
         if self.engine == "odtlearn":
-            return learn_odt(table, price, splits, self.time_limit_s, layers)
+            return [learn_odt(table, price, splits, limit_s, layers) for price in prices]
         if layers > ENUMERATED:
-            return learn_deep(table, price, splits, self.time_limit_s)
-        return learn(table, price, splits, self.time_limit_s, layers)
+            return [learn_deep(table, price, splits, limit_s) for price in prices]
+        return learn_each(table, prices, splits, limit_s, layers)
 
     def diagram(self, examples: Examples) -> Diagram:
         """What :meth:`learn` gives, the diagram alone.
@@ -116,12 +129,16 @@ def choose_alpha(examples: Examples, recipe: Recipe, alphas: Sequence[float] = A
     recipe : its alpha counts for nothing
     alphas : to choose among
     """
-    folded = in_folds(examples)
-    cost = {
-        alpha: float(left_out(folded, by_diagram(replace(recipe, alpha=alpha).diagram)).sum())
-        for alpha in sorted(alphas, reverse=True)
-    }
-    return replace(recipe, alpha=min(cost, key=lambda alpha: cost[alpha]))
+    folded, largest_first = in_folds(examples), sorted(alphas, reverse=True)
+
+    def costs(group: str) -> FloatArray:
+        out = folded.groups == group
+        learned = recipe.learn_each(folded.of(~out), largest_first)
+        return np.array([follow(each.diagram, folded.of(out)).sum() for each in learned])
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        total = np.sum(list(pool.map(costs, np.unique(folded.groups).tolist())), axis=0)
+    return replace(recipe, alpha=largest_first[int(total.argmin())])
 
 
 def in_folds(examples: Examples, folds: int = FOLDS) -> Examples:

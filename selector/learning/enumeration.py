@@ -1,0 +1,139 @@
+"""All diagrams below a root split, by what the sets of rows that they end in cost."""
+
+import time
+
+import numpy as np
+
+from encoders.arrays import BoolArray, FloatArray, IntArray
+from selector.learning.kernel import best_layers, leaf_costs, pair_costs, split_costs
+
+
+class Enumeration:
+    """Roots by their bounds, and what is best below one, for several costs of a split.
+
+    Most of the work does not depend on what a split costs, and is done once; by one thread.
+
+    Parameters
+    ----------
+    cost : of each schedule on each row, float64 (n_rows, n_schedules)
+    below : where each condition holds, bool (n_conditions, n_rows)
+    alphas : costs of a split, in the unit of ``cost``
+    layers : of splits, 1 to 3
+    """
+
+    def __init__(
+        self, cost: FloatArray, below: BoolArray, alphas: tuple[float, ...], layers: int
+    ) -> None:
+        self.alphas = alphas
+        self._cost, self._below, self._layers = _undominated(cost), below, layers
+        self._whole = sums(self._cost, below, np.ones(len(cost), dtype=bool))
+        self._bounds: list[list[float]] = []  # of the first roots, one for each cost
+        self._found: dict[int, list[tuple[float, IntArray]]] = {}
+
+    def roots(self, place: int, until: float) -> list[tuple[float, int]]:
+        """(bound, condition), the least first; not all if the time is up.
+
+        A third-layer split of its own for every part, free of charge, is as good as any sharing.
+
+        Parameters
+        ----------
+        place : of the cost of a split
+        until : ``time.perf_counter()`` at which to stop
+        """
+        while len(self._bounds) < len(self._below) and time.perf_counter() <= until:
+            ends = [_least_of_a_side(t) for t in self._sides(len(self._bounds))]
+            self._bounds.append(
+                [a + sum(min(whole, split + a) for whole, split in ends) for a in self.alphas]
+            )
+        return sorted((bounds[place], root) for root, bounds in enumerate(self._bounds))
+
+    def under(self, root: int, place: int) -> tuple[float, IntArray]:
+        """The cheapest diagram with this root: its cost, and its layers as in ``best_layers``.
+
+        Parameters
+        ----------
+        root : place of its condition
+        place : of the cost of a split
+        """
+        if root not in self._found:
+            parts = _parts_below(*self._sides(root), self._layers - 1, min(self.alphas))
+            each = [(best_layers(*parts, alpha), alpha) for alpha in self.alphas]
+            self._found[root] = [(cost + alpha, layers) for (cost, layers), alpha in each]
+        return self._found[root][place]
+
+    def _sides(self, root: int) -> tuple[FloatArray, FloatArray]:
+        low = sums(self._cost, self._below, self._below[root])
+        return low, np.maximum(self._whole - low, 0.0)
+
+
+def _undominated(cost: FloatArray) -> FloatArray:
+    """The columns that are the cheapest on some set of rows; no least sum needs the others."""
+    left = list(range(cost.shape[1]))
+    for column in range(cost.shape[1]):
+        if any((cost[:, k] <= cost[:, column]).all() for k in left if k != column):
+            left.remove(column)
+    return np.ascontiguousarray(cost[:, left])
+
+
+def _least_of_a_side(table: FloatArray) -> tuple[float, float]:
+    """Costs of the best two layers below a side that is left whole, and one that is split."""
+    single = split_costs(table)[0]  # a split into twice the same class is a leaf
+    return float(single[0]), float(single[1:].reshape(-1, 2).sum(axis=1).min())
+
+
+def best_below(
+    low: FloatArray, high: FloatArray, alpha: float, layers: int = 2
+) -> tuple[float, IntArray]:
+    """Cost and plan of up to two layers of at most two splits each, below two sets of rows.
+
+    Parameters
+    ----------
+    low, high : of each set, as :func:`sums` gives them
+    alpha : cost of each split, in the unit of the sums
+    layers : 0 to 2
+
+    Returns
+    -------
+    cost, and the plan as :func:`selector.learning.kernel.best_layers` gives it
+    """
+    cost, plan = best_layers(*_parts_below(low, high, layers, alpha), alpha)
+    return cost, plan
+
+
+def _parts_below(
+    low: FloatArray, high: FloatArray, layers: int, least: float
+) -> tuple[FloatArray, ...]:
+    """What ``best_layers`` needs besides the cost of a split, which is no less than ``least``."""
+    leaves = [leaf_costs(low), leaf_costs(high)]
+    if layers == 2:
+        single = [split_costs(low)[0], split_costs(high)[0]]
+        room = [leaf - split for leaf, split in zip(leaves, single, strict=True)]
+        shared = pair_costs(low, high, *room, least)
+    else:
+        # Without halves there is no split.
+        leaves = [costs if layers else costs[:1] for costs in leaves]
+        single = [np.full(costs.size, np.inf) for costs in leaves]
+        shared = np.full((leaves[0].size, leaves[1].size), np.inf)
+    return (*leaves, *single, shared)
+
+
+def sums(cost: FloatArray, below: BoolArray, side: BoolArray) -> FloatArray:
+    """Cost of each schedule on each set (the side, and its halves by each condition), divided by
+    each condition.
+
+    Parameters
+    ----------
+    cost : float64 (n_rows, n_schedules)
+    below : where each condition holds, bool (n, n_rows)
+    side : rows of the side, bool (n_rows,)
+
+    Returns
+    -------
+    float64 (1 + 2 n, n, 2, n_schedules), contiguous; the set of the side whole comes first, then
+    for condition s its halves 1 + 2 s, where s holds, and 2 + 2 s
+    """
+    n, holds, cost = len(below), below[:, side].astype(np.float64), cost[side]
+    halves = np.stack([holds, 1 - holds], axis=1).reshape(2 * n, -1)
+    sets = np.vstack([np.ones((1, halves.shape[1])), halves])
+    parts = [sets @ (halves * cost[:, k]).T for k in range(cost.shape[1])]
+    return np.ascontiguousarray(np.stack(parts, axis=-1).reshape(2 * n + 1, n, 2, -1))

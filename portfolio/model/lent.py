@@ -87,7 +87,7 @@ class LentModel(NativeModel):
         scores = self.ensemble.scores(rows)
         if not clear_lead(self.ensemble, scores)[0]:
             return self.own.predict(rows)
-        best = self.ensemble.outputs(scores).argmax(axis=1)
+        best: IntArray = self.ensemble.outputs(scores).argmax(axis=1)
         self.loans.note(self.own, rows[0], int(best[0]))
         return best
 

@@ -4,20 +4,17 @@ import pickle
 import queue
 import threading
 import time
-from collections import Counter, deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
-from math import ceil, inf
+from math import inf
 
 from encoders.errors import InputError
 from portfolio.running.process import POLL_S, Process
+from portfolio.running.waiting import HELD_S, Waiting
 from portfolio.running.work import Record, Task, Work, together_of
-from portfolio.running.work_process import HELD_S
 
 GRACE_S = 5.0  # seconds that a worker may take beyond a row's time limit before it is killed
-TRIES = 3  # times that a row is asked whose worker dies
 MOST = 64  # rows that a worker is given at once
 WAIT_S = 0.1  # seconds between looks at whether all is over or late
 
@@ -92,12 +89,10 @@ def dumped(job: Work) -> bytes:
 class _ProcessPool:
     """Tasks on one side, answers on the other, a process for each thread."""
 
-    def __init__(
-        self, job: Work, tasks: Iterator[Task], workers: int, memory_bytes: int
-    ) -> None:
+    def __init__(self, job: Work, tasks: Iterator[Task], workers: int, memory_bytes: int) -> None:
         self._job, self._content = job, dumped(job)
         self._memory_bytes = memory_bytes
-        self._waiting = _Waiting(tasks, workers, MOST if together_of(job) is not None else 1)
+        self._waiting = Waiting(tasks, workers, MOST if together_of(job) is not None else 1)
         self._lock = threading.Lock()
         self._processes: list[Process] = []
         self._closed = False
@@ -202,51 +197,6 @@ class _ProcessPool:
             return
         with self._lock:
             self._waiting.put_back(tasks)
-
-
-class _Waiting:
-    """Tasks that no worker has yet; not thread safe.
-
-    Parameters
-    ----------
-    tasks : all, taken as late as can be
-    workers : how many there are to share them
-    most : tasks that a worker may be given at once
-    """
-
-    def __init__(self, tasks: Iterator[Task], workers: int, most: int) -> None:
-        self._tasks, self._workers, self._most = tasks, workers, most
-        self._ahead: deque[Task] = deque()
-        self._again: deque[Task] = deque()
-        self._tries: Counter[str] = Counter()
-
-    def next(self, pace_s: float) -> list[Task]:
-        """What a worker is to do next: as much as it does before it verifies, at most its share.
-
-        Parameters
-        ----------
-        pace_s : seconds that it took for a task lately, inf if that is not known
-        """
-        if self._again:
-            return [self._again.popleft()]
-        count = max(1, min(self._most, int(HELD_S / pace_s)))
-        wanted = count if count == 1 else count * self._workers
-        self._ahead.extend(islice(self._tasks, max(0, wanted - len(self._ahead))))
-        share = min(count, ceil(len(self._ahead) / self._workers))
-        return [self._ahead.popleft() for _ in range(share)]
-
-    def put_back(self, tasks: list[Task]) -> list[Task]:
-        """Have tasks asked again, alone; those that were tried often enough are returned instead.
-
-        Parameters
-        ----------
-        tasks : without an answer; the one that was asked alone has had a try
-        """
-        if len(tasks) == 1:
-            self._tries[tasks[0].key] += 1
-        given_up = [task for task in tasks if self._tries[task.key] >= TRIES]
-        self._again.extend(task for task in tasks if task not in given_up)
-        return given_up
 
 
 def _late(task: Task) -> bool:

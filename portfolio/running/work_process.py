@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from portfolio.running.process import Link, aside, watchdog
+from portfolio.running.waiting import HELD_S
 from portfolio.running.work import Record, Task, Together, Work, cannot_start, together_of
 
-HELD_S = 0.2  # seconds after which records that were held back are verified and sent
 OVERRUN_S = 10.0  # seconds beyond a row's limit; above the parent's GRACE_S, which comes first
 
 

@@ -37,6 +37,22 @@ def owners(start: IntArray) -> IntArray:
     return np.repeat(np.arange(start.size - 1), np.diff(start))
 
 
+def order_by(key: IntArray, n_keys: int) -> IntArray:
+    """Positions in order of their keys, equal ones as they stand.
+
+    Parameters
+    ----------
+    key : int64 (n,), from 0 to ``n_keys`` - 1
+    n_keys : few are sorted by counting, in a fifth of the time
+
+    Returns
+    -------
+    int64 (n,)
+    """
+    short = key.astype(np.uint16) if n_keys <= np.iinfo(np.uint16).max else key
+    return np.argsort(short, kind="stable")
+
+
 def runs(start: IntArray) -> list[tuple[int, int]]:
     """Begin and end of each run, as Python numbers.
 

@@ -129,7 +129,9 @@ def _simplify_one_hot(
 ) -> None:
     """Use 'exactly one is 1' on a leaf's literals; updates ``alive`` and ``tells`` in place."""
     level_start, value = layout.level_start, layout.value
-    mine = np.flatnonzero(np.isin(axis, group) & (lo <= hi))
+    member = np.zeros(level_start.size - 1, dtype=np.bool_)
+    member[group] = True
+    mine = np.flatnonzero(member[axis] & (lo <= hi))
     own = axis[mine]
     is_one = value[level_start[own] + lo[mine]] == 1
     is_zero = value[level_start[own] + hi[mine]] == 0
@@ -137,7 +139,9 @@ def _simplify_one_hot(
     ones = np.bincount(leaf[mine[is_one]], minlength=n_leaves)
     # Categories that have no level 1 left are zero without a literal saying so.
     possible = [c for c in group if (value[level_start[c] : level_start[c + 1]] == 1).any()]
-    counted = mine[is_zero & np.isin(own, possible)]
+    member[:] = False
+    member[possible] = True
+    counted = mine[is_zero & member[own]]
     zeros = np.bincount(leaf[counted], minlength=n_leaves)
     alive &= (ones < 2) & (zeros < len(possible))
     tells[mine[is_zero & (ones[leaf[mine]] > 0)]] = False

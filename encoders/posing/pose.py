@@ -178,13 +178,15 @@ class Posed:
         codes : int64 (n_rows, n_columns)
         count : at most so many
         """
-        levels = np.empty((len(codes), self.column.size), dtype=np.int64)
         cost = np.zeros(len(codes))
         for axis, (column, table) in enumerate(zip(self.column, self.nearest, strict=True)):
-            levels[:, axis] = table[codes[:, column]]
-            price = self.problem.cost[self.problem.level_start[axis] + levels[:, axis]]
+            price = self.problem.cost[self.problem.level_start[axis] + table][codes[:, column]]
             cost = cost + price if self.problem.aggregate == "sum" else np.maximum(cost, price)
-        return self.completed(self.problem, levels[np.argsort(cost, kind="stable")[:count]])
+        cheapest = codes[np.argsort(cost, kind="stable")[:count]]
+        levels = np.empty((len(cheapest), self.column.size), dtype=np.int64)
+        for axis, (column, table) in enumerate(zip(self.column, self.nearest, strict=True)):
+            levels[:, axis] = table[cheapest[:, column]]
+        return self.completed(self.problem, levels)
 
 
 def pose(

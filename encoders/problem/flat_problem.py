@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, owners, starts
+from encoders.arrays import BoolArray, FloatArray, IntArray, order_by, owners, starts
 from encoders.problem.problem import Problem
 
 
@@ -88,7 +88,7 @@ def tabulate(problem: Problem) -> Tables:
     n_levels, n_leaves = problem.cost.size, problem.n_leaves
     weight = _stack([row.weight for row in problem.leaf_rows], n_leaves)
     tree_of = owners(problem.tree_start)
-    by_axis = np.argsort(problem.axis, kind="stable")
+    by_axis = order_by(problem.axis, problem.n_axes)
     return Tables(
         level_start=problem.level_start.copy(),
         cost=cost,
@@ -126,7 +126,7 @@ def _separable(
 ) -> tuple[FloatArray, IntArray]:
     """Per-axis costs that add up to the group's cost for every valid choice; the best levels."""
     cost = problem.cost.copy()
-    first = problem.level_start[:-1]
+    first, size = problem.level_start[:-1], problem.size
     owner = owners(problem.level_start)
     cheap = np.flatnonzero(cost == np.minimum.reduceat(cost, first)[owner])
     best = cheap[np.searchsorted(cheap, first)] - first  # the first of each axis
@@ -140,10 +140,10 @@ def _separable(
             zero = first[a] + 1 - one[a]
             if a == cheapest:
                 best[a] = one[a]
-                if problem.size[a] > 1:
+                if size[a] > 1:
                     cost[zero] = second
             else:
-                best[a] = 1 - one[a] if problem.size[a] > 1 else 0
+                best[a] = 1 - one[a] if size[a] > 1 else 0
                 cost[first[a] + one[a]] = p - shift
     return cost, best
 

@@ -178,10 +178,12 @@ class Problem:
         levels : int64 (n_axes,), within the axes
         """
         chosen = self.level_start[:-1] + levels
+        is_chosen = np.zeros(self.cost.size, dtype=np.bool_)
+        is_chosen[chosen] = True
         leaves = self.active_leaves(levels)
         return (
             leaves.size == self.tree_start.size - 1
-            and all(np.isin(group, chosen).sum() == 1 for group in self.one_hot)
+            and all(is_chosen[group].sum() == 1 for group in self.one_hot)
             and all(int(row.weight[leaves].sum()) >= row.minimum for row in self.leaf_rows)
             and all(int(row.weight[chosen].sum()) <= row.maximum for row in self.level_rows)
         )

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from encoders.arrays import BoolArray, IntArray, owners, starts
+from encoders.arrays import BoolArray, IntArray, order_by, owners, starts
 from encoders.problem.problem import Box, LeafRow, LevelRow, Problem
 
 
@@ -221,7 +221,7 @@ def _merge_categories(problem: Problem, keep: BoolArray, alive: BoolArray) -> Bo
     for group in problem.one_hot:
         _force_group(problem, group, keep, owner)
     literal = np.flatnonzero(alive[owners(problem.leaf_start)])
-    literal = literal[np.argsort(problem.axis[literal], kind="stable")]
+    literal = literal[order_by(problem.axis[literal], problem.n_axes)]
     leaf = owners(problem.leaf_start)[literal]
     begin = np.searchsorted(problem.axis[literal], np.arange(problem.n_axes + 1))
     in_box = {int(a) for box in problem.forbidden for a in box.axis}

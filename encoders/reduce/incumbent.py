@@ -81,9 +81,8 @@ def _repaired(problem: Problem, t: Tables, start: IntArray) -> IntArray:
     """A start may lie outside the admissible categories: it then gets the cheapest one."""
     levels = start.copy()
     for group in problem.one_hot:
-        chosen = np.isin(problem.level_start[:-1] + levels, group)
-        if chosen.sum() != 1:
-            axes = np.searchsorted(problem.level_start, group, side="right") - 1
+        axes = np.searchsorted(problem.level_start, group, side="right") - 1
+        if (problem.level_start[axes] + levels[axes] == group).sum() != 1:
             levels[axes] = t.best[axes]
     return levels
 

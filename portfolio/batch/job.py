@@ -14,7 +14,9 @@ from encoders.errors import NothingAdmissibleError
 from encoders.query.goal import Wanted
 from portfolio.batch.rows import BatchRows
 from portfolio.batch.scores import batch_scores
+from portfolio.batch.together import JobTogether
 from portfolio.logbook import Log
+from portfolio.model.lent import Loans, lending
 from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
 from portfolio.questions.series import Series
@@ -73,6 +75,17 @@ class Job:
             return self._without(task.key, str(error))
         except Exception as error:  # one row must not end the job
             return self.unanswered(task.key, in_a_sentence(error), "error")
+
+    def together(self) -> JobTogether | None:
+        """See :class:`portfolio.running.work.GatheringWork`.
+
+        What is told besides the record would be told before it is verified.
+        """
+        if self.log is not None or self.proof_mb is not None:
+            return None
+        loans = Loans()
+        asker = replace(self.asker, model=lending(self.asker.model, loans))
+        return JobTogether(replace(self, asker=asker), loans)
 
     def _with_proof(self, task: Task, result: Result, ends: float) -> Record:
         if self.proof_mb is None:

@@ -54,9 +54,9 @@ class BatchQuestions:
     ) -> Any:
         """Explain every row of a table, with worker processes.
 
-        Rows are given to workers one by one. With ``out`` every answer is appended to a file as
-        it comes, and the table is written there as Parquet at the end. Ctrl-C and the deadline
-        return what is done; a row that fails has the reason in its place.
+        Workers get a few rows at a time where they take little. With ``out`` every answer is
+        appended to a file as it comes, and the table is written there as Parquet at the end. Ctrl-C
+        and the deadline return what is done; a row that fails has the reason in its place.
 
         Parameters
         ----------

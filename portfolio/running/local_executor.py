@@ -7,19 +7,21 @@ import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 
 from encoders.errors import InputError
 from portfolio.running.process import POLL_S, Process
-from portfolio.running.work import Record, Task, Work
+from portfolio.running.waiting import HELD_S, Waiting
+from portfolio.running.work import Record, Task, Work, together_of
 
 GRACE_S = 5.0  # seconds that a worker may take beyond a row's time limit before it is killed
-TRIES = 3  # times that a row is asked whose worker dies
+MOST = 64  # rows that a worker is given at once
 WAIT_S = 0.1  # seconds between looks at whether all is over or late
 
 
 @dataclass(frozen=True)
 class LocalExecutor:
-    """Processes of this machine, one query at a time each.
+    """Processes of this machine, each with a few rows at a time where they take little.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ class LocalExecutor:
         InputError
             The job can't be pickled, or workers can't start.
         """
-        pool = _ProcessPool(job, tasks, self.memory_bytes)
+        pool = _ProcessPool(job, tasks, self.workers, self.memory_bytes)
         threads = [threading.Thread(target=pool.work, daemon=True) for _ in range(self.workers)]
         for thread in threads:
             thread.start()
@@ -87,9 +89,10 @@ def dumped(job: Work) -> bytes:
 class _ProcessPool:
     """Tasks on one side, answers on the other, a process for each thread."""
 
-    def __init__(self, job: Work, tasks: Iterator[Task], memory_bytes: int) -> None:
+    def __init__(self, job: Work, tasks: Iterator[Task], workers: int, memory_bytes: int) -> None:
         self._job, self._content = job, dumped(job)
-        self._tasks, self._memory_bytes = tasks, memory_bytes
+        self._memory_bytes = memory_bytes
+        self._waiting = Waiting(tasks, workers, MOST if together_of(job) is not None else 1)
         self._lock = threading.Lock()
         self._processes: list[Process] = []
         self._closed = False
@@ -97,29 +100,29 @@ class _ProcessPool:
         self.broken = ""
 
     def work(self) -> None:
-        """Answer tasks until there are none; one that kills its process is tried again."""
+        """Answer tasks until there are none; those that are left when a process dies come again."""
         process: Process | None = None
-        while (task := self._next()) is not None:
-            record = self._job.lost(task, "not started")
-            for _ in range(TRIES):
-                try:
-                    if process is None or not process.alive:
-                        process = self._start_process(task)
-                    due = task.now()
-                    if process is None or due is None:
-                        return
-                    record = self._ask(process, due)
-                    break
-                except _Broken as error:
-                    self.broken = str(error)
-                    self.close()
+        pace_s = inf
+        while tasks := self._next(pace_s):
+            try:
+                if process is None or not process.alive:
+                    process = self._start_process(tasks[0])
+                if process is None:
                     return
-                except (EOFError, OSError):
-                    if self._closed:
-                        return
-                    code = "" if process is None else f" (exit code {process.exit_code()})"
-                    record, process = self._job.lost(task, f"the worker died{code}"), None
-            self.done.put(record)
+                began, count = time.monotonic(), len(tasks)
+                if not self._ask(process, tasks):
+                    return
+                pace_s = (time.monotonic() - began) / count
+            except _Broken as error:
+                self.broken = str(error)
+                self.close()
+                return
+            except (EOFError, OSError):
+                if self._closed:
+                    return
+                code = "" if process is None else f" (exit code {process.exit_code()})"
+                self._left_by_the_dead(tasks, f"the worker died{code}")
+                process = None
         if process is not None:
             process.kill()
 
@@ -130,9 +133,16 @@ class _ProcessPool:
             for process in self._processes:
                 process.kill()
 
-    def _next(self) -> Task | None:
+    def _next(self, pace_s: float) -> list[Task]:
         with self._lock:
-            return None if self._closed else next(self._tasks, None)
+            return [] if self._closed else self._waiting.next(pace_s)
+
+    def _left_by_the_dead(self, tasks: list[Task], why: str) -> None:
+        """Ask again, one by one, so that it is known which of them no worker survives."""
+        with self._lock:
+            given_up = self._waiting.put_back(tasks)
+        for task in given_up:
+            self.done.put(self._job.lost(task, why))
 
     def _start_process(self, task: Task) -> Process | None:
         """A process that has the job and has compiled what it needs; None if it is too late."""
@@ -154,17 +164,39 @@ class _ProcessPool:
                 return process
         return None
 
-    def _ask(self, process: Process, task: Task) -> Record:
-        process.send(task)
-        kill_at = time.monotonic() + task.limit_s + GRACE_S
-        while True:
+    def _ask(self, process: Process, tasks: list[Task]) -> bool:
+        """Answer tasks, which leave the list; False if it is too late for those that are left."""
+        due = [task for task in (task.now() for task in tasks) if task is not None]
+        if not due:
+            return False
+        process.send(due)
+        longest_s = max(task.limit_s for task in due) + HELD_S + GRACE_S
+        kill_at = time.monotonic() + longest_s
+        while tasks:
             message = process.receive(POLL_S)
             if message is not None:
-                record: Record = message[1]
-                return record
-            if time.monotonic() >= kill_at:
+                records: list[Record] = message[1]
+                if not records:
+                    return False
+                answered = {record["key"] for record in records}
+                tasks[:] = [task for task in tasks if task.key not in answered]
+                for record in records:
+                    self.done.put(record)
+                kill_at = time.monotonic() + longest_s
+            elif time.monotonic() >= kill_at:
                 process.kill()
-                return self._job.lost(task, "killed: it did not end in time", late=True)
+                self._left_by_the_late(tasks)
+                return True
+        return True
+
+    def _left_by_the_late(self, tasks: list[Task]) -> None:
+        """One that did not end in time is lost; where it may be any of several, each is asked."""
+        if len(tasks) == 1:
+            late = "killed: it did not end in time"
+            self.done.put(self._job.lost(tasks[0], late, late=True))
+            return
+        with self._lock:
+            self._waiting.put_back(tasks)
 
 
 def _late(task: Task) -> bool:

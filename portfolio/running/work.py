@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from encoders.errors import CounterfolioError, InputError
 
@@ -76,6 +76,31 @@ class Work(Protocol):
         ...
 
 
+class Together(Protocol):
+    """Tasks that are worked on one after another, and whose records are verified at once."""
+
+    def take(self, task: Task) -> None:
+        """Work on a task and hold back what comes of it; raises nothing.
+
+        Parameters
+        ----------
+        task : with its time limit
+        """
+
+    def settle(self) -> tuple[list[Record], list[Task]]:
+        """Records of what was taken, and the tasks that have to be asked alone instead."""
+        ...
+
+
+@runtime_checkable
+class GatheringWork(Work, Protocol):
+    """Work of which several tasks together may take less than each alone."""
+
+    def together(self) -> Together | None:
+        """What works on several tasks; None where nothing is gained."""
+        ...
+
+
 class Answers(Protocol):
     """Workers of one batch: answers come as they are ready, tasks are taken when one is free.
 
@@ -96,6 +121,16 @@ class Answers(Protocol):
             The job can't be sent, or workers can't start.
         """
         ...
+
+
+def together_of(job: Work) -> Together | None:
+    """What works on several tasks of a job, None where they are asked one by one.
+
+    Parameters
+    ----------
+    job : any
+    """
+    return job.together() if isinstance(job, GatheringWork) else None
 
 
 def cannot_start(error: Exception) -> str:

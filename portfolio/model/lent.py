@@ -1,0 +1,122 @@
+"""What the trees say for their model, until it is asked about many rows at once."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.trees.ensemble import Ensemble
+from portfolio.model.explained_model import ClassView, ExplainedModel
+from portfolio.model.native import NativeModel, clear_lead
+from portfolio.model.oracle import Oracle
+
+
+@dataclass(eq=False)
+class Loans:
+    """What trees have said for models that were not asked yet, and of what that was said.
+
+    Attributes
+    ----------
+    of : what is worked on at this moment
+    rows, classes, debtors : by model, float64 (n_columns,), a class index and ``of``, each
+    """
+
+    of: Hashable = None
+    rows: dict[NativeModel, list[FloatArray]] = field(default_factory=dict)
+    classes: dict[NativeModel, list[int]] = field(default_factory=dict)
+    debtors: dict[NativeModel, list[Hashable]] = field(default_factory=dict)
+
+    def note(self, native: NativeModel, row: FloatArray, label: int) -> None:
+        """Remember what was said for a model.
+
+        Parameters
+        ----------
+        native : the model
+        row : float64 (n_columns,)
+        label : class index
+        """
+        self.rows.setdefault(native, []).append(row)
+        self.classes.setdefault(native, []).append(label)
+        self.debtors.setdefault(native, []).append(self.of)
+
+    def settle(self) -> set[Hashable]:
+        """Ask each model once; of what it contradicts the trees. Nothing is owed afterwards."""
+        wrong: set[Hashable] = set()
+        for native, rows in self.rows.items():
+            off = native.predict(np.array(rows)) != np.array(self.classes[native])
+            wrong.update(self.debtors[native][at] for at in np.flatnonzero(off))
+        self.clear()
+        return wrong
+
+    def clear(self) -> None:
+        """Forget all of it."""
+        for each in (self.rows, self.classes, self.debtors):
+            each.clear()
+
+
+@dataclass(frozen=True, eq=False)
+class LentModel(NativeModel):
+    """Predicts one row by the trees where they are clear; the model is to be asked later.
+
+    Attributes
+    ----------
+    own : the model
+    ensemble : its trees
+    loans : what the model is still to be asked
+    """
+
+    own: NativeModel = field(kw_only=True)
+    ensemble: Ensemble = field(kw_only=True)
+    loans: Loans = field(kw_only=True)
+
+    @property
+    def likeliest(self) -> bool:
+        """Nothing is asked together with what the trees say."""
+        return False
+
+    def predict(self, rows: FloatArray) -> IntArray:
+        """See :class:`NativeModel`.
+
+        Parameters
+        ----------
+        rows : as in :class:`NativeModel`; several are not worth a loan
+        """
+        if len(rows) != 1:
+            return self.own.predict(rows)
+        scores = self.ensemble.scores(rows)
+        if not clear_lead(self.ensemble, scores)[0]:
+            return self.own.predict(rows)
+        best: IntArray = self.ensemble.outputs(scores).argmax(axis=1)
+        self.loans.note(self.own, rows[0], int(best[0]))
+        return best
+
+
+def lending(model: ExplainedModel, loans: Loans) -> ExplainedModel:
+    """The same model, for which its trees speak where they are clear, and its companions' too.
+
+    What comes of it holds once the loans are settled, and none of them was wrong.
+
+    Parameters
+    ----------
+    model : as read
+    loans : gets what is to be asked
+    """
+
+    def lent(native: NativeModel, ensemble: Ensemble) -> LentModel:
+        own = {each.name: getattr(native, each.name) for each in fields(NativeModel)}
+        return LentModel(**own, own=native, ensemble=ensemble, loans=loans)
+
+    every = {own: own for view in model.views for own in view.companions}
+    oracles: dict[Oracle, Oracle] = {
+        own: replace(own, native=lent(own.native, own.ensemble)) for own in every
+    }
+    views: dict[ClassView, ClassView] = {
+        view: replace(view, companions=tuple(oracles[own] for own in view.companions))
+        for view in model.views
+    }
+    return replace(
+        model,
+        native=lent(model.native, model.ensemble),
+        views=tuple(views[view] for view in model.views),
+    )

@@ -1,0 +1,56 @@
+"""Tasks that wait for a worker, and how many of them it is given at once."""
+
+from collections import Counter, deque
+from collections.abc import Iterator
+from itertools import islice
+from math import ceil
+
+from portfolio.running.work import Task
+
+HELD_S = 0.2  # seconds after which records that were held back are verified and sent
+TRIES = 3  # times that a row is asked whose worker dies
+
+
+class Waiting:
+    """Tasks that no worker has yet; not thread safe.
+
+    Parameters
+    ----------
+    tasks : all, taken as late as can be
+    workers : how many there are to share them
+    most : tasks that a worker may be given at once
+    """
+
+    def __init__(self, tasks: Iterator[Task], workers: int, most: int) -> None:
+        self._tasks, self._workers, self._most = tasks, workers, most
+        self._ahead: deque[Task] = deque()
+        self._again: deque[Task] = deque()
+        self._tries: Counter[str] = Counter()
+
+    def next(self, pace_s: float) -> list[Task]:
+        """What a worker is to do next: as much as it does before it verifies, at most its share.
+
+        Parameters
+        ----------
+        pace_s : seconds that it took for a task lately, inf if that is not known
+        """
+        if self._again:
+            return [self._again.popleft()]
+        count = max(1, min(self._most, int(HELD_S / pace_s)))
+        wanted = count if count == 1 else count * self._workers
+        self._ahead.extend(islice(self._tasks, max(0, wanted - len(self._ahead))))
+        share = min(count, ceil(len(self._ahead) / self._workers))
+        return [self._ahead.popleft() for _ in range(share)]
+
+    def put_back(self, tasks: list[Task]) -> list[Task]:
+        """Have tasks asked again, alone; those that were tried often enough are returned instead.
+
+        Parameters
+        ----------
+        tasks : without an answer; the one that was asked alone has had a try
+        """
+        if len(tasks) == 1:
+            self._tries[tasks[0].key] += 1
+        given_up = [task for task in tasks if self._tries[task.key] >= TRIES]
+        self._again.extend(task for task in tasks if task not in given_up)
+        return given_up

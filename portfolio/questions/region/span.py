@@ -47,11 +47,14 @@ class Span:
 
         Parameters
         ----------
-        value : a number, or a label
+        value : a number, or a label; None or NaN if it is missing
         """
-        if self.lower is None or self.upper is None:
-            return value in self.labels
         number: Any = value
+        missing = value is None or (isinstance(value, float) and math.isnan(value))
+        if self.lower is None or self.upper is None:
+            return (None if missing else value) in self.labels
+        if missing:
+            return math.isnan(self.lower)
         return bool(self.lower <= number <= self.upper)
 
     def condition(self) -> Condition:

@@ -174,10 +174,17 @@ def _by_probability(series: Series, levels: Sequence[float]) -> tuple[list[Front
         wanted = Probability(label, at_least=level)
         return series.ask_instead(replace(series.question, target=wanted))
 
-    def reached(answer: Result) -> float:
-        return -math.inf if answer.score is None else answer.score
+    return _rising(series, limits, MoreProbability(), ask, partial(_probability, series, label))
 
-    return _rising(series, limits, MoreProbability(), ask, reached)
+
+def _probability(series: Series, label: Any, answer: Result) -> float:
+    """What every model at least gives an answer, of which only the first one's is its score."""
+    if answer.row is None or answer.score is None:
+        return -math.inf
+    rows = answer.row.values[None, :]
+    others = (own.native for own in series.asker.model.also)
+    given = (own.values(rows, "probability", own.class_index(label))[0] for own in others)
+    return min([answer.score, *map(float, given)])
 
 
 def _by_plausibility(

@@ -240,3 +240,23 @@ def test_progress_is_told_of_the_whole(explainer, refused):
     assert seconds == sorted(seconds) and 0 < seconds[-1] <= front.seconds
     with pytest.raises(InputError, match="on_progress"):
         explainer.front(refused, on_progress=3)
+
+
+def test_each_probability_is_reached_under_every_model():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(0, 6, (80, 3)).astype(float), columns=list("abc"))
+    models = [
+        RandomForestClassifier(5, max_depth=3, random_state=seed).fit(
+            X, X.sum(axis=1) + rng.normal(0, 3, 80) > 7.5
+        )
+        for seed in range(2)
+    ]
+    explainer = Explainer(models[0], X, also=[models[1]])
+    every = pd.DataFrame(list(itertools.product(range(6), repeat=3)), columns=X.columns)
+    reached = np.min([model.predict_proba(every.astype(float))[:, 1] for model in models], axis=0)
+    for at in np.flatnonzero(~models[0].predict(X))[:8]:
+        front = explainer.front(X.iloc[at], "probability", LEVELS, target=True, threads=1)
+        cost = ((every - X.iloc[at]).abs() / (X.max() - X.min())).sum(axis=1)
+        for point in front.points:
+            best = cost[reached >= point.level].min() if (reached >= point.level).any() else math.inf
+            assert math.isclose(point.result.distance, best, rel_tol=1e-7, abs_tol=1e-12)

@@ -165,14 +165,17 @@ def _place(groups: Groups, reference: Any) -> int:
 
 
 def _reached(model: ExplainedModel, rows: FloatArray, target: Any) -> BoolArray:
-    """Which rows are decided as wanted as they are, as the model itself says."""
+    """Which rows are decided as wanted as they are, as the model itself and all of also say."""
     if not len(rows):
         return np.zeros(0, dtype=np.bool_)
-    wanted = wanted_of(model, target)
+    wanted, model = wanted_of(model, target), model.without_plausibility()
     if wanted is None:
         goal = ClassGoal(model.native.class_index(target))
-        return model.oracle(goal.target).reached(rows, goal)
+        return model.oracle(goal.target).accepted(rows, goal, 0.0)
     goals = [value_goal(model, wanted, row) for row in rows]
+    if model.also:
+        each = zip(rows, goals, strict=True)
+        return np.array([model.oracle(own.target).accepts(row, own) for row, own in each])
     number = model.native.values(rows, goals[0].scale, goals[0].output)
     return np.array([g.low <= n <= g.high for g, n in zip(goals, number, strict=True)])
 

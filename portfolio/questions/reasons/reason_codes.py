@@ -77,9 +77,16 @@ class ReasonCodes(AsJson):
         Returns
         -------
         matplotlib.figure.Figure
+
+        Raises
+        ------
+        InputError
+            There are no reasons.
         """
         from portfolio.plots.bars import Bar, draw
 
+        if not self.codes:
+            raise InputError("there are no reasons that could be drawn.")
         bars = [Bar(f"{c.rank}. {c.feature}", c.cost, c.alone) for c in self.codes]
         return draw(bars, "distance (hatched: only together with others)")
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
+from sklearn.tree import DecisionTreeClassifier
 
 from counterfolio import Explainer, Fixed, InputError, MaxChanges, Range, Retraining, plot_batch
 from portfolio.plots import ink
@@ -359,3 +360,12 @@ def test_words_in_cells_are_read_on_the_densest_one(several):
 def test_groups_differ_in_more_than_colour():
     for looks in (ink.COLOURS, ink.MARKS, ink.HATCHES, ink.LINES):
         assert len(set(looks)) == len(ink.COLOURS)
+
+
+def test_no_reasons_are_not_drawn():
+    X = pd.DataFrame({"a": np.arange(20.0)})
+    model = DecisionTreeClassifier(max_depth=1).fit(X, X["a"] >= 10)
+    codes = Explainer(model, X).reason_codes(X.iloc[0], target=True, constraints=[Fixed("a")])
+    assert codes.status == "infeasible"
+    with pytest.raises(InputError, match="no reasons"):
+        codes.plot()

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.tree import DecisionTreeClassifier
 
-from portfolio import AtLeast, Explainer, Increase, InputError, Range
+from portfolio import AtLeast, Explainer, Increase, InputError, Probability, Range
 from portfolio.questions.groups.audit_statistics import (
     Costs,
     Sampling,
@@ -200,3 +201,16 @@ def test_what_does_not_fit_is_told(asked, by, target, more, words):
     explainer, _, X = asked
     with pytest.raises(InputError, match=words):
         explainer.audit(X, by, target, executor=here, **more)
+
+
+def test_a_row_is_adverse_as_soon_as_one_of_several_models_refuses_it():
+    X = pd.DataFrame({"a": np.arange(8.0), "b": [0.0, 1.0] * 4})
+    first, second = (
+        DecisionTreeClassifier(max_depth=1).fit(X[["a", "b"]], X["a"] > limit) for limit in (2, 5)
+    )
+    explainer = Explainer(first, X, also=[second])
+    for target in (True, Probability(True, at_least=0.8)):
+        audit = explainer.audit(X, by="b", target=target, resamples=100)
+        assert [(group.name, group.adverse) for group in audit.groups] == [(0, 3), (1, 3)]
+        costs = audit.answers.sort_values("id")["distance"]
+        assert np.allclose(costs, np.arange(5, -1, -1) / 7 + 0.5 / 7, atol=0.5 / 7 + 1e-6)

@@ -258,5 +258,7 @@ def test_each_probability_is_reached_under_every_model():
         front = explainer.front(X.iloc[at], "probability", LEVELS, target=True, threads=1)
         cost = ((every - X.iloc[at]).abs() / (X.max() - X.min())).sum(axis=1)
         for point in front.points:
-            best = cost[reached >= point.level].min() if (reached >= point.level).any() else math.inf
+            best = (
+                cost[reached >= point.level].min() if (reached >= point.level).any() else math.inf
+            )
             assert math.isclose(point.result.distance, best, rel_tol=1e-7, abs_tol=1e-12)

@@ -325,9 +325,9 @@ def test_all_classes_share_the_work():
     record = claimed(model, [0.1], [feature(0)], below=1e-3, steps=b"cut\n" * 50 + b"close\n")
     record["question"]["target"] = None
     record["proof"]["covers"] *= 2
-    assert check(record, model, work=110_000)
+    assert check(record, model, work=320_000)
     with pytest.raises(RejectedError, match="--work allows more"):
-        check(record, model, work=60_000)
+        check(record, model, work=180_000)
 
 
 def test_ctrl_c_ends_it_at_once(tmp_path):
@@ -408,6 +408,26 @@ def test_each_limit_of_changes_is_work():
     with pytest.raises(RejectedError, match="--work allows more"):
         check(record, model, work=1e7)
     assert accepted(record, model)
+
+
+def test_each_leaf_is_work_for_each_need():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((600, 2)), np.arange(600) % 30
+    model = RandomForestClassifier(10, random_state=0).fit(X, y)
+    record = claimed(model, X[0].tolist(), [feature(0), feature(1)], steps=b"cut\n" * 20)
+    record["question"]["target"] = 1 - min(1, record["query_class"])
+    leaves = sum(tree.tree_.n_leaves for tree in model.estimators_)
+    with pytest.raises(RejectedError, match="--work allows more"):
+        check(record, model, work=15 * 30 * (1000 + leaves))
+    with pytest.raises(RejectedError, match="left open"):
+        check(record, model)
+
+
+@pytest.mark.parametrize("count", [float("nan"), float("inf"), None])
+def test_a_limit_of_changes_is_a_number(count):
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
+    limit = [{"features": None, "count": count}]
+    assert not accepted(claimed(model, [0], [feature(0)], below=0.6, max_changes=limit), model)
 
 
 def test_what_boxes_hold_that_wait_is_limited(monkeypatch):

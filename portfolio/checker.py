@@ -99,8 +99,8 @@ def read_xgboost(model: Any) -> Model:
     learner, trees = json.loads(bytes(booster.save_raw("json")))["learner"], list[Any]()
     grown = learner["gradient_booster"]
     n_classes = max(2, int(learner["learner_model_param"]["num_class"]))
-    objective, made = learner["objective"]["name"], grown["model"].get("trees")
-    known = made and grown["name"] == "gbtree" and math.isnan(model.missing)
+    objective, made = learner["objective"]["name"], grown.get("model", {}).get("trees", [])
+    known = made != [] and grown["name"] == "gbtree" and math.isnan(model.missing)
     known &= objective == ("multi:softprob" if n_classes > 2 else "binary:logistic")
     plain = (t["tree_param"]["size_leaf_vector"] in "01" and not any(t["split_type"]) for t in made)
     demand(known and all(plain), f"xgboost models such as this one of {objective} are not read")

@@ -371,6 +371,14 @@ def test_trees_with_several_scores_in_a_leaf_are_not_read():
         read(model)
 
 
+@pytest.mark.parametrize("booster", ["dart", "gblinear"])
+def test_other_boosters_are_refused_in_a_sentence(booster):
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    model = XGBClassifier(n_estimators=2, booster=booster).fit(X, y)
+    with pytest.raises(RejectedError, match="are not read"):
+        read(model)
+
+
 def test_numbers_beyond_the_largest_float32_that_are_rounded_to_it_cost_what_they_do():
     model, far = xgboost_of([(0, 0.25, -1.0, 1.0), (1, 0.5, -2.0, 0.5)], 2), 3.40282351e38
     assert model.predict([[far, 0.0], [far, 1.0]]).tolist() == [0, 1]

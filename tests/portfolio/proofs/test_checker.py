@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
@@ -482,3 +482,10 @@ def test_a_model_that_cant_be_read_is_told_in_a_line(tmp_path, monkeypatch, caps
     monkeypatch.setattr(sys, "argv", [*told, "--trust-pickle"])
     assert main() == 2
     assert capsys.readouterr().err.startswith("counterfolio-check: ")
+
+
+def test_boxes_that_shrink_into_a_refused_row_are_told_as_such():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    model = RandomForestClassifier(50, max_depth=6, random_state=0).fit(X, y)
+    result = Explainer(model, X).explain(X.iloc[0])
+    assert result.record().check(model).startswith("verified")

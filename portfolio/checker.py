@@ -99,8 +99,8 @@ def read_xgboost(model: Any) -> Model:
     learner, trees = json.loads(bytes(booster.save_raw("json")))["learner"], list[Any]()
     grown = learner["gradient_booster"]
     n_classes = max(2, int(learner["learner_model_param"]["num_class"]))
-    objective, made = learner["objective"]["name"], grown["model"].get("trees")
-    known = made and grown["name"] == "gbtree" and math.isnan(model.missing)
+    objective, made = learner["objective"]["name"], grown.get("model", {}).get("trees", [])
+    known = made != [] and grown["name"] == "gbtree" and math.isnan(model.missing)
     known &= objective == ("multi:softprob" if n_classes > 2 else "binary:logistic")
     plain = (t["tree_param"]["size_leaf_vector"] in "01" and not any(t["split_type"]) for t in made)
     demand(known and all(plain), f"xgboost models such as this one of {objective} are not read")
@@ -224,7 +224,7 @@ class Cover:
         for limit in question["max_changes"][:MOST_LIMITS]:
             named = range(len(features)) if limit["features"] is None else limit["features"]
             counted = np.isin(changed, [place + 1 for place in named if place >= 0])
-            self.limits.append((-counted.astype(int), 0 * self.tree, -limit["count"]))
+            self.limits.append((-counted.astype(int), 0 * self.tree, -int(limit["count"])))
 
     def _grow(self, cut: Array) -> None:
         """The leaves that an admissible row can get to, as boxes of levels."""
@@ -288,16 +288,17 @@ class Cover:
         lower: Array = np.where(here & (low == 0), at + 1, lo)
         upper: Array = np.where(here & (low > 0), at, hi)
         axis, closed = self.axis[live], np.zeros(len(told), bool)
-        self.work -= axis.size + closed.size * (live.size + self.start[-1]) * len(self.needs)
+        looked = live.size + closed.size * (live.size + self.start[-1])
+        self.work -= axis.size + looked * len(self.needs)
         first: Array = np.maximum(lo[axis], self.lo[axis, live[:, None]])
         last: Array = np.minimum(hi[axis], self.hi[axis, live[:, None]])
         kept = (first <= last).all(axis=1)
+        live, axis, first, last = (each[kept] for each in (live, axis, first, last))
         for number, need in enumerate(self.needs):
-            live, axis, first, last = (each[kept] for each in (live, axis, first, last))
             tree, leaf = self.tree[live], need[1][live]
             begin = np.flatnonzero(np.diff(tree, prepend=-1))
             if begin.size < self.model.root.size:
-                live, kept, closed[:] = live[:0], np.zeros(0, bool), True
+                live, closed[:] = live[:0], True
                 break
             if closed.size:
                 fits = self.lo[column[:, 0]][:, live] <= upper[here][:, None]
@@ -310,8 +311,7 @@ class Cover:
                 k, start = np.frexp(last - first + 1.0)[1] - 1, self.start[axis]
                 two = self.most[k, start + first], self.most[k, start + last + 1 - (1 << k)]
                 missed = np.where(self.alone[axis], own[axis] - np.maximum(*two), 0).sum(axis=1)
-            kept = missed <= room
-        live = live[kept]
+            live = live[missed <= room]
         parts = [(*ends, live) for ends in zip(lower, upper, strict=True)]
         less = np.vstack([lo, np.where(here & (low > 0), at + 1, lo)]).max(axis=0)
         more = np.vstack([hi, np.where(here & (low == 0), at, hi)]).min(axis=0)
@@ -338,7 +338,7 @@ class Cover:
         most = MOST_HELD // (100 + 2 * self.size.size + self.tree.size)
         for number, line in enumerate(iter(lambda: lines.readline(1000).strip(), ""), 1):
             demand(0 < len(waiting) <= most, "steps go on without a box, or too many boxes wait")
-            self.work -= len(self.limits) * (1000 + self.most[0].size // 16)
+            self.work -= len(self.needs) * (1000 + self.most[0].size // 16)
             demand(self.work >= 0, "the steps are more work than is allowed; --work allows more")
             what, *told = line.split()
             if what == "price":

@@ -154,6 +154,11 @@ def _expand(
             return DONE
         if changed == 0:
             break
+    # Since this was asked above, leaves may have shrunk the box into one.
+    refused = _refused(lo, hi, forbidden, forbidden_start)
+    if refused >= 0:
+        _write(steps, counts, REFUSED, 0, refused, 0)
+        return DONE
     if not choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
         _write(steps, counts, CLOSE, 0, 0, 0)
         return DONE

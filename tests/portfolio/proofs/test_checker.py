@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
@@ -325,9 +325,9 @@ def test_all_classes_share_the_work():
     record = claimed(model, [0.1], [feature(0)], below=1e-3, steps=b"cut\n" * 50 + b"close\n")
     record["question"]["target"] = None
     record["proof"]["covers"] *= 2
-    assert check(record, model, work=110_000)
+    assert check(record, model, work=320_000)
     with pytest.raises(RejectedError, match="--work allows more"):
-        check(record, model, work=60_000)
+        check(record, model, work=180_000)
 
 
 def test_ctrl_c_ends_it_at_once(tmp_path):
@@ -371,6 +371,14 @@ def test_trees_with_several_scores_in_a_leaf_are_not_read():
         read(model)
 
 
+@pytest.mark.parametrize("booster", ["dart", "gblinear"])
+def test_other_boosters_are_refused_in_a_sentence(booster):
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    model = XGBClassifier(n_estimators=2, booster=booster).fit(X, y)
+    with pytest.raises(RejectedError, match="are not read"):
+        read(model)
+
+
 def test_numbers_beyond_the_largest_float32_that_are_rounded_to_it_cost_what_they_do():
     model, far = xgboost_of([(0, 0.25, -1.0, 1.0), (1, 0.5, -2.0, 0.5)], 2), 3.40282351e38
     assert model.predict([[far, 0.0], [far, 1.0]]).tolist() == [0, 1]
@@ -408,6 +416,26 @@ def test_each_limit_of_changes_is_work():
     with pytest.raises(RejectedError, match="--work allows more"):
         check(record, model, work=1e7)
     assert accepted(record, model)
+
+
+def test_each_leaf_is_work_for_each_need():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((600, 2)), np.arange(600) % 30
+    model = RandomForestClassifier(10, random_state=0).fit(X, y)
+    record = claimed(model, X[0].tolist(), [feature(0), feature(1)], steps=b"cut\n" * 20)
+    record["question"]["target"] = 1 - min(1, record["query_class"])
+    leaves = sum(tree.tree_.n_leaves for tree in model.estimators_)
+    with pytest.raises(RejectedError, match="--work allows more"):
+        check(record, model, work=15 * 30 * (1000 + leaves))
+    with pytest.raises(RejectedError, match="left open"):
+        check(record, model)
+
+
+@pytest.mark.parametrize("count", [float("nan"), float("inf"), None])
+def test_a_limit_of_changes_is_a_number(count):
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
+    limit = [{"features": None, "count": count}]
+    assert not accepted(claimed(model, [0], [feature(0)], below=0.6, max_changes=limit), model)
 
 
 def test_what_boxes_hold_that_wait_is_limited(monkeypatch):
@@ -454,3 +482,10 @@ def test_a_model_that_cant_be_read_is_told_in_a_line(tmp_path, monkeypatch, caps
     monkeypatch.setattr(sys, "argv", [*told, "--trust-pickle"])
     assert main() == 2
     assert capsys.readouterr().err.startswith("counterfolio-check: ")
+
+
+def test_boxes_that_shrink_into_a_refused_row_are_told_as_such():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    model = RandomForestClassifier(50, max_depth=6, random_state=0).fit(X, y)
+    result = Explainer(model, X).explain(X.iloc[0])
+    assert result.record().check(model).startswith("verified")

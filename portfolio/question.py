@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from portfolio.model.tabular import Row
 
 RACE = "race"
-PROOF_MB = 64.0  # megabytes of the steps of a proof, compressed
 PLAIN = "plain-"  # prefix of a backend's name, also in benchmarks and logs
 OWN = "own"
 MAX_THREADS = 1024

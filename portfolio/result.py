@@ -14,7 +14,7 @@ from encoders.errors import InputError
 from encoders.query.goal import Wanted
 from portfolio.as_json import AsJson, as_plain, by_name
 from portfolio.change import Change, in_short
-from portfolio.question import PROOF_MB
+from portfolio.proofs.size import PROOF_MB
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,12 +3,14 @@
 import importlib
 import importlib.util
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from encoders.backends.interface import AGGREGATES, Backend
-from encoders.backends.registry import all_backends
 from portfolio.cli.output import wide_console
+
+if TYPE_CHECKING:
+    from encoders.backends.interface import Backend
 
 
 def backends() -> None:
@@ -18,6 +20,8 @@ def backends() -> None:
 
 def backend_table() -> Table:
     """One line per registered backend; starts none, but for those whose licence is looked at."""
+    from encoders.backends.registry import all_backends
+
     table = Table(
         "name", "paradigm", "engines", "available", "licence", "formulations", "capabilities"
     )
@@ -34,7 +38,7 @@ def backend_table() -> Table:
     return table
 
 
-def _engines(backend: Backend) -> str:
+def _engines(backend: "Backend") -> str:
     if not backend.available:
         return backend.distribution
     lines = [f"{backend.distribution} {version(backend.distribution)}"]
@@ -54,8 +58,10 @@ def _licensed(engine: str, module: str) -> str:
     return f"{engine}: {licence}"
 
 
-def _words(backend: Backend) -> str:
+def _words(backend: "Backend") -> str:
     """What it can do, what single engines can't, and how it is run."""
+    from encoders.backends.interface import AGGREGATES
+
     able = backend.capability
     words = ["/".join(name for name in AGGREGATES if name in able.aggregates) + " costs"]
     others = sorted(able.features - set(AGGREGATES.values()), key=str)

@@ -10,7 +10,7 @@ from rich.console import Console
 from portfolio.cli import options
 from portfolio.cli.batch_question import EXPLAIN, question_of
 from portfolio.cli.output import EXIT_CODES
-from portfolio.question import PROOF_MB
+from portfolio.proofs.size import PROOF_MB
 from portfolio.running.interrupt import ended_gently
 
 

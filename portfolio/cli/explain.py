@@ -10,7 +10,7 @@ from encoders.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.one_row import RowOptions
 from portfolio.cli.output import EXIT_CODES, escape, print_result
-from portfolio.question import PROOF_MB
+from portfolio.proofs.size import PROOF_MB
 from portfolio.running.interrupt import ended_gently
 
 

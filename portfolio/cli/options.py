@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from encoders.errors import InputError
-from encoders.query.constraints import Constraint, Decrease, Fixed, Increase, MaxChanges, Range
-from portfolio.cli.targets import parse_goal
 
 if TYPE_CHECKING:
+    from encoders.query.constraints import Constraint, Range
     from portfolio.data.datasets import Dataset
     from portfolio.data.plain_tables import PlainTable
     from portfolio.explainer import Explainer
@@ -137,6 +136,7 @@ class QuestionOptions:
         ----------
         explainer : gives the classes
         """
+
         return {
             "target": self._target(explainer),
             "norm": self.norm,
@@ -146,6 +146,8 @@ class QuestionOptions:
         }
 
     def _target(self, explainer: "Explainer") -> Any:
+        from portfolio.cli.targets import parse_goal
+
         given = {
             "--probability": self.probability,
             "--score": self.score,
@@ -165,8 +167,10 @@ class QuestionOptions:
         found = names(self.strategy or self.backend or "auto")
         return found[0] if len(found) == 1 else found
 
-    def constraints(self) -> list[Constraint]:
+    def constraints(self) -> "list[Constraint]":
         """The constraints; InputError where their text is none."""
+        from encoders.query.constraints import Decrease, Fixed, Increase, MaxChanges
+
         named = ((Fixed, self.fix), (Increase, self.increase), (Decrease, self.decrease))
         found: list[Constraint] = [kind(name) for kind, text in named for name in names(text)]
         found += [_range(part) for text in self.ranges or () for part in names(text)]
@@ -333,7 +337,9 @@ def pick(frame: Any, row: int | None, path: Path | None) -> Any:
     return frame.iloc[[row]]
 
 
-def _range(text: str) -> Range:
+def _range(text: str) -> "Range":
+    from encoders.query.constraints import Range
+
     name, _, limits = text.partition("=")
     low, colon, high = limits.partition(":")
     try:

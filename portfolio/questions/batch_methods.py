@@ -6,7 +6,8 @@ import copy
 from typing import TYPE_CHECKING, Any, Literal
 
 from encoders.errors import InputError
-from portfolio.question import PROOF_MB, Options, Question, check_from_0, strategy_name
+from portfolio.proofs.size import PROOF_MB
+from portfolio.question import Options, Question, check_from_0, strategy_name
 from portfolio.questions.every_row import Bounds, every_row
 
 if TYPE_CHECKING:

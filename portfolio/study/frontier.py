@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from encoders.errors import InputError
+from encoders.errors import CounterfolioError, InputError
 from portfolio.study import frontier_questions as ask
 from portfolio.study import frontier_starts as start
 
@@ -135,5 +135,12 @@ def run_line(line: Line, folder: Path, limit_s: float) -> Figures:
     return figures
 
 
+def _main(name: str, folder: str) -> None:
+    try:
+        print(json.dumps(chosen((name,))[0].measure(Path(folder))))  # noqa: T201
+    except CounterfolioError as error:
+        sys.exit(str(error))
+
+
 if __name__ == "__main__":
-    print(json.dumps(chosen((sys.argv[1],))[0].measure(Path(sys.argv[2]))))  # noqa: T201
+    _main(*sys.argv[1:])

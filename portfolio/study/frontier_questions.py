@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from encoders.errors import InputError
 from portfolio.data.collection import one_dataset
 from portfolio.data.trained_models import Trainable, train
 from portfolio.explainer import Explainer
@@ -118,6 +119,11 @@ def two_threads(folder: Path) -> dict[str, float]:
     Parameters
     ----------
     folder : of data sets
+
+    Raises
+    ------
+    InputError
+        No row takes long enough to tell.
     """
     data = one_dataset(folder, "SP")
     explainer = Explainer(train(data, "forest", 200, 5, 0), data.X, features=data.space)
@@ -130,7 +136,9 @@ def two_threads(folder: Path) -> dict[str, float]:
             took[threads] = time.perf_counter() - began
         if took[1] > SLOW_S:
             seconds = {threads: seconds[threads] + took[threads] for threads in seconds}
-    return {"speed-up": seconds[1] / seconds[2] if seconds[2] else 1.0}
+    if not seconds[2]:
+        raise InputError(f"no row took more than {SLOW_S:g} s on one thread.")
+    return {"speed-up": seconds[1] / seconds[2]}
 
 
 def batch(folder: Path) -> dict[str, float]:

@@ -8,6 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from encoders.errors import InputError
+
 WARM_UP = "from portfolio.solving.warm_up import warm_up; warm_up()"
 LOGS = Path(__file__).parents[2] / "training_logs" / "logs.parquet"
 
@@ -93,4 +95,6 @@ def evaluated(folder: Path) -> dict[str, float]:
 
 
 def _selector(*arguments: str) -> dict[str, float]:
+    if not LOGS.exists():
+        raise InputError("the shipped logs are in a checkout of the project only.")
     return {"s": _spent(["-m", "counterfolio", "selector", *arguments])[0]}

@@ -77,7 +77,7 @@ def _undominated(cost: FloatArray) -> FloatArray:
 
 def _least_of_a_side(table: FloatArray) -> tuple[float, float]:
     """Costs of the best two layers below a side that is left whole, and one that is split."""
-    single = split_costs(table)[0]  # a split into twice the same class is a leaf
+    single = split_costs(table)  # a split into twice the same class is a leaf
     return float(single[0]), float(single[1:].reshape(-1, 2).sum(axis=1).min())
 
 
@@ -106,7 +106,7 @@ def _parts_below(
     """What ``best_layers`` needs besides the cost of a split, which is no less than ``least``."""
     leaves = [leaf_costs(low), leaf_costs(high)]
     if layers == 2:
-        single = [split_costs(low)[0], split_costs(high)[0]]
+        single = [split_costs(low), split_costs(high)]
         room = [leaf - split for leaf, split in zip(leaves, single, strict=True)]
         shared = pair_costs(low, high, *room, least)
     else:

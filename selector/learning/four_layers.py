@@ -141,7 +141,7 @@ class _Branching:
         may pay for a node that is shared."""
         key = np.packbits(rows).tobytes()
         if key not in self._trees:
-            single = split_costs(sums(self._cost, self._below, rows))[0]
+            single = split_costs(sums(self._cost, self._below, rows))
             halves = single[1:].reshape(-1, 2).sum(axis=1)
             self._trees[key] = min(float(single[0]), float(halves.min()))
         return self._trees[key]

@@ -36,15 +36,15 @@ def leaf_costs(table: FloatArray) -> FloatArray:
 
 
 @kernel
-def split_costs(table: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Cost of the cheapest split of each set, float64, and its condition, int64, both (n_sets,).
+def split_costs(table: FloatArray) -> FloatArray:
+    """Cost of the cheapest split of each set, float64 (n_sets,).
 
     Parameters
     ----------
     table : as in :func:`leaf_costs`
     """
     n_sets, n_conditions, _, n_schedules = table.shape
-    best, by = np.full(n_sets, np.inf), np.zeros(n_sets, dtype=np.int64)
+    best = np.full(n_sets, np.inf)
     for i in range(n_sets):
         for s in range(n_conditions):
             cost = 0.0
@@ -53,16 +53,15 @@ def split_costs(table: FloatArray) -> tuple[FloatArray, IntArray]:
                 for k in range(n_schedules):
                     cheapest = min(cheapest, table[i, s, side, k])
                 cost += cheapest
-            if cost < best[i]:
-                best[i], by[i] = cost, s
-    return best, by
+            best[i] = min(best[i], cost)
+    return best
 
 
 @kernel
 def pair_costs(
     low: FloatArray, high: FloatArray, room_low: FloatArray, room_high: FloatArray, alpha: float
 ) -> FloatArray:
-    """As the costs of :func:`split_costs`, for the union of a set of the low side and one of the
+    """As :func:`split_costs`, for the union of a set of the low side and one of the
     high side: float64 (n_low_sets, n_high_sets), inf where a shared split saves nothing.
 
     Parameters

@@ -1,5 +1,6 @@
 """Array types, and ragged (CSR) index helpers shared by the flat tree and leaf tables."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TypeVar
 
@@ -11,6 +12,8 @@ IntArray = npt.NDArray[np.int64]
 NarrowArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 Scalar = TypeVar("Scalar", bound=np.generic)
+# Leaves that are looked at together: they stay in the fast memory, and take little of the other.
+SOME_RUNS = 50_000
 
 
 def starts(counts: IntArray) -> IntArray:
@@ -61,6 +64,20 @@ def runs(start: IntArray) -> list[tuple[int, int]]:
     start : int64 (n_runs + 1,)
     """
     return list(pairwise(start.tolist()))
+
+
+def blocks(start: IntArray, most: int = SOME_RUNS) -> Iterator[tuple[slice, slice, IntArray]]:
+    """Consecutive runs, some at a time: which they are, their items, and their own ``start``.
+
+    Parameters
+    ----------
+    start : int64 (n_runs + 1,), as from :func:`starts`
+    most : runs at a time
+    """
+    for first in range(0, start.size - 1, most):
+        own = start[first : first + most + 1]
+        items = slice(int(own[0]), int(own[-1]))
+        yield slice(first, first + own.size - 1), items, own - own[0]
 
 
 def frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:

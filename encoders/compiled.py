@@ -48,6 +48,7 @@ COMPILED = (
     "compiled.py",
     "arrays.py",
     "problem/flat_problem.py",
+    "trees/ways.py",
     "bounds/*.py",
     "reduce/*.py",
     "backends/search/*.py",

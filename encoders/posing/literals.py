@@ -63,7 +63,7 @@ def place_literals(cells: Cells, layout: Layout) -> Literals:
     cells : of the model
     layout : of the query
     """
-    axis = layout.first[cells.column] if layout.classes else cells.column
+    axis = layout.first[cells.column] if layout.classes else cells.column.astype(np.int64)
     leaf = owners(cells.leaf_start)
     lo, hi = _in_levels(cells, layout)
     alive = np.ones(cells.leaf_start.size - 1, dtype=np.bool_)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, owners
+from encoders.arrays import FloatArray, IntArray, NarrowArray, blocks, owners
 
 TOLERANCE = 1e-9  # of the whole space, far above float64's rounding; a deeper leaf may be smaller
 
@@ -10,9 +10,9 @@ TOLERANCE = 1e-9  # of the whole space, far above float64's rounding; a deeper l
 def covered(
     tree_start: IntArray,
     leaf_start: IntArray,
-    axis: IntArray,
-    lo: IntArray,
-    hi: IntArray,
+    axis: IntArray | NarrowArray,
+    lo: IntArray | NarrowArray,
+    hi: IntArray | NarrowArray,
     size: IntArray,
     one_hot: tuple[tuple[IntArray, IntArray], ...] = (),
     share: FloatArray | None = None,
@@ -33,8 +33,22 @@ def covered(
     -------
     float64 (n_trees,)
     """
-    leaf = owners(leaf_start)
     share = np.ones(leaf_start.size - 1) if share is None else share
+    for mine, items, start in blocks(leaf_start):
+        share[mine] *= _shares(start, axis[items], lo[items], hi[items], size, one_hot)
+    return np.add.reduceat(share, tree_start[:-1]) if share.size else share
+
+
+def _shares(
+    leaf_start: IntArray,
+    axis: IntArray | NarrowArray,
+    lo: IntArray | NarrowArray,
+    hi: IntArray | NarrowArray,
+    size: IntArray,
+    one_hot: tuple[tuple[IntArray, IntArray], ...],
+) -> FloatArray:
+    """Share of all choices that each of some leaves takes up."""
+    leaf, share = owners(leaf_start), np.ones(leaf_start.size - 1)
     ratio = np.maximum(hi - lo + 1, 0) / size[axis]
     for axes, one in one_hot:
         place = np.full(size.size, -1, dtype=np.int64)
@@ -48,7 +62,7 @@ def covered(
     held = np.flatnonzero(np.diff(leaf_start) > 0)
     if held.size:
         share[held] *= np.multiply.reduceat(ratio, leaf_start[held])
-    return np.add.reduceat(share, tree_start[:-1]) if share.size else share
+    return share
 
 
 def broken_tree(shares: FloatArray) -> int | None:

@@ -7,13 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, owners, starts
+from encoders.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    NarrowArray,
+    frozen,
+    owners,
+    read_only,
+    starts,
+)
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.groups import Group, group_of
-from encoders.trees.set_splits import cell_of
-
-# Leaves whose paths are looked at together: more take more memory, 1 kB each in deep trees.
-SOME_LEAVES = 50_000
+from encoders.trees.set_splits import SetSplits, cell_of
+from encoders.trees.ways import boxes_of, no_literals
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +37,7 @@ class Cells:
     boundary : tuple of float64 arrays, one per column, strictly increasing
     tree_start : int64 (n_trees + 1,), leaves of tree t
     leaf_start : int64 (n_leaves + 1,), literals of leaf l
-    column, lo, hi : int64 (n_literals,); lo > hi where only a missing value gets to the leaf
+    column, lo, hi : int32 (n_literals,); lo > hi where only a missing value gets to the leaf
     takes_missing : bool (n_literals,), whether a missing value does; None where none may be missing
     node : int64 (n_leaves,), the leaf's node in the ensemble
     score : float64 (n_leaves, n_classes)
@@ -40,9 +47,9 @@ class Cells:
     boundary: tuple[FloatArray, ...]
     tree_start: IntArray
     leaf_start: IntArray
-    column: IntArray
-    lo: IntArray
-    hi: IntArray
+    column: NarrowArray
+    lo: NarrowArray
+    hi: NarrowArray
     node: IntArray
     score: FloatArray
     takes_missing: BoolArray | None = None
@@ -90,55 +97,29 @@ def cut(ensemble: Ensemble) -> Cells:
     """
     boundary, position = _boundaries(ensemble)
     leaves = np.flatnonzero(ensemble.column < 0)
-    above = _parents(ensemble)
-    some = max(len(leaves), 1) if ensemble.sets is not None else SOME_LEAVES
-    found: list[tuple[IntArray, IntArray, IntArray, IntArray, BoolArray]] = []
-    groups: tuple[Group, ...] = ()
-    for first in range(0, max(len(leaves), 1), some):
-        steps = _climb(leaves[first : first + some], *above)
-        literals = _path_literals(ensemble, steps, position, boundary)
-        found.append((literals[0] + first, *literals[1:]))
-        groups = tuple(_groups(ensemble, steps))
-    leaf, column, lo, hi, missing = (np.concatenate(part) for part in zip(*found, strict=True))
-    tree = np.searchsorted(ensemble.root, leaves, side="right") - 1
-    reachable = np.ones(leaves.size, dtype=bool)
-    reachable[leaf[(lo > hi) & ~missing]] = False
+    groups = tuple(_groups(ensemble, leaves))
+    last = np.array([each.size for each in boundary], dtype=np.int64)
+    given = [read_only(part) for part in (ensemble.root, position, last)]
+    met = boxes_of(ensemble.splits, *given, read_only(last[:0]), no_literals(0))
     for group in groups:
-        reachable[group.leaf[~group.allowed.any(axis=1)]] = False
-    if not reachable.all():
-        kept = reachable[leaf]
-        leaf, column, lo, hi, missing = (
-            part[kept] for part in (np.cumsum(reachable)[leaf] - 1, column, lo, hi, missing)
-        )
-    counts = np.bincount(leaf, minlength=int(reachable.sum()))
+        met[leaves[group.leaf[~group.allowed.any(axis=1)]]] = -1
+    first = read_only(starts(np.maximum(met, 0)))
+    literals = no_literals(int(first[-1]))
+    boxes_of(ensemble.splits, *given, first, literals)
+    reached = met[leaves] >= 0
+    tree = np.searchsorted(ensemble.root, leaves[reached], side="right") - 1
     return Cells(
         boundary=boundary,
-        tree_start=frozen(starts(np.bincount(tree[reachable], minlength=ensemble.root.size))),
-        leaf_start=frozen(starts(counts)),
-        column=frozen(column),
-        lo=frozen(lo),
-        hi=frozen(hi),
-        node=frozen(leaves[reachable]),
-        score=frozen(ensemble.score[leaves[reachable]]),
-        takes_missing=None if ensemble.default_left is None else frozen(missing),
-        groups=tuple(group.only(reachable) for group in groups),
+        tree_start=frozen(starts(np.bincount(tree, minlength=ensemble.root.size))),
+        leaf_start=frozen(starts(met[leaves[reached]])),
+        column=frozen(literals.column),
+        lo=frozen(literals.lo),
+        hi=frozen(literals.hi),
+        node=frozen(leaves[reached]),
+        score=frozen(ensemble.score[leaves[reached]]),
+        takes_missing=None if ensemble.default_left is None else frozen(literals.missing),
+        groups=tuple(group.only(reached) for group in groups),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Steps:
-    """Every split above every leaf.
-
-    Attributes
-    ----------
-    leaf : int64 (n_steps,), place among the leaves
-    node : int64 (n_steps,), the split
-    right : bool (n_steps,), whether the way to the leaf turns right there
-    """
-
-    leaf: IntArray
-    node: IntArray
-    right: BoolArray
 
 
 def _boundaries(ensemble: Ensemble) -> tuple[tuple[FloatArray, ...], IntArray]:
@@ -154,70 +135,36 @@ def _boundaries(ensemble: Ensemble) -> tuple[tuple[FloatArray, ...], IntArray]:
     return tuple(boundary), position
 
 
-def _parents(ensemble: Ensemble) -> tuple[IntArray, BoolArray]:
-    """The node above each, -1 for none, and whether it is the right one of two."""
-    parent = np.full(ensemble.column.size, -1, dtype=np.int64)
-    is_right = np.zeros(ensemble.column.size, dtype=bool)
-    inner = np.flatnonzero(ensemble.column >= 0)
-    parent[ensemble.left[inner]] = inner
-    parent[ensemble.right[inner]] = inner
-    is_right[ensemble.right[inner]] = True
-    return parent, is_right
-
-
-def _climb(leaves: IntArray, parent: IntArray, is_right: BoolArray) -> _Steps:
-    """Climb from some leaves at once."""
-    leaf, node = np.arange(leaves.size), leaves
-    steps = [(leaf[:0], node[:0], is_right[:0])]
-    while (alive := parent[node] >= 0).any():
-        leaf, node = leaf[alive], node[alive]
-        steps.append((leaf, parent[node], is_right[node]))
-        node = parent[node]
-    return _Steps(*(np.concatenate(part) for part in zip(*steps, strict=True)))
-
-
-def _path_literals(
-    ensemble: Ensemble, steps: _Steps, position: IntArray, boundary: tuple[FloatArray, ...]
-) -> tuple[IntArray, IntArray, IntArray, IntArray, BoolArray]:
-    """Intersect the thresholds met on the same column."""
-    leaf, node, right = steps.leaf, steps.node, steps.right
-    if ensemble.sets is not None:
-        plain = ensemble.sets.of_node[node] < 0
-        leaf, node, right = leaf[plain], node[plain], right[plain]
-    column = ensemble.column[node]
-    last = np.array([b.size for b in boundary], dtype=np.int64)
-    lo = np.where(right, position[node] + 1, 0)
-    hi = np.where(right, last[column], position[node])
-    default_left = ensemble.default_left
-    missing = np.zeros(leaf.size, dtype=bool)
-    if default_left is not None:
-        missing = default_left[node] != right
-    if leaf.size == 0:
-        return leaf, column, lo, hi, missing
-    order = np.argsort(leaf * ensemble.n_columns + column, kind="stable")
-    leaf, column, lo, hi = leaf[order], column[order], lo[order], hi[order]
-    first = np.flatnonzero(np.r_[True, (np.diff(leaf) != 0) | (np.diff(column) != 0)])
-    return (
-        leaf[first],
-        column[first],
-        np.maximum.reduceat(lo, first),
-        np.minimum.reduceat(hi, first),
-        np.logical_and.reduceat(missing[order], first),
-    )
-
-
-def _groups(ensemble: Ensemble, steps: _Steps) -> Iterator[Group]:
+def _groups(ensemble: Ensemble, leaves: IntArray) -> Iterator[Group]:
     """Intersect the sets met on the same column."""
     sets = ensemble.sets
     if sets is None:
         return
-    column = ensemble.column[steps.node]
+    leaf, split, right = _set_splits_above(ensemble, sets, leaves)
+    column = ensemble.column[split]
     for own in sets.edges:
         mine = np.flatnonzero(column == own)
-        of_node = sets.of_node[steps.node[mine]]
-        used, index = np.unique(of_node, return_inverse=True)
-        members = sets.members(own, used)
-        yield group_of(own, members, steps.leaf[mine], index, steps.right[mine])
+        used, index = np.unique(sets.of_node[split[mine]], return_inverse=True)
+        yield group_of(own, sets.members(own, used), leaf[mine], index, right[mine])
+
+
+def _set_splits_above(
+    ensemble: Ensemble, sets: SetSplits, leaves: IntArray
+) -> tuple[IntArray, IntArray, BoolArray]:
+    """Every split by a set above every leaf: the leaf's place, the split, if it is turned right."""
+    parent = np.full(ensemble.column.size, -1, dtype=np.int64)
+    inner = np.flatnonzero(ensemble.column >= 0)
+    for child in (ensemble.left, ensemble.right):
+        parent[child[inner]] = inner
+    leaf, node = np.arange(leaves.size), leaves
+    steps = [(leaf[:0], node[:0], np.zeros(0, dtype=np.bool_))]
+    while (alive := parent[node] >= 0).any():
+        leaf, below = leaf[alive], node[alive]
+        node = parent[below]
+        own = sets.of_node[node] >= 0
+        steps.append((leaf[own], node[own], ensemble.right[node[own]] == below[own]))
+    leaf, node, right = (np.concatenate(part) for part in zip(*steps, strict=True))
+    return leaf, node, right
 
 
 def codes(cells: Cells, rows: FloatArray, dtype: np.dtype[Any]) -> IntArray:

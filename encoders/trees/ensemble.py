@@ -1,21 +1,21 @@
 """A tree ensemble as flat arrays, with every split in one canonical form."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, frozen
+from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, read_only
 from encoders.trees.blend import Blend
 from encoders.trees.input_type import last_read_as
 from encoders.trees.link import Link
 from encoders.trees.rounding import Rounding
 from encoders.trees.set_splits import SetSplits, no_sets
 from encoders.trees.stretches import Stretches
+from encoders.trees.ways import Splits, add_up, splits_of, turn_right, walk_down
 
 CHUNK = 2**20  # rows times trees that are scored at once; more take more memory
-PATHS = 2**16  # rows times trees that are gone down at once; more are no longer in the fast memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,16 @@ class Ensemble:
         return self.last_left if dtype == self.dtype else last_read_as(self.last_left, self.dtype)
 
     def _scores(self, rows: FloatArray) -> FloatArray:
-        total: FloatArray = self.bias + self.score[self.leaves(rows)].sum(axis=1)
+        return self.sums(self.leaves(rows))
+
+    def sums(self, leaves: IntArray) -> FloatArray:
+        """Sum of the scores of leaves, and bias, float64 (n_rows, n_sums).
+
+        Parameters
+        ----------
+        leaves : int64 (n_rows, n_trees), as of :meth:`leaves`
+        """
+        total: FloatArray = self.bias + add_up(read_only(self.score), read_only(leaves.T))
         return total
 
     def leaves(self, rows: FloatArray) -> IntArray:
@@ -127,58 +136,39 @@ class Ensemble:
         rows : float64 (n_rows, n_columns)
         """
         values = rows.astype(self.dtype).astype(np.float64)
-        # The children of a node stand beside each other.
-        step, inner = np.stack([self.left, self.right], axis=1).ravel(), self.column >= 0
-        few = max(1, PATHS // self.root.size)
-        ends = np.empty((rows.shape[0], self.root.size), dtype=np.int64)
-        for at in range(0, rows.shape[0], few):
-            ends[at : at + few] = self._ends(values[at : at + few], step, inner)
-        return ends
+        cells = self._cells(values)
+        ends: IntArray = walk_down(
+            self.splits, read_only(self.root), read_only(values), read_only(cells)
+        )
+        return ends.T
 
-    def _ends(self, values: FloatArray, step: IntArray, inner: BoolArray) -> IntArray:
-        """The same, for values as the model reads them, given what each node leads to."""
-        n_rows, n_trees = values.shape[0], self.root.size
-        ends = np.repeat(self.root, n_rows)  # tree by tree, so that nodes of one are near
-        first = np.tile(np.arange(n_rows) * values.shape[1], n_trees)
-        turns = self.turns(values)
-        under_way = np.flatnonzero(inner[ends])
-        node, first = ends[under_way], first[under_way]
-        while under_way.size:
-            node = step[2 * node + turns(node, first + self.column[node])]
-            going = inner[node]
-            if not going.all():
-                ends[under_way] = node
-                under_way, node, first = under_way[going], node[going], first[going]
-        return ends.reshape(n_trees, n_rows).T
-
-    def turns(self, values: FloatArray) -> Callable[[IntArray, IntArray], BoolArray]:
-        """What tells, for nodes and places in the flat table of values, whether that turns right.
+    def turn_right(self, node: IntArray, values: FloatArray, row: IntArray) -> BoolArray:
+        """Whether rows go right at nodes, bool (n,).
 
         Parameters
         ----------
+        node : int64 (n,), splits
         values : float64 (n_rows, n_columns), as the model reads them
+        row : int64 (n,), one for each of the nodes
         """
-        flat = values.ravel()
-        missing = np.isnan(flat)
-        default_left = self.default_left
-        sets = self.sets if self.sets is not None and self.sets.first.size else None
-        cells = None if sets is None else sets.cells(values).ravel()
+        column = self.column[node]
+        cells = self._cells(values)
+        cell = cells[row, column] if cells.size else np.zeros_like(node)
+        given = (node, values[row, column], cell)
+        right: BoolArray = turn_right(self.splits, *(read_only(part) for part in given))
+        return right
 
-        def plain(node: IntArray, place: IntArray) -> BoolArray:
-            right: BoolArray = flat[place] > self.last_left[node]
-            return right
+    @property
+    def splits(self) -> Splits:
+        """What decides where to go, as arrays alone."""
+        children = (self.left, self.right)
+        return splits_of(self.column, self.last_left, children, self.default_left, self.sets)
 
-        def turn(node: IntArray, place: IntArray) -> BoolArray:
-            right = plain(node, place)
-            if default_left is not None:
-                right = np.where(missing[place], ~default_left[node], right)
-            if sets is not None and cells is not None:
-                own = sets.of_node[node]
-                held = sets.goes_left[sets.first[own] + np.where(own >= 0, cells[place], 0)]
-                right = np.where(own >= 0, ~held, right)
-            return right
-
-        return turn if sets is not None or missing.any() else plain
+    def _cells(self, values: FloatArray) -> IntArray:
+        """The cells that sets are asked for, (0, 0) without any."""
+        if self.sets is None or self.sets.first.size == 0:
+            return np.zeros((0, 0), dtype=np.int64)
+        return self.sets.cells(values)
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,9 +99,7 @@ class _PullBack:
 
     def _goes_left(self, rows: FloatArray, row: IntArray, node: IntArray) -> BoolArray:
         """Whether rows of the user's go left at nodes, bool (n,)."""
-        values = self._read(rows)
-        turns = self._ensemble.turns(values)
-        left: BoolArray = ~turns(node, row * values.shape[1] + self._ensemble.column[node])
+        left: BoolArray = ~self._ensemble.turn_right(node, self._read(rows), row)
         return left
 
     def _read(self, rows: FloatArray, keep_zeros: bool = False) -> FloatArray:
@@ -314,11 +312,10 @@ class _PullBack:
         raw = self._raw
         rows = np.tile(raw.template, (points.size, 1))
         rows[:, column] = points
-        values = self._read(rows)
-        turns = self._ensemble.turns(values)
-        at = np.arange(points.size) * values.shape[1]
-        place = at[None, :] + self._ensemble.column[node][:, None]
-        left = ~turns(np.broadcast_to(node[:, None], place.shape), place)
+        each = np.repeat(node, points.size)
+        row = np.tile(np.arange(points.size), node.size)
+        right = self._ensemble.turn_right(each, self._read(rows), row)
+        left = ~right.reshape(node.size, points.size)
         gone = self._missing_left[node][:, None]
         return np.hstack([left, gone])
 

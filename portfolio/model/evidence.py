@@ -1,8 +1,10 @@
 """Our reading of a model, held against what the model itself does with many rows."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, owners
+from encoders.arrays import FloatArray, IntArray, blocks, owners
 from encoders.errors import CounterfolioError, InputError, UnsupportedModelError
 from encoders.problem.partition import broken_tree, covered
 from encoders.query.features import FeatureSpace
@@ -15,6 +17,7 @@ from portfolio.model.native import SUMMED, NativeModel, clear_lead, own_errors
 
 TRAINING_ROWS, PROBES = 50_000, 2_000
 OUTPUT_ROWS = 500  # whose probabilities are looked at
+PREDICTED_ROWS = 5_000  # that predict is asked about where the scores of all say what it does
 MOST_LEAVES = 5_000_000  # rows x trees that are looked at, about a second
 MOST_LITERALS = 4_000_000  # rows x literals of leaf boxes
 MOVED_SHARE = 0.5  # of the columns of a probe that are put on a threshold
@@ -100,23 +103,25 @@ def check_reading(
     own = native.leaves(rows)
     if own is not None:
         _check_leaves(leaves, own)
-    scores = ensemble.bias + ensemble.score[leaves].sum(axis=1)
+    scores = ensemble.sums(leaves)
     if ensemble.regression:
         _check_outputs(ensemble, scores, native.values(rows, "prediction", 0), 0)
         return
     blend = ensemble.blend
     if blend is None:
         _check_scores(ensemble, scores, native.scores(rows, ensemble.margin_unit))
-    best = ensemble.outputs(scores).argmax(axis=1)
-    wrong = clear_lead(ensemble, scores) & (best != native.predict(rows))
+    # Where predict is the first of the largest scores, which were just looked at, some will do.
+    told = _evenly(len(rows), PREDICTED_ROWS if blend is None and native.likeliest else len(rows))
+    best = ensemble.outputs(scores[told]).argmax(axis=1)
+    wrong = clear_lead(ensemble, scores[told]) & (best != native.predict(rows[told]))
     if wrong.any():
         raise UnsupportedModelError(
             f"the model's own predict disagrees with its trees on {int(wrong.sum())} of "
-            f"{len(rows)} rows, {MISREAD}"
+            f"{len(told)} rows, {MISREAD}"
         )
     if ensemble.link.kind == "none":
         return
-    some = np.linspace(0, len(rows) - 1, min(len(rows), OUTPUT_ROWS)).astype(np.int64)
+    some = _evenly(len(rows), OUTPUT_ROWS)
     scale: Scale = "raw" if blend is not None and blend.counts else "probability"
     for output in range(1 if blend is None else len(native.classes)):
         last = len(native.classes) - 1 - output
@@ -148,22 +153,28 @@ def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
             f"the leaves of tree {tree} do not part the space among them, {MISREAD}"
         )
     rows = _thinned(_rows(ensemble, cells, training), MOST_LITERALS // (cells.column.size + 1) + 1)
-    owner, n_leaves = owners(cells.leaf_start), cells.node.size
     found = zip(codes(cells, rows, ensemble.dtype), ensemble.leaves(rows), strict=True)
     for code, leaves in found:
-        held = code[cells.column]
-        outside = (held < cells.lo) | (held > cells.hi)
-        if cells.takes_missing is not None:
-            outside = np.where(
-                held == cells.n_cells[cells.column] - 1, ~cells.takes_missing, outside
-            )
-        missed = np.bincount(owner[outside], minlength=n_leaves)
-        for group in cells.groups:
-            missed[group.leaf] += ~group.allowed[:, group.class_of[code[group.column]]]
-        if not np.array_equal(cells.node[missed == 0], leaves):
+        if not np.array_equal(cells.node[_missed(cells, code) == 0], leaves):
             raise UnsupportedModelError(
                 f"a row has other active leaves in box form than on its path, {MISREAD}"
             )
+
+
+def _missed(cells: Cells, code: IntArray) -> IntArray:
+    """How many columns of a row lie outside of each leaf's box, int64 (n_leaves,)."""
+    missed = np.zeros(cells.node.size, dtype=np.int64)
+    for mine, items, start in blocks(cells.leaf_start):
+        column = cells.column[items]
+        held = code[column]
+        outside = (held < cells.lo[items]) | (held > cells.hi[items])
+        if cells.takes_missing is not None:
+            gap = held == cells.n_cells[column] - 1
+            outside = np.where(gap, ~cells.takes_missing[items], outside)
+        missed[mine] = np.bincount(owners(start)[outside], minlength=start.size - 1)
+    for group in cells.groups:
+        missed[group.leaf] += ~group.allowed[:, group.class_of[code[group.column]]]
+    return missed
 
 
 def _group_shares(cells: Cells) -> FloatArray:
@@ -181,11 +192,19 @@ def _rows(ensemble: Ensemble, cells: Cells, training: FloatArray) -> FloatArray:
     known = np.ones(len(rows), dtype=np.bool_)
     for column, unsure in (ensemble.unsure or {}).items():
         known &= ~unsure.hold(rows[:, column])
-    return rows[known]
+    # Rows that end in one leaf of a tree go much the same way in the others: what they pass is
+    # still in the fast memory, ours and the library's, which halves the time of large forests.
+    alike = replace(ensemble, root=ensemble.root[:1]).leaves(rows)[:, 0]
+    return rows[known][np.argsort(alike[known], kind="stable")]
 
 
 def _thinned(rows: FloatArray, most: int) -> FloatArray:
-    return rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.int64)]
+    return rows[_evenly(len(rows), most)]
+
+
+def _evenly(count: int, most: int) -> IntArray:
+    """Places among so many, evenly spread, int64 (min(count, most),)."""
+    return np.linspace(0, count - 1, min(count, most)).astype(np.int64)
 
 
 def _probes(ensemble: Ensemble, cells: Cells, training: FloatArray, count: int) -> FloatArray:

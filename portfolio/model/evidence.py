@@ -14,6 +14,7 @@ from encoders.trees.ensemble import Ensemble
 from encoders.trees.input_type import last_read_as
 from encoders.trees.refusals import first_line
 from portfolio.model.native import SUMMED, NativeModel, clear_lead, own_errors
+from portfolio.model.native_values import predicts_likeliest
 
 TRAINING_ROWS, PROBES = 50_000, 2_000
 OUTPUT_ROWS = 500  # whose probabilities are looked at
@@ -111,7 +112,8 @@ def check_reading(
     if blend is None:
         _check_scores(ensemble, scores, native.scores(rows, ensemble.margin_unit))
     # Where predict is the first of the largest scores, which were just looked at, some will do.
-    told = _evenly(len(rows), PREDICTED_ROWS if blend is None and native.likeliest else len(rows))
+    said = blend is None and predicts_likeliest(native.model)
+    told = _evenly(len(rows), PREDICTED_ROWS if said else len(rows))
     best = ensemble.outputs(scores[told]).argmax(axis=1)
     wrong = clear_lead(ensemble, scores[told]) & (best != native.predict(rows[told]))
     if wrong.any():

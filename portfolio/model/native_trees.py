@@ -52,10 +52,13 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
         # Tree by tree: the estimators' own apply checks names that they were not fitted with.
         trees = np.ravel(getattr(model, "estimators_", model)).tolist()
         given = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows).astype(np.float32)
-        found = np.column_stack([tree.tree_.apply(given) for tree in trees])
+        found = np.empty((len(trees), given.shape[0]), dtype=np.int64)
+        for own, tree in zip(found, trees, strict=True):
+            own[:] = tree.tree_.apply(given)
+        found = found.T
     else:
         return None
-    return np.asarray(found).astype(np.int64).reshape(rows.shape[0], -1)
+    return np.asarray(found).astype(np.int64, copy=False).reshape(rows.shape[0], -1)
 
 
 def _leaves_of_members(model: Any, rows: Any) -> IntArray | None:

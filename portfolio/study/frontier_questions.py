@@ -113,6 +113,31 @@ def digits(folder: Path) -> dict[str, float]:
     return _timed(explainer, _drawn(X, 21), norm="inf", scale="none")
 
 
+def dense(folder: Path) -> dict[str, float]:
+    """A boosted model of ten classes and 300 deep trees, under the largest single change.
+
+    Parameters
+    ----------
+    folder : not looked at
+    """
+    from sklearn.datasets import make_classification
+    from xgboost import XGBClassifier
+
+    X, y = make_classification(
+        n_samples=10_000,
+        n_features=28,
+        n_informative=20,
+        n_redundant=4,
+        n_classes=10,
+        n_clusters_per_class=1,
+        random_state=0,
+    )
+    table = pd.DataFrame((X - X.min(axis=0)) / np.ptp(X, axis=0)).add_prefix("x")
+    model = XGBClassifier(n_estimators=30, max_depth=8, learning_rate=0.1, random_state=0)
+    explainer = Explainer(model.fit(table, y), table)
+    return _timed(explainer, _drawn(table, 11), norm="inf", scale="none")
+
+
 def two_threads(folder: Path) -> dict[str, float]:
     """How much sooner our own search ends with two threads, of rows that take it a while.
 

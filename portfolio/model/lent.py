@@ -49,6 +49,12 @@ class Loans:
         self.clear()
         return wrong
 
+    def split(self) -> "Loans":
+        """All that was said by now, apart; nothing is owed here afterwards."""
+        apart = Loans(self.of, dict(self.rows), dict(self.classes), dict(self.debtors))
+        self.clear()
+        return apart
+
     def clear(self) -> None:
         """Forget all of it."""
         for each in (self.rows, self.classes, self.debtors):

@@ -46,13 +46,14 @@ def _answer_all(link: Link, inbox: "Inbox") -> None:
         message = inbox.messages.get()
         if isinstance(message, Load):
             warm_up_all()
-            explainer: Explainer = pickle.loads(message.content)
-            explainers[message.key], lenders[message.key] = explainer, Lender.of(explainer)
+            explainers[message.key] = pickle.loads(message.content)
             link.send("loaded", message.key)
         elif isinstance(message, Forget):
             explainers.pop(message.key, None)
             lenders.pop(message.key, None)
         elif isinstance(message, Several):
+            if message.key not in lenders:
+                lenders[message.key] = Lender.of(explainers[message.key])
             _several(link, inbox, lenders[message.key], message)
         else:
             explainer = explainers[message.key].until(inbox.stop_of(message))

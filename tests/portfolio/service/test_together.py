@@ -21,6 +21,7 @@ from portfolio.model.native import NativeModel
 from portfolio.service.asking import answer
 from portfolio.service.messages import Ask
 from portfolio.service.together import Lender, Together
+from tests.support.gathered import contrary, picky
 from tests.support.served import lasting
 
 MODELS = [
@@ -125,16 +126,6 @@ def test_of_any_target_and_companions(table):
     for explainer, own in asks:
         told, back = alike(explainer, own)
         assert len(told) == 6 and not back
-
-
-def contrary(labels, odd):
-    return np.where(odd, 1 - labels, labels)
-
-
-def picky(labels, odd):
-    if odd.any():
-        raise ValueError("no such row, please")
-    return labels
 
 
 @pytest.mark.parametrize("said", [contrary, picky])

@@ -10,6 +10,8 @@ import numpy as np
 from encoders.as_html import lines
 from encoders.query.features import is_missing
 
+PLAIN = frozenset((str, int, bool, type(None)))  # what most values are
+
 
 class AsJson:
     """An answer that is told as JSON, and in notebooks by its sentences."""
@@ -53,6 +55,11 @@ def as_plain(value: Any) -> Any:
     ----------
     value : of any type, containers included
     """
+    kind = type(value)
+    if kind is float:
+        return value if math.isfinite(value) else None
+    if kind in PLAIN:
+        return value
     if isinstance(value, dict):
         return {key: as_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):

@@ -4,6 +4,7 @@ import json
 import os
 import statistics
 from dataclasses import asdict, astuple
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from rich.table import Table
 from encoders.whole_files import replace_whole
 from portfolio.service.benchmark import ServiceRun, run_service
 from portfolio.study.benchmark import Benchmark
+
+BATCH = attrgetter("clients"), attrgetter("workers")  # a batch has no service
 
 
 def run_and_report_service(
@@ -55,7 +58,7 @@ def _print(console: Console, run: ServiceRun) -> None:
         f"those leave of {len(os.sched_getaffinity(0))} cores"
     )
     table = Table("clients", "workers", "answers", "others", "wrong", "a second", "batch", "share",
-                  "ms of CPU: clients", "service", "workers")  # fmt: skip
+                  "ms of CPU: clients", "service", "workers", "a batch", "its workers")  # fmt: skip
     for load in run.loads:
         each_ms = 1000.0 / sum(load.codes.values())
         good = load.codes.get(200, 0)
@@ -66,9 +69,10 @@ def _print(console: Console, run: ServiceRun) -> None:
             str(sum(load.codes.values()) - good),
             str(load.wrong),
             f"{load.rate:.1f}",
-            f"{load.batch:.1f}",
+            "-".join(f"{each.rows:.0f}" for each in load.batch),
             f"{load.share:.2f}",
             *(f"{each_ms * seconds:.2f}" for seconds in astuple(load.cpu)),
+            *("-".join(f"{1000 * own(each.cpu):.2f}" for each in load.batch) for own in BATCH),
         )
     console.print(table)
     for done, size in run.memory:

@@ -11,6 +11,8 @@ from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.model.native import NativeModel, clear_lead
 from portfolio.model.oracle import Oracle
 
+KNOWN = ("identity", "described", "input_type")  # cached properties of a model
+
 
 @dataclass(eq=False)
 class Loans:
@@ -48,6 +50,12 @@ class Loans:
             wrong.update(self.debtors[native][at] for at in np.flatnonzero(off))
         self.clear()
         return wrong
+
+    def split(self) -> "Loans":
+        """All that was said by now, apart; nothing is owed here afterwards."""
+        apart = Loans(self.of, dict(self.rows), dict(self.classes), dict(self.debtors))
+        self.clear()
+        return apart
 
     def clear(self) -> None:
         """Forget all of it."""
@@ -115,8 +123,11 @@ def lending(model: ExplainedModel, loans: Loans) -> ExplainedModel:
         view: replace(view, companions=tuple(oracles[own] for own in view.companions))
         for view in model.views
     }
-    return replace(
+    same = replace(
         model,
         native=lent(model.native, model.ensemble),
         views=tuple(views[view] for view in model.views),
     )
+    # What is known of all trees takes long to find out, and is no other.
+    same.__dict__.update({name: own for name, own in vars(model).items() if name in KNOWN})
+    return same

@@ -33,9 +33,13 @@ class Scoring:
         """The numbers of the query and of the answer, which is None without one; asked at once."""
         if self.told is not None and self.scale == "probability":
             return float(self.told[0, self.output]), float(self.told[1, self.output])
-        rows = np.array([self.before] if self.after is None else [self.before, self.after])
-        told = self.native.values(rows, self.scale, self.output).tolist()
+        told = self.native.values(np.array(self.rows), self.scale, self.output).tolist()
         return float(told[0]), float(told[1]) if len(told) > 1 else None
+
+    @property
+    def rows(self) -> list[FloatArray]:
+        """The query and, if there is one, the answer."""
+        return [self.before] if self.after is None else [self.before, self.after]
 
     def words(self) -> str:
         """What the number is, for sentences."""

@@ -74,7 +74,8 @@ class Row:
 
     def _numbers(self) -> Any:
         ordered = self.values[self.position]
-        return ordered if self.dtype is None else in_type(ordered, self.dtype)
+        same = self.dtype is None or self.dtype == ordered.dtype
+        return ordered if same else in_type(ordered, self.dtype)
 
     def _as_users(self) -> Any:
         """With the user's categories and dtypes: an array of objects, a Series, or a frame."""

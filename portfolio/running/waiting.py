@@ -42,6 +42,31 @@ class Waiting:
         share = min(count, ceil(len(self._ahead) / self._workers))
         return [self._ahead.popleft() for _ in range(share)]
 
+    @property
+    def any(self) -> bool:
+        """Whether there is a task that waits."""
+        if not self._again and not self._ahead:
+            self._ahead.extend(islice(self._tasks, 1))
+        return bool(self._again or self._ahead)
+
+    def not_begun(self, tasks: list[Task]) -> None:
+        """Have tasks come next that a worker was given and did not get to.
+
+        Parameters
+        ----------
+        tasks : in order
+        """
+        self._ahead.extendleft(reversed(tasks))
+
+    def alone(self, tasks: list[Task]) -> None:
+        """Have tasks asked again, alone: their records did not hold.
+
+        Parameters
+        ----------
+        tasks : that were asked with others
+        """
+        self._again.extend(tasks)
+
     def put_back(self, tasks: list[Task]) -> list[Task]:
         """Have tasks asked again, alone; those that were tried often enough are returned instead.
 
@@ -52,5 +77,5 @@ class Waiting:
         if len(tasks) == 1:
             self._tries[tasks[0].key] += 1
         given_up = [task for task in tasks if self._tries[task.key] >= TRIES]
-        self._again.extend(task for task in tasks if task not in given_up)
+        self.alone([task for task in tasks if task not in given_up])
         return given_up

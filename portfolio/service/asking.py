@@ -55,6 +55,21 @@ def answer(
     # Numbers are there at once, or soon enough; the server gives more time where it is told to.
     if worded or recorded or not isinstance(found, Result) or _is_late(ask, found):
         on_found()
+    told = told_of(found, worded)
+    if recorded:
+        left_s = max(0.0, ask.limit_s - found.timings.total)
+        told.members["record"] = found.record(left_s).to_json()
+    return replace(told, complaint="; ".join(heard_of))
+
+
+def told_of(found: Any, worded: bool) -> Told:
+    """An answer as the service tells it.
+
+    Parameters
+    ----------
+    found : by an explainer
+    worded : whether its sentences come with it, which those of other questions always do
+    """
     told = found.to_dict()
     members = {"answer": _json(told)}
     if worded or not isinstance(found, Result):
@@ -62,11 +77,7 @@ def answer(
     if isinstance(found, Result):
         members["beside"] = _json(_beside(found, worded))
         members["attempts"] = _json([_attempt(each) for each in found.attempts])
-    if recorded:
-        left_s = max(0.0, ask.limit_s - found.timings.total)
-        members["record"] = found.record(left_s).to_json()
-    status, backend, decision = (str(told.get(k, "")) for k in ("status", "backend", "decision"))
-    return Told(members, status, backend, decision, "; ".join(heard_of))
+    return Told(members, *(str(told.get(name, "")) for name in ("status", "backend", "decision")))
 
 
 @contextmanager
@@ -182,5 +193,4 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, allow_nan=False)
+_json = json.JSONEncoder(allow_nan=False).encode  # made once: that takes as long as a small answer

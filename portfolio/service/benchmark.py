@@ -5,11 +5,12 @@ import json
 import multiprocessing
 import os
 import socket
+import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,10 @@ from portfolio.as_json import as_plain
 from portfolio.data.collection import datasets, draw_queries
 from portfolio.data.trained_models import train
 from portfolio.explainer import Explainer
-from portfolio.running.local_executor import LocalExecutor
 from portfolio.service.app import create_app
+from portfolio.service.batch_rate import Rate, batch_rate
 from portfolio.service.closed_loop import Answered, closed_loop
+from portfolio.service.cpu import Cpu, children_of, cpu_of
 from portfolio.service.server import run
 from portfolio.service.settings import Settings
 from portfolio.service.sources import AtHand
@@ -32,7 +34,6 @@ from portfolio.study.protocol import KIND_NAMES
 
 CLIENTS = (1, 8, 64)
 EACH, LEAST_S = 8, 3.0  # a loop has so many questions of each client, and takes about so long
-TICKS = os.sysconf("SC_CLK_TCK")
 CALLED = "benchmark"  # the model's name
 PATH = f"/v1/models/{CALLED}/explain"
 PARTS = 10  # of the loop in which memory is looked at
@@ -68,30 +69,6 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Cpu:
-    """Seconds of processors.
-
-    Attributes
-    ----------
-    clients, service, workers : of their processes
-    """
-
-    clients: float
-    service: float
-    workers: float
-
-    def until(self, later: "Cpu") -> "Cpu":
-        """What was taken meanwhile.
-
-        Parameters
-        ----------
-        later : of the same processes
-        """
-        mine, others = astuple(self), astuple(later)
-        return Cpu(*(after - before for before, after in zip(mine, others, strict=True)))
-
-
-@dataclass(frozen=True)
 class Load:
     """A closed loop: each client asks again once it is answered.
 
@@ -102,8 +79,8 @@ class Load:
     seconds : that it took
     codes : answers by status of HTTP
     wrong : answers that differ from those in process
-    batch : rows that ``explain_batch`` answers in a second with as many workers
     cpu : what all of it took
+    batch : ``explain_batch`` with as many workers, before and after
     """
 
     clients: int
@@ -111,8 +88,8 @@ class Load:
     seconds: float
     codes: dict[int, int]
     wrong: int
-    batch: float
     cpu: Cpu
+    batch: tuple[Rate, Rate]
 
     @property
     def rate(self) -> float:
@@ -122,7 +99,7 @@ class Load:
     @property
     def share(self) -> float:
         """Of the batch's rate."""
-        return self.rate / self.batch
+        return self.rate / statistics.mean(each.rows for each in self.batch)
 
 
 @dataclass
@@ -186,26 +163,43 @@ def _measured(
     on_step("the same questions over HTTP and in process")
     with _served(explainer, 1) as (port, _):
         asked = [_pair(port, explainer, row, turn, run) for turn, (_, row) in _numbered(rows)]
-    batch = {}
     for count in sorted({1, workers}):
-        on_step(f"explain_batch with {count} workers")
-        batch[count] = _batch_rate(explainer, rows, count)
-    for count in batch:
-        with _served(explainer, count) as (port, pid):
-            warming = [own.body for own in asked[: 8 * count]]
-            closed_loop(port, PATH, warming, count)  # each worker is warm
-            for clients in (own for own in CLIENTS if own >= count):
-                on_step(f"{clients} clients of {count} workers")
-                most = max(len(asked), EACH * clients, round(LEAST_S * batch[count]))
-                run.loads.append(_load(port, pid, asked, most, clients, count, batch[count]))
+        run.loads += _loops(explainer, rows, asked, count, on_step)
     if requests:
         on_step(f"{requests} questions of {CLIENTS[1]} clients")
         with _served(explainer, workers) as (port, pid):
-            part, clients = max(1, requests // PARTS), CLIENTS[1]
+            part, batch = max(1, requests // PARTS), run.loads[-1].batch
             for number in range(1, PARTS + 1):
-                run.loads.append(_load(port, pid, asked, part, clients, workers, batch[workers]))
+                loop = _loop(port, pid, asked, part, CLIENTS[1])
+                run.loads.append(Load(CLIENTS[1], workers, *loop, batch))
                 run.memory.append((number * part, _memory(pid)))
     return run
+
+
+def _loops(
+    explainer: Explainer,
+    rows: pd.DataFrame,
+    asked: list[Asked],
+    workers: int,
+    on_step: Callable[[str], None],
+) -> Iterator[Load]:
+    """Closed loops between two batches of the same rows: others may use the machine as well."""
+
+    def batch() -> Rate:
+        on_step(f"explain_batch with {workers} workers")
+        return batch_rate(explainer, rows, workers)
+
+    before, seen = batch(), []
+    with _served(explainer, workers) as (port, pid):
+        warming = [own.body for own in asked[: 8 * workers]]
+        closed_loop(port, PATH, warming, workers)  # each worker is warm
+        for clients in (own for own in CLIENTS if own >= workers):
+            on_step(f"{clients} clients of {workers} workers")
+            most = max(len(asked), EACH * clients, round(LEAST_S * before.rows))
+            seen.append((clients, _loop(port, pid, asked, most, clients)))
+    batches = before, batch()
+    for clients, loop in seen:
+        yield Load(clients, workers, *loop, batches)
 
 
 def _numbered(rows: pd.DataFrame) -> Iterator[tuple[int, Any]]:
@@ -244,38 +238,22 @@ def _equal(document: Any, expected: dict[str, Any]) -> bool:
     return {name: document["answer"][name] for name in SAME} == expected
 
 
-def _batch_rate(explainer: Explainer, rows: pd.DataFrame, workers: int) -> float:
-    """Rows in a second once workers are warm."""
-    at: list[float] = []
-    explainer.explain_batch(
-        rows,
-        executor=LocalExecutor(workers),
-        on_answer=lambda answered, n: at.append(time.perf_counter()),
-    )
-    first = min(4 * workers, len(at) // 2)
-    return (len(at) - 1 - first) / (at[-1] - at[first])
-
-
-def _load(
-    port: int, pid: int, asked: list[Asked], count: int, clients: int, workers: int, batch: float
-) -> Load:
+def _loop(
+    port: int, pid: int, asked: list[Asked], count: int, clients: int
+) -> tuple[float, dict[int, int], int, Cpu]:
+    """Seconds, answers by status, how many were wrong, and what they took."""
     asked = _again(asked, count)
     bodies = [own.body for own in asked]
     before, began = _cpu(pid), time.perf_counter()
     answers = closed_loop(port, PATH, bodies, clients)
     seconds, cpu = time.perf_counter() - began, before.until(_cpu(pid))
     codes, wrong = _told(asked, answers)  # afterwards: it takes what the service could use
-    return Load(clients, workers, seconds, dict(codes), wrong, batch, cpu)
+    return seconds, dict(codes), wrong, cpu
 
 
 def _cpu(pid: int) -> Cpu:
     """What this process, a service and its workers have taken."""
-    return Cpu(time.process_time(), _cpu_of(pid), sum(map(_cpu_of, _children(pid))))
-
-
-def _cpu_of(pid: int) -> float:
-    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, after_name[11:13])) / TICKS
+    return Cpu(time.process_time(), cpu_of(pid), sum(map(cpu_of, children_of(pid))))
 
 
 def _told(asked: Sequence[Asked], answers: Sequence[Answered]) -> tuple[Counter[int], int]:
@@ -341,12 +319,4 @@ def _await_ready(port: int) -> None:
 def _memory(pid: int) -> int:
     """Bytes of a process and of those that it began."""
     pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE") + sum(map(_memory, _children(pid)))
-
-
-def _children(pid: int) -> list[int]:
-    return [
-        int(child)
-        for each in Path(f"/proc/{pid}/task").glob("*/children")
-        for child in each.read_text().split()
-    ]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE") + sum(map(_memory, children_of(pid)))

@@ -5,37 +5,19 @@ import queue
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Protocol
 
 from portfolio.running.process import POLL_S, Process
-from portfolio.service.messages import Ask, Forget, Load, Refused, Stop, Told
+from portfolio.service.messages import Forget, Load, Refused
 from portfolio.service.ticket import Loaded, Ticket
+from portfolio.service.turn import Turn
 
-GRACE_S = 5.0  # seconds beyond its limit, or after a stop, that a question may take
-TELLING_S = 60.0  # seconds that sentences about what was found may take
 TRIES = 3  # times that a question is asked whose worker dies
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 10.0  # seconds between workers that do not get warm
 WARM_S = 120.0  # seconds that a process may take to load a model
 MODULE = "portfolio.service.worker_process"
-
-
-@dataclass(frozen=True, eq=False)
-class Turn:
-    """A question that a line has taken.
-
-    Attributes
-    ----------
-    ticket : the question
-    number : of it in this line
-    sent : whether the worker has it already
-    """
-
-    ticket: Ticket
-    number: int
-    sent: bool
 
 
 class Waiting(Protocol):
@@ -46,8 +28,8 @@ class Waiting(Protocol):
         """The models of new questions."""
         ...
 
-    def next(self, suits: Callable[[Ticket], bool]) -> Ticket | None:
-        """The question that comes next, if it suits; None if there is none that does.
+    def next(self, suits: Callable[[Ticket], bool]) -> list[Ticket]:
+        """The questions that come next, if the first one suits; none if there is none that does.
 
         Parameters
         ----------
@@ -55,8 +37,8 @@ class Waiting(Protocol):
         """
         ...
 
-    def rest(self, line: "Line") -> Ticket | None:
-        """The question that comes next; None: the line is free, and will be given one.
+    def rest(self, line: "Line") -> list[Ticket]:
+        """The questions that come next; none: the line is free, and will be given one.
 
         Parameters
         ----------
@@ -64,12 +46,12 @@ class Waiting(Protocol):
         """
         ...
 
-    def again(self, ticket: Ticket) -> None:
-        """Let a question be asked once more, before all others.
+    def again(self, tickets: Sequence[Ticket]) -> None:
+        """Let questions be asked once more, before all others, each alone.
 
         Parameters
         ----------
-        ticket : the question
+        tickets : the questions
         """
         ...
 
@@ -84,7 +66,7 @@ class Waiting(Protocol):
 
 
 class Line:
-    """Asks its worker one question at a time.
+    """Asks its worker one question after another, or a few plain ones at once.
 
     Parameters
     ----------
@@ -130,14 +112,14 @@ class Line:
         ----------
         ticket : the question
         """
-        self._given.put(self._turn(ticket))
+        self._given.put(self._turn([ticket]))
 
-    def _turn(self, ticket: Ticket) -> Turn:
-        number, sent = next(self._numbers), False
-        if self._process is not None and self._holds(ticket):
+    def _turn(self, tickets: Sequence[Ticket]) -> Turn:
+        turn = Turn({next(self._numbers): ticket for ticket in tickets})
+        if self._process is not None and self._holds(tickets[0]):
             with suppress(OSError):  # whoever waits for the answer finds the process dead
-                sent = self._process.send_at_once(_asked(ticket, number))
-        return Turn(ticket, number, sent)
+                turn.sent = self._process.send_at_once(turn.message())
+        return turn
 
     def _holds(self, ticket: Ticket) -> bool:
         """Whether the process has the model of a question, and none that it has to forget."""
@@ -150,21 +132,11 @@ class Line:
         while not self._ended:
             if turn is None:
                 self._get_warm()
-                ticket = self._waiting.rest(self)
-                turn = self._given.get() if ticket is None else self._turn(ticket)
+                tickets = self._waiting.rest(self)
+                turn = self._turn(tickets) if tickets else self._given.get()
                 if turn is None:
                     return
-            began = time.monotonic()
-            told = self._answer(turn)
-            self._waiting.count(time.monotonic() - began)
-            if told is None:
-                self._waiting.again(turn.ticket)
-                turn = None
-                continue
-            # The worker is at its next question before anybody is woken by this one's answer.
-            ticket, done = self._waiting.next(self._holds), turn.ticket
-            turn = None if ticket is None else self._turn(ticket)
-            done.tell(told)
+            turn = self._answered(turn)
 
     def _get_warm(self) -> None:
         """Try until a worker is warm: a question had better wait for any line than for this one."""
@@ -216,50 +188,67 @@ class Line:
             self._held.add(message[1])
         return process
 
-    def _answer(self, turn: Turn) -> Told | Refused | None:
-        """The answer; None: the worker died, and another one is to be asked."""
+    def _answered(self, turn: Turn) -> Turn | None:
+        """Have all questions of a turn answered; the next turn, if the worker is at it already."""
         try:
-            return self._ask(turn)
+            return self._hear(turn)
         except (EOFError, OSError):
             self._bury()
-            turn.ticket.died += 1
-            if turn.ticket.died < TRIES and not turn.ticket.stopped and not self._ended:
-                return None
-            words = "the worker died at this question, again and again; ask another."
-            return Refused(words, "lost")
+            self._died(list(turn.open.values()))
         except Exception:  # a bug of ours: this line lives on, with another process
             self._bury()
-            return Refused(traceback.format_exc(), "bug")
+            for ticket in turn.open.values():
+                ticket.tell(Refused(traceback.format_exc(), "bug"))
+        return None
 
-    def _ask(self, turn: Turn) -> Told | Refused:
-        ticket, process = turn.ticket, self._process
+    def _hear(self, turn: Turn) -> Turn | None:
+        process = self._process
         if process is None or not turn.sent:
-            process = self._load([ticket.model])
-            process.send(_asked(ticket, turn.number))
-        kill_at, told_to_stop = time.monotonic() + ticket.limit_s + GRACE_S, False
+            process = self._load([next(iter(turn.open.values())).model])
+            process.send(turn.message())
+        turn.begin()
         while True:
             message = process.receive(POLL_S)
-            if message is not None:
-                kind, (of, content) = message
-                if kind == "told":
-                    answer: Told | Refused = content
-                    return answer
-                if kind == "found":  # it would be a pity to lose that
-                    if not told_to_stop:
-                        kill_at = max(kill_at, time.monotonic() + TELLING_S)
-                    continue
-                if ticket.on_bounds is not None and of == turn.number:
-                    ticket.on_bounds(content)
+            if message is None:
+                if turn.look_after(process):
+                    process.kill()
+                    self._late(list(turn.open.values()))
+                    return None
                 continue
-            if ticket.stopped and not told_to_stop:
-                process.send(Stop(turn.number))
-                told_to_stop, kill_at = True, min(kill_at, time.monotonic() + GRACE_S)
-            if time.monotonic() >= kill_at:
-                process.kill()
-                return Refused("the worker was killed: it did not end in time.", "lost")
+            heard = turn.hear(*message)
+            self._waiting.again([ticket for ticket, told in heard if told is None])
+            after = None
+            if not turn.open:
+                self._waiting.count(turn.pace_s)
+                # The worker is at its next turn before anybody is woken by this one's answers.
+                tickets = self._waiting.next(self._holds)
+                after = self._turn(tickets) if tickets else None
+            for ticket, told in heard:
+                if told is not None:
+                    ticket.tell(told)
+            if not turn.open:
+                return after
 
+    def _died(self, tickets: Sequence[Ticket]) -> None:
+        """Have questions asked again whose worker died; of several nobody knows whose fault it is.
 
-def _asked(ticket: Ticket, number: int) -> Ask:
-    streamed = ticket.on_bounds is not None
-    about = (ticket.question, ticket.arguments, ticket.limit_s, streamed, ticket.log)
-    return Ask(number, ticket.model.key, *about)
+        Parameters
+        ----------
+        tickets : those without an answer
+        """
+        if len(tickets) == 1:
+            ticket = tickets[0]
+            ticket.died += 1
+            if ticket.died >= TRIES or ticket.stopped or self._ended:
+                words = "the worker died at this question, again and again; ask another."
+                ticket.tell(Refused(words, "lost"))
+                return
+        self._waiting.again(tickets)
+
+    def _late(self, tickets: Sequence[Ticket]) -> None:
+        """The same where the worker was killed because time was up."""
+        if len(tickets) == 1:
+            words = "the worker was killed: it did not end in time."
+            tickets[0].tell(Refused(words, "lost"))
+        else:
+            self._waiting.again(tickets)

@@ -59,6 +59,28 @@ class Ask:
 
 
 @dataclass(frozen=True)
+class Several:
+    """Plain questions about one explainer, told once the model has confirmed all of them.
+
+    Attributes
+    ----------
+    asks : one after another
+    """
+
+    asks: tuple[Ask, ...]
+
+    @property
+    def key(self) -> str:
+        """Of the explainer."""
+        return self.asks[0].key
+
+
+@dataclass(frozen=True)
+class Hurry:
+    """One of several questions takes long: the others are to be told, or given back, without it."""
+
+
+@dataclass(frozen=True)
 class Stop:
     """A question that nobody waits for any more.
 

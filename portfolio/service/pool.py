@@ -2,12 +2,15 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice, takewhile
+from math import ceil
 
 from portfolio.service.line import Line
 from portfolio.service.messages import Refused
 from portfolio.service.ticket import Loaded, Ticket
 
+TOGETHER_S = 0.03  # seconds that questions may take which are asked together
 CLOSING = "the service is going down; ask again."
 
 
@@ -51,6 +54,7 @@ class Pool:
         self._lock = threading.Lock()
         self._closed = False
         self._mean_s = 1.0  # of questions by now, later ones counting more
+        self._pace_s = TOGETHER_S  # the same, where one that takes long counts little
         self._current: tuple[Loaded, ...] = ()
         self._lines = [Line(self, memory_bytes, threads) for _ in range(workers)]
 
@@ -141,19 +145,20 @@ class Pool:
         line.give(ticket)
         return True
 
-    def again(self, ticket: Ticket) -> None:
-        """Let a question whose worker died be asked once more, before all others.
+    def again(self, tickets: Sequence[Ticket]) -> None:
+        """Let questions without an answer be asked once more, before all others, each alone.
 
         Parameters
         ----------
-        ticket : the question
+        tickets : the questions
         """
         with self._lock:
-            ticket.taken = False
-            if self._closed:
-                ticket.tell(Refused(CLOSING, "lost"))
-            elif not self._give(ticket):
-                self._tickets.appendleft(ticket)
+            for ticket in reversed(tickets):
+                ticket.taken, ticket.alone = False, True
+                if self._closed:
+                    ticket.tell(Refused(CLOSING, "lost"))
+                elif not self._give(ticket):
+                    self._tickets.appendleft(ticket)
 
     def _drop_who_went(self) -> None:
         """They take no place that somebody else could have."""
@@ -169,38 +174,51 @@ class Pool:
         for line in self._lines:
             line.end()
 
-    def next(self, suits: Callable[[Ticket], bool]) -> Ticket | None:
-        """The question that comes next, if it suits; None if there is none that does.
+    def next(self, suits: Callable[[Ticket], bool]) -> list[Ticket]:
+        """The questions that come next, if the first one suits; none if there is none that does.
 
         Parameters
         ----------
         suits : whether it is taken
         """
         with self._lock:
-            return self._first(suits)
+            return self._taken(suits)
 
-    def _first(self, suits: Callable[[Ticket], bool]) -> Ticket | None:
-        while self._tickets and self._tickets[0].stopped:
-            self._tickets.popleft()
+    def _taken(self, suits: Callable[[Ticket], bool]) -> list[Ticket]:
+        """The first one, and those after it that may be asked together with it."""
+        self._drop_who_went()
         if not self._tickets or not suits(self._tickets[0]):
-            return None
-        ticket = self._tickets.popleft()
-        ticket.taken = True
-        return ticket
+            return []
+        first = self._tickets[0]
+        like = takewhile(lambda own: own.plain and own.model.key == first.model.key, self._tickets)
+        several = list(islice(like, self._share())) or [first]
+        for ticket in several:
+            self._tickets.popleft()
+            ticket.taken = True
+        return several
 
-    def rest(self, line: Line) -> Ticket | None:
-        """The question that comes next; None: the line is free, and will be given one.
+    def _share(self) -> int:
+        """How many questions a worker is given at once: all that wait have to be soon answered.
+
+        While they are, there should be others that come next; or the worker would wait for those
+        who ask again.
+        """
+        fair = ceil(len(self._tickets) / max(2, self.workers))
+        return max(1, min(fair, int(TOGETHER_S / self._pace_s)))
+
+    def rest(self, line: Line) -> list[Ticket]:
+        """The questions that come next; none: the line is free, and will be given one.
 
         Parameters
         ----------
         line : that has nothing to do
         """
         with self._lock:
-            ticket = self._first(lambda _: True)
-            line.busy = ticket is not None
-            if ticket is None:
+            tickets = self._taken(lambda _: True)
+            line.busy = bool(tickets)
+            if not tickets:
                 self._free.append(line)
-            return ticket
+            return tickets
 
     def count(self, seconds: float) -> None:
         """Remember how long a question took.
@@ -211,3 +229,4 @@ class Pool:
         """
         with self._lock:
             self._mean_s += (seconds - self._mean_s) / 8
+            self._pace_s += (min(seconds, TOGETHER_S) - self._pace_s) / 8

@@ -8,6 +8,10 @@ from typing import Any, Protocol
 
 from portfolio.logbook import Logbook
 from portfolio.service.messages import Bounds, Refused, Told
+from portfolio.service.questions import EXPLAIN
+
+# Members of a question that is asked alone: they start backends of their own, or more questions.
+ALONE = ("record", "second", "strategy", "tie_break")
 
 
 class Loaded(Protocol):
@@ -36,6 +40,7 @@ class Ticket:
     log : where it is logged; None: nowhere
     taken : whether a worker has it, and it does not wait
     died : how many workers died at it
+    alone : whether it is asked without others, as it was with others in vain
     future : the answer
     """
 
@@ -47,6 +52,7 @@ class Ticket:
     log: Logbook | None = None
     taken: bool = False
     died: int = 0
+    alone: bool = False
     future: "Future[Told | Refused]" = field(default_factory=Future)
     _stop: threading.Event = field(default_factory=threading.Event)
 
@@ -54,6 +60,13 @@ class Ticket:
     def stopped(self) -> bool:
         """Whether nobody waits for it any more."""
         return self._stop.is_set()
+
+    @property
+    def plain(self) -> bool:
+        """Whether it may be asked together with others, and told together with them."""
+        heard = self.on_bounds is not None or self.log is not None
+        usual = self.question == EXPLAIN and not any(map(self.arguments.get, ALONE))
+        return usual and not (heard or self.alone)
 
     def stop(self) -> None:
         """End it, waiting or not."""

@@ -1,10 +1,11 @@
-"""The other end of a worker of the service: keeps explainers, and asks them one at a time."""
+"""The other end of a worker of the service: keeps explainers, and asks them one after another."""
 
 import logging
 import pickle
 import queue
 import threading
 import traceback
+from collections import deque
 from functools import partial
 from typing import Any
 
@@ -15,8 +16,9 @@ from portfolio.running.work import in_a_sentence
 from portfolio.service.alternatives import EXPLORE, Alternatives
 from portfolio.service.asking import answer
 from portfolio.service.group_work import answer_group
-from portfolio.service.line import TELLING_S
-from portfolio.service.messages import GROUP, Ask, Forget, Load, Refused, Stop
+from portfolio.service.messages import GROUP, Ask, Forget, Hurry, Load, Refused, Several, Stop
+from portfolio.service.together import Lender, Together
+from portfolio.service.turn import TELLING_S
 from portfolio.solving.warm_up import warm_up_all
 
 OVERRUN_S = 10.0  # seconds beyond a question's limits; the parent's GRACE_S comes first
@@ -38,6 +40,7 @@ def serve(descriptor: int, memory_bytes: int) -> None:
 
 def _answer_all(link: Link, inbox: "Inbox") -> None:
     explainers: dict[str, Explainer] = {}
+    lenders: dict[str, Lender] = {}
     alternatives = Alternatives()
     while True:
         message = inbox.messages.get()
@@ -47,17 +50,23 @@ def _answer_all(link: Link, inbox: "Inbox") -> None:
             link.send("loaded", message.key)
         elif isinstance(message, Forget):
             explainers.pop(message.key, None)
+            lenders.pop(message.key, None)
+        elif isinstance(message, Several):
+            if message.key not in lenders:
+                lenders[message.key] = Lender.of(explainers[message.key])
+            _several(link, inbox, lenders[message.key], message)
         else:
             explainer = explainers[message.key].until(inbox.stop_of(message))
             told = _answered(link, explainer, alternatives, message)
-            link.send("told", (message.number, told))
+            link.send("told", [(message.number, told)])
 
 
 class Inbox:
     """What has been received: messages in order, and which question is to stop."""
 
     def __init__(self) -> None:
-        self.messages: queue.Queue[Load | Forget | Ask] = queue.Queue()
+        self.messages: queue.Queue[Load | Forget | Ask | Several] = queue.Queue()
+        self.together: Together | None = None
         self._stops: dict[int, threading.Event] = {}
 
     def take(self, message: Any) -> None:
@@ -73,8 +82,13 @@ class Inbox:
             if message.number in self._stops:
                 self._stops[message.number].set()
             return
-        if isinstance(message, Ask):
-            self._stops = {message.number: threading.Event()}
+        if isinstance(message, Hurry):
+            if self.together is not None:
+                self.together.hurry()
+            return
+        if isinstance(message, Ask | Several):
+            asks = message.asks if isinstance(message, Several) else (message,)
+            self._stops = {ask.number: threading.Event() for ask in asks}
         self.messages.put(message)
 
     def stop_of(self, ask: Ask) -> threading.Event:
@@ -85,6 +99,15 @@ class Inbox:
         ask : the question under way
         """
         return self._stops.get(ask.number) or threading.Event()
+
+
+def _several(link: Link, inbox: Inbox, lender: Lender, message: Several) -> None:
+    """Answers are held until the model confirms all of them; one that takes long is not."""
+    longest_s = max(ask.limit_s for ask in message.asks)
+    inbox.together = together = Together(link.send, deque(message.asks))
+    with watchdog(longest_s + TELLING_S + OVERRUN_S):
+        together.ask_all(lender, inbox.stop_of)
+    inbox.together = None
 
 
 def _answered(link: Link, explainer: Explainer, alternatives: Alternatives, ask: Ask) -> Any:

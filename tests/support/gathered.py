@@ -6,6 +6,8 @@ import pickle
 import time
 from itertools import islice
 
+import numpy as np
+
 
 def gathered(job, tasks, count=7):
     """What a worker does with so many rows at a time."""
@@ -52,3 +54,15 @@ class Echo:
         again = [task for task, _ in held if task.payload == "refused"]
         good = [record for task, record in held if task.payload != "refused"]
         return [record | {"count": len(held)} for record in good], again
+
+
+def contrary(labels, odd):
+    """What a model says that changed after it was read: of some rows otherwise."""
+    return np.where(odd, 1 - labels, labels)
+
+
+def picky(labels, odd):
+    """The same of one that does not take some rows."""
+    if odd.any():
+        raise ValueError("no such row, please")
+    return labels

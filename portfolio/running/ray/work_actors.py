@@ -3,17 +3,18 @@
 import pickle
 import time
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from encoders.errors import InputError
-from portfolio.running.local_executor import dumped
-from portfolio.running.work import NoRoomError, Record, Task, Work, cannot_start
+from portfolio.running.local_executor import MOST, dumped
+from portfolio.running.waiting import HELD_S, TRIES, Waiting
+from portfolio.running.work import NoRoomError, Record, Task, Work, cannot_start, together_of
 
 WAIT_S = 0.1  # seconds between looks at what is late
 LATE_S = 5.0  # seconds that a batch worker may take beyond a row's limit before it is killed
 ROOM_S = 120.0  # seconds that the cluster may have no room for any worker
-TRIES = 3  # a row whose worker dies (its node, say) is asked again
 
 
 class _BatchActor:
@@ -27,21 +28,30 @@ class _BatchActor:
         try:
             self._job: Work = pickle.loads(self._content)
             self._job.warm_up(task)
+            self._together = together_of(self._job)
         except Exception as error:
             return cannot_start(error)
         return ""
 
-    def answer(self, task: Task) -> Record:
-        return self._job.answer(task)
+    def answer(self, tasks: list[Task]) -> tuple[list[Record], int]:
+        """Records, and how many tasks were begun: others wait no longer for one that takes long."""
+        if self._together is None or len(tasks) == 1:
+            return [self._job.answer(tasks[0])], 1
+        began, begun = time.monotonic(), 0
+        while begun < len(tasks) and time.monotonic() - began < HELD_S:
+            self._together.take(tasks[begun])
+            begun += 1
+        return self._together.settle()[0], begun
 
 
 @dataclass
 class _Assignment:
-    """What an actor is at; ``task`` None while it warms up."""
+    """What an actor is at; no ``tasks`` while it warms up."""
 
     actor: Any
-    task: Task | None
+    tasks: list[Task]
     kill_at: float
+    began: float = field(default_factory=time.monotonic)
 
 
 class ActorPool:
@@ -62,14 +72,13 @@ class ActorPool:
     """
 
     def __init__(self, ray: Any, job: Work, tasks: Iterator[Task], count: int, cores: int) -> None:
-        self._ray, self._job, self._tasks, self._cores = ray, job, tasks, cores
+        self._ray, self._job, self._cores = ray, job, cores
         self._content = ray.put(dumped(job))
-        self._again: list[Task] = []
-        self._tries: dict[str, int] = {}
+        self._waiting = Waiting(tasks, count, MOST if together_of(job) is not None else 1)
+        self._starts_lost = 0
         self._assignments: dict[Any, _Assignment] = {}
         self._count = count
         self._first: Task | None = None
-        self._exhausted = False
 
     def answers(self) -> Generator[Record]:
         """Records as they come.
@@ -79,14 +88,15 @@ class ActorPool:
         InputError
             There is no room, or workers can't start.
         """
-        self._first = self._next()
-        if self._first is None:
+        first = self._waiting.next(inf)
+        if not first:
             return
-        self._again.append(self._first)
+        (self._first,) = first
+        self._waiting.not_begun(first)
         for _ in range(self._count):
             self._start_actor()
         room_until = time.monotonic() + ROOM_S
-        while self._assignments and (self._again or self._busy() or not self._exhausted):
+        while self._assignments and (self._busy() or self._waiting.any):
             ready, _ = self._ray.wait(list(self._assignments), timeout=WAIT_S)
             for ref in ready:
                 yield from self._done(ref)
@@ -109,50 +119,50 @@ class ActorPool:
         assert self._first is not None
         actor = self._ray.remote(_BatchActor).options(num_cpus=self._cores).remote(self._content)
         self._assignments[actor.warm_up.remote(self._first)] = _Assignment(
-            actor, None, self._first.ends
+            actor, [], self._first.ends
         )
 
     def _busy(self) -> bool:
-        return any(assignment.task is not None for assignment in self._assignments.values())
-
-    def _next(self) -> Task | None:
-        task = self._again.pop(0) if self._again else next(self._tasks, None)
-        self._exhausted = task is None
-        return task
+        return any(assignment.tasks for assignment in self._assignments.values())
 
     def _done(self, ref: Any) -> Generator[Record]:
         """Take what an actor has to say, and give it something to do."""
         assignment = self._assignments.pop(ref)
         try:
-            record = self._ray.get(ref)
+            told = self._ray.get(ref)
         except self._ray.exceptions.RayError:
             yield from self._lost(assignment)
             return
-        if assignment.task is not None:
-            yield record
-        elif record:
-            raise InputError(record)
-        waiting = self._next()
-        task = None if waiting is None else waiting.now()
-        if task is None:
+        pace_s = inf
+        if assignment.tasks:
+            records, begun = told
+            yield from records
+            pace_s = (time.monotonic() - assignment.began) / begun
+            self._take_back(assignment.tasks, records, begun)
+        elif told:
+            raise InputError(told)
+        now = [task.now() for task in self._waiting.next(pace_s)]
+        due = [task for task in now if task is not None]
+        if not due:
             self._ray.kill(assignment.actor)
             return
-        kill_at = time.monotonic() + task.limit_s + LATE_S
-        self._assignments[assignment.actor.answer.remote(task)] = _Assignment(
-            assignment.actor, task, kill_at
+        kill_at = time.monotonic() + HELD_S + max(task.limit_s for task in due) + LATE_S
+        self._assignments[assignment.actor.answer.remote(due)] = _Assignment(
+            assignment.actor, due, kill_at
         )
 
+    def _take_back(self, tasks: list[Task], records: list[Record], begun: int) -> None:
+        """Have tasks without a record asked again."""
+        told = {record["key"] for record in records}
+        self._waiting.alone([task for task in tasks[:begun] if task.key not in told])
+        self._waiting.not_begun(tasks[begun:])
+
     def _lost(self, assignment: _Assignment) -> Generator[Record]:
-        """The actor died: its row is asked again, up to a limit, and another actor takes over."""
-        key = "" if assignment.task is None else assignment.task.key
-        self._tries[key] = self._tries.get(key, 0) + 1
-        if assignment.task is not None:
-            if self._tries[key] < TRIES:
-                self._again.append(assignment.task)
-            else:
-                words = f"the worker on the cluster died {TRIES} times"
-                yield self._job.lost(assignment.task, words)
-        elif self._tries[key] >= TRIES * self._count:
+        """The actor died: its rows are asked again, up to a limit, and another takes over."""
+        for task in self._waiting.put_back(assignment.tasks):
+            yield self._job.lost(task, f"the worker on the cluster died {TRIES} times")
+        self._starts_lost += not assignment.tasks
+        if self._starts_lost >= TRIES * self._count:
             raise InputError(
                 "workers on the Ray cluster die while they start; is counterfolio, in this "
                 "version, installed on every node?"
@@ -165,6 +175,10 @@ class ActorPool:
                 continue
             self._ray.kill(assignment.actor)
             del self._assignments[ref]
-            if assignment.task is not None:  # else the whole batch is out of time
-                yield self._job.lost(assignment.task, "killed: it did not end in time", late=True)
+            tasks = assignment.tasks
+            if len(tasks) == 1:
+                yield self._job.lost(tasks[0], "killed: it did not end in time", late=True)
+            elif tasks:  # any of them may be the one
+                self._waiting.put_back(tasks)
+            if tasks:  # else the whole batch is out of time
                 self._start_actor()

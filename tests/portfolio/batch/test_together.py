@@ -11,7 +11,7 @@ from portfolio import Explainer, Plausibility
 from portfolio.model.lent import Loans, lending
 from portfolio.model.native import NativeModel
 from tests.support.answers import here
-from tests.support.gathered import gathered
+from tests.support.gathered import contrary, gathered, picky
 
 
 @pytest.fixture(scope="module")
@@ -87,16 +87,6 @@ def test_rows_near_ties_are_asked_at_once(table, voting, asked):
     asked.clear()
     alike(explainer, X.iloc[:40])
     assert 1 in asked
-
-
-def contrary(labels, odd):
-    return np.where(odd, 1 - labels, labels)
-
-
-def picky(labels, odd):
-    if odd.any():
-        raise ValueError("no 2, please")
-    return labels
 
 
 @pytest.mark.parametrize("told", [contrary, picky])

@@ -84,6 +84,40 @@ def test_a_race_begins_here_and_goes_on_where_cores_are_free(cluster, monkeypatc
     until(lambda: workers.close() or not solvers(cluster))
 
 
+@pytest.mark.large
+def test_a_race_goes_on_here_when_its_node_is_lost(cluster, monkeypatch):
+    """The second backend is on a node of its own, as it takes more cores than the first one has."""
+    workers, stop, there, told = RacingWorkers(cluster.address), threading.Event(), [], []
+    monkeypatch.setattr(
+        racing_workers, "solve_on", lambda *own: there.append(solve_on(*own)) or there[-1]
+    )
+    node = cluster.add_node(num_cpus=3)
+    cluster.wait_for_nodes()
+    first = threading.Thread(
+        target=workers.run, args=(backend("search"), hard_problem(), Request(300.0, 1, stop=stop))
+    )
+    first.start()
+
+    def tell(upper, lower):
+        told.append((upper, lower))
+        if len(told) == 1:
+            cluster.remove_node(node, allow_graceful=False)
+        elif there:  # the other one is told of here
+            stop.set()
+
+    try:
+        until(lambda: workers.run(backend("cp"), random_problem(3), Request(60.0, 3)) and there)
+        there.clear()
+        request = Request(300.0, 3, stop=stop, on_bounds=tell)
+        outcome = workers.run(backend("cp"), hard_problem(), request)
+    finally:
+        stop.set()
+        first.join()
+    assert [lost.stop_reason for lost, _ in there] == ["error"]
+    assert outcome.stop_reason == "interrupted" and 0 <= outcome.lower <= outcome.upper
+    workers.close()
+
+
 def test_explainers_race_by_the_workers_that_they_are_given(cluster, explainer, credit):
     workers = RacingWorkers(cluster.address)
     raced = explainer.run_by(workers)

@@ -1,0 +1,110 @@
+"""How many rows a batch answers in a second, once its workers are warm."""
+
+import os
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import astuple, dataclass, field, replace
+
+import pandas as pd
+
+from portfolio.explainer import Explainer
+from portfolio.running.local_executor import LocalExecutor
+from portfolio.running.work import Record, Task, Work
+from portfolio.service.cpu import Cpu, children_of, cpu_of
+
+WARM_S, SEEN_S = 1.0, 3.0  # seconds after the first record until rows are counted, and of that
+PAUSE_S = 0.005  # seconds between records that were not told at once
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What was seen of a batch.
+
+    Attributes
+    ----------
+    rows : that it answers in a second
+    cpu : seconds of processors for a row
+    """
+
+    rows: float
+    cpu: Cpu
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A moment at which records came.
+
+    Attributes
+    ----------
+    at : seconds
+    rows : answered before
+    cpu : taken by then
+    """
+
+    at: float
+    rows: int
+    cpu: Cpu
+
+
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """Runs the tasks of a batch again and again, for a few seconds; no record is told.
+
+    A :class:`portfolio.running.work.Answers`.
+
+    Attributes
+    ----------
+    executor : that runs them
+    marks : what was seen
+    """
+
+    executor: LocalExecutor
+    marks: list[Mark] = field(default_factory=list)
+
+    def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
+        """See :class:`portfolio.running.work.Answers`.
+
+        Parameters
+        ----------
+        job, tasks : as there
+        """
+        last = began = 0.0
+        for rows, _ in enumerate(self.executor(job, self._endless(list(tasks)))):
+            now = time.monotonic()
+            began = began or now
+            if now - last > PAUSE_S and now - began > WARM_S:
+                self.marks.append(Mark(now, rows, _taken()))
+            last = now
+        yield from ()
+
+    def _endless(self, tasks: list[Task]) -> Iterator[Task]:
+        turn = 0
+        while not self.marks or self.marks[-1].at - self.marks[0].at < SEEN_S:
+            turn += 1
+            yield from (replace(task, key=f"{turn} {task.key}") for task in tasks)
+
+    @property
+    def rate(self) -> Rate:
+        """Of the rows between the first mark and the last."""
+        first, last = self.marks[0], self.marks[-1]
+        rows = last.rows - first.rows
+        each = (seconds / rows for seconds in astuple(first.cpu.until(last.cpu)))
+        return Rate(rows / (last.at - first.at), Cpu(*each))
+
+
+def _taken() -> Cpu:
+    return Cpu(time.process_time(), 0.0, sum(map(cpu_of, children_of(os.getpid()))))
+
+
+def batch_rate(explainer: Explainer, rows: pd.DataFrame, workers: int) -> Rate:
+    """Ask ``explain_batch`` about the same rows for a few seconds.
+
+    Parameters
+    ----------
+    explainer : of the model
+    rows : to be asked about
+    workers : processes
+    """
+    repeated = Repeated(LocalExecutor(workers))
+    explainer.explain_batch(rows, executor=repeated)
+    return repeated.rate

@@ -1,0 +1,109 @@
+"""The model is asked once about many answers: whether they hold, and what it gives for them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.query.goal import Scale
+from portfolio.model.lent import Loans
+from portfolio.model.native import NativeModel
+from portfolio.model.scoring import Scoring
+from portfolio.result import Result
+from portfolio.service.messages import Ask
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """An answer that the model has not confirmed yet.
+
+    Attributes
+    ----------
+    ask : the question
+    found : the answer
+    worded : whether its sentences are told
+    native : the model that is explained
+    loans : what the trees said for the model
+    """
+
+    ask: Ask
+    found: Result
+    worded: bool
+    native: NativeModel
+    loans: Loans
+
+    def owed(self, model: NativeModel) -> Iterator[tuple[FloatArray, int, int]]:
+        """Rows of which the trees spoke, what they said, and the number of the question.
+
+        Parameters
+        ----------
+        model : for which they did
+        """
+        rows, classes = self.loans.rows.get(model, ()), self.loans.classes.get(model, ())
+        for row, label in zip(rows, classes, strict=True):
+            yield row, label, self.ask.number
+
+
+def confirm(held: Sequence[Held]) -> set[int]:
+    """Ask each model once about all answers; the answers get their scores.
+
+    Parameters
+    ----------
+    held : answers about one model
+
+    Returns
+    -------
+    Numbers of the questions whose answers a model contradicts.
+    """
+    native, wrong = held[0].native, set[int]()
+    asked = {_number(own) for _, own in _scorings(held)}
+    at_once = native.likeliest and {scale for scale, _ in asked} == {"probability"}
+    for model in {native, *(own for each in held for own in each.loans.rows)}:
+        owed = [debt for each in held for debt in each.owed(model)]
+        rows = [row for row, _, _ in owed]
+        if at_once and model is native:
+            said = _classes_and_scores(native, rows, held)
+        elif rows:
+            said = model.predict(np.array(rows))
+        else:
+            continue
+        differ = said != [label for _, label, _ in owed]
+        wrong.update(owed[at][2] for at in np.flatnonzero(differ))
+    for scale, output in () if at_once else asked:
+        same = [pair for pair in _scorings(held) if _number(pair[1]) == (scale, output)]
+        _tell(same, native.values(_rows(same), scale, output))
+    return wrong
+
+
+def _classes_and_scores(
+    native: NativeModel, rows: list[FloatArray], held: Sequence[Held]
+) -> IntArray:
+    """Class index of each row, of a model that predicts what it finds likeliest; tells scores."""
+    scorings = _scorings(held)
+    told = native.probabilities(np.array([*rows, *_rows(scorings)]))
+    outputs = [own.output for _, own in scorings for _ in own.rows]
+    _tell(scorings, told[len(rows) :][np.arange(len(outputs)), outputs])
+    said: IntArray = told[: len(rows)].argmax(axis=1)
+    return said
+
+
+def _scorings(held: Sequence[Held]) -> list[tuple[Result, Scoring]]:
+    return [(own.found, own.found.scoring) for own in held if own.found.scoring is not None]
+
+
+def _number(scoring: Scoring) -> tuple[Scale, int]:
+    return scoring.scale, scoring.output
+
+
+def _rows(scorings: Sequence[tuple[Result, Scoring]]) -> FloatArray:
+    return np.array([row for _, scoring in scorings for row in scoring.rows])
+
+
+def _tell(scorings: Sequence[tuple[Result, Scoring]], numbers: FloatArray) -> None:
+    """Put numbers, one for each row, where results look them up before they ask the model."""
+    left = iter(numbers.tolist())
+    for found, scoring in scorings:
+        before, after, *_ = (*islice(left, len(scoring.rows)), None)
+        found.__dict__.update(score_before=before, score=after)

@@ -1,0 +1,127 @@
+"""Questions of a worker that are asked one after another, and told once the model confirms them."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeVar
+
+from portfolio.explainer import Explainer
+from portfolio.model.lent import Loans, lending
+from portfolio.model.native import NativeModel
+from portfolio.service.asking import meant, told_of
+from portfolio.service.confirm import Held, confirm
+from portfolio.service.messages import Ask
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, eq=False)
+class Lender:
+    """An explainer for whose model the trees speak where they are clear.
+
+    Attributes
+    ----------
+    explainer : its answers hold once the model confirms them
+    loans : what the model is still to be asked
+    native : the model
+    """
+
+    explainer: Explainer
+    loans: Loans
+    native: NativeModel
+
+    @classmethod
+    def of(cls, explainer: Explainer) -> Self:
+        """The same explainer as one.
+
+        Parameters
+        ----------
+        explainer : that asks its model about each answer
+        """
+        loans, model = Loans(), explainer._asker.model
+        same = copy(explainer)
+        same._asker = replace(explainer._asker, model=lending(model, loans))
+        return cls(same, loans, model.native)
+
+    def ask(self, ask: Ask, stop: threading.Event) -> Held:
+        """An answer that the model has not confirmed.
+
+        Parameters
+        ----------
+        ask : a plain question
+        stop : ends it
+        """
+        self.loans.clear()
+        given = meant(self.explainer, ask.arguments)
+        worded = given.pop("text", False)
+        found = self.explainer.until(stop).explain(**given)
+        for name in ("rounded", "told") if worded else ("rounded",):
+            getattr(found, name)  # looked up now, while the trees may speak
+        return Held(ask, found, worded, self.native, self.loans.split())
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Several plain questions about one explainer.
+
+    One thread asks them; another one may meanwhile tell what is held, and give back the rest.
+
+    Attributes
+    ----------
+    send : tells the parent
+    left : those that are not begun
+    held : answers that are not told
+    """
+
+    send: Callable[[str, Any], None]
+    left: deque[Ask]
+    held: deque[Held] = field(default_factory=deque)
+
+    def ask_all(self, lender: Lender, stop_of: Callable[[Ask], threading.Event]) -> None:
+        """Ask one after another, then tell all answers.
+
+        Parameters
+        ----------
+        lender : who is asked
+        stop_of : what ends a question before its time
+        """
+        for ask in _emptied(self.left):
+            try:
+                self.held.append(lender.ask(ask, stop_of(ask)))
+            except Exception:  # asked alone it says what is wrong
+                self.send("back", (ask.number,))
+        self.tell()
+
+    def hurry(self) -> None:
+        """Tell what is held and give back what is not begun, while one question takes long."""
+        back = tuple(ask.number for ask in _emptied(self.left))
+        if back:
+            self.send("back", back)
+        self.tell()
+
+    def tell(self) -> None:
+        """Tell what is held; what a model contradicts is given back, to be asked alone."""
+        held = list(_emptied(self.held))
+        if not held:
+            return
+        try:
+            wrong = confirm(held)
+            told = {each.ask.number: told_of(each.found, each.worded) for each in held}
+        except Exception:  # of one row perhaps
+            wrong, told = {each.ask.number for each in held}, {}
+        if wrong:
+            self.send("back", tuple(wrong))
+        good = [(number, own) for number, own in told.items() if number not in wrong]
+        if good:
+            self.send("told", good)
+
+
+def _emptied(these: deque[Item]) -> Iterator[Item]:
+    """Each of them, which two threads at once share."""
+    while True:
+        try:
+            yield these.popleft()
+        except IndexError:
+            return

@@ -1,0 +1,200 @@
+"""Questions that a worker is given at once have the answers that they have alone."""
+
+import json
+import threading
+from collections import deque
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    IsolationForest,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from xgboost import XGBClassifier
+
+from portfolio import Explainer, Plausibility
+from portfolio.model.native import NativeModel
+from portfolio.service.asking import answer
+from portfolio.service.messages import Ask
+from portfolio.service.together import Lender, Together
+from tests.support.gathered import contrary, picky
+from tests.support.served import lasting
+
+MODELS = [
+    RandomForestClassifier(12, max_depth=4, random_state=0),
+    XGBClassifier(n_estimators=12, max_depth=3),
+    LGBMClassifier(n_estimators=12, num_leaves=6, n_jobs=1, verbose=-1),
+    HistGradientBoostingClassifier(max_iter=12, max_depth=3, random_state=0),
+]
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(0, 2, (200, 4)).round(3), columns=list("abcd"))
+    return X, (X["a"] + X["b"] * X["c"] / 3 + rng.normal(0, 1, 200) > 0).astype(int)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """How many rows a model was asked about in each call, whatever it was asked."""
+    counts = []
+
+    def counted(name):
+        own = getattr(NativeModel, name)
+
+        def count(native, rows, *more):
+            counts.append(len(rows))
+            return own(native, rows, *more)
+
+        monkeypatch.setattr(NativeModel, name, count)
+
+    for name in ("predict", "probabilities", "values"):
+        counted(name)
+    return counts
+
+
+def asks_of(rows, **arguments):
+    about = {"time_limit_s": 10.0, "threads": 1} | arguments
+    return [
+        Ask(number, "", "explain", {"x": row} | about, 10.0)
+        for number, row in enumerate(rows.to_dict("records"))
+    ]
+
+
+def together(explainer, asks, stop_of=lambda ask: threading.Event()):
+    """What is told by number, and the numbers that are given back."""
+    told, back = {}, []
+
+    def send(kind, content):
+        told.update(content) if kind == "told" else back.extend(content)
+
+    Together(send, deque(asks)).ask_all(Lender.of(explainer), stop_of)
+    return told, back
+
+
+def document(told):
+    """All that lasts of an answer."""
+    members = {name: json.loads(own) for name, own in told.members.items() if name != "attempts"}
+    return lasting(members), told.status, told.backend
+
+
+def alike(explainer, asks):
+    told, back = together(explainer, asks)
+    assert sorted([*told, *back]) == [ask.number for ask in asks]
+    for ask in asks:
+        if ask.number in told:
+            alone = answer(explainer, ask, lambda bounds: None)
+            assert document(told[ask.number]) == document(alone)
+    return told, back
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [*zip(MODELS, [False, True, False, True], strict=True)],
+    ids=[type(model).__name__ for model in MODELS],
+)
+def test_answers_are_those_of_single_questions(table, model, text, asked):
+    X, y = table
+    explainer = Explainer(model.fit(X, y), X)
+    asks = asks_of(X.iloc[:12], text=text)
+    together(explainer, asks[:1])
+    asked.clear()
+    together(explainer, asks)
+    # Numbers come with the classes where the model's own class is the likeliest.
+    own = asked[-1:] if explainer._asker.model.native.likeliest else asked[-3:]
+    assert min(own) >= 12 and len([count for count in asked if count > 2]) == len(own)
+    told, back = alike(explainer, asks)
+    assert not back and {each.status for each in told.values()} == {"optimal"}
+
+
+def test_of_any_target_and_companions(table):
+    X, y = table
+    forest = IsolationForest(n_estimators=12, max_samples=64, contamination=0.1, random_state=0)
+    model, rows = MODELS[0].fit(X, y), X.iloc[:6]
+    plausible = Explainer(model, X, plausibility=Plausibility(forest.fit(X)))
+    votes, number = Explainer(model, X, voting="hard"), RandomForestRegressor(5, max_depth=3)
+    asks = [
+        *((plausible, asks_of(rows)), (votes, asks_of(rows, target=1))),
+        (Explainer(model, X), asks_of(rows, target={"Probability": [1, 0.7]})),
+        (Explainer(number.fit(X, y), X), asks_of(rows, target=[0.5, None])),
+    ]
+    for explainer, own in asks:
+        told, back = alike(explainer, own)
+        assert len(told) == 6 and not back
+
+
+@pytest.mark.parametrize("said", [contrary, picky])
+def test_what_the_model_contradicts_is_given_back(table, said, monkeypatch):
+    """A model that changed after it was read: of some rows it says otherwise, or nothing."""
+    X, y = table
+    explainer = Explainer(RandomForestClassifier(12, max_depth=4, random_state=0).fit(X, y), X)
+    own, odd = NativeModel.predict, X["d"].median()
+    monkeypatch.setattr(NativeModel, "likeliest", False)
+    monkeypatch.setattr(
+        NativeModel, "predict", lambda native, rows: said(own(native, rows), rows[:, 3] > odd)
+    )
+    told, back = alike(explainer, asks_of(X.iloc[:12]))
+    answers = [json.loads(each.members["answer"])["counterfactual"] for each in told.values()]
+    assert back and all(own["d"] <= odd for own in answers)
+    assert bool(told) == (said is contrary)
+
+
+def test_a_likeliest_class_that_is_contradicted_is_given_back(table, monkeypatch):
+    X, y = table
+    explainer = Explainer(MODELS[1].fit(X, y), X)
+    own, odd = NativeModel.probabilities, X["d"].median()
+
+    def other(native, rows):
+        told = own(native, rows)
+        told[rows[:, 3] > odd] = told[rows[:, 3] > odd, ::-1]
+        return told
+
+    monkeypatch.setattr(NativeModel, "probabilities", other)
+    told, back = together(explainer, asks_of(X.iloc[:12]))
+    assert sorted(back) == [at for at in range(12) if X["d"].iloc[at] > odd] and len(told) > 2
+
+
+def test_what_can_not_be_asked_is_given_back(table):
+    X, y = table
+    explainer = Explainer(MODELS[0].fit(X, y), X)
+    asks = asks_of(X.iloc[:4])
+    del asks[1].arguments["x"]["a"]
+    told, back = together(explainer, asks)
+    assert back == [1] and sorted(told) == [0, 2, 3]
+
+
+def test_in_a_hurry_the_others_are_told_and_given_back(table, monkeypatch):
+    """The third of five takes long; what is told and given back meanwhile is not so later on."""
+    X, y = table
+    explainer = Explainer(MODELS[0].fit(X, y), X)
+    sent, asks = [], asks_of(X.iloc[:5])
+    several = Together(lambda kind, content: sent.append((kind, content)), deque(asks))
+
+    def slow(ask):
+        if ask.number == 2:
+            other = threading.Thread(target=several.hurry)
+            other.start()
+            other.join()
+        return threading.Event()
+
+    several.ask_all(Lender.of(explainer), slow)
+    assert [kind for kind, _ in sent] == ["back", "told", "told"]
+    assert sent[0][1] == (3, 4)
+    assert [[number for number, _ in content] for _, content in sent[1:]] == [[0, 1], [2]]
+
+
+def test_one_that_is_stopped_ends_alone(table):
+    X, y = table
+    explainer = Explainer(MODELS[0].fit(X, y), X)
+    ended = threading.Event()
+    ended.set()
+    told, back = together(
+        explainer, asks_of(X.iloc[:3]), lambda ask: ended if ask.number == 1 else threading.Event()
+    )
+    assert len(told) == 3 and not back
+    assert told[0].status == told[2].status == "optimal"

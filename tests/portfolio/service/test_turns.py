@@ -1,0 +1,170 @@
+"""Questions that wait are given to a worker together; each has its own outcome all the same."""
+
+import json
+import os
+import signal
+import time
+from contextlib import suppress
+
+import pytest
+
+from portfolio.service import turn as turns
+from portfolio.service.catalogue import Catalogue
+from portfolio.service.messages import Ask, Hurry, Refused, Several, Stop, Told
+from portfolio.service.pool import TOGETHER_S, Pool
+from portfolio.service.ticket import Ticket
+from portfolio.service.turn import GRACE_S, Turn
+from tests.support.served import lasting, until
+
+SHORT = {"time_limit_s": 10.0, "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def model(source):
+    return Catalogue(lambda: [source]).models["credit"]
+
+
+@pytest.fixture(scope="module")
+def warm(model):
+    """One worker, and what it answers alone."""
+    pool = Pool(1, 200)
+    pool.start([model])
+    try:
+        until(lambda: pool.ready)
+        yield pool
+    finally:
+        pool.close()
+
+
+def ticket_of(model, x, number=0, **more):
+    return Ticket(model, "explain", SHORT | {"x": x | {"age": 20.0 + number}} | more, 10.0)
+
+
+def long_ticket(model, row, limit_s):
+    asked = {"x": row, "k": 20, "within": 1000.0, "norm": 1, "time_limit_s": limit_s, "threads": 1}
+    return Ticket(model, "explain_diverse", asked, limit_s)
+
+
+@pytest.fixture
+def tickets(model, row):
+    return [ticket_of(model, row, number) for number in range(24)]
+
+
+def submit_behind(pool, first, tickets, pace_s=TOGETHER_S / 12):
+    """Have tickets wait behind one that takes long, and be thought of as short."""
+    pool.submit(first)
+    until(lambda: pool.busy)
+    for each in tickets:
+        pool.submit(each)
+    pool._pace_s = pace_s
+
+
+def document(told):
+    return {name: lasting(json.loads(own)) for name, own in told.members.items()}
+
+
+def outcomes(tickets):
+    return [ticket.future.result(timeout=60.0) for ticket in tickets]
+
+
+def test_those_that_wait_are_asked_together(warm, model, row, tickets, monkeypatch):
+    sizes, own = [], Turn.message
+    monkeypatch.setattr(Turn, "message", lambda turn: sizes.append(turn.count) or own(turn))
+    submit_behind(warm, long_ticket(model, row, 0.3), tickets)
+    together = outcomes(tickets)
+    assert max(sizes) >= 8
+    alone = [ticket_of(model, row, number, tie_break=False) for number in range(24)]
+    for ticket in alone:
+        ticket.alone = True
+        warm.submit(ticket)
+    for told, other in zip(together, outcomes(alone), strict=True):
+        assert isinstance(told, Told), told
+        assert told.status == other.status == "optimal"
+        assert document(told) == document(other)
+
+
+@pytest.mark.parametrize(
+    "waits_s",
+    [(0.01,), pytest.param(tuple(0.002 * at for at in range(25)), marks=pytest.mark.large)],
+    ids=["once", "often"],
+)
+def test_a_worker_that_is_killed_among_several_loses_none(warm, model, row, waits_s):
+    """Whoever is not told by then is asked again, alone; nobody is told that a worker died."""
+    for waited_s in waits_s:
+        tickets = [ticket_of(model, row, number) for number in range(24)]
+        submit_behind(warm, long_ticket(model, row, 0.2), tickets)
+        until(lambda own=tickets: sum(ticket.taken for ticket in own) > 1)
+        time.sleep(waited_s)
+        with suppress(ProcessLookupError):
+            os.kill(warm.pids[0], signal.SIGKILL)
+        assert {told.status for told in outcomes(tickets)} == {"optimal"}
+        assert not any(ticket.died > 1 for ticket in tickets)
+
+
+def test_who_goes_takes_nobody_along(warm, model, row, tickets):
+    submit_behind(warm, long_ticket(model, row, 0.3), tickets)
+    for ticket in tickets[::3]:
+        ticket.stop()
+    told = outcomes([ticket for at, ticket in enumerate(tickets) if at % 3])
+    assert {each.status for each in told} == {"optimal"}
+
+
+def test_what_can_not_be_asked_is_said_of_that_question_only(warm, model, row, tickets):
+    wrong = ticket_of(model, row, target="nobody")
+    submit_behind(warm, long_ticket(model, row, 0.3), [*tickets[:6], wrong, *tickets[6:12]])
+    assert "nobody" in outcomes([wrong])[0].detail
+    assert all(isinstance(told, Told) for told in outcomes(tickets[:12]))
+
+
+class Deaf:
+    """A worker that is told things, and tells nothing."""
+
+    def __init__(self):
+        self.told = []
+
+    def send(self, message):
+        self.told.append(message)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that is put forward by hand."""
+    now = [100.0]
+    monkeypatch.setattr(turns.time, "monotonic", lambda: now[0])
+    return now
+
+
+def turn_of(tickets):
+    turn = Turn(dict(enumerate(tickets)))
+    turn.begin()
+    return turn
+
+
+def test_one_that_takes_long_is_soon_alone(tickets, clock):
+    turn, worker = turn_of(tickets[:4]), Deaf()
+    assert isinstance(turn.message(), Several)
+    assert not turn.look_after(worker) and not worker.told
+    clock[0] += turns.HURRY_S
+    assert not turn.look_after(worker) and worker.told == [Hurry()]
+    told = Told({}, "optimal", "")
+    assert turn.hear("told", [(0, told)]) == [(tickets[0], told)]
+    assert turn.hear("back", (2, 3)) == [(tickets[2], None), (tickets[3], None)]
+    clock[0] += turns.HURRY_S
+    assert not turn.look_after(worker) and len(worker.told) == 1
+    clock[0] += tickets[1].limit_s + GRACE_S
+    assert turn.look_after(worker)
+
+
+def test_time_is_up_sooner_once_nobody_waits(tickets, clock):
+    turn, worker = turn_of(tickets[:2]), Deaf()
+    tickets[0].stop()
+    assert not turn.look_after(worker) and worker.told == [Stop(0)]
+    turn.hear("told", [(0, Refused("", "lost"))])
+    tickets[1].stop()
+    assert not turn.look_after(worker) and worker.told == [Stop(0), Stop(1)]
+    clock[0] += GRACE_S
+    assert turn.look_after(worker)
+
+
+def test_a_question_alone_goes_as_it_did(tickets):
+    assert isinstance(turn_of(tickets[:1]).message(), Ask)

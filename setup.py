@@ -18,7 +18,9 @@ class _BuildWithCode(build_py):
         super().run()
         if not self.editable_mode:
             command = [PYTHON, "-B", "-m", "portfolio.solving.ship"]
-            subprocess.run(command, cwd=self.build_lib, check=True)
+            # pip hides by this path what is installed.
+            own = {name: said for name, said in os.environ.items() if name != "PYTHONPATH"}
+            subprocess.run(command, cwd=self.build_lib, env=own, check=True)
 
 
 class _ForOnePlatform(Distribution):

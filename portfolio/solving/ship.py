@@ -11,10 +11,13 @@ import subprocess
 import sys
 import tempfile
 
+import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from encoders.compiled import compiled_sources
 from encoders.shipped_code import FOLDER, ship
+from encoders.trees.cells import cut
+from encoders.trees.ensemble import Ensemble
 from portfolio.solving.warm_up import warm_up_all
 
 MACHINE = ("Linux", "x86_64")
@@ -42,14 +45,36 @@ def main() -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | FOR_MANY | {"NUMBA_CACHE_DIR": cache}
-        for step in ("warm_up_all", "write"):
+        for step in ("call_all", "write"):
             code = f"from portfolio.solving.ship import {step}; {step}()"
             subprocess.run([sys.executable, "-B", "-c", code], env=environment, check=True)
 
 
-def write() -> None:
-    """Load all that questions need from numba's caches, and ship it."""
+def call_all() -> None:
+    """Call what reading a model and every question call."""
+    stump = Ensemble(
+        n_columns=1,
+        root=np.zeros(1, dtype=np.int64),
+        column=np.array([0, -1, -1]),
+        last_left=np.zeros(3),
+        left=np.array([1, -1, -1]),
+        right=np.array([2, -1, -1]),
+        score=np.zeros((3, 2)),
+        bias=np.zeros(2),
+        dtype=np.dtype(np.float64),
+        margin_unit=1.0,
+        votes=False,
+    )
+    row, first = np.zeros((1, 1)), np.zeros(1, dtype=np.int64)
+    stump.sums(stump.leaves(row))
+    stump.turn_right(first, row, first)
+    cut(stump)
     warm_up_all()
+
+
+def write() -> None:
+    """Load all of it from numba's caches, and ship it."""
+    call_all()
     functions = {
         value
         for name, module in list(sys.modules.items())

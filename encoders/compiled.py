@@ -40,6 +40,8 @@ from typing import Any
 import numba
 from numba.core import event
 
+from encoders.shipped_code import with_shipped
+
 LOGGER = logging.getLogger("counterfolio")
 NOTICE = "counterfolio is compiling its solver for this machine, which takes about half a minute; "
 KEPT = "this is kept for the next time."
@@ -101,9 +103,10 @@ def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     try:
         compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder beside the file, of the user or of NUMBA_CACHE_DIR
-        return numba.njit(**options)(function)
-    _forget_older_code(compiled.stats.cache_path, Path(function.__code__.co_filename).parent)
-    return compiled
+        compiled = numba.njit(**options)(function)
+    else:
+        _forget_older_code(compiled.stats.cache_path, Path(function.__code__.co_filename).parent)
+    return with_shipped(compiled, compiled_sources())
 
 
 @cache
@@ -126,8 +129,14 @@ def _forget_older_code(folder: str, sources: Path) -> None:
 @cache
 def _newest_source() -> float:
     """When any file that may hold compiled code was last changed, seconds since the epoch."""
-    sources = (path for place in COMPILED for path in Path(__file__).parent.glob(place))
-    return max(path.stat().st_mtime for path in sources)
+    return max(path.stat().st_mtime for path in compiled_sources())
+
+
+@cache
+def compiled_sources() -> tuple[Path, ...]:
+    """The files of ``COMPILED``."""
+    here = Path(__file__).parent
+    return tuple(path for place in COMPILED for path in sorted(here.glob(place)))
 
 
 def is_kept(function: Any) -> bool:

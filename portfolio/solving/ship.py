@@ -1,0 +1,89 @@
+"""``python -m portfolio.solving.ship``: machine code for many machines, beside the sources here.
+
+A wheel is made with it (``setup.py``). Functions are compiled once into a folder of their own; what
+a second process loads from there is what Python calls, and nobody will load anything else.
+"""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from encoders.compiled import compiled_sources
+from encoders.shipped_code import FOLDER, ship
+from encoders.trees.cells import cut
+from encoders.trees.ensemble import Ensemble
+from portfolio.solving.warm_up import warm_up_all
+
+MACHINE = ("Linux", "x86_64")
+CPU = "x86-64"
+# Beyond those of every x86-64: what almost all processors since 2015 have. Not fma, so that nothing
+# can be rounded otherwise than by code that is compiled where it runs.
+FEATURES = (
+    *("sse3", "ssse3", "sse4.1", "sse4.2", "avx", "avx2"),
+    *("bmi", "bmi2", "lzcnt", "popcnt"),
+)
+FOR_MANY = {
+    "NUMBA_CPU_NAME": CPU,
+    "NUMBA_CPU_FEATURES": ",".join(f"+{feature}" for feature in FEATURES),
+    "NUMBA_DISABLE_INTEL_SVML": "1",  # a library of the builder that others may not have
+}
+
+
+def main() -> None:
+    """Compile in one process, load and write in another."""
+    if (platform.system(), platform.machine()) != MACHINE:
+        raise SystemExit(
+            "Machine code can be shipped for Linux on x86-64 only; "
+            "make a wheel without it, which is compiled where it is used first."
+        )
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | FOR_MANY | {"NUMBA_CACHE_DIR": cache}
+        for step in ("call_all", "write"):
+            code = f"from portfolio.solving.ship import {step}; {step}()"
+            subprocess.run([sys.executable, "-B", "-c", code], env=environment, check=True)
+
+
+def call_all() -> None:
+    """Call what reading a model and every question call."""
+    stump = Ensemble(
+        n_columns=1,
+        root=np.zeros(1, dtype=np.int64),
+        column=np.array([0, -1, -1]),
+        last_left=np.zeros(3),
+        left=np.array([1, -1, -1]),
+        right=np.array([2, -1, -1]),
+        score=np.zeros((3, 2)),
+        bias=np.zeros(2),
+        dtype=np.dtype(np.float64),
+        margin_unit=1.0,
+        votes=False,
+    )
+    row, first = np.zeros((1, 1)), np.zeros(1, dtype=np.int64)
+    stump.sums(stump.leaves(row))
+    stump.turn_right(first, row, first)
+    cut(stump)
+    warm_up_all()
+
+
+def write() -> None:
+    """Load all of it from numba's caches, and ship it."""
+    call_all()
+    functions = {
+        value
+        for name, module in list(sys.modules.items())
+        if name.startswith("encoders.")
+        for value in vars(module).values()
+        if isinstance(value, Dispatcher)
+    }
+    ship(functions, compiled_sources(), FEATURES)
+
+
+if __name__ == "__main__":
+    main()

@@ -90,14 +90,11 @@ class Variants:
             Its boxes would be far too many, or there are no maps of such a model or target.
         """
         from portfolio.question import Question
-        from portfolio.solving.make_maps import budget_of, plan_maps
+        from portfolio.solving.make_maps import budget_of, with_maps
 
-        budget = budget_of(seconds, megabytes)
-        plan = plan_maps(self._asker.model, Question(target, margin=margin))
-        place = None if folder is None else Path(folder)
-        same = copy(self)
-        made = plan.make(budget, place, lambda: self._asker.stopped)
-        same._asker = replace(self._asker, answering=made)
+        same, place = copy(self), None if folder is None else Path(folder)
+        question = Question(target, margin=margin)
+        same._asker = with_maps(self._asker, question, budget_of(seconds, megabytes), place)
         return same
 
     @property

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +17,12 @@ from portfolio.fingerprint import fingerprint
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.question import Question, check_from_0
+from portfolio.solving.ask import Asker
 from portfolio.solving.map_files import VERSION, load_map, save_map
 from portfolio.solving.mapped import GoalMap, Mapped
 from portfolio.solving.warm_up import warm_up
 
+USUAL = Budget()
 NO_MAP = "no map is made of this model: {}; ask without one."
 
 
@@ -74,6 +76,26 @@ class Plan:
     def _key(self, goal: Goal) -> str:
         identity = self.model.identity_for(isinstance(goal, ValueGoal))
         return fingerprint(VERSION, identity, goal, self.margin)
+
+
+def with_maps(
+    asker: Asker, question: Question, budget: Budget = USUAL, folder: Path | None = None
+) -> Asker:
+    """The same asker, which answers by maps as far as they reach.
+
+    Parameters
+    ----------
+    asker : of the model
+    question : its target and margin count
+    budget, folder : as of :meth:`Plan.make`
+
+    Raises
+    ------
+    InputError
+        They are not worth making, or there are none of such a model or target.
+    """
+    made = plan_maps(asker.model, question).make(budget, folder, lambda: asker.stopped)
+    return replace(asker, answering=made)
 
 
 def plan_maps(model: ExplainedModel, question: Question) -> Plan:

@@ -14,6 +14,7 @@ from encoders.posing.whole_space import Levels, WholeSpace
 from encoders.query.goal import Goal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ClassView, ExplainedModel
+from portfolio.question import MAP
 from portfolio.solving.certify import Certificate, Times
 from portfolio.solving.join import Answer
 from portfolio.solving.progress import Progress
@@ -21,8 +22,6 @@ from portfolio.solving.strategies import Reduced, Strategy
 from portfolio.solving.targets import answer
 from portfolio.solving.verify import verify
 from selector.candidates import AUTO
-
-MAP = "map"  # the backend of answers that a map proves
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,10 +68,13 @@ class Guess:
 
     Attributes
     ----------
-    nodes, seconds : to make all of it
+    nodes : that it will have
+    looks : leaves to be looked at for them
+    seconds : to make all of it
     """
 
     nodes: float
+    looks: float
     seconds: float
 
     @property
@@ -214,19 +217,20 @@ def make_map(
     return RegionMap(space_of(tables), kept, int(depth), time.perf_counter() - began)
 
 
-def guess(problem: Problem, seconds: float = DIVING_S) -> Guess:
+def guess(problem: Problem, seconds: float = DIVING_S, most: int = DIVES) -> Guess:
     """How large the map of a problem will be, from ways down that are drawn by lot.
 
     Parameters
     ----------
     problem : as of :func:`make_map`
     seconds : to spend at most
+    most : ways down
     """
     tables, lots = tabulate(problem), np.random.default_rng(0)
     n_leaves, deepest = problem.n_leaves, int((problem.size - 1).sum()) + 1
     leaves = np.zeros(2 * n_leaves, dtype=np.int32)
     nodes, looks, here, began, dives = 0.0, 0.0, 0, time.perf_counter(), 0
-    while dives == 0 or (dives < DIVES and time.perf_counter() - began < seconds):
+    while dives == 0 or (dives < most and time.perf_counter() - began < seconds):
         leaves[:n_leaves] = np.arange(n_leaves)
         lo = np.zeros(problem.n_axes, dtype=np.int32)
         hi = (problem.size - 1).astype(np.int32)
@@ -234,7 +238,7 @@ def guess(problem: Problem, seconds: float = DIVING_S) -> Guess:
         nodes, looks, here = nodes + found[0], looks + found[1], here + found[2]
         dives += 1
     spent = time.perf_counter() - began
-    return Guess(nodes / dives, looks / dives * spent / here)
+    return Guess(nodes / dives, looks / dives, looks / dives * spent / here)
 
 
 def _doubled(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:

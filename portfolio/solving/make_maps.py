@@ -3,16 +3,19 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 
 import numpy as np
 
 from encoders.errors import InputError
-from encoders.maps.region_map import Budget, Guess, guess, make_map, space_of
+from encoders.maps.region_map import DIVES, DIVING_S, Budget, Guess, guess, make_map, space_of
 from encoders.posing.whole_space import WholeSpace, why_not_whole
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import Problem
+from encoders.query.constraints import MaxChanges
 from encoders.query.goal import ClassGoal, Goal, ValueGoal, relative
+from encoders.query.relations import Relation
 from portfolio.fingerprint import fingerprint
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.explained_model import ClassView, ExplainedModel
@@ -21,6 +24,7 @@ from portfolio.solving.ask import Asker
 from portfolio.solving.map_files import VERSION, load_map, save_map
 from portfolio.solving.mapped import GoalMap, Mapped
 from portfolio.solving.warm_up import warm_up
+from selector.maps import WAYS, may_be_worth_a_map, worth_a_map
 
 USUAL = Budget()
 NO_MAP = "no map is made of this model: {}; ask without one."
@@ -98,6 +102,29 @@ def with_maps(
     return replace(asker, answering=made)
 
 
+def with_maps_if_worth(asker: Asker, question: Question, rows: int) -> Asker:
+    """The same asker for a batch, with maps if they save more than they take.
+
+    Parameters
+    ----------
+    asker : of the model
+    question : that is asked of each row
+    rows : how many
+    """
+    beyond = any(isinstance(own, Relation | MaxChanges) for own in question.constraints)
+    if beyond or isinstance(asker.answering, Mapped) or not may_be_worth_a_map(rows):
+        return asker
+    try:
+        plan = plan_maps(asker.model, question)
+    except InputError:
+        return asker
+    warm_up("maps")
+    expected = whole_guess(list(plan.problems.values()), inf, WAYS)
+    if not worth_a_map(rows, expected):
+        return asker
+    return replace(asker, answering=plan.make(USUAL, None, lambda: asker.stopped))
+
+
 def plan_maps(model: ExplainedModel, question: Question) -> Plan:
     """What there is to map for a question, whatever the row.
 
@@ -139,15 +166,17 @@ def _goals(model: ExplainedModel, question: Question) -> list[Goal]:
     return [value_goal(model, wanted, np.zeros(model.ensemble.n_columns))]  # looks at no row
 
 
-def whole_guess(problems: Sequence[Problem]) -> Guess:
+def whole_guess(problems: Sequence[Problem], seconds: float = DIVING_S, most: int = DIVES) -> Guess:
     """How large the maps of some problems will be all together.
 
     Parameters
     ----------
     problems : whole, as of :class:`WholeSpace`
+    seconds, most : for each, as of :func:`guess`
     """
-    each = [guess(problem) for problem in problems]
-    return Guess(sum(own.nodes for own in each), sum(own.seconds for own in each))
+    each = [guess(problem, seconds, most) for problem in problems]
+    nodes, looks = sum(own.nodes for own in each), sum(own.looks for own in each)
+    return Guess(nodes, looks, sum(own.seconds for own in each))
 
 
 def budget_of(seconds: float, megabytes: float) -> Budget:

@@ -85,10 +85,10 @@ def test_a_guess_is_near_what_is_made():
 @pytest.mark.parametrize(
     ("expected", "budget", "worth"),
     [
-        (Guess(1e6, 10.0), Budget(60.0, 256.0), True),
-        (Guess(1e6, 1e3), Budget(60.0, 256.0), False),
-        (Guess(1e9, 10.0), Budget(60.0, 256.0), False),
-        (Guess(3e6, 100.0), Budget(60.0, 36.0), True),
+        (Guess(1e6, 1e8, 10.0), Budget(60.0, 256.0), True),
+        (Guess(1e6, 1e8, 1e3), Budget(60.0, 256.0), False),
+        (Guess(1e9, 1e8, 10.0), Budget(60.0, 256.0), False),
+        (Guess(3e6, 1e8, 100.0), Budget(60.0, 36.0), True),
     ],
 )
 def test_what_is_far_beyond_the_budget_is_not_worth_it(expected, budget, worth):

@@ -62,7 +62,7 @@ def test_what_a_map_does_not_reach_is_solved_as_without(boosted, on_map, asked):
 
 
 def test_what_the_model_refuses_is_solved_as_without(boosted, on_map, monkeypatch):
-    explainer, X = boosted
+    _, X = boosted
     found = on_map.explain(X.iloc[0])
     answers = Oracle.answers
 
@@ -165,7 +165,7 @@ def test_a_map_that_is_cut_short_is_made_again_with_more(boosted, tmp_path):
 
 
 def test_maps_that_are_far_too_large_are_refused_in_a_sentence(boosted):
-    with pytest.raises(InputError, match="would have about .* boxes"):
+    with pytest.raises(InputError, match=r"would have about .* boxes"):
         boosted[0].with_map(megabytes=1e-4)
     with pytest.raises(InputError, match="seconds must be a number from 0 on"):
         boosted[0].with_map(seconds=-1)
@@ -182,3 +182,17 @@ def test_logs_say_that_a_map_answered(boosted, on_map, tmp_path):
     on_map.explain(boosted[1].iloc[0], log=tmp_path)
     record = read(tmp_path).iloc[0]
     assert (record["backend"], record["mode"], record["status"]) == ("map", "map", "optimal")
+
+
+def test_large_batches_make_a_map_where_that_saves_time(boosted, monkeypatch):
+    explainer, X = boosted
+    rows = X.head(6)
+    monkeypatch.setattr("selector.maps.LEAST_ROWS", 6)
+    assert set(explainer.explain_batch(rows.head(5), executor=here)["backend"]) != {"map"}
+    monkeypatch.setattr("selector.maps.LOOKS_A_ROW", 1)
+    assert set(explainer.explain_batch(rows, executor=here)["backend"]) != {"map"}
+    monkeypatch.setattr("selector.maps.LOOKS_A_ROW", 1e9)
+    assert set(explainer.explain_batch(rows, executor=here)["backend"]) == {"map"}
+    changes = [MaxChanges(3)]
+    limited = explainer.explain_batch(rows, constraints=changes, executor=here)
+    assert set(limited["backend"]) != {"map"}

@@ -9,12 +9,12 @@ NODES, WAITING = 0, 1  # of ``counts``: nodes told, boxes that wait
 
 
 @kernel
-def grow(t, tree, lo, hi, begin, end, parent, leaves, counts, until):
+def grow(t, goal, tree, lo, hi, begin, end, parent, leaves, counts, until):
     """Look at boxes, the left side first, until so many nodes are told or there is no room.
 
     Parameters
     ----------
-    t : see :mod:`encoders.compiled`
+    t, goal : as of :func:`look`
     tree : int32 (n, 3), filled: what is known of each node or the axis that it is cut on, the first
         level of the right side, and the right node; the left one is the next
     lo, hi : int32 (n, n_axes), boxes that wait
@@ -38,7 +38,7 @@ def grow(t, tree, lo, hi, begin, end, parent, leaves, counts, until):
         if parent[box] >= 0:
             tree[parent[box], 2] = node
         known, at, stop = look(
-            t, lo[box], hi[box], leaves, begin[box], end[box], most, least, first, gain
+            t, goal, lo[box], hi[box], leaves, begin[box], end[box], most, least, first, gain
         )
         tree[node, 0] = known
         tree[node, 1] = at
@@ -56,7 +56,7 @@ def grow(t, tree, lo, hi, begin, end, parent, leaves, counts, until):
 
 
 @kernel
-def dive(t, lo, hi, leaves, sides):
+def dive(t, goal, lo, hi, leaves, sides):
     """One way down to a decided box, left or right by lot.
 
     Weighed by two to the depth, what many ways meet is on average what there is in all (Knuth 1975,
@@ -67,7 +67,7 @@ def dive(t, lo, hi, leaves, sides):
 
     Parameters
     ----------
-    t : see :mod:`encoders.compiled`
+    t, goal : as of :func:`look`
     lo, hi : int32 (n_axes,), the whole space; changed
     leaves : int32 (2 * n_leaves,), all of them first; changed
     sides : bool, whether to go right at each depth; ends where they end
@@ -82,7 +82,7 @@ def dive(t, lo, hi, leaves, sides):
         nodes += weight
         looks += weight * end
         here += end
-        known, at, stop = look(t, lo, hi, leaves, 0, end, most, least, first, gain)
+        known, at, stop = look(t, goal, lo, hi, leaves, 0, end, most, least, first, gain)
         if known < 0:
             break
         for i in range(end, stop):

@@ -1,16 +1,20 @@
-"""One box of levels: whether all its choices keep the leaf rows, none does, or where to cut it."""
+"""One box of levels: which goals all its choices reach and which none does, or where to cut it."""
 
 from encoders.compiled import inner
 
-NONE, ALL, OPEN = -1, -2, -3  # what is known of a box, where an axis to cut would stand
+# What is known of a box, where an axis to cut would stand: -1 minus the set of goals, as bits, that
+# all of its choices reach; the others none does. Or that it was not looked into.
+NONE, OPEN = -1, -(2**30)
+MOST_GOALS = 24
 
 
 @inner
-def look(t, lo, hi, leaves, begin, end, most, least, first, gain):
+def look(t, goal, lo, hi, leaves, begin, end, most, least, first, gain):
     """Tell what is known of a box, and write the leaves that fit it behind those of its parent.
 
-    A box is decided where the best, or the worst, leaves that fit it say so for every row. Any
-    other one is cut where the trees that are torn most, for the leaves they have left, split it.
+    A goal is decided where the worst leaves that fit the box keep each of its rows, or the best
+    ones break one. A box that leaves a goal undecided is cut where the trees that are torn most,
+    for the leaves they have left, split it.
 
     Returns what is known or the axis to cut, the first level of the right side, and where the
     leaves end.
@@ -18,6 +22,7 @@ def look(t, lo, hi, leaves, begin, end, most, least, first, gain):
     Parameters
     ----------
     t, lo, hi : see :mod:`encoders.compiled`; the box is shrunk in place, by groups alone
+    goal : int64 (n_rows,), which goal each row is of, ascending from 0 on
     leaves : int32, those of the parent at begin:end, by tree; filled from ``end`` on
     begin, end : in ``leaves``
     most, least : int64 (n_rows, n_trees), filled
@@ -27,21 +32,25 @@ def look(t, lo, hi, leaves, begin, end, most, least, first, gain):
     if not _closed(t, lo, hi):
         return NONE, 0, end
     stop = _fitting(t, lo, hi, leaves, begin, end, most, least, first)
-    every = True
-    for r in range(t.need.size):
-        best, worst = 0, 0
-        for tree in range(first.size - 1):
-            if first[tree] == first[tree + 1]:
-                return NONE, 0, end
-            best += most[r, tree]
-            worst += least[r, tree]
-        if best < t.need[r]:
-            return NONE, 0, end
-        every = every and worst >= t.need[r]
-    if every:
-        return ALL, 0, end
-    axis, at = _cut(t, lo, hi, leaves, most, least, first, gain)
-    return axis, at, stop
+    known, r, n_rows = NONE, 0, t.need.size
+    while r < n_rows:
+        none, every, g = False, True, goal[r]
+        while r < n_rows and goal[r] == g:
+            best, worst = 0, 0
+            for tree in range(first.size - 1):
+                if first[tree] == first[tree + 1]:
+                    return NONE, 0, end
+                best += most[r, tree]
+                worst += least[r, tree]
+            none = none or best < t.need[r]
+            every = every and worst >= t.need[r]
+            r += 1
+        if not none and not every:
+            axis, at = _cut(t, lo, hi, leaves, most, least, first, gain)
+            return axis, at, stop
+        if every and not none:
+            known -= 1 << g
+    return known, 0, end
 
 
 @inner

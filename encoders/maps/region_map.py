@@ -1,10 +1,10 @@
-"""A map of a problem: all its choices in boxes, of which each keeps the leaf rows or does not.
+"""A map of a problem: all its choices in boxes, of each of which it is known what goals it reaches.
 
 Nothing in it depends on costs, so it is made once and asked about any of them.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from encoders.arrays import FloatArray, IntArray, NarrowArray, Scalar
 from encoders.maps.grow import NODES, WAITING, dive, grow, merged
-from encoders.maps.look import ALL, OPEN
+from encoders.maps.look import MOST_GOALS, NONE, OPEN
 from encoders.maps.walk import walk
 from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem
@@ -100,11 +100,13 @@ class Nearest:
     Attributes
     ----------
     choice : int64 (n_axes,), the cheapest that it knows of; None if there is none
+    goals : that it reaches, of those that were asked for, ascending
     cost : of it, inf without one
     open_from : what lies where the map does not reach costs at least this
     """
 
     choice: IntArray | None
+    goals: tuple[int, ...]
     cost: float
     open_from: float
 
@@ -135,8 +137,9 @@ class RegionMap:
 
     @property
     def regions(self) -> int:
-        """Boxes all of whose choices keep the rows."""
-        return int((self.tree[:, 0] == ALL).sum())
+        """Boxes all of whose choices reach a goal."""
+        known = self.tree[:, 0]
+        return int(((known < NONE) & (known != OPEN)).sum())
 
     @property
     def gaps(self) -> int:
@@ -149,25 +152,35 @@ class RegionMap:
         return self.tree.nbytes / 1e6
 
     def nearest(
-        self, cost: FloatArray, aggregate: Literal["sum", "max"], upper: float = np.inf
+        self,
+        cost: FloatArray,
+        aggregate: Literal["sum", "max"],
+        goals: Sequence[int] = (0,),
+        upper: float = np.inf,
     ) -> Nearest:
-        """The cheapest choice that keeps the rows, as far as the map reaches.
+        """The cheapest choice that reaches a goal, as far as the map reaches.
 
         Parameters
         ----------
         cost : float64 (n_levels,), infinite where a level can't be chosen
         aggregate : the objective is the "sum" or the "max" of the chosen levels' costs
+        goals : of which any one is enough
         upper : only what costs less is of interest
         """
         point = np.zeros(self.space.level_start.size - 1, dtype=np.int64)
-        found, open_from, _ = walk(
-            self.tree, self.depth, self.space, cost, aggregate == "max", upper, point
+        wanted = sum(1 << goal for goal in goals)
+        found, reached, open_from = walk(
+            self.tree, self.depth, self.space, wanted, cost, aggregate == "max", upper, point
         )
-        return Nearest(point if np.isfinite(found) else None, found, open_from)
+        own = tuple(goal for goal in sorted(goals) if reached >> goal & 1)
+        return Nearest(point if own else None, own, found, open_from)
 
 
 def make_map(
-    problem: Problem, budget: Budget, over: Callable[[], bool] = lambda: False
+    problem: Problem,
+    budget: Budget,
+    over: Callable[[], bool] = lambda: False,
+    goal: IntArray | None = None,
 ) -> RegionMap:
     """Cut the choices of a problem until each box is decided, or the budget is spent.
 
@@ -176,13 +189,14 @@ def make_map(
     problem : as posed; its costs are not looked at, and it has leaf rows alone
     budget : for the map
     over : whether to stop
+    goal : int64 (n_rows,), which goal each leaf row is of, ascending from 0 on; None: all of one
 
     Returns
     -------
     The map; one with gaps where the budget did not suffice.
     """
-    assert not problem.level_rows and not problem.forbidden
     began = time.perf_counter()
+    goal = _goals(problem, goal)
     tables = tabulate(problem)
     n_axes, n_leaves = problem.n_axes, problem.n_leaves
     tree = np.zeros((SLICE, 3), dtype=np.int32)
@@ -206,7 +220,7 @@ def make_map(
         until = min(int(counts[NODES]) + SLICE, most)
         while len(tree) < until:
             tree = _doubled(tree)
-        grow(tables, tree, lo, hi, begin, end, parent, leaves, counts, until)
+        grow(tables, goal, tree, lo, hi, begin, end, parent, leaves, counts, until)
     tree = np.concatenate([tree[: counts[NODES]], np.zeros((counts[WAITING], 3), dtype=np.int32)])
     for node in range(int(counts[NODES]), len(tree)):
         counts[WAITING] -= 1
@@ -217,15 +231,21 @@ def make_map(
     return RegionMap(space_of(tables), kept, int(depth), time.perf_counter() - began)
 
 
-def guess(problem: Problem, seconds: float = DIVING_S, most: int = DIVES) -> Guess:
+def guess(
+    problem: Problem,
+    seconds: float = DIVING_S,
+    most: int = DIVES,
+    goal: IntArray | None = None,
+) -> Guess:
     """How large the map of a problem will be, from ways down that are drawn by lot.
 
     Parameters
     ----------
-    problem : as of :func:`make_map`
+    problem, goal : as of :func:`make_map`
     seconds : to spend at most
     most : ways down
     """
+    goal = _goals(problem, goal)
     tables, lots = tabulate(problem), np.random.default_rng(0)
     n_leaves, deepest = problem.n_leaves, int((problem.size - 1).sum()) + 1
     leaves = np.zeros(2 * n_leaves, dtype=np.int32)
@@ -234,7 +254,7 @@ def guess(problem: Problem, seconds: float = DIVING_S, most: int = DIVES) -> Gue
         leaves[:n_leaves] = np.arange(n_leaves)
         lo = np.zeros(problem.n_axes, dtype=np.int32)
         hi = (problem.size - 1).astype(np.int32)
-        found = dive(tables, lo, hi, leaves, lots.random(deepest) < 0.5)
+        found = dive(tables, goal, lo, hi, leaves, lots.random(deepest) < 0.5)
         nodes, looks, here = nodes + found[0], looks + found[1], here + found[2]
         dives += 1
     spent = time.perf_counter() - began
@@ -245,6 +265,13 @@ def _doubled(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     larger = np.zeros((2 * len(array), *array.shape[1:]), dtype=array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+def _goals(problem: Problem, goal: IntArray | None) -> IntArray:
+    assert not problem.level_rows and not problem.forbidden
+    found = np.zeros(len(problem.leaf_rows), dtype=np.int64) if goal is None else goal
+    assert found[-1] < MOST_GOALS
+    return found
 
 
 def space_of(tables: Tables) -> Space:

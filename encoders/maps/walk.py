@@ -4,24 +4,25 @@ import numpy as np
 
 from encoders.bounds.box_cost import range_cost
 from encoders.compiled import inner, kernel
-from encoders.maps.look import ALL, OPEN
+from encoders.maps.look import OPEN
 
 
 @kernel
-def walk(tree, depth, t, cost, is_max, upper, point):
+def walk(tree, depth, t, goals, cost, is_max, upper, point):
     """Go down to the boxes that may hold something cheaper, the cheaper side first.
 
     Costs are separable, so a box costs what its cheapest levels do, and a group what its cheapest
     category does that is left. A side never costs less than the whole; so what a sum of floats is
     off by is a share of the sum.
 
-    Returns the cost of the cheapest choice (inf if there is none below ``upper``), the least cost
-    of an open box that was met below it, and how many nodes were met.
+    Returns the cost of the cheapest choice (inf if there is none below ``upper``), the goals that
+    it reaches, and the least cost of an open box that was met below it.
 
     Parameters
     ----------
     tree, depth : as of :func:`encoders.maps.grow.merged`
     t : :class:`encoders.maps.region_map.Space`
+    goals : of which any one is to be reached, as bits
     cost : float64 (n_levels,), infinite where a level can't be chosen; of a category that it is
         chosen
     is_max : whether costs aggregate by "max"
@@ -45,21 +46,20 @@ def walk(tree, depth, t, cost, is_max, upper, point):
     for g in range(t.group_start.size - 1):
         own = group_cost(t, cost, g, lo[0], hi[0])
         lower[0] = max(lower[0], own) if is_max else lower[0] + own
-    found, open_from, met, waiting = upper, np.inf, 0, 1
+    found, reached, open_from, waiting = upper, 0, np.inf, 1
     while waiting > 0:
         waiting -= 1
         node, low, box_lo, box_hi = where[waiting], lower[waiting], lo[waiting], hi[waiting]
         while low < found:
-            met += 1
             a, at = tree[node, 0], tree[node, 1]
-            if a == ALL:
-                found = low
-                side_lo[:] = box_lo
-                side_hi[:] = box_hi
+            if a == OPEN:
+                open_from = min(open_from, low)
                 break
             if a < 0:
-                if a == OPEN:
-                    open_from = min(open_from, low)
+                if (-1 - a) & goals:
+                    found, reached = low, (-1 - a) & goals
+                    side_lo[:] = box_lo
+                    side_hi[:] = box_hi
                 break
             first, last = box_lo[a], box_hi[a]
             if group_of[a] < 0:
@@ -97,8 +97,8 @@ def walk(tree, depth, t, cost, is_max, upper, point):
             waiting = nearer
     if found < upper:
         _choose(t, cost, best, unimodal, side_lo, side_hi, point)
-        return found, open_from, met
-    return np.inf, open_from, met
+        return found, reached, open_from
+    return np.inf, 0, open_from
 
 
 @inner

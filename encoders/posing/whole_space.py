@@ -1,6 +1,7 @@
 """All that any query could choose from, and where the levels of one query lie in it."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -77,18 +78,27 @@ class WholeSpace:
             value = np.zeros(cell.size)
         return Axis(cell, value, np.zeros(cell.size), np.zeros(cell.size, dtype=np.bool_))
 
-    def problem(self, goal: Goal, margin: float) -> Problem | None:
-        """The whole space with a goal's rows; None where rows over leaves do not say it all.
+    def problem(self, goals: Sequence[Goal], margin: float) -> tuple[Problem, IntArray] | None:
+        """The whole space with the rows of some goals, and which goal each row is of.
+
+        None where rows over leaves do not say all of a goal.
 
         Parameters
         ----------
-        goal : a class, or limits of a number
+        goals : classes, or limits of a number
         margin : in the user's score unit
         """
-        row = np.zeros(len(self.cells.boundary))
-        query = Query(row, goal, make_cost(self.space, 1, "none", None), (), (), margin)
-        posed = pose_layout(self.ensemble, self.cells, self.space, query, self.layout)
-        return posed.problem if posed.relaxation is None and posed.problem.exact else None
+        row, cost = np.zeros(len(self.cells.boundary)), make_cost(self.space, 1, "none", None)
+        each = []
+        for goal in goals:
+            query = Query(row, goal, cost, (), (), margin)
+            posed = pose_layout(self.ensemble, self.cells, self.space, query, self.layout)
+            if posed.relaxation is not None or not posed.problem.exact:
+                return None
+            each.append(posed.problem)
+        rows = tuple(row for problem in each for row in problem.leaf_rows)
+        goal_of = np.repeat(np.arange(len(each)), [len(problem.leaf_rows) for problem in each])
+        return replace(each[0], leaf_rows=rows), goal_of
 
     def levels(self, query: Query) -> Levels:
         """Where a query's levels lie, and what they cost.

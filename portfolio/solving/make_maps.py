@@ -8,8 +8,19 @@ from pathlib import Path
 
 import numpy as np
 
+from encoders.arrays import IntArray
 from encoders.errors import InputError
-from encoders.maps.region_map import DIVES, DIVING_S, Budget, Guess, guess, make_map, space_of
+from encoders.maps.look import MOST_GOALS
+from encoders.maps.region_map import (
+    DIVES,
+    DIVING_S,
+    Budget,
+    Guess,
+    RegionMap,
+    guess,
+    make_map,
+    space_of,
+)
 from encoders.posing.whole_space import WholeSpace, why_not_whole
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import Problem
@@ -31,20 +42,45 @@ NO_MAP = "no map is made of this model: {}; ask without one."
 
 
 @dataclass(frozen=True, eq=False)
+class Sheet:
+    """What one map is of.
+
+    Attributes
+    ----------
+    whole : the space
+    goals : that are told apart
+    problem : the space with the rows of all of them
+    goal_of : int64 (n_rows,), which goal each row is of
+    """
+
+    whole: WholeSpace
+    goals: tuple[Goal, ...]
+    problem: Problem
+    goal_of: IntArray
+
+    def guess(self, seconds: float = DIVING_S, most: int = DIVES) -> Guess:
+        """How large the map will be.
+
+        Parameters
+        ----------
+        seconds, most : as of :func:`encoders.maps.region_map.guess`
+        """
+        return guess(self.problem, seconds, most, self.goal_of)
+
+
+@dataclass(frozen=True, eq=False)
 class Plan:
     """What there is to map.
 
     Attributes
     ----------
     model : the model
-    spaces : the whole space of each view
-    problems : by goal
+    sheets : one for each view, and for each so many goals of it
     margin : in the user's score unit
     """
 
     model: ExplainedModel
-    spaces: dict[ClassView, WholeSpace]
-    problems: dict[Goal, Problem]
+    sheets: tuple[Sheet, ...]
     margin: float
 
     def make(self, budget: Budget, folder: Path | None, over: Callable[[], bool]) -> Mapped:
@@ -61,25 +97,28 @@ class Plan:
         InputError
             They are not worth making.
         """
-        spaces = {goal: space_of(tabulate(own)) for goal, own in self.problems.items()}
-        files = {goal: folder / f"{self._key(goal)}.npz" for goal in spaces if folder is not None}
-        known = {goal: load_map(file, spaces[goal], budget) for goal, file in files.items()}
-        fresh = [goal for goal in spaces if known.get(goal) is None]
         warm_up("maps")
         began = time.perf_counter()
-        check_size(whole_guess([self.problems[goal] for goal in fresh]), budget)
-        left, maps = budget, dict[Goal, GoalMap]()
-        for goal, problem in self.problems.items():
-            made = known.get(goal) or make_map(problem, left, over)
-            if goal in files and goal in fresh and not over():
-                save_map(files[goal], made, budget)
+        known = [self._known(sheet, budget, folder) for sheet in self.sheets]
+        unknown = [s for s, found in zip(self.sheets, known, strict=True) if found is None]
+        check_size(added([sheet.guess() for sheet in unknown]), budget)
+        left, maps = budget, list[GoalMap]()
+        for sheet, found in zip(self.sheets, known, strict=True):
+            made = found or make_map(sheet.problem, left, over, sheet.goal_of)
+            if found is None and folder is not None and not over():
+                save_map(self._file(sheet, folder), made, budget)
             left = budget.less(time.perf_counter() - began, made.megabytes)
-            maps[goal] = GoalMap(self.spaces[self.model.views[goal.target]], made)
-        return Mapped(maps, self.margin)
+            maps.append(GoalMap(sheet.whole, sheet.goals, made))
+        return Mapped(tuple(maps), self.margin)
 
-    def _key(self, goal: Goal) -> str:
-        identity = self.model.identity_for(isinstance(goal, ValueGoal))
-        return fingerprint(VERSION, identity, goal, self.margin)
+    def _known(self, sheet: Sheet, budget: Budget, folder: Path | None) -> RegionMap | None:
+        if folder is None:
+            return None
+        return load_map(self._file(sheet, folder), space_of(tabulate(sheet.problem)), budget)
+
+    def _file(self, sheet: Sheet, folder: Path) -> Path:
+        identity = self.model.identity_for(isinstance(sheet.goals[0], ValueGoal))
+        return folder / f"{fingerprint(VERSION, identity, sheet.goals, self.margin)}.npz"
 
 
 def with_maps(
@@ -119,7 +158,7 @@ def with_maps_if_worth(asker: Asker, question: Question, rows: int) -> Asker:
     except InputError:
         return asker
     warm_up("maps")
-    expected = whole_guess(list(plan.problems.values()), inf, WAYS)
+    expected = added([sheet.guess(inf, WAYS) for sheet in plan.sheets])
     if not worth_a_map(rows, expected):
         return asker
     return replace(asker, answering=plan.make(USUAL, None, lambda: asker.stopped))
@@ -139,19 +178,22 @@ def plan_maps(model: ExplainedModel, question: Question) -> Plan:
         There is no map of such a model or target.
     """
     margin = question.lead(model.ensemble.votes)
-    spaces: dict[ClassView, WholeSpace] = {}
-    problems: dict[Goal, Problem] = {}
+    of_view: dict[ClassView, list[Goal]] = {}
     for goal in _goals(model, question):
-        view = model.views[goal.target]
+        of_view.setdefault(model.views[goal.target], []).append(goal)
+    sheets = []
+    for view, goals in of_view.items():
         reason = why_not_whole(view.cells, model.space)
         if reason:
             raise InputError(NO_MAP.format(reason))
-        own = spaces.setdefault(view, WholeSpace(view.ensemble, view.cells, model.space))
-        problem = own.problem(goal, margin)
-        if problem is None:
-            raise InputError(NO_MAP.format("no rows over its leaves say exactly what is asked"))
-        problems[goal] = problem
-    return Plan(model, spaces, problems, margin)
+        whole = WholeSpace(view.ensemble, view.cells, model.space)
+        for at in range(0, len(goals), MOST_GOALS):
+            some = tuple(goals[at : at + MOST_GOALS])
+            posed = whole.problem(some, margin)
+            if posed is None:
+                raise InputError(NO_MAP.format("no rows over its leaves say exactly what is asked"))
+            sheets.append(Sheet(whole, some, *posed))
+    return Plan(model, tuple(sheets), margin)
 
 
 def _goals(model: ExplainedModel, question: Question) -> list[Goal]:
@@ -166,15 +208,13 @@ def _goals(model: ExplainedModel, question: Question) -> list[Goal]:
     return [value_goal(model, wanted, np.zeros(model.ensemble.n_columns))]  # looks at no row
 
 
-def whole_guess(problems: Sequence[Problem], seconds: float = DIVING_S, most: int = DIVES) -> Guess:
-    """How large the maps of some problems will be all together.
+def added(each: Sequence[Guess]) -> Guess:
+    """How large some maps will be all together.
 
     Parameters
     ----------
-    problems : whole, as of :class:`WholeSpace`
-    seconds, most : for each, as of :func:`guess`
+    each : of one map
     """
-    each = [guess(problem, seconds, most) for problem in problems]
     nodes, looks = sum(own.nodes for own in each), sum(own.looks for own in each)
     return Guess(nodes, looks, sum(own.seconds for own in each))
 

@@ -1,19 +1,17 @@
 """Answers from a map of the model, which is made once and asked about many rows."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from encoders.arrays import IntArray
 from encoders.backends.attempt import Provenance, RunBackend
 from encoders.backends.interface import Request
 from encoders.maps.region_map import Nearest, RegionMap
 from encoders.posing.whole_space import Levels, WholeSpace
 from encoders.query.goal import Goal
 from encoders.query.query import Query
-from portfolio.model.explained_model import ClassView, ExplainedModel
+from portfolio.model.explained_model import ExplainedModel
 from portfolio.question import MAP
 from portfolio.solving.certify import Certificate, Times
 from portfolio.solving.join import Answer
@@ -26,15 +24,17 @@ from selector.candidates import AUTO
 
 @dataclass(frozen=True, eq=False)
 class GoalMap:
-    """The map of one goal.
+    """The map of some goals.
 
     Attributes
     ----------
     whole : the space that it is of
-    regions : where the goal may be reached, and what it has left open
+    goals : that it tells apart
+    regions : where each may be reached, and what was left open
     """
 
     whole: WholeSpace
+    goals: tuple[Goal, ...]
     regions: RegionMap
 
 
@@ -46,11 +46,11 @@ class Mapped:
 
     Attributes
     ----------
-    maps : by goal
+    maps : of different goals
     margin : that they were made for
     """
 
-    maps: Mapping[Goal, GoalMap]
+    maps: tuple[GoalMap, ...]
     margin: float
 
     def __call__(
@@ -84,7 +84,7 @@ class Mapped:
         return found
 
     def __str__(self) -> str:
-        every = [own.regions for own in self.maps.values()]
+        every = [own.regions for own in self.maps]
         regions, gaps = (sum(own.regions for own in every), sum(own.gaps for own in every))
         made = sum(own.seconds for own in every)
         size = sum(own.megabytes for own in every)
@@ -97,7 +97,7 @@ class Mapped:
             query.related is None
             and not query.max_changes
             and query.margin == self.margin
-            and all(goal in self.maps for goal in goals)
+            and all(any(goal in own.goals for own in self.maps) for goal in goals)
         )
 
     def _answer(
@@ -109,21 +109,21 @@ class Mapped:
         began: float,
     ) -> Answer | None:
         """What maps prove; None where they leave it open, or the model does not confirm it."""
-        levels: dict[ClassView, Levels] = {}
-        best: tuple[Nearest, Goal, Levels] | None = None
+        best: tuple[GoalMap, Levels, Nearest] | None = None
         open_from, walk_s = np.inf, 0.0
-        for goal in goals:
-            view, own = reading.views[goal.target], self.maps[goal]
-            if view not in levels:
-                levels[view] = own.whole.levels(query)
-            upper = np.inf if best is None else best[0].cost
+        for own in self.maps:
+            wanted = [at for at, goal in enumerate(own.goals) if goal in goals]
+            if not wanted:
+                continue
+            levels, aggregate = own.whole.levels(query), query.cost.aggregate
+            upper = np.inf if best is None else best[2].cost
             walked = time.perf_counter()
-            nearest = own.regions.nearest(levels[view].cost, query.cost.aggregate, upper)
+            nearest = own.regions.nearest(levels.cost, aggregate, wanted, upper)
             walk_s += time.perf_counter() - walked
             open_from = min(open_from, nearest.open_from)
             if nearest.choice is not None:
-                best = nearest, goal, levels[view]
-        if best is None or best[0].cost > min(open_from, cutoff):
+                best = own, levels, nearest
+        if best is None or best[2].cost > min(open_from, cutoff):
             return None
         posed_s = time.perf_counter() - began - walk_s
         return self._verified(reading, query, *best, Times(solve_s=walk_s), posed_s)
@@ -132,16 +132,15 @@ class Mapped:
         self,
         reading: ExplainedModel,
         query: Query,
-        nearest: Nearest,
-        goal: Goal,
+        own: GoalMap,
         levels: Levels,
+        nearest: Nearest,
         times: Times,
         pose_s: float,
     ) -> Answer | None:
         began = time.perf_counter()
-        choice: IntArray | None = nearest.choice
-        assert choice is not None
-        row = self.maps[goal].whole.decode(levels, choice)
+        assert nearest.choice is not None
+        row, goal = own.whole.decode(levels, nearest.choice), own.goals[nearest.goals[0]]
         oracle = replace(reading.oracle(goal.target), margin=query.margin)
         found = verify(row, nearest.cost, replace(query, goal=goal), reading.space, oracle)
         if found is None:

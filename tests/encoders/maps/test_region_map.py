@@ -69,6 +69,25 @@ def test_a_map_with_gaps_proves_only_what_holds(part):
     assert gaps >= CASES // 4 and proved >= CASES // 8
 
 
+@pytest.mark.parametrize("part", few_and_large(1, 40))
+def test_one_map_holds_several_goals(part):
+    for seed in range(part * CASES, (part + 1) * CASES):
+        rng, problem = np.random.default_rng(seed), plain(seed)
+        less = [replace(row, minimum=int(row.minimum * 0.8)) for row in problem.leaf_rows[:1]]
+        both = replace(problem, leaf_rows=(*problem.leaf_rows, *less))
+        goal = np.array([0] * len(problem.leaf_rows) + [1])
+        made = make_map(both, WHOLE, goal=goal)
+        own = asked(problem, rng)
+        other = replace(own, leaf_rows=tuple(less))
+        best = [optimum(each)[0] for each in (own, other)]
+        for goals in ((0,), (1,), (0, 1)):
+            nearest = made.nearest(own.cost, own.aggregate, goals)
+            cheapest = min(best[at] for at in goals)
+            assert nearest.cost == pytest.approx(cheapest, rel=1e-12), (seed, goals)
+            for at in nearest.goals:
+                assert at in goals and (own, other)[at].admits(nearest.choice), (seed, goals)
+
+
 def test_no_time_makes_a_map_that_is_one_gap():
     made = make_map(plain(3), WHOLE, over=lambda: True)
     assert (made.gaps, made.regions) == (1, 0)

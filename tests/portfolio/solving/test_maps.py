@@ -154,7 +154,7 @@ def test_a_map_of_another_space_or_with_other_boxes_is_not_taken(boosted, tmp_pa
 def test_a_map_that_is_cut_short_is_made_again_with_more(boosted, tmp_path):
     explainer, X = boosted
     whole = explainer.with_map(1)
-    most = sum(len(own.regions.tree) for own in whole.map.maps.values())
+    most = sum(len(own.regions.tree) for own in whole.map.maps)
     partly = explainer.with_map(1, megabytes=12e-6 * most / 2, folder=tmp_path)
     assert "not looked into" in str(partly.map)
     for _, x in X.head(10).iterrows():

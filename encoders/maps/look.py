@@ -5,7 +5,6 @@ from encoders.compiled import inner
 # What is known of a box, where an axis to cut would stand: -1 minus the set of goals, as bits, that
 # all of its choices reach; the others none does. Or that it was not looked into.
 NONE, OPEN = -1, -(2**30)
-MOST_GOALS = 24
 
 
 @inner

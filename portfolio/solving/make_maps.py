@@ -10,7 +10,6 @@ import numpy as np
 
 from encoders.arrays import IntArray
 from encoders.errors import InputError
-from encoders.maps.look import MOST_GOALS
 from encoders.maps.region_map import (
     DIVES,
     DIVING_S,
@@ -38,6 +37,9 @@ from portfolio.solving.warm_up import warm_up
 from selector.maps import WAYS, may_be_worth_a_map, worth_a_map
 
 USUAL = Budget()
+# Two classes have one boundary; of three a map each is smaller (SE, a forest of 20 trees: 30 MB in
+# all, one for all 54 MB).
+TOGETHER = 2
 NO_MAP = "no map is made of this model: {}; ask without one."
 
 
@@ -75,7 +77,7 @@ class Plan:
     Attributes
     ----------
     model : the model
-    sheets : one for each view, and for each so many goals of it
+    sheets : one for each view and goal, or for two goals together
     margin : in the user's score unit
     """
 
@@ -187,8 +189,9 @@ def plan_maps(model: ExplainedModel, question: Question) -> Plan:
         if reason:
             raise InputError(NO_MAP.format(reason))
         whole = WholeSpace(view.ensemble, view.cells, model.space)
-        for at in range(0, len(goals), MOST_GOALS):
-            some = tuple(goals[at : at + MOST_GOALS])
+        together = len(goals) if len(goals) <= TOGETHER else 1
+        for at in range(0, len(goals), together):
+            some = tuple(goals[at : at + together])
             posed = whole.problem(some, margin)
             if posed is None:
                 raise InputError(NO_MAP.format("no rows over its leaves say exactly what is asked"))

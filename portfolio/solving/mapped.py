@@ -116,6 +116,8 @@ class Mapped:
             if not wanted:
                 continue
             levels, aggregate = own.whole.levels(query), query.cost.aggregate
+            if levels is None:
+                return None
             upper = np.inf if best is None else best[2].cost
             walked = time.perf_counter()
             nearest = own.regions.nearest(levels.cost, aggregate, wanted, upper)

@@ -103,7 +103,13 @@ def walk(tree, depth, t, goals, cost, is_max, upper, point):
 
 @inner
 def group_cost(t, cost, g, lo, hi):
-    """What the cheapest category costs that a box leaves; inf if it leaves none."""
+    """What the cheapest category costs that a box leaves; inf if it leaves none.
+
+    Parameters
+    ----------
+    t, cost : as of :func:`walk`
+    g, lo, hi : the group and the box
+    """
     cheapest, forced = np.inf, 0
     for i in range(t.group_start[g], t.group_start[g + 1]):
         a = t.group_axes[i]

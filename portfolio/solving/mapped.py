@@ -109,13 +109,16 @@ class Mapped:
         began: float,
     ) -> Answer | None:
         """What maps prove; None where they leave it open, or the model does not confirm it."""
+        known: dict[WholeSpace, Levels | None] = {}
         best: tuple[GoalMap, Levels, Nearest] | None = None
         open_from, walk_s = np.inf, 0.0
         for own in self.maps:
             wanted = [at for at, goal in enumerate(own.goals) if goal in goals]
             if not wanted:
                 continue
-            levels, aggregate = own.whole.levels(query), query.cost.aggregate
+            if own.whole not in known:
+                known[own.whole] = own.whole.levels(query)
+            levels, aggregate = known[own.whole], query.cost.aggregate
             if levels is None:
                 return None
             upper = np.inf if best is None else best[2].cost

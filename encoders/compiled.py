@@ -54,6 +54,7 @@ COMPILED = (
     "bounds/*.py",
     "reduce/*.py",
     "backends/search/*.py",
+    "maps/*.py",
 )
 NOWHERE = (
     "there is no folder to keep it in, so set NUMBA_CACHE_DIR to one that can be written to, "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from encoders.as_html import folded, paragraph
 from encoders.errors import InputError
 from portfolio.question import (
+    MAP,
     RACE,
     Options,
     Question,
@@ -278,7 +279,8 @@ class Explainer(Questions, BatchQuestions, Variants):
         target, norm, scale, weights, constraints, margin, threads, seed : as for :meth:`explain`
         backend : what 0.1 had instead
         strategy : a backend, with an engine or a formulation or without (default "cp"), or "auto",
-            which picks by the seconds that solving takes
+            which picks by the seconds that solving takes; or "map", which makes a map of the model
+            and asks that, see :meth:`Explainer.with_map`
 
         Raises
         ------
@@ -287,6 +289,7 @@ class Explainer(Questions, BatchQuestions, Variants):
         """
         from encoders.backends.registry import all_backends
         from portfolio.session import Session
+        from portfolio.solving.make_maps import with_maps
         from selector import check_name, keeps_models
 
         if strategy is not None and backend != "cp":
@@ -296,12 +299,15 @@ class Explainer(Questions, BatchQuestions, Variants):
             raise InputError(
                 f"a session keeps one backend's model: name a backend, or 'auto', not {backend!r}."
             )
+        question = Question(target, norm, scale, weights, constraints, margin)
+        if backend == MAP:
+            options = Options(threads=threads, seed=seed)
+            return Session(with_maps(self._asker, question), question, options, MAP)
         check_name(backend)
         if not keeps_models(backend):
             able = [own.name for own in all_backends() if own.capability.sessions]
             known = f"{', '.join(able[:-1])} or {able[-1]}"
             raise InputError(f"backend {backend} keeps no model for a session; use {known}.")
-        question = Question(target, norm, scale, weights, constraints, margin)
         options = Options(backend, threads=threads, seed=seed, metric="solver")
         return Session(self._asker, question, options, backend)
 

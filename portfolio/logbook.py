@@ -17,7 +17,7 @@ from encoders.backends.registry import all_backends
 from encoders.errors import InputError
 from portfolio.fingerprint import fingerprint
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.question import Question
+from portfolio.question import MAP, Question
 from portfolio.result import Result
 from selector.logs.files import LogRecord, append
 from selector.logs.record import PROOFS
@@ -137,7 +137,7 @@ class LogContext:
     target : label or goal that was reached, or asked for, as text
     numbers : whether it is a goal
     seed : of solvers
-    mode : "solo", "race", "session", "plain" or "second"; see
+    mode : "solo", "race", "session", "plain", "map" or "second"; see
         :class:`selector.logs.files.LogRecord`
     memory_limit : bytes of address space of each worker process, 0 for no limit
     """
@@ -153,7 +153,7 @@ class LogContext:
 
 
 def log_result(book: Logbook, context: LogContext, result: Result) -> None:
-    """Append one record per attempt, or one for the reduction that made all needless.
+    """Append one record per attempt, or one for the reduction or the map that made all needless.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def _records(book: Logbook, context: LogContext, result: Result) -> list[LogReco
                 "race": race,
                 "competitors": ",".join(others) if context.mode == "race" else "",
             },
-            _ran(attempt),
+            _ran(attempt, MAP if result.backend == MAP else REDUCE),
             _took(context.mode, result, attempt, alone),
             _found(result, attempt, alone),
         ]
@@ -218,9 +218,9 @@ def _asked(book: Logbook, context: LogContext) -> dict[str, Any]:
     }
 
 
-def _ran(attempt: Attempt | None) -> dict[str, Any]:
-    """What ran, on what, with how much; None for reduction alone."""
-    name = REDUCE if attempt is None else attempt.backend
+def _ran(attempt: Attempt | None, without: str) -> dict[str, Any]:
+    """What ran, on what, with how much; what answered where no backend did."""
+    name = without if attempt is None else attempt.backend
     return {
         "backend": name,
         "versions": _versions(name),

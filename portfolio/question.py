@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from portfolio.model.tabular import Row
 
 RACE = "race"
+MAP = "map"  # a batch or a session makes one and asks it; also the backend of what it proves
 PLAIN = "plain-"  # prefix of a backend's name, also in benchmarks and logs
 OWN = "own"
 MAX_THREADS = 1024
@@ -252,6 +253,11 @@ def strategy_name(
     InputError
         Both are given, there is no such strategy, or the three contradict each other.
     """
+    if MAP in (strategy, backend):
+        raise InputError(
+            "a map is made for many rows: name it for a session or for explain_batch, or ask "
+            "explainer.with_map()."
+        )
     if strategy is not None:
         if backend != "auto" or not reduce or race:
             raise InputError("give strategy alone, or backend, reduce and race without it.")

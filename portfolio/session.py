@@ -7,7 +7,7 @@ from typing import Any
 from encoders.as_html import paragraph
 from encoders.backends.attempt import RunBackend
 from portfolio.logbook import Log, check_log
-from portfolio.question import Options, Question, check_progress
+from portfolio.question import MAP, Options, Question, check_progress
 from portfolio.result import Result
 from portfolio.running.solver_workers import ModelKeeper
 from portfolio.solving.ask import Asker
@@ -31,12 +31,13 @@ class Session:
     asker : of the explainer
     question : the same for all rows
     options : the same for all rows but for their time limit
-    backend : as for :meth:`Explainer.session`
+    backend : as for :meth:`Explainer.session`; for "map" the asker has one
     """
 
     def __init__(self, asker: Asker, question: Question, options: Options, backend: str) -> None:
         self._asker, self._question, self._options = asker, question, options
-        self._strategy = Kept(backend, self._run_for, asker.auto(question, options, keep=True))
+        kept = Kept(backend, self._run_for, asker.auto(question, options, keep=True))
+        self._strategy = asker.strategy(question, options) if backend == MAP else kept
         self._keepers: dict[int, ModelKeeper] = {}
         self._lock = threading.RLock()  # a log may be a function that asks the session
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 from selector import Diagram, Selector, diagram_of
 
 if TYPE_CHECKING:
     import threading
-    from pathlib import Path
 
     from portfolio.running.solver_workers import Workers
     from portfolio.solving.ask import Asker
+    from portfolio.solving.mapped import Mapped
 
 
 class Variants:
@@ -61,6 +62,48 @@ class Variants:
         same = copy(self)
         same._asker = replace(self._asker, stop=stop)
         return same
+
+    def with_map(
+        self,
+        target: Any = None,
+        margin: float | None = None,
+        seconds: float = 60.0,
+        megabytes: float = 256.0,
+        folder: str | Path | None = None,
+    ) -> Self:
+        """The same explainer with a map of the model, which answers most rows in a millisecond.
+
+        The map holds all boxes of rows in which the target is reached. ``explain``, sessions and
+        batches that name no backend ask it for the nearest one, whatever the costs; answers are
+        the same, proved and checked by the model itself as ever. Relations, MaxChanges, another
+        target or margin, and what a map that was not finished leaves open are solved as without.
+
+        Parameters
+        ----------
+        target, margin : of the questions that are to be asked, as for :meth:`Explainer.explain`
+        seconds, megabytes : for making it, and that it may take
+        folder : where it is kept for the next time, by the model's digest; None for nowhere
+
+        Raises
+        ------
+        InputError
+            Its boxes would be far too many, or there are no maps of such a model or target.
+        """
+        from portfolio.question import Question
+        from portfolio.solving.make_maps import budget_of, with_maps
+
+        same, place = copy(self), None if folder is None else Path(folder)
+        question = Question(target, margin=margin)
+        same._asker = with_maps(self._asker, question, budget_of(seconds, megabytes), place)
+        return same
+
+    @property
+    def map(self) -> Mapped | None:
+        """The map that answers, None without one; ``print`` it to see what it took."""
+        from portfolio.solving.mapped import Mapped
+
+        answering = self._asker.answering
+        return answering if isinstance(answering, Mapped) else None
 
     def run_by(self, workers: Workers) -> Self:
         """The same explainer, whose backends other workers run.

@@ -21,6 +21,7 @@ ROOMS = {
     "encoders.posing": ("encoders.problem", "encoders.query", "encoders.trees"),
     "encoders.reduce": ("encoders.problem", "encoders.bounds"),
     "encoders.backends": ("encoders.problem", "encoders.bounds"),
+    "encoders.maps": ("encoders.problem", "encoders.bounds"),
     "encoders.testing": ("encoders.problem", "encoders.backends"),
 }
 FLOORS = {

@@ -96,7 +96,9 @@ def ordered_axis(
             part, value = _with_own(part, value, int(np.searchsorted(last, start)), start)
     price = cost.of(index, feature, start, value)
     order = np.lexsort((np.abs(value - near), price, part))
-    first = order[np.r_[True, np.diff(part[order]) > 0]] if order.size else order
+    begins = np.ones(order.size, dtype=np.bool_)
+    begins[1:] = np.diff(part[order]) > 0
+    first = order[begins]
     axis = Axis(
         cell=cell_of[part[first]],
         value=value[first],

@@ -120,7 +120,7 @@ class QuestionOptions:
         str | None,
         typer.Option(
             help="auto, race, a backend as in milp/highs:ocean, plain-cp, or names that race: "
-            "search,milp; default auto."
+            "search,milp; of a batch also map; default auto."
         ),
     ] = None
     backend: Annotated[str | None, typer.Option(help="Another name of --strategy.")] = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from encoders.errors import InputError
 from portfolio.proofs.size import PROOF_MB
-from portfolio.question import Options, Question, check_from_0, strategy_name
+from portfolio.question import MAP, Options, Question, check_from_0, strategy_name
 from portfolio.questions.every_row import Bounds, every_row
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ class BatchQuestions:
         ----------
         X : DataFrame or array (n_rows, n_columns); the index of pandas gives the ids
         target, norm, scale, weights, constraints, margin, backend, seed, log, strategy : as for
-            :meth:`Explainer.explain`
+            :meth:`Explainer.explain`; the strategy "map" makes a map of the model first and then
+            asks that, see :meth:`Explainer.with_map`
         per_query_limit_s : seconds for each row
         deadline_s : seconds for all, from this call; None for no limit
         threads : solver threads of each worker
@@ -102,12 +103,14 @@ class BatchQuestions:
         from portfolio.goals import wanted_of
         from portfolio.logbook import check_folder, check_log
         from portfolio.model.frames import as_kind, as_pandas
+        from portfolio.solving.make_maps import with_maps, with_maps_if_worth
 
         settings = BatchSettings(
             per_query_limit_s, deadline_s, threads, executor, out, resume, on_answer
         )
         question = Question(target, norm, scale, weights, constraints, margin)
-        name = strategy_name(strategy, backend)
+        mapped = MAP in (strategy, backend)
+        name = "auto" if mapped else strategy_name(strategy, backend)
         options = Options(name, per_query_limit_s, threads, seed, tie_break=tie_break)
         check_log(log)
         check_from_0("proof_mb", proof_mb)
@@ -121,7 +124,12 @@ class BatchQuestions:
         asked = (identity, question, name, threads, seed, per_query_limit_s, *more)
         if records and out is None:
             raise InputError("records are written beside the answers; give out, a folder for them.")
-        job = Job(self._asker, question, options, log, float(proof_mb) if records else None)
+        asker = self._asker
+        if mapped:
+            asker = with_maps(asker, question)
+        elif name == "auto":
+            asker = with_maps_if_worth(asker, question, len(rows.values))
+        job = Job(asker, question, options, log, float(proof_mb) if records else None)
         return as_kind(run_batch(rows, job, asked, settings), as_pandas(X)[1])
 
     def ask_batch(

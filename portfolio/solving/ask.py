@@ -21,7 +21,7 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
 from portfolio.model.scoring import Scoring
 from portfolio.model.tabular import Row, read_row
-from portfolio.question import LONGEST_S, Options, Question, check_from_0
+from portfolio.question import LONGEST_S, MAP, Options, Question, check_from_0
 from portfolio.result import Result
 from portfolio.running.interrupt import run_interruptible
 from portfolio.running.solver_workers import Workers
@@ -142,7 +142,8 @@ class Asker:
         row = self.read(x)
         result = self._answer(question, options, row, strategy, on_progress, began)
         if log is not None:
-            mode = "race" if result.certified_by else strategy.mode
+            by_map = result.backend == MAP
+            mode = "race" if result.certified_by else MAP if by_map else strategy.mode
             self.log(log, question, options, row, mode, result)
         return result
 

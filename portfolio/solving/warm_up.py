@@ -1,5 +1,6 @@
 """Compile, or load, all that reduction and search need, before any clock runs."""
 
+from dataclasses import replace
 from functools import cache
 from threading import Lock
 from typing import Literal, get_args
@@ -19,6 +20,8 @@ from encoders.backends.search.rising_loop import rising_slice
 from encoders.bounds.lagrange import bound_by_prices, drop_by_prices
 from encoders.bounds.row_prices import row_prices
 from encoders.compiled import compile_notice, is_kept
+from encoders.maps.grow import grow
+from encoders.maps.region_map import Budget, guess, make_map
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import LeafRow, LevelRow, Problem
 from encoders.reduce.climb import climb, keeping, take_back
@@ -26,7 +29,7 @@ from encoders.reduce.incumbent import find_incumbent
 from encoders.reduce.tighten import EFFORTS, tighten
 
 WARMING = Lock()
-Part = Literal["walks", "fronts", "lists", "proofs"]
+Part = Literal["walks", "fronts", "lists", "proofs", "maps"]
 
 
 def warm_up(*parts: Part) -> None:
@@ -39,7 +42,8 @@ def warm_up(*parts: Part) -> None:
     Parameters
     ----------
     *parts : what is asked for beyond one answer: "walks" look for rows that are decided otherwise,
-        "fronts" solve several levels together, "lists" have all answers, "proofs" are written down
+        "fronts" solve several levels together, "lists" have all answers, "proofs" are written down,
+        "maps" are made
     """
     with WARMING:
         _once()
@@ -72,6 +76,7 @@ def _part_once(part: Part) -> None:
         "fronts": (rising_slice, _rise),
         "lists": (push_others, _list),
         "proofs": (cover_slice, _prove),
+        "maps": (grow, _map),
     }[part]
     with compile_notice(is_kept(kernel)):
         run()
@@ -97,6 +102,12 @@ def _prove() -> None:
     problem = _smallest()
     prices = row_prices(tabulate(problem), 10.0, 1.0).prices
     cover(problem, 10.0, lambda problem, choice: None, lambda steps: True, lambda tables: prices)
+
+
+def _map() -> None:
+    problem = replace(_smallest(), level_rows=())
+    guess(problem, seconds=0.0)
+    make_map(problem, Budget()).nearest(problem.cost, "sum")
 
 
 def _smallest() -> Problem:

@@ -30,14 +30,14 @@ class LogRecord:
     dataset : the group that evaluation leaves out as a whole
     time : ISO 8601, UTC
     mode : "solo", "race", "session" (a kept model of the whole problem), "plain" (the whole
-        problem in the published formulation) or "second" (the same, asked only whether anything
-        costs less than an answer that was known)
+        problem in the published formulation), "map" (a map of the model told the answer) or
+        "second" (as "plain", asked only whether anything costs less than an answer that was known)
     competitors : the race's other backends, with commas
     load : one-minute load average of the machine when the record was made
     ensemble, describe_s : descriptors of the model, and what they took
     norm, scale, constraints, plausible, target : the question; constraints as a digest
     left : the problem that the backend was given, None where reduction left none
-    backend : "reduce" where no solver was needed
+    backend : "reduce" where no solver was needed, "map" where a map told the answer
     engine, formulation : of the backend, "" for its best
     versions : of the packages that took part, with commas
     seed : of the solver

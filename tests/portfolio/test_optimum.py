@@ -46,6 +46,9 @@ def check_one(seed, backend):
         rows, valid = rows[keep], valid[keep]
     units = [(s.upper - s.lower) or 1.0 for s in specs]
     cost = distances(specs, values, rows, p, units, weights)
+    if backend == "map":
+        explainer = mapped(explainer, explainer.classes[target], partly=bool(seed % 3))
+        backend = "auto"
     result = explainer.explain(
         x,
         target=explainer.classes[target],
@@ -54,11 +57,11 @@ def check_one(seed, backend):
         constraints=constraints,
         backend=backend,
         threads=1,
-        reduce=bool(seed % 5),
+        reduce=backend == "auto" or bool(seed % 5),
     )
     where = f"seed {seed}, {kind}, {backend}, norm {p}, {constraints}"
     best = cost[valid].min(initial=math.inf)
-    capability = find_backend(backend).capability
+    capability = find_backend("search" if backend == "auto" else backend).capability
     epsilon = capability.epsilon if result.stop_reason == "gap" else 0.0
     proved = "infeasible" if math.isinf(result.distance) else "optimal"
     assert result.status == ("feasible" if epsilon else proved), where
@@ -76,7 +79,18 @@ def check_one(seed, backend):
     return "optimal" if epsilon else result.status
 
 
-@pytest.mark.parametrize("backend", [backend.name for backend in all_backends()])
+def mapped(explainer, target, partly):
+    """With a map where there may be one; with the smallest that is allowed, if only in part."""
+    for nodes in (30, 100, 300, 1_000, 10_000_000) if partly else (10_000_000,):
+        try:
+            return explainer.with_map(target, megabytes=12e-6 * nodes)
+        except InputError as error:
+            if "far more" not in str(error):
+                assert str(error).startswith("no map is made"), error
+    return explainer
+
+
+@pytest.mark.parametrize("backend", ["map", *(backend.name for backend in all_backends())])
 @pytest.mark.parametrize("batch", few_and_large(CASES // BATCH, LARGE // BATCH))
 def test_optimum_equals_brute_force(batch, backend):
     seen = []

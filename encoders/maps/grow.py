@@ -1,0 +1,132 @@
+"""Boxes cut until every one is decided: the tree of a map, and how large it will be."""
+
+import numpy as np
+
+from encoders.compiled import kernel
+from encoders.maps.look import look
+
+NODES, WAITING = 0, 1  # of ``counts``: nodes told, boxes that wait
+
+
+@kernel
+def grow(t, goal, tree, lo, hi, begin, end, parent, leaves, counts, until):
+    """Look at boxes, the left side first, until so many nodes are told or there is no room.
+
+    Parameters
+    ----------
+    t, goal : as of :func:`look`
+    tree : int32 (n, 3), filled: what is known of each node or the axis that it is cut on, the first
+        level of the right side, and the right node; the left one is the next
+    lo, hi : int32 (n, n_axes), boxes that wait
+    begin, end, parent : int64 (n,), the leaves of the box around each, and the node that it is the
+        right side of, -1 for the left
+    leaves : int32, leaves that fit the boxes above those that wait
+    counts : int64 (2,), see above
+    until : nodes
+    """
+    n_trees, n_rows, n_leaves = t.tree_start.size - 1, t.need.size, t.tree_of.size
+    most = np.empty((n_rows, n_trees), dtype=np.int64)
+    least = np.empty((n_rows, n_trees), dtype=np.int64)
+    first = np.empty(n_trees + 1, dtype=np.int64)
+    gain = np.zeros(t.cost.size)
+    while counts[WAITING] > 0 and counts[NODES] < until:
+        box, node = counts[WAITING] - 1, counts[NODES]
+        if box + 2 > len(lo) or end[box] + n_leaves > leaves.size:
+            return
+        counts[NODES] += 1
+        counts[WAITING] -= 1
+        if parent[box] >= 0:
+            tree[parent[box], 2] = node
+        known, at, stop = look(
+            t, goal, lo[box], hi[box], leaves, begin[box], end[box], most, least, first, gain
+        )
+        tree[node, 0] = known
+        tree[node, 1] = at
+        tree[node, 2] = 0
+        if known < 0:
+            continue
+        begin[box], end[box], parent[box] = end[box], stop, node
+        begin[box + 1], end[box + 1], parent[box + 1] = begin[box], stop, -1
+        for a in range(lo.shape[1]):
+            lo[box + 1, a] = lo[box, a]
+            hi[box + 1, a] = hi[box, a]
+        lo[box, known] = at
+        hi[box + 1, known] = at - 1
+        counts[WAITING] += 2
+
+
+@kernel
+def dive(t, goal, lo, hi, leaves, sides):
+    """One way down to a decided box, left or right by lot.
+
+    Weighed by two to the depth, what many ways meet is on average what there is in all (Knuth 1975,
+    *Estimating the efficiency of backtrack programs*).
+
+    Returns the nodes and the leaves looked at that the whole tree would then have, and the leaves
+    that were looked at here.
+
+    Parameters
+    ----------
+    t, goal : as of :func:`look`
+    lo, hi : int32 (n_axes,), the whole space; changed
+    leaves : int32 (2 * n_leaves,), all of them first; changed
+    sides : bool, whether to go right at each depth; ends where they end
+    """
+    n_trees, n_rows, n_leaves = t.tree_start.size - 1, t.need.size, t.tree_of.size
+    most = np.empty((n_rows, n_trees), dtype=np.int64)
+    least = np.empty((n_rows, n_trees), dtype=np.int64)
+    first = np.empty(n_trees + 1, dtype=np.int64)
+    gain = np.zeros(t.cost.size)
+    nodes, looks, here, weight, end = 0.0, 0.0, 0, 1.0, n_leaves
+    for right in sides:
+        nodes += weight
+        looks += weight * end
+        here += end
+        known, at, stop = look(t, goal, lo, hi, leaves, 0, end, most, least, first, gain)
+        if known < 0:
+            break
+        for i in range(end, stop):
+            leaves[i - end] = leaves[i]
+        end = stop - end
+        weight *= 2.0
+        if right:
+            lo[known] = at
+        else:
+            hi[known] = at - 1
+    return nodes, looks, here
+
+
+@kernel
+def merged(tree):
+    """The same tree with sides that are decided alike made one; and its depth.
+
+    Parameters
+    ----------
+    tree : int32 (n, 3), as of :func:`grow`; changed
+    """
+    n = len(tree)
+    last = np.empty(n, dtype=np.int64)  # the first node that is not below
+    depth = np.zeros(n, dtype=np.int64)
+    for node in range(n - 1, -1, -1):
+        last[node] = node + 1
+        if tree[node, 0] < 0:
+            continue
+        right = tree[node, 2]
+        last[node] = last[right]
+        depth[node] = 1 + max(depth[node + 1], depth[right])
+        if tree[node, 0] >= 0 and tree[node + 1, 0] < 0 and tree[node + 1, 0] == tree[right, 0]:
+            tree[node, 0] = tree[right, 0]
+            depth[node] = 0
+    place = np.full(n, -1, dtype=np.int64)
+    node, count = 0, 0
+    while node < n:
+        place[node] = count
+        count += 1
+        node = node + 1 if tree[node, 0] >= 0 else last[node]
+    kept = np.empty((count, 3), dtype=np.int32)
+    for node in range(n):
+        if place[node] >= 0:
+            kept[place[node], 0] = tree[node, 0]
+            kept[place[node], 1] = tree[node, 1]
+            kept[place[node], 2] = place[tree[node, 2]] if tree[node, 0] >= 0 else 0
+    return kept, depth[0]

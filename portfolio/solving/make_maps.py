@@ -1,0 +1,251 @@
+"""Maps of a model for a question, if they are worth making."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+
+import numpy as np
+
+from encoders.arrays import IntArray
+from encoders.errors import InputError
+from encoders.maps.region_map import (
+    DIVES,
+    DIVING_S,
+    Budget,
+    Guess,
+    RegionMap,
+    guess,
+    make_map,
+    space_of,
+)
+from encoders.posing.whole_space import WholeSpace, why_not_whole
+from encoders.problem.flat_problem import tabulate
+from encoders.problem.problem import Problem
+from encoders.query.constraints import MaxChanges
+from encoders.query.goal import ClassGoal, Goal, ValueGoal, relative
+from encoders.query.relations import Relation
+from portfolio.fingerprint import fingerprint
+from portfolio.goals import value_goal, wanted_of
+from portfolio.model.explained_model import ClassView, ExplainedModel
+from portfolio.question import Question, check_from_0
+from portfolio.solving.ask import Asker
+from portfolio.solving.map_files import VERSION, load_map, save_map
+from portfolio.solving.mapped import GoalMap, Mapped
+from portfolio.solving.warm_up import warm_up
+from selector.maps import WAYS, may_be_worth_a_map, worth_a_map
+
+USUAL = Budget()
+# Two classes have one boundary; of three a map each is smaller (SE, a forest of 20 trees: 30 MB in
+# all, one for all 54 MB).
+TOGETHER = 2
+NO_MAP = "no map is made of this model: {}; ask without one."
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """What one map is of.
+
+    Attributes
+    ----------
+    whole : the space
+    goals : that are told apart
+    problem : the space with the rows of all of them
+    goal_of : int64 (n_rows,), which goal each row is of
+    """
+
+    whole: WholeSpace
+    goals: tuple[Goal, ...]
+    problem: Problem
+    goal_of: IntArray
+
+    def guess(self, seconds: float = DIVING_S, most: int = DIVES) -> Guess:
+        """How large the map will be.
+
+        Parameters
+        ----------
+        seconds, most : as of :func:`encoders.maps.region_map.guess`
+        """
+        return guess(self.problem, seconds, most, self.goal_of)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What there is to map.
+
+    Attributes
+    ----------
+    model : the model
+    sheets : one for each view and goal, or for two goals together
+    margin : in the user's score unit
+    """
+
+    model: ExplainedModel
+    sheets: tuple[Sheet, ...]
+    margin: float
+
+    def make(self, budget: Budget, folder: Path | None, over: Callable[[], bool]) -> Mapped:
+        """The maps, as far as the budget reaches; those that are known are read.
+
+        Parameters
+        ----------
+        budget : for all of them
+        folder : where they are kept, None for nowhere
+        over : whether to stop
+
+        Raises
+        ------
+        InputError
+            They are not worth making.
+        """
+        warm_up("maps")
+        began = time.perf_counter()
+        known = [self._known(sheet, budget, folder) for sheet in self.sheets]
+        unknown = [s for s, found in zip(self.sheets, known, strict=True) if found is None]
+        check_size(added([sheet.guess() for sheet in unknown]), budget)
+        left, maps = budget, list[GoalMap]()
+        for sheet, found in zip(self.sheets, known, strict=True):
+            made = found or make_map(sheet.problem, left, over, sheet.goal_of)
+            if found is None and folder is not None and not over():
+                save_map(self._file(sheet, folder), made, budget)
+            left = budget.less(time.perf_counter() - began, made.megabytes)
+            maps.append(GoalMap(sheet.whole, sheet.goals, made))
+        return Mapped(tuple(maps), self.margin)
+
+    def _known(self, sheet: Sheet, budget: Budget, folder: Path | None) -> RegionMap | None:
+        if folder is None:
+            return None
+        return load_map(self._file(sheet, folder), space_of(tabulate(sheet.problem)), budget)
+
+    def _file(self, sheet: Sheet, folder: Path) -> Path:
+        identity = self.model.identity_for(isinstance(sheet.goals[0], ValueGoal))
+        return folder / f"{fingerprint(VERSION, identity, sheet.goals, self.margin)}.npz"
+
+
+def with_maps(
+    asker: Asker, question: Question, budget: Budget = USUAL, folder: Path | None = None
+) -> Asker:
+    """The same asker, which answers by maps as far as they reach.
+
+    Parameters
+    ----------
+    asker : of the model
+    question : its target and margin count
+    budget, folder : as of :meth:`Plan.make`
+
+    Raises
+    ------
+    InputError
+        They are not worth making, or there are none of such a model or target.
+    """
+    made = plan_maps(asker.model, question).make(budget, folder, lambda: asker.stopped)
+    return replace(asker, answering=made)
+
+
+def with_maps_if_worth(asker: Asker, question: Question, rows: int) -> Asker:
+    """The same asker for a batch, with maps if they save more than they take.
+
+    Parameters
+    ----------
+    asker : of the model
+    question : that is asked of each row
+    rows : how many
+    """
+    beyond = any(isinstance(own, Relation | MaxChanges) for own in question.constraints)
+    if beyond or isinstance(asker.answering, Mapped) or not may_be_worth_a_map(rows):
+        return asker
+    try:
+        plan = plan_maps(asker.model, question)
+    except InputError:
+        return asker
+    warm_up("maps")
+    expected = added([sheet.guess(inf, WAYS) for sheet in plan.sheets])
+    if not worth_a_map(rows, expected):
+        return asker
+    return replace(asker, answering=plan.make(USUAL, None, lambda: asker.stopped))
+
+
+def plan_maps(model: ExplainedModel, question: Question) -> Plan:
+    """What there is to map for a question, whatever the row.
+
+    Parameters
+    ----------
+    model : that is explained
+    question : its target and margin count
+
+    Raises
+    ------
+    InputError
+        There is no map of such a model or target.
+    """
+    margin = question.lead(model.ensemble.votes)
+    of_view: dict[ClassView, list[Goal]] = {}
+    for goal in _goals(model, question):
+        of_view.setdefault(model.views[goal.target], []).append(goal)
+    sheets = []
+    for view, goals in of_view.items():
+        reason = why_not_whole(view.cells, model.space)
+        if reason:
+            raise InputError(NO_MAP.format(reason))
+        whole = WholeSpace(view.ensemble, view.cells, model.space)
+        together = len(goals) if len(goals) <= TOGETHER else 1
+        for at in range(0, len(goals), together):
+            some = tuple(goals[at : at + together])
+            posed = whole.problem(some, margin)
+            if posed is None:
+                raise InputError(NO_MAP.format("no rows over its leaves say exactly what is asked"))
+            sheets.append(Sheet(whole, some, *posed))
+    return Plan(model, tuple(sheets), margin)
+
+
+def _goals(model: ExplainedModel, question: Question) -> list[Goal]:
+    """All that rows may be asked to reach."""
+    wanted = wanted_of(model, question.target)
+    if wanted is None and question.target is None:
+        return [ClassGoal(target) for target in range(len(model.native.classes))]
+    if wanted is None:
+        return [ClassGoal(model.native.class_index(question.target))]
+    if relative(wanted):
+        raise InputError(NO_MAP.format(f"{wanted} asks each row for something else"))
+    return [value_goal(model, wanted, np.zeros(model.ensemble.n_columns))]  # looks at no row
+
+
+def added(each: Sequence[Guess]) -> Guess:
+    """How large some maps will be all together.
+
+    Parameters
+    ----------
+    each : of one map
+    """
+    nodes, looks = sum(own.nodes for own in each), sum(own.looks for own in each)
+    return Guess(nodes, looks, sum(own.seconds for own in each))
+
+
+def budget_of(seconds: float, megabytes: float) -> Budget:
+    """A budget as users give it, checked.
+
+    Parameters
+    ----------
+    seconds, megabytes : from 0 on
+    """
+    check_from_0("seconds", seconds)
+    check_from_0("megabytes", megabytes)
+    return Budget(float(seconds), float(megabytes))
+
+
+def check_size(expected: Guess, budget: Budget) -> None:
+    """Raise :class:`InputError` unless maps are worth making.
+
+    Parameters
+    ----------
+    expected : of all of them
+    budget : for all of them
+    """
+    if not expected.within(budget):
+        raise InputError(
+            f"a map of this model would have about {expected.nodes:.1g} boxes and take about "
+            f"{expected.seconds:.1g} s and {expected.megabytes:.1g} MB, which is far more than "
+            f"{budget.seconds:g} s and {budget.megabytes:g} MB; ask without a map, or give it more "
+            "seconds and megabytes."
+        )

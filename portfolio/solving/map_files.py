@@ -1,0 +1,68 @@
+"""Maps kept in a folder, by what they are of."""
+
+import hashlib
+from contextlib import suppress
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from encoders.arrays import FloatArray, NarrowArray
+from encoders.maps.region_map import Budget, RegionMap, Space
+from encoders.whole_files import replace_whole
+
+VERSION = 1  # of the files, and of how maps are made
+
+
+def load_map(path: Path, space: Space, budget: Budget) -> RegionMap | None:
+    """A map of a file; None if there is none, or this budget makes a larger one.
+
+    What was damaged counts as none.
+
+    Parameters
+    ----------
+    path : of the file
+    space : that the map is of
+    budget : for a new one
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            tree, numbers, told = file["tree"], file["numbers"], file["digest"].tobytes()
+        depth, seconds, allowed_s, allowed_mb = (float(number) for number in numbers)
+    except (OSError, ValueError, KeyError, BadZipFile, EOFError):
+        return None
+    if told != _digest(tree, numbers, space):
+        return None
+    found = RegionMap(space, tree, int(depth), seconds)
+    larger = budget.seconds > allowed_s or budget.megabytes > allowed_mb
+    return None if found.gaps and larger else found
+
+
+def save_map(path: Path, made: RegionMap, budget: Budget) -> None:
+    """Keep a map, in one step; a folder that can't be written costs only the time of making it.
+
+    Parameters
+    ----------
+    path : of the file
+    made : the map
+    budget : that it was made with
+    """
+    numbers = np.array([made.depth, made.seconds, budget.seconds, budget.megabytes])
+    digest = np.frombuffer(_digest(made.tree, numbers, made.space), dtype=np.uint8)
+
+    def write(partial: Path) -> None:
+        with partial.open("wb") as file:
+            np.savez_compressed(file, tree=made.tree, numbers=numbers, digest=digest)
+
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_whole(path, write)
+
+
+def _digest(tree: NarrowArray, numbers: FloatArray, space: Space) -> bytes:
+    """Of all that is kept, and of the space that it is of."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in (tree, numbers, *space):
+        digest.update(f"{part.dtype.str} {part.shape} ".encode())
+        digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.digest()

@@ -1,0 +1,162 @@
+"""Answers from a map of the model, which is made once and asked about many rows."""
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from encoders.backends.attempt import Provenance, RunBackend
+from encoders.backends.interface import Request
+from encoders.maps.region_map import Nearest, RegionMap
+from encoders.posing.whole_space import Levels, WholeSpace
+from encoders.query.goal import Goal
+from encoders.query.query import Query
+from portfolio.model.explained_model import ExplainedModel
+from portfolio.question import MAP
+from portfolio.solving.certify import Certificate, Times
+from portfolio.solving.join import Answer
+from portfolio.solving.progress import Progress
+from portfolio.solving.strategies import Reduced, Strategy
+from portfolio.solving.targets import answer
+from portfolio.solving.verify import verify
+from selector.candidates import AUTO
+
+
+@dataclass(frozen=True, eq=False)
+class GoalMap:
+    """The map of some goals.
+
+    Attributes
+    ----------
+    whole : the space that it is of
+    goals : that it tells apart
+    regions : where each may be reached, and what was left open
+    """
+
+    whole: WholeSpace
+    goals: tuple[Goal, ...]
+    regions: RegionMap
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped:
+    """Answers questions by maps as far as they reach, and others as they are without.
+
+    An :data:`portfolio.solving.ask.Answering`. Thread safe; picklable, if the model is.
+
+    Attributes
+    ----------
+    maps : of different goals
+    margin : that they were made for
+    """
+
+    maps: tuple[GoalMap, ...]
+    margin: float
+
+    def __call__(
+        self,
+        reading: ExplainedModel,
+        query: Query,
+        goals: list[Goal],
+        way: Strategy,
+        run: RunBackend,
+        request: Request,
+        deadline: float,
+        progress: Progress,
+    ) -> Answer:
+        """The cheapest answer to any of the goals.
+
+        Parameters
+        ----------
+        reading, query, goals, way, run, request, deadline, progress : as of
+            :func:`portfolio.solving.targets.answer`
+        """
+        began = time.perf_counter()
+        found = None
+        if self._reach(query, goals) and isinstance(way, Reduced) and way.backend == AUTO:
+            found = self._answer(reading, query, goals, request.cutoff, began)
+        if found is None:
+            return answer(reading, query, goals, way, run, request, deadline, progress)
+        certificate = found.certificate
+        assert certificate.answer is not None
+        for goal in goals:
+            progress.report(goal.target, certificate.answer.distance, certificate.lower)
+        return found
+
+    def __str__(self) -> str:
+        every = [own.regions for own in self.maps]
+        regions, gaps = (sum(own.regions for own in every), sum(own.gaps for own in every))
+        made = sum(own.seconds for own in every)
+        size = sum(own.megabytes for own in every)
+        open_ = f"; {gaps:,} boxes are not looked into" if gaps else ""
+        return f"A map of {regions:,} regions, {size:.1f} MB, made in {made:.1f} s{open_}."
+
+    def _reach(self, query: Query, goals: list[Goal]) -> bool:
+        """Whether costs of levels are all that a query has of its own."""
+        return (
+            query.related is None
+            and not query.max_changes
+            and query.margin == self.margin
+            and all(any(goal in own.goals for own in self.maps) for goal in goals)
+        )
+
+    def _answer(
+        self,
+        reading: ExplainedModel,
+        query: Query,
+        goals: list[Goal],
+        cutoff: float,
+        began: float,
+    ) -> Answer | None:
+        """What maps prove; None where they leave it open, or the model does not confirm it."""
+        known: dict[WholeSpace, Levels | None] = {}
+        best: tuple[GoalMap, Levels, Nearest] | None = None
+        open_from, walk_s = np.inf, 0.0
+        for own in self.maps:
+            wanted = [at for at, goal in enumerate(own.goals) if goal in goals]
+            if not wanted:
+                continue
+            if own.whole not in known:
+                known[own.whole] = own.whole.levels(query)
+            levels, aggregate = known[own.whole], query.cost.aggregate
+            if levels is None:
+                return None
+            upper = np.inf if best is None else best[2].cost
+            walked = time.perf_counter()
+            nearest = own.regions.nearest(levels.cost, aggregate, wanted, upper)
+            walk_s += time.perf_counter() - walked
+            open_from = min(open_from, nearest.open_from)
+            if nearest.choice is not None:
+                best = own, levels, nearest
+        if best is None or best[2].cost > min(open_from, cutoff):
+            return None
+        posed_s = time.perf_counter() - began - walk_s
+        return self._verified(reading, query, *best, Times(solve_s=walk_s), posed_s)
+
+    def _verified(
+        self,
+        reading: ExplainedModel,
+        query: Query,
+        own: GoalMap,
+        levels: Levels,
+        nearest: Nearest,
+        times: Times,
+        pose_s: float,
+    ) -> Answer | None:
+        began = time.perf_counter()
+        assert nearest.choice is not None
+        row, goal = own.whole.decode(levels, nearest.choice), own.goals[nearest.goals[0]]
+        oracle = replace(reading.oracle(goal.target), margin=query.margin)
+        found = verify(row, nearest.cost, replace(query, goal=goal), reading.space, oracle)
+        if found is None:
+            return None
+        certificate = Certificate(
+            status="optimal",
+            stop_reason="proved",
+            answer=found,
+            lower=found.distance,
+            times=times + Times(verify_s=time.perf_counter() - began),
+            provenance=Provenance(MAP),
+            margin=query.margin,
+        )
+        return Answer(certificate, goal, pose_s)

@@ -25,7 +25,7 @@ from portfolio.checker import DEAREST, MOST_BYTES, ONE
 from portfolio.model.explained_model import ExplainedModel
 
 WORDS = {SPLIT: "split", CUT: "cut", CLOSE: "close", REFUSED: "refused"}
-MOST_CUTS = 50  # of a line, which the checker reads 1000 letters of
+MOST_CUTS = 50  # of a line, which the checker reads 60 of
 GRAIN = 10_000  # of the checker's units of cost: prices on rows are multiples, short to tell
 
 
@@ -144,7 +144,8 @@ def _price_lines(given: RowPrices, per_score: FloatArray, unit: float) -> str:
     price = (np.rint(given.price / (GRAIN * unit)).astype(np.int64) * GRAIN).tolist()
     rows = zip(given.tree, given.axis, given.first, given.last, price, strict=True)
     told = ["price " + " ".join(map(str, row)) for row in rows]
-    told += [f"price {r} {p!r}" for r, p in enumerate((given.worth * per_score / unit).tolist())]
+    worth = np.rint(given.worth * per_score / unit).astype(np.int64).tolist()
+    told += [f"price {r} {p}" for r, p in enumerate(worth)]
     return "".join(line + "\n" for line in told)
 
 

@@ -25,7 +25,7 @@ from portfolio.question import Question, check_from_0
 from portfolio.result import Result
 from portfolio.rule_words import rule_words
 
-FORMAT, VERSION = "counterfolio-record", 2
+FORMAT, VERSION = "counterfolio-record", 3
 # Of a bound: by how much less is claimed than what the search proves, for roundings of both.
 PROVED, CLAIMED = 1 - 5e-10, 1 - 2e-9
 
@@ -144,8 +144,8 @@ class Recorder:
             "question": self._question(),
             "status": result.status,
             "stop_reason": result.stop_reason,
-            "distance": _exact(result.distance),
-            "lower_bound": _exact(result.lower_bound),
+            "distance": _finite(result.distance),
+            "lower_bound": _finite(result.lower_bound),
             "answer": None
             if row is None
             else {
@@ -194,13 +194,13 @@ class Recorder:
 
     def _question(self) -> dict[str, Any]:
         query, unit = self.query, self.model.ensemble.margin_unit
+        every = range(len(self.model.space.features))
         return {
             "target": _label(wanted_of(self.model, self.question.target) or self.question.target),
             "margin": query.margin,
             "lead": query.margin * unit,
-            "norm": self.question.measure,
             "scale": self.question.scale,
-            "power": "inf" if np.isinf(query.cost.power) else query.cost.power,
+            "power": _finite(query.cost.power),
             "constraints": [
                 rule_words(each, self.model.space, query.row) for each in self.question.constraints
             ],
@@ -211,7 +211,7 @@ class Recorder:
             "max_changes": [
                 {
                     "count": limit.count,
-                    "features": None if limit.features is None else sorted(limit.features),
+                    "features": sorted(every if limit.features is None else limit.features),
                 }
                 for limit in query.max_changes
             ],
@@ -222,15 +222,15 @@ class Recorder:
         admissible, cost = query.admissible[index], query.cost
         listed = [set(v) for v in (feature.values, admissible.values) if v is not None and len(v)]
         table = cost.table(index)
-        prices = None
+        told: dict[float, float] = {}
         if table is not None:
             told = {_number(feature, value): float(paid) for value, paid in table.items()}
-            prices = [[value, paid] for value, paid in sorted(told.items())]
             listed.append(set(told))
         if feature.one_hot and admissible.values is not None:
             listed = [set(admissible.values), *listed]
         elif feature.one_hot:
             listed = [set(map(float, range(len(feature.columns)))), *listed]
+        values = sorted(set.intersection(*listed)) if listed else None
         return {
             "name": feature.name,
             "kind": feature.kind,
@@ -238,12 +238,12 @@ class Recorder:
             "labels": list(feature.labels),
             "lower": admissible.lower,
             "upper": admissible.upper,
-            "values": sorted(set.intersection(*listed)) if listed else None,
+            "values": values,
             "step": feature.step or (1.0 if feature.kind == "ordinal" else None),
             "stay": admissible.stay,
             "unit": cost.unit[index],
             "weight": cost.weight[index],
-            "prices": prices,
+            "prices": None if table is None else [told[value] for value in values or ()],
         }
 
     def _without_proof(self, result: Result) -> str:
@@ -268,7 +268,7 @@ class Recorder:
         # Who said "optimal" may have left a gap of its own; the walk leaves none.
         bound = result.distance if result.status == "optimal" else result.lower_bound
         if bound == 0:
-            return {"below": "0.0", "covers": []}
+            return {"below": 0.0, "covers": []}
         below = float(bound * CLAIMED) if np.isfinite(bound) else None
         covers: list[Cover] = []
         for goal in self.goals:
@@ -279,7 +279,7 @@ class Recorder:
                 return found
             covers.append(found)
         return {
-            "below": None if below is None else repr(below),
+            "below": below,
             "covers": [each.to_dict() for each in covers],
         }
 
@@ -290,9 +290,9 @@ def _number(feature: Feature, value: Any) -> float:
     return parse_value(feature, value, "cost table")
 
 
-def _exact(number: float) -> str | None:
-    """A float as the shortest decimal that is it; None for an infinite one."""
-    return repr(float(number)) if np.isfinite(number) else None
+def _finite(number: float) -> float | None:
+    """A number; None for an infinite one."""
+    return float(number) if np.isfinite(number) else None
 
 
 def _label(value: Any) -> Any:

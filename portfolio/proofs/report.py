@@ -39,8 +39,8 @@ def report(record: Any) -> str:
         It is no record of a version that is known.
     """
     try:
-        if (record["format"], record["version"]) != ("counterfolio-record", 2):
-            raise InputError("this is no record of version 2.")
+        if (record["format"], record["version"]) != ("counterfolio-record", 3):
+            raise InputError("this is no record of version 3.")
         return _page(record)
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise InputError(f"this is no whole record: {type(error).__name__} {error}.") from error
@@ -201,11 +201,15 @@ def _made(record: Any) -> str:
         "Model": f"{model['type']} of {model['library']}",
         "SHA-256 of its trees": model["trees"] or "not taken",
         "Status": record["status"],
-        "Size of the change": record["distance"] or "none",
-        "Nothing is smaller than": record["lower_bound"] or "there is none at all",
+        "Size of the change": _bound(record["distance"], "none"),
+        "Nothing is smaller than": _bound(record["lower_bound"], "there is none at all"),
         "Found by": record["claimed_by"]["backend"],
         "Proof": checked,
         "Made by": f"counterfolio {record['counterfolio']}, on {record['created']}",
         **({"Remark": record["message"]} if record["message"] else {}),
     }
     return _told(told, "small")
+
+
+def _bound(told: float | None, otherwise: str) -> str:
+    return otherwise if told is None else repr(told)

@@ -85,7 +85,8 @@ def holds(record, model):
     if len(rows) == 0:
         return True
     units, weights = [f["unit"] for f in features], [f["weight"] for f in features]
-    cost = distances(specs, x, rows, float(question["power"]), units, weights)
+    power = math.inf if question["power"] is None else question["power"]
+    cost = distances(specs, x, rows, power, units, weights)
     rows = rows[cost < below]
     if len(rows) == 0:
         return True
@@ -112,9 +113,7 @@ def bound(rng, record):
     """A larger bound, with an answer that costs as much to go with it."""
     if not float(record["proof"]["below"] or 0):
         return False
-    record["proof"]["below"] = repr(
-        float(record["proof"]["below"]) * (1 + rng.choice([1e-7, 0.1, 3]))
-    )
+    record["proof"]["below"] *= float(1 + rng.choice([1e-7, 0.1, 3]))
     if rng.random() < 0.5:
         record["distance"] = record["proof"]["below"]
     return None
@@ -124,6 +123,7 @@ def no_bound(rng, record):
     if record["proof"]["below"] is None:
         return False
     record["proof"]["below"], record["answer"], record["status"] = None, None, "infeasible"
+    record["distance"], record["lower_bound"] = None, None
     return None
 
 
@@ -155,8 +155,7 @@ def cheaper(rng, record):
 
 
 def norm(rng, record):
-    power = ["0", "0.3", "1", "3", "inf"][int(rng.integers(5))]
-    record["question"]["power"] = record["question"]["norm"] = power
+    record["question"]["power"] = [0, 0.3, 1, 3, None][int(rng.integers(5))]
 
 
 def changes(rng, record):
@@ -307,10 +306,10 @@ def another_price(rng, record):
             at = told[int(rng.integers(len(told)))]
             words = lines[at].split()
             if rng.random() < 0.5:
-                words[-1] = str(float(words[-1]) * float(rng.choice([-1, 0, 0.9, 2, 1e4, 1e30])))
+                words[-1] = str(int(float(words[-1]) * rng.choice([-1, 0, 0.9, 2, 1e4, 1e30])))
             else:
                 k = int(rng.integers(1, len(words)))
-                words[k] = str(float(words[k]) + 1 if k == len(words) - 1 else int(words[k]) + 1)
+                words[k] = str(int(words[k]) + 1)
             lines[at] = " ".join(words)
 
     return _lines(record, change)
@@ -321,7 +320,7 @@ def prices_alone(rng, record):
     n_columns, unit = len(record["query"]), 2.0**40
 
     def change(lines):
-        told = [f"price {int(rng.integers(2))} {unit * float(rng.exponential())}"]
+        told = [f"price {int(rng.integers(2))} {int(unit * rng.exponential())}"]
         for _ in range(int(rng.integers(1, 30))):
             place = [rng.integers(4), rng.integers(n_columns), 0, rng.integers(3)]
             place = place if rng.random() < 0.5 else [*place[:2], rng.integers(1, 3), 2]

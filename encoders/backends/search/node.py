@@ -140,8 +140,10 @@ def scan_leaves(t, prices, lo, hi, point, cost, upper, again, live, best):
                 base = level_start[a]
                 c = cost_of[base + edge]
                 if not unimodal[a]:
-                    first, last = max(lo[a], leaf_lo[k]), min(hi[a], leaf_hi[k])
+                    # At most what it costs where both are met: proofs for others know no more.
+                    first, last = leaf_lo[k], leaf_hi[k]
                     c = range_cost(cost_of, level_start, cheapest, unimodal, a, first, last)
+                    c = max(c, cost_of[base + at])
                 if is_max:
                     extra = max(extra, c)
                 elif group_of[a] < 0:

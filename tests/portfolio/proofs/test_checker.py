@@ -1,7 +1,12 @@
 """What the checker accepts is true; it shares nothing with what made the record."""
 
 import base64
+import contextlib
+import copy
+import functools
 import json
+import math
+import operator
 import signal
 import subprocess
 import sys
@@ -19,12 +24,12 @@ from xgboost import XGBClassifier
 
 import portfolio.checker
 from portfolio import Explainer
-from portfolio.checker import Cover, RejectedError, check, main, read
+from portfolio.checker import QUESTION, Cover, RejectedError, check, formed, main, read
 from tests.support.parts import few_and_large
 from tests.support.proofs import CLAIMS, PROOFS, holds, recorded, spoiled
 
 FEW, LARGE, SPOILED = 12, 408, 25
-LINES = 460
+LINES = 491
 ALONE = """
 import sys
 import portfolio.checker
@@ -106,20 +111,20 @@ def xgboost_of(trees, columns):
 
 
 def feature(column, **other):
-    own = {"name": str(column), "kind": "numeric", "columns": [column], "lower": None}
+    own = {"name": str(column), "labels": [], "kind": "numeric", "columns": [column], "lower": None}
     own |= {"upper": None, "values": None, "step": None, "stay": True, "unit": 1, "weight": 1}
-    own |= {"labels": []}
     return own | {"prices": None} | other
 
 
 def claimed(model, query, features, below=None, steps=b"close\n", **other):
     """A record that says that nothing below a bound is decided as 1."""
-    question = {"target": 1, "lead": 0, "norm": 1, "power": 1, "max_changes": []} | other
+    question = {"target": 1, "lead": 0, "power": 1, "max_changes": []} | other
     now = model.predict(np.array([query], dtype=float))[0].item()
     steps = base64.b64encode(zlib.compress(steps)).decode()
     return {
-        "version": 2,
+        "version": 3,
         "why_no_proof": "",
+        "distance": None,
         "status": "unknown" if below else "infeasible",
         "model": {"trees": read(model).digest},
         "columns": [str(column) for column in range(len(query))],
@@ -157,9 +162,9 @@ def test_null_allows_all_categories():
 def test_columns_are_whole_numbers_and_limits_no_nan():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 2)
     group = feature(0, kind="categorical", columns=[False, True], values=[1])
-    with pytest.raises(RejectedError, match="features"):
+    with pytest.raises(RejectedError, match=r"features\[0\].columns\[0\] is no int"):
         check(claimed(model, [0.0, 1.0], [group]), model)
-    with pytest.raises(RejectedError, match="NaN"):
+    with pytest.raises(RejectedError, match=r"features\[0\].lower is too large, .* or no number"):
         check(claimed(model, [0, 0], [feature(0, lower=float("nan")), feature(1)]), model)
 
 
@@ -167,7 +172,7 @@ def test_powers_of_numbers_too_small_for_floats_cost_nothing():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
     dear = feature(0, unit=1e214, weight=1e300)
     # It costs 3.53553e-22; floats say 3.5393e-22.
-    record = claimed(model, [0.0], [dear], below="3.5373e-22", norm=1.5, power=1.5)
+    record = claimed(model, [0.0], [dear], below=3.5373e-22, power=1.5)
     with pytest.raises(RejectedError, match="does not hold"):
         check(record, model)
 
@@ -196,8 +201,8 @@ def test_a_class_of_the_same_name_is_another_model():
 def test_a_distance_is_finite_and_a_lead_told_in_full():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
     assert "lead of 1.0040001 by" in check(claimed(model, [0], [feature(0)], lead=1.0040001), model)
-    record = claimed(model, [0], [feature(0)], below="0.1") | {"status": "feasible"}
-    with pytest.raises(RejectedError, match="costs"):
+    record = claimed(model, [0], [feature(0)], below=0.1) | {"status": "feasible"}
+    with pytest.raises(RejectedError, match="distance is no float"):
         changes = [{"feature": "0", "before": 0, "after": 7}]
         answer = {"row": [7], "class": 1, "changes": changes}
         check(record | {"distance": "inf", "answer": answer}, model)
@@ -218,7 +223,7 @@ def test_a_record_writes_no_lines_of_its_own(tmp_path, monkeypatch, capsys):
 
 def test_steps_are_read_one_by_one():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
-    record = claimed(model, [0], [feature(0)], below="0.1", steps=b"close\n" * 2_000_000)
+    record = claimed(model, [0], [feature(0)], below=0.1, steps=b"close\n" * 2_000_000)
     tracemalloc.start()
     with pytest.raises(RejectedError, match="go on"):
         check(record, model)
@@ -230,7 +235,7 @@ def test_steps_are_read_one_by_one():
 def test_prices_close_a_box_and_wrong_ones_do_not():
     model = xgboost_of([(0, 0.5, -1.0, 0.6), (1, 0.5, -1.0, 0.6)], 2)
 
-    def says(steps, below="0.6"):
+    def says(steps, below=0.6):
         record = claimed(model, [0, 0], [feature(0), feature(1)], below=below, steps=steps)
         return accepted(record, model)
 
@@ -238,7 +243,7 @@ def test_prices_close_a_box_and_wrong_ones_do_not():
     rise = int(2**40 * 0.5 / 0.6)
     prices = b"price 0 0 1 1 %d\nprice 1 1 1 1 %d\nprice 0 %d\nclose\n"
     good = rise, rise, int(rise / 1.6)
-    assert says(prices % good) and not says(b"close\n") and not says(prices % good, below="0.63")
+    assert says(prices % good) and not says(b"close\n") and not says(prices % good, below=0.63)
     for price in (0, -rise, 2**62):
         for k in range(3):
             assert not says(prices % (*good[:k], price, *good[k + 1 :])), (price, k)
@@ -252,8 +257,9 @@ def test_whatever_the_prices_no_row_pays_more_than_it_costs(seed):
     rng, below = np.random.default_rng(seed), 0.7 * float(record["lower_bound"] or 1)
     query, trees = np.array(record["query"]), read(model)
     target = int((trees.decide(query[None, :])[0] + 1) % len(trees.labels))
-    cover = Cover(trees, record["question"], query, below, 1e10)
-    lines = [f"price {k} {2.0**40 * rng.exponential()}" for k in range(len(trees.labels) - 1)]
+    asked = formed(record["question"], QUESTION, "question")
+    cover = Cover(trees, asked, query.tolist(), below, 1e10)
+    lines = [f"price {k} {int(2**40 * rng.exponential())}" for k in range(len(trees.labels) - 1)]
     for _ in range(30):
         column = int(rng.integers(query.size))
         first, last = sorted(rng.integers(cover.size[column], size=2).tolist())
@@ -270,9 +276,10 @@ def test_whatever_the_prices_no_row_pays_more_than_it_costs(seed):
         inside = (cover.lo <= level[:, None]) & (level[:, None] <= cover.hi)
         leaves = np.flatnonzero(inside.all(axis=0))
         assert cover.tree[leaves].tolist() == list(range(trees.root.size))
+        needs = [(-cover.cost, 0 * cover.tree, 1 - 2**40), *cover.needs[1:]]
         cost, priced, *rivals = (
             int(levels[cover.start + level].sum()) + int(weight[leaves].sum()) - least
-            for levels, weight, least in (*cover.needs[:2], *cover.needs[1 - len(trees.labels) :])
+            for levels, weight, least in (*needs[:2], *cover.leads)
         )
         if min(rivals) >= 0:
             wanted += 1
@@ -284,7 +291,7 @@ def test_what_a_record_shows_is_checked(tumours_record):
     record, model = tumours_record
     answer, row = record["answer"], record["query"]
     change = answer["changes"][0]
-    worse = repr(float(record["lower_bound"]) * 1.1)
+    worse = record["lower_bound"] * 1.1
     for other in (
         {"query_class": 1 - record["query_class"]},
         {"columns": record["columns"][::-1]},
@@ -312,7 +319,7 @@ def tumours_record():
 
 def test_work_is_limited():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
-    record = claimed(model, [0], [feature(0)], below="0.1", steps=b"cut\n" * 100 + b"close\n")
+    record = claimed(model, [0], [feature(0)], below=0.1, steps=b"cut\n" * 100 + b"close\n")
     assert accepted(record, model)
     with pytest.raises(RejectedError, match="--work allows more"):
         check(record, model, work=50_000)
@@ -334,8 +341,8 @@ def test_ctrl_c_ends_it_at_once(tmp_path):
     model = xgboost_of([(0, 0.5, -1.0, 1.0)] * 30, 1)
     model.save_model(tmp_path / "model.json")
     steps = b"cut\n" * 2_000_000 + b"close\n"
-    record = claimed(model, [0], [feature(0)], below="0.1", steps=steps)
-    quick = claimed(model, [0], [feature(0)], below="0.1")
+    record = claimed(model, [0], [feature(0)], below=0.1, steps=steps)
+    quick = claimed(model, [0], [feature(0)], below=0.1)
     (tmp_path / "a.jsonl").write_text(f"{json.dumps(quick)}\n{json.dumps(record)}\n")
     words = [tmp_path / "a.jsonl", "--model", tmp_path / "model.json"]
     process = subprocess.Popen(
@@ -389,18 +396,18 @@ def test_numbers_beyond_the_largest_float32_that_are_rounded_to_it_cost_what_the
 
 def test_a_cost_table_needs_values_and_has_one_price_for_each():
     model = xgboost_of([(0, 0.25, -1.0, 1.0)], 1)
-    just, own = float(np.float32(0.25)), {"norm": "own", "power": 1}
-    for values, prices in ((None, [[just, 5], [0.4, 1]]), ([0, 0.4], [[0.4, 1], [0.4, 5]])):
+    just = float(np.float32(0.25))
+    for values, prices in ((None, [5, 1]), ([0, 0.4], [1]), ([just, 0.4, 0.4], [5, 5, 1])):
         dear = feature(0, lower=0, upper=1, values=values, prices=prices)
         with pytest.raises(RejectedError):
-            check(claimed(model, [0.0], [dear], below=4.0, **own), model)
+            check(claimed(model, [0.0], [dear], below=4.0), model)
 
 
 def test_large_powers_of_many_values_take_no_long_numbers():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
     values = (np.random.default_rng(0).random(20_000) * 1e-290).tolist()
     many = feature(0, values=values, unit=1 / 3, weight=1 / 3e300)
-    record = claimed(model, [1 / 3], [many], below=3e299, norm=99, power=99)
+    record = claimed(model, [1 / 3], [many], below=3e299, power=99)
     tracemalloc.start()
     assert accepted(record, model)
     most = tracemalloc.get_traced_memory()[1]
@@ -410,9 +417,9 @@ def test_large_powers_of_many_values_take_no_long_numbers():
 
 def test_each_limit_of_changes_is_work():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
-    limits = [{"features": None, "count": 1}] * 1000
+    limits = [{"features": [0], "count": 1}] * 1000
     steps = b"cut\n" * 20 + b"close\n"
-    record = claimed(model, [0], [feature(0)], below="0.1", steps=steps, max_changes=limits)
+    record = claimed(model, [0], [feature(0)], below=0.1, steps=steps, max_changes=limits)
     with pytest.raises(RejectedError, match="--work allows more"):
         check(record, model, work=1e7)
     assert accepted(record, model)
@@ -434,7 +441,7 @@ def test_each_leaf_is_work_for_each_need():
 @pytest.mark.parametrize("count", [float("nan"), float("inf"), None])
 def test_a_limit_of_changes_is_a_number(count):
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
-    limit = [{"features": None, "count": count}]
+    limit = [{"features": [0], "count": count}]
     assert not accepted(claimed(model, [0], [feature(0)], below=0.6, max_changes=limit), model)
 
 
@@ -454,7 +461,7 @@ def test_what_boxes_hold_that_wait_is_limited(monkeypatch):
 @pytest.mark.parametrize("steps", [b"ab " * 2_000_000, b"a" * 6_000_000])
 def test_a_step_without_an_end_is_not_read_whole(steps):
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
-    record = claimed(model, [0], [feature(0)], below="0.1", steps=steps)
+    record = claimed(model, [0], [feature(0)], below=0.1, steps=steps)
     tracemalloc.start()
     with pytest.raises(RejectedError, match="is not known") as error:
         check(record, model)
@@ -465,7 +472,7 @@ def test_a_step_without_an_end_is_not_read_whole(steps):
 
 def test_many_rows_that_are_said_to_be_refused_take_no_memory():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)] * 300, 1)
-    record = claimed(model, [0], [feature(0)], below="0.1")
+    record = claimed(model, [0], [feature(0)], below=0.1)
     record["proof"]["covers"][0]["refused"] = [[0.0]] * 10_000
     tracemalloc.start()
     assert accepted(record, model)
@@ -489,3 +496,66 @@ def test_boxes_that_shrink_into_a_refused_row_are_told_as_such():
     model = RandomForestClassifier(50, max_depth=6, random_state=0).fit(X, y)
     result = Explainer(model, X).explain(X.iloc[0])
     assert result.record().check(model).startswith("verified")
+
+
+def places(told, at=()):
+    """Where the parts of a record are; of lists the first part alone."""
+    yield at
+    inside = told if isinstance(told, dict) else [0] if isinstance(told, list) and told else ()
+    for name in inside:
+        yield from places(told[name], (*at, name))
+
+
+def test_whatever_is_malformed_is_told_in_a_sentence(tumours_record):
+    record, model = tumours_record
+    record["question"]["max_changes"] = [{"count": 5, "features": [0, 1]}]
+    record["proof"]["covers"][0]["refused"] = [record["query"]]
+    for *at, name in filter(None, places(record)):
+        for odd in (..., None, "x", -1, 10**400, math.nan, [], [[]], {}, True):
+            other = copy.deepcopy(record)
+            part = functools.reduce(operator.getitem, at, other)
+            part[name] = odd
+            if odd is ...:
+                del part[name]
+            with contextlib.suppress(RejectedError):
+                check(other, model)
+
+
+def test_files_hold_one_record_a_line_or_one_in_all(tmp_path, monkeypatch, capsys):
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
+    model.save_model(tmp_path / "model.json")
+    record = claimed(model, [0], [feature(0)], below=0.1)
+    one, many = json.dumps(record, indent=1), f"{json.dumps(record)}\n\n{json.dumps(record)}\n"
+    for name, text, code, told in (
+        ("a.json", one, 0, "1: verified"),
+        ("a.jsonl", many, 0, "2: verified"),
+        ("b.json", many, 1, "be read"),
+        ("c.json", '{"version": 2}', 1, "no record of version 3"),
+        ("d.json", "[" * 100_000, 1, "be read"),
+        ("e.jsonl", " \n", 2, "there is no record in"),
+    ):
+        (tmp_path / name).write_text(text)
+        words = [str(tmp_path / name), "--model", str(tmp_path / "model.json")]
+        monkeypatch.setattr(sys, "argv", ["counterfolio-check", *words])
+        assert main() == code, name
+        assert told in "".join(capsys.readouterr()), name
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cost_tables_may_rise_and_fall(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 8, (300, 4)).astype(float)
+    y = X[:, 0] * X[:, 1] + 3 * X[:, 2] - X[:, 3] + rng.normal(size=300) > 15
+    model = XGBClassifier(n_estimators=10, max_depth=3, n_jobs=1).fit(X, y)
+    costs = {f"x{k}": dict(enumerate(rng.exponential(size=8).tolist())) for k in range(4)}
+    result = Explainer(model, X).explain(X[0], norm=costs)
+    assert result.record().check(model).startswith("verified")
+
+
+def test_two_groups_with_two_categories_each_hold_no_row():
+    model = xgboost_of([(4, 0.5, -1.0, 1.0)], 5)
+    groups = [feature(k, kind="categorical", columns=[k, k + 1], values=[0, 1]) for k in (0, 2)]
+    steps = b"split 0 0 1 1 0 1 2 0 1 3 0 1\nclose\n"
+    record = claimed(model, [1, 0, 1, 0, 0], [*groups, feature(4)], steps=steps)
+    with pytest.raises(RejectedError, match="left open"):
+        check(record, model)

@@ -85,7 +85,7 @@ def test_a_row_that_is_one_already_has_nothing_to_prove(tumours):
     X, model = tumours
     target = int(model.predict(X.iloc[[0]])[0])
     record = plain(Explainer(model, X).explain(X.iloc[0], target=target))
-    assert record["distance"] == "0.0" and check(record, model)
+    assert record["distance"] == 0.0 and check(record, model)
 
 
 def test_a_wrong_reading_is_found(tumours, monkeypatch):
@@ -122,7 +122,7 @@ def test_the_command_line_writes_and_checks(loans, tmp_path, tumours, monkeypatc
     record.write(tmp_path / "answer.json.gz")
     packed = (tmp_path / "answer.json.gz").read_bytes()
     assert json.loads(gzip.decompress(packed)) == record.to_dict()
-    lines = [record.to_json(), "{}", "[1", record.to_json().replace('"below": "0', '"below": "9')]
+    lines = [record.to_json(), "{}", "[1", record.to_json().replace('"below": 0', '"below": 9')]
     (tmp_path / "rows.jsonl").write_text("\n".join(lines))
 
     def checked(*words):

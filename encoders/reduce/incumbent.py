@@ -17,6 +17,7 @@ from encoders.reduce.local_moves import (
     profile,
     profile_axes,
     profile_groups,
+    set_level,
     total_cost,
     workspace,
 )
@@ -135,8 +136,9 @@ def polish(t, levels, first, end):
                 cost = now
                 held[:] = levels
                 continue
-        levels[:] = held
-        evaluate(t, levels, misses, lead, load)
+        for b in range(levels.size):
+            if levels[b] != held[b]:
+                set_level(t, levels, misses, lead, load, b, held[b])
 
 
 @inner

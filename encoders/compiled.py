@@ -19,8 +19,9 @@ Kernels name what they are given by these letters, as their loops are hard enoug
     bool (n_levels,), levels that are not ruled out; bool (n_leaves,), leaves that are not ruled
     out for good; bool (n_leaves,), leaves that fit the box.
 ``best``
-    int64 (n_rows, n_trees), the leaf of each tree that weighs most in a row, of those that fit;
-    as ``t.best`` int64 (n_axes,), the cheapest level of each axis.
+    int64 (n_rows + 1, n_trees), the leaf of each tree that weighs most in a row, of those that fit;
+    in the last row the one that the point lies in, -1 for none; as ``t.best`` int64 (n_axes,), the
+    cheapest level of each axis.
 ``up``, ``down``
     int64 (n_rows, n_levels), what a row loses at least when an axis goes at most up to a level,
     or at least down to it.

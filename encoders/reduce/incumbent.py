@@ -15,7 +15,9 @@ from encoders.reduce.local_moves import (
     evaluate,
     move,
     profile,
+    profile_axes,
     profile_groups,
+    set_level,
     total_cost,
     workspace,
 )
@@ -103,7 +105,7 @@ def descend(t, levels, power):
     """
     misses, lead, load, out = workspace(t)
     evaluate(t, levels, misses, lead, load)
-    if not _walk(t, levels, misses, lead, load, out, power):
+    if not _walk(t, levels, misses, lead, load, power):
         return False
     _shrink(t, levels, misses, lead, load, out)
     return True
@@ -127,25 +129,27 @@ def polish(t, levels, first, end):
         if levels[a] == t.best[a] or t.group_of[a] >= 0:
             continue
         move(t, levels, misses, lead, load, a, t.best[a])
-        if _walk(t, levels, misses, lead, load, out, 1.0):
+        if _walk(t, levels, misses, lead, load, 1.0):
             _shrink(t, levels, misses, lead, load, out)
             now = total_cost(t, levels)
             if now < cost:
                 cost = now
                 held[:] = levels
                 continue
-        levels[:] = held
-        evaluate(t, levels, misses, lead, load)
+        for b in range(levels.size):
+            if levels[b] != held[b]:
+                set_level(t, levels, misses, lead, load, b, held[b])
 
 
 @inner
-def _walk(t, levels, misses, lead, load, out, power):
+def _walk(t, levels, misses, lead, load, power):
     """Greedy: the move with most gain (to a power) per cost, until nothing is missing."""
-    axis_start, by_axis, leaf_of, leaf_lo, leaf_hi = t.axis_start, t.by_axis, t.leaf_of, t.lo, t.hi
-    weight, cost, level_start, is_max = t.weight, t.cost, t.level_start, t.is_max
+    cost, level_start, is_max = t.cost, t.level_start, t.is_max
     group_of, group_start, group_axes, one = t.group_of, t.group_start, t.group_axes, t.one
     whole = np.zeros((lead.size, group_start.size), dtype=np.int64)
     entered = np.zeros((lead.size, levels.size), dtype=np.int64)
+    rest = np.zeros((lead.size, levels.size), dtype=np.int64)
+    leads = np.zeros((lead.size, cost.size + levels.size), dtype=np.int64)
     for _ in range(4 * levels.size + 20):
         missing = deficit(lead, load)
         if missing == 0:
@@ -153,20 +157,17 @@ def _walk(t, levels, misses, lead, load, out, power):
         broken = load.size > 0 and not np.isfinite(missing)
         now = total_cost(t, levels)
         best_ratio, best_axis, best_level = 0.0, -1, -1
+        profile_axes(t, levels, misses, lead, rest, leads)
         for a in range(levels.size):
             first, size, old = level_start[a], level_start[a + 1] - level_start[a], levels[a]
             if size < 2 or group_of[a] >= 0:
                 continue
-            profile(
-                axis_start, by_axis, leaf_of, leaf_lo, leaf_hi, weight, size, levels, misses,
-                lead, a, out,
-            )  # fmt: skip
             for v in range(size):
                 if v == old or (load.size and not load_kept(t, load, a, old, v)):
                     continue
                 if broken and not load_eased(t, load, a, old, v):
                     continue
-                gain = _gain(missing, broken, out, lead.size, v)
+                gain = _gain(missing, broken, leads, lead.size, first + a + v)
                 if gain <= 0:
                     continue
                 if is_max:
@@ -212,12 +213,12 @@ def _walk(t, levels, misses, lead, load, out, power):
 
 
 @inlined
-def _gain(missing, broken, out, n_rows, v):
-    """How much less is missing at level v; while a level row is broken, how little is missing."""
+def _gain(missing, broken, leads, n_rows, i):
+    """How much less is missing with some leads; while a level row is broken, how little is."""
     left_over = 0.0
     for r in range(n_rows):
-        if out[r, v] < 0:
-            left_over -= out[r, v]
+        if leads[r, i] < 0:
+            left_over -= leads[r, i]
     return 1.0 / (1.0 + left_over) if broken else missing - left_over
 
 

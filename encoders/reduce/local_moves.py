@@ -224,6 +224,48 @@ def profile(
             out[r, v] = running
 
 
+@inner
+def profile_axes(t, levels, misses, lead, rest, leads):
+    """Leads of every level of every axis, all else unchanged, of axes that are in no group.
+
+    One pass over the leaves for all axes: few leaves are active, or would be by a single move.
+
+    Parameters
+    ----------
+    t : see :mod:`encoders.compiled`
+    levels, misses, lead : as in :func:`evaluate`
+    rest : int64 (n_rows, n_axes), overwritten
+    leads : int64 (n_rows, n_levels + n_axes), filled: those of an axis begin at its first level
+        plus its own number
+    """
+    axis, lo, hi, leaf_start = t.axis, t.lo, t.hi, t.leaf_start
+    weight, level_start = t.weight, t.level_start
+    leads[:] = 0
+    for r in range(lead.size):
+        rest[r] = lead[r]
+    for leaf in range(misses.size):
+        if misses[leaf] > 1:
+            continue
+        active = misses[leaf] == 0
+        for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
+            a = axis[k]
+            if (lo[k] <= levels[a] <= hi[k]) != active:
+                continue
+            first = level_start[a] + a
+            for r in range(lead.size):
+                w = weight[r, leaf]
+                leads[r, first + lo[k]] += w
+                leads[r, first + hi[k] + 1] -= w
+                if active:
+                    rest[r, a] -= w
+    for r in range(lead.size):
+        for a in range(levels.size):
+            running = rest[r, a]
+            for i in range(level_start[a] + a, level_start[a + 1] + a):
+                running += leads[r, i]
+                leads[r, i] = running
+
+
 @kernel
 def profile_groups(t, levels, misses, whole, entered):
     """What each category would change, all else unchanged: ``whole[r, g] + entered[r, a]``.

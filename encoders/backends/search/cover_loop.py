@@ -50,7 +50,7 @@ def cover_slice(t, prices, boxes, counts, steps, found, upper, forbidden, forbid
     lo = np.zeros(n_axes, dtype=np.int64)
     hi = np.zeros(n_axes, dtype=np.int64)
     live = np.zeros(n_leaves, dtype=np.bool_)
-    best = np.zeros((n_rows, t.tree_start.size - 1), dtype=np.int64)
+    best = np.zeros((n_rows + 1, t.tree_start.size - 1), dtype=np.int64)
     up = np.zeros((n_rows, t.cost.size), dtype=np.int64)
     down = np.zeros((n_rows, t.cost.size), dtype=np.int64)
     split = np.zeros(3, dtype=np.int64)

@@ -60,8 +60,8 @@ def run_slice(t, prices, pool, found, upper, forbidden, forbidden_start, n_nodes
         if key >= upper:
             continue
         kind, bound = _expand(
-            t, prices, lo, hi, key, upper, forbidden, forbidden_start, found, live, best, up, down,
-            split,
+            t, prices, lo, hi, key, upper, forbidden, forbidden_start, found, False, live, best, up,
+            down, split,
         )  # fmt: skip
         if kind == SOLVED:
             return bound
@@ -93,7 +93,7 @@ def workspace(t):
     t : see :mod:`encoders.compiled`
     """
     live = np.zeros(t.tree_of.size, dtype=np.bool_)
-    best = np.zeros((t.need.size, t.tree_start.size - 1), dtype=np.int64)
+    best = np.zeros((t.need.size + 1, t.tree_start.size - 1), dtype=np.int64)
     up = np.zeros((t.need.size, t.cost.size), dtype=np.int64)
     down = np.zeros((t.need.size, t.cost.size), dtype=np.int64)
     return live, best, up, down
@@ -108,32 +108,32 @@ def _dive(
 
     Returns the cost of a choice that is cheaper than ``upper``, inf if none was found.
     """
-    boxes, keys = stack_of(n_nodes, lo, hi, bound)
-    own, own_prices, live, best = _own(t, prices, live, lo, hi, boxes[0])
+    own, own_prices, live, best = _own(t, prices, live, lo, hi)
+    boxes, keys, fitting = stack_of(n_nodes, lo, hi, bound, live)
     n_open, cost = 1, np.inf
     for _ in range(n_nodes):
         if n_open == 0:
             break
         n_open -= 1
         pool.counts[NODES] += 1
-        lo[:], hi[:] = boxes[n_open, 0], boxes[n_open, 1]
+        lo[:], hi[:], live[:] = boxes[n_open, 0], boxes[n_open, 1], fitting[n_open]
         kind, bound = _expand(
-            own, own_prices, lo, hi, keys[n_open], upper, forbidden, forbidden_start, found, live,
-            best, up, down, split,
+            own, own_prices, lo, hi, keys[n_open], upper, forbidden, forbidden_start, found, True,
+            live, best, up, down, split,
         )  # fmt: skip
         if kind == SOLVED:
             cost = bound
             break
         if kind == SPLIT:
-            n_open = stack_both(boxes, keys, n_open, lo, hi, bound, split)
+            n_open = stack_both(boxes, keys, fitting, n_open, lo, hi, bound, live, split)
     for i in range(n_open):
         push_box(pool, boxes[i, 0], boxes[i, 1], keys[i])
     return cost
 
 
 @inner
-def _own(t, prices, live, lo, hi, box):
-    """A box's own tables and prices, and what expansions by them fill; puts it on the stack."""
+def _own(t, prices, live, lo, hi):
+    """A box's own tables and prices, and what expansions by them fill; the box is shrunk."""
     own, leaf, out = narrowed(t, live, lo, hi)
     price, constant = prices.leaf, prices.constant
     for certain in out:
@@ -142,40 +142,42 @@ def _own(t, prices, live, lo, hi, box):
     for i in range(leaf.size):
         own_price[i] = price[leaf[i]]
     own_prices = Prices(prices.bound, constant, own_price, prices.level)
-    best = np.zeros((t.need.size, own.tree_start.size - 1), dtype=np.int64)
-    box[0], box[1] = lo, hi
-    return own, own_prices, np.zeros(leaf.size, dtype=np.bool_), best
+    best = np.zeros((t.need.size + 1, own.tree_start.size - 1), dtype=np.int64)
+    return own, own_prices, np.ones(leaf.size, dtype=np.bool_), best
 
 
 @inner
-def stack_of(n_nodes, lo, hi, bound):
+def stack_of(n_nodes, lo, hi, bound, live):
     """A stack that holds a box, and has room for all that so many nodes open.
 
     Parameters
     ----------
     n_nodes : at most so many
-    lo, hi, bound : the box, and its lower bound
+    lo, hi, bound, live : the box, its lower bound, and the leaves that may fit it
     """
-    boxes = np.zeros((n_nodes + 2, 2, lo.size), dtype=np.int64)
-    keys = np.zeros(n_nodes + 2)
-    boxes[0, 0], boxes[0, 1], keys[0] = lo, hi, bound
-    return boxes, keys
+    boxes = np.empty((n_nodes + 2, 2, lo.size), dtype=np.int64)
+    keys = np.empty(n_nodes + 2)
+    fitting = np.empty((n_nodes + 2, live.size), dtype=np.bool_)
+    boxes[0, 0], boxes[0, 1], keys[0], fitting[0] = lo, hi, bound, live
+    return boxes, keys, fitting
 
 
 @inner
-def stack_both(boxes, keys, n_open, lo, hi, bound, split):
+def stack_both(boxes, keys, fitting, n_open, lo, hi, bound, live, split):
     """Put both sides of a split on a stack, the near one on top; how many it then holds.
 
     Parameters
     ----------
-    boxes, keys : int64 (n, 2, n_axes) and float64 (n,), changed in place
+    boxes, keys, fitting : int64 (n, 2, n_axes), float64 (n,) and bool (n, n_leaves), changed in
+        place
     n_open : how many it holds
-    lo, hi, bound : that is split, and its lower bound
+    lo, hi, bound, live : that is split, its lower bound, and the leaves that fit it
     split : of :func:`choose_split`
     """
     a, v, near_is_low = split[0], split[1], split[2]
     for side in (1 - near_is_low, near_is_low):
         boxes[n_open, 0], boxes[n_open, 1], keys[n_open] = lo, hi, bound
+        fitting[n_open] = live
         if side == 1:
             boxes[n_open, 1, a] = v
         else:
@@ -186,16 +188,20 @@ def stack_both(boxes, keys, n_open, lo, hi, bound, split):
 
 @inner
 def _expand(
-    t, prices, lo, hi, key, upper, forbidden, forbidden_start, point, live, best, up, down, split
-):
-    """Bound a box, shrink it, and solve or split it: (kind, lower bound)."""
+    t, prices, lo, hi, key, upper, forbidden, forbidden_start, point, again, live, best, up, down,
+    split,
+):  # fmt: skip
+    """Bound a box, shrink it, and solve or split it: (kind, lower bound).
+
+    ``again`` says that only leaves which are ``live`` may fit it.
+    """
     bound = key
     slack = np.zeros(t.need.size, dtype=np.int64)
     for turn in range(PROPAGATIONS):
         cost = cheapest_point(t, lo, hi, point)
         if cost >= upper or overloaded(t, lo, hi):
             return PRUNED, bound
-        lower = scan_leaves(t, prices, lo, hi, point, cost, upper, turn > 0, live, best)
+        lower = scan_leaves(t, prices, lo, hi, point, cost, upper, again or turn > 0, live, best)
         if lower >= upper:
             return PRUNED, bound
         bound = max(bound, lower)

@@ -83,7 +83,7 @@ def _settle_group(t, g, lo, hi, point, total):
 
 @inner
 def scan_leaves(t, prices, lo, hi, point, cost, upper, again, live, best):
-    """Mark the leaves that fit the box and can be paid for; fill ``best[r, tree]``.
+    """Mark the leaves that fit the box and can be paid for; fill ``best``.
 
     Where the box only shrank since the last time, ``again`` looks at those still marked alone.
     Returns a lower bound on the box's cost, inf if a tree has no leaf left: every tree needs one
@@ -117,13 +117,12 @@ def scan_leaves(t, prices, lo, hi, point, cost, upper, again, live, best):
     priced = box_price(prices, level_start, lo, hi)
     for tree in range(tree_start.size - 1):
         dearest, least = np.inf, np.inf
-        for r in range(n_rows):
-            best[r, tree] = -1
+        best[:, tree] = -1
         for leaf in range(tree_start[tree], tree_start[tree + 1]):
             if again and not live[leaf]:
                 continue
             live[leaf] = False
-            extra, fits = cost, True
+            extra, fits, away = cost, True, False
             for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
                 a = leaf_axis[k]
                 at, edge = point[a], leaf_lo[k]
@@ -137,6 +136,7 @@ def scan_leaves(t, prices, lo, hi, point, cost, upper, again, live, best):
                 if outside:
                     fits = False
                     break
+                away = True
                 base = level_start[a]
                 c = cost_of[base + edge]
                 if not unimodal[a]:
@@ -154,6 +154,8 @@ def scan_leaves(t, prices, lo, hi, point, cost, upper, again, live, best):
             if not fits:
                 continue
             live[leaf] = True
+            if not away:
+                best[n_rows, tree] = leaf
             dearest = min(dearest, extra)
             least = min(least, leaf_price[leaf])
         lower = max(lower, dearest)
@@ -288,6 +290,8 @@ def fill_drops(t, r, lo, hi, point, live, best, up, down):
     for tree in range(tree_start.size - 1):
         top = best[r, tree]
         w = weight[r, top]
+        if w == 0:
+            continue
         for k in range(leaf_start[top], leaf_start[top + 1]):
             a = leaf_axis[k]
             first = level_start[a]

@@ -1,6 +1,6 @@
 """Whether the cheapest choice of a box is an answer: most are not, and one row soon says so."""
 
-from encoders.compiled import inlined, inner
+from encoders.compiled import inner
 
 
 @inner
@@ -18,10 +18,10 @@ def point_keeps_rows(t, point, live, best, slack, forbidden, forbidden_start):
     level_weight = t.level_weight
     weight = t.weight
     left = slack.copy()
-    for tree in range(t.tree_start.size - 1):
-        leaf = _leaf_at(t, tree, point, live)
+    for tree in range(best.shape[1]):
+        leaf = best[left.size, tree]
         # Where leaves have been ruled out a choice may lie in none of a tree's.
-        if leaf < 0:
+        if leaf < 0 or not live[leaf]:
             return False
         for r in range(left.size):
             left[r] -= weight[r, best[r, tree]] - weight[r, leaf]
@@ -43,22 +43,3 @@ def point_keeps_rows(t, point, live, best, slack, forbidden, forbidden_start):
         if inside:
             return False
     return True
-
-
-@inlined
-def _leaf_at(t, tree, point, live):
-    """The leaf of a tree that a choice lies in, -1 if it is none of those that may be active."""
-    leaf_axis, leaf_start, leaf_lo, leaf_hi = t.axis, t.leaf_start, t.lo, t.hi
-    found = -1
-    for leaf in range(t.tree_start[tree], t.tree_start[tree + 1]):
-        if not live[leaf]:
-            continue
-        inside = True
-        for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
-            if not leaf_lo[k] <= point[leaf_axis[k]] <= leaf_hi[k]:
-                inside = False
-                break
-        if inside:
-            found = leaf
-            break
-    return found

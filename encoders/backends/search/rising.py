@@ -32,7 +32,9 @@ from encoders.problem.problem import Problem
 
 # Of prices, at first and later. With more at first, easy searches take twice as long.
 QUICK_STEPS, HARD_STEPS = 30, 100
-HARD = 300  # looks at each leaf after which better prices are worth their time
+# Looks at each leaf after which better prices are worth their time. With 300, searches that end
+# soon after take a quarter longer; with 3000, long ones take a tenth longer.
+HARD = 1000
 # Leaves that nodes look at for each demand settled, and for the one that is next, some 2 s. Demands
 # that take more are better looked at one by one, each with a reduction of its own. With a fifth,
 # most that one search settles sooner are solved twice.

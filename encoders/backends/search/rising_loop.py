@@ -86,8 +86,9 @@ def rising_slice(t, demands, pool, forbidden, forbidden_start, n_nodes):
         pool.free[pool.counts[FREE]] = node
         pool.counts[FREE] += 1
         kind, bound = _expand(
-            t, demands, lo, hi, key, forbidden, forbidden_start, point, live, best, up, down, split
-        )
+            t, demands, lo, hi, key, forbidden, forbidden_start, point, False, live, best, up, down,
+            split,
+        )  # fmt: skip
         if kind == SPLIT and is_narrow(live):
             _dive(
                 t, demands, lo, hi, bound, pool, forbidden, forbidden_start, point, live, up, down,
@@ -104,8 +105,8 @@ def _dive(
     t, demands, lo, hi, bound, pool, forbidden, forbidden_start, point, live, up, down, split
 ):
     """Look into a box depth first by tables of its own; what is left of it is opened in the end."""
-    boxes, keys = stack_of(DIVE, lo, hi, bound)
-    own, needs, live, best = _own(t, demands, live, lo, hi, boxes[0])
+    own, needs, live, best = _own(t, demands, live, lo, hi)
+    boxes, keys, fitting = stack_of(DIVE, lo, hi, bound, live)
     n_open = 1
     for _ in range(DIVE):
         if n_open == 0:
@@ -113,25 +114,24 @@ def _dive(
         n_open -= 1
         pool.counts[NODES] += 1
         pool.counts[LOOKED] += live.size
-        lo[:], hi[:] = boxes[n_open, 0], boxes[n_open, 1]
+        lo[:], hi[:], live[:] = boxes[n_open, 0], boxes[n_open, 1], fitting[n_open]
         kind, bound = _expand(
-            own, needs, lo, hi, keys[n_open], forbidden, forbidden_start, point, live, best, up,
-            down, split,
+            own, needs, lo, hi, keys[n_open], forbidden, forbidden_start, point, True, live, best,
+            up, down, split,
         )  # fmt: skip
         if kind == SPLIT:
-            n_open = stack_both(boxes, keys, n_open, lo, hi, bound, split)
+            n_open = stack_both(boxes, keys, fitting, n_open, lo, hi, bound, live, split)
     for i in range(n_open):
         push_box(pool, boxes[i, 0], boxes[i, 1], keys[i])
 
 
 @inner
-def _own(t, demands, live, lo, hi, box):
-    """A box's own tables and demands, and what expansions by them fill; puts it on the stack."""
+def _own(t, demands, live, lo, hi):
+    """A box's own tables and demands, and what expansions by them fill; the box is shrunk."""
     own, leaf, out = narrowed(t, live, lo, hi)
-    best = np.zeros((t.need.size, own.tree_start.size - 1), dtype=np.int64)
-    box[0], box[1] = lo, hi
+    best = np.zeros((t.need.size + 1, own.tree_start.size - 1), dtype=np.int64)
     needs = _within(demands, t.weight, leaf, out)
-    return own, needs, np.zeros(leaf.size, dtype=np.bool_), best
+    return own, needs, np.ones(leaf.size, dtype=np.bool_), best
 
 
 @inner
@@ -154,14 +154,16 @@ def _within(demands, weight, leaf, out):
 
 @inner
 def _expand(
-    t, demands, lo, hi, key, forbidden, forbidden_start, point, live, best, up, down, split
+    t, demands, lo, hi, key, forbidden, forbidden_start, point, again, live, best, up, down, split
 ):
     """Bound a box, shrink it, and prune or split it: (kind, lower bound).
+
+    ``again`` says that only leaves which are ``live`` may fit it.
 
     Its bound is that of the lowest demand still open in it, under the limit of the highest that its
     leaves reach: both hold for all between.
     """
-    bound, turn, again = key, 0, False
+    bound, turn = key, 0
     low, high = _still_open(demands, bound, 0), demands.limit.size - 1
     slack = np.zeros(t.need.size, dtype=np.int64)
     cost = 0.0

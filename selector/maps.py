@@ -21,6 +21,16 @@ def may_be_worth_a_map(rows: int) -> bool:
     return rows >= LEAST_ROWS
 
 
+def most_looks(rows: int) -> float:
+    """How many leaves may be looked at for a map that saves a batch more than it takes.
+
+    Parameters
+    ----------
+    rows : of the batch
+    """
+    return float(LOOKS_A_ROW * rows)
+
+
 def worth_a_map(rows: int, expected: Guess) -> bool:
     """Whether a map saves a batch more than it takes.
 
@@ -29,4 +39,4 @@ def worth_a_map(rows: int, expected: Guess) -> bool:
     rows : of the batch
     expected : of all its maps together
     """
-    return expected.looks <= LOOKS_A_ROW * rows and expected.megabytes <= MOST_MB
+    return expected.looks <= most_looks(rows) and expected.megabytes <= MOST_MB

@@ -236,6 +236,7 @@ def guess(
     seconds: float = DIVING_S,
     most: int = DIVES,
     goal: IntArray | None = None,
+    enough: float = np.inf,
 ) -> Guess:
     """How large the map of a problem will be, from ways down that are drawn by lot.
 
@@ -244,6 +245,7 @@ def guess(
     problem, goal : as of :func:`make_map`
     seconds : to spend at most
     most : ways down
+    enough : leaves to be looked at beyond which it does not matter how many there are
     """
     goal = _goals(problem, goal)
     tables, lots = tabulate(problem), np.random.default_rng(0)
@@ -257,6 +259,8 @@ def guess(
         found = dive(tables, goal, lo, hi, leaves, lots.random(deepest) < 0.5)
         nodes, looks, here = nodes + found[0], looks + found[1], here + found[2]
         dives += 1
+        if looks > enough * most:  # all the ways that are left can't bring it down
+            break
     spent = time.perf_counter() - began
     return Guess(nodes / dives, looks / dives, looks / dives * spent / here)
 

@@ -208,7 +208,8 @@ def _listed_values(
     table = cost.table(index)
     if table is not None:
         lists.append(set(table_values(feature, table)))
-    if not lists and feature.kind == "ordinal" and callable(cost.own[index]):
+    some = admissible.lower <= admissible.upper
+    if some and not lists and feature.kind == "ordinal" and callable(cost.own[index]):
         # A user's own cost may fall with distance: price each level.
         first, last = int(np.ceil(admissible.lower)), int(np.floor(admissible.upper))
         if last - first < MOST_PRICED:

@@ -64,6 +64,13 @@ class BatchSettings:
         return None if self.out is None else Path(self.out)
 
     @property
+    def left_s(self) -> float | None:
+        """Seconds until the deadline; None without one."""
+        if self.deadline_s is None:
+            return None
+        return max(0.0, self.began + self.deadline_s - time.monotonic())
+
+    @property
     def limit_s(self) -> float:
         """Seconds for each row that clocks can count."""
         return min(self.per_query_limit_s, LONGEST_S)

@@ -103,7 +103,7 @@ class BatchQuestions:
         from portfolio.goals import wanted_of
         from portfolio.logbook import check_folder, check_log
         from portfolio.model.frames import as_kind, as_pandas
-        from portfolio.solving.make_maps import with_maps, with_maps_if_worth
+        from portfolio.solving.make_maps import budget_before, with_maps, with_maps_if_worth
 
         settings = BatchSettings(
             per_query_limit_s, deadline_s, threads, executor, out, resume, on_answer
@@ -124,11 +124,11 @@ class BatchQuestions:
         asked = (identity, question, name, threads, seed, per_query_limit_s, *more)
         if records and out is None:
             raise InputError("records are written beside the answers; give out, a folder for them.")
-        asker = self._asker
+        asker, budget = self._asker, budget_before(settings.left_s)
         if mapped:
-            asker = with_maps(asker, question)
+            asker = with_maps(asker, question, budget)
         elif name == "auto":
-            asker = with_maps_if_worth(asker, question, len(rows.values))
+            asker = with_maps_if_worth(asker, question, len(rows.values), budget)
         job = Job(asker, question, options, log, float(proof_mb) if records else None)
         return as_kind(run_batch(rows, job, asked, settings), as_pandas(X)[1])
 

@@ -34,7 +34,7 @@ from portfolio.solving.ask import Asker
 from portfolio.solving.map_files import VERSION, load_map, save_map
 from portfolio.solving.mapped import GoalMap, Mapped
 from portfolio.solving.warm_up import warm_up
-from selector.maps import WAYS, may_be_worth_a_map, worth_a_map
+from selector.maps import WAYS, may_be_worth_a_map, most_looks, worth_a_map
 
 USUAL = Budget()
 # Two classes have one boundary; of three a map each is smaller (SE, a forest of 20 trees: 30 MB in
@@ -60,14 +60,14 @@ class Sheet:
     problem: Problem
     goal_of: IntArray
 
-    def guess(self, seconds: float = DIVING_S, most: int = DIVES) -> Guess:
+    def guess(self, seconds: float = DIVING_S, most: int = DIVES, enough: float = inf) -> Guess:
         """How large the map will be.
 
         Parameters
         ----------
-        seconds, most : as of :func:`encoders.maps.region_map.guess`
+        seconds, most, enough : as of :func:`encoders.maps.region_map.guess`
         """
-        return guess(self.problem, seconds, most, self.goal_of)
+        return guess(self.problem, seconds, most, self.goal_of, enough)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,9 @@ def with_maps(
     return replace(asker, answering=made)
 
 
-def with_maps_if_worth(asker: Asker, question: Question, rows: int) -> Asker:
+def with_maps_if_worth(
+    asker: Asker, question: Question, rows: int, budget: Budget = USUAL
+) -> Asker:
     """The same asker for a batch, with maps if they save more than they take.
 
     Parameters
@@ -151,6 +153,7 @@ def with_maps_if_worth(asker: Asker, question: Question, rows: int) -> Asker:
     asker : of the model
     question : that is asked of each row
     rows : how many
+    budget : for the maps
     """
     beyond = any(isinstance(own, Relation | MaxChanges) for own in question.constraints)
     if beyond or isinstance(asker.answering, Mapped) or not may_be_worth_a_map(rows):
@@ -160,10 +163,16 @@ def with_maps_if_worth(asker: Asker, question: Question, rows: int) -> Asker:
     except InputError:
         return asker
     warm_up("maps")
-    expected = added([sheet.guess(inf, WAYS) for sheet in plan.sheets])
-    if not worth_a_map(rows, expected):
+    expected = list[Guess]()
+    for sheet in plan.sheets:
+        expected.append(sheet.guess(inf, WAYS, most_looks(rows)))
+        if not worth_a_map(rows, added(expected)):
+            return asker
+    try:
+        made = plan.make(budget, None, lambda: asker.stopped)
+    except InputError:  # far more than the budget
         return asker
-    return replace(asker, answering=plan.make(USUAL, None, lambda: asker.stopped))
+    return replace(asker, answering=made)
 
 
 def plan_maps(model: ExplainedModel, question: Question) -> Plan:
@@ -232,6 +241,16 @@ def budget_of(seconds: float, megabytes: float) -> Budget:
     check_from_0("seconds", seconds)
     check_from_0("megabytes", megabytes)
     return Budget(float(seconds), float(megabytes))
+
+
+def budget_before(ends_s: float | None) -> Budget:
+    """The usual budget, or half of the seconds that are left: rows need some, too.
+
+    Parameters
+    ----------
+    ends_s : seconds until a batch has to end, None for no limit
+    """
+    return USUAL if ends_s is None else replace(USUAL, seconds=min(USUAL.seconds, ends_s / 2))
 
 
 def check_size(expected: Guess, budget: Budget) -> None:

@@ -3,7 +3,6 @@
 import hashlib
 from contextlib import suppress
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -25,13 +24,15 @@ def load_map(path: Path, space: Space, budget: Budget) -> RegionMap | None:
     space : that the map is of
     budget : for a new one
     """
+    if not path.is_file():  # a pipe would be waited for
+        return None
     try:
         with np.load(path, allow_pickle=False) as file:
             tree, numbers, told = file["tree"], file["numbers"], file["digest"].tobytes()
         depth, seconds, allowed_s, allowed_mb = (float(number) for number in numbers)
-    except (OSError, ValueError, KeyError, BadZipFile, EOFError):
+    except Exception:  # whatever unzipping and reading damaged bytes raises
         return None
-    if told != _digest(tree, numbers, space):
+    if told != _digest(path, tree, numbers, space):
         return None
     found = RegionMap(space, tree, int(depth), seconds)
     larger = budget.seconds > allowed_s or budget.megabytes > allowed_mb
@@ -48,7 +49,7 @@ def save_map(path: Path, made: RegionMap, budget: Budget) -> None:
     budget : that it was made with
     """
     numbers = np.array([made.depth, made.seconds, budget.seconds, budget.megabytes])
-    digest = np.frombuffer(_digest(made.tree, numbers, made.space), dtype=np.uint8)
+    digest = np.frombuffer(_digest(path, made.tree, numbers, made.space), dtype=np.uint8)
 
     def write(partial: Path) -> None:
         with partial.open("wb") as file:
@@ -59,9 +60,9 @@ def save_map(path: Path, made: RegionMap, budget: Budget) -> None:
         replace_whole(path, write)
 
 
-def _digest(tree: NarrowArray, numbers: FloatArray, space: Space) -> bytes:
-    """Of all that is kept, and of the space that it is of."""
-    digest = hashlib.blake2b(digest_size=16)
+def _digest(path: Path, tree: NarrowArray, numbers: FloatArray, space: Space) -> bytes:
+    """Of all that is kept, the space that it is of, and the name: one copied to another is none."""
+    digest = hashlib.blake2b(path.stem.encode(), digest_size=16)
     for part in (tree, numbers, *space):
         digest.update(f"{part.dtype.str} {part.shape} ".encode())
         digest.update(np.ascontiguousarray(part).tobytes())

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 from encoders.trees.input_type import largest_at_most, last_read_as, next_above
-from portfolio import Explainer, HardVotingClassifier, InputError, Range
+from portfolio import Explainer, Fixed, HardVotingClassifier, Increase, InputError, Range
 from tests.support.brute import Spec, all_rows, decides, distances, thresholds
 
 # One base value and small whole numbers of float32 steps: neighbours collide and touch.
@@ -206,3 +206,18 @@ def test_no_row_leads_by_a_huge_margin():
         for margin in (1e15, 1e100, 1e300, float(np.finfo(float).max)):
             result = explainer.explain(X[0], margin=margin)
             assert (result.status, result.margin) == ("infeasible", margin)
+
+
+@pytest.mark.parametrize("constraint", [Fixed("b"), Increase("b")])
+def test_a_missing_whole_number_that_stays_goes_with_a_cost_of_your_own(constraint):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.integers(0, 6, 60).astype(float)})
+    y = (X["a"] + 0.3 * X["b"] > 1).astype(int)
+    X.loc[:9, "b"] = np.nan
+    model = XGBClassifier(n_estimators=3, max_depth=2).fit(X, y)
+    explainer, asked = (
+        Explainer(model, X),
+        {"norm": lambda _, before, after: float(before != after)},
+    )
+    result = explainer.explain(X.iloc[0], constraints=[constraint], **asked)
+    assert (result.status, [own.feature for own in result.changed]) == ("optimal", ["a"])

@@ -112,3 +112,10 @@ def test_a_guess_is_near_what_is_made():
 )
 def test_what_is_far_beyond_the_budget_is_not_worth_it(expected, budget, worth):
     assert expected.within(budget) is worth
+
+
+def test_a_guess_ends_once_it_is_beyond_all_that_matters():
+    problem = plain(3)
+    assert guess(problem, np.inf, 300, enough=np.inf).looks > 1
+    beyond = guess(problem, np.inf, 10**9, enough=1e-9)  # that many would take days
+    assert beyond.looks > 1e-9

@@ -1,13 +1,18 @@
 """Maps of models: the same answers, by the map where it reaches, kept on disk, refused in words."""
 
+import io
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
 import xgboost
 
 from encoders.errors import InputError
+from encoders.maps.region_map import Budget
 from portfolio import AtLeast, Explainer, Fixed, Increase, Less, MaxChanges, Probability
 from portfolio.model.oracle import Oracle
+from portfolio.solving.make_maps import budget_before
 from tests.support.answers import here
 
 
@@ -129,13 +134,40 @@ def test_a_map_is_kept_by_what_it_is_of(boosted, tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
 
 
-@pytest.mark.parametrize("damage", [lambda b: b[:-40], lambda b: b"", lambda b: b[::-1]])
+def array_alone(_):
+    file = io.BytesIO()
+    np.save(file, np.zeros(3))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda b: b[:-40], lambda b: b"", lambda b: b[::-1], lambda b: b[:60] + b"\xff" * 9 + b[69:],
+     array_alone],
+)  # fmt: skip
 def test_a_damaged_file_is_made_anew(boosted, tmp_path, damage):
     explainer, X = boosted
     explainer.with_map(1, folder=tmp_path)
     path = next(tmp_path.iterdir())
     path.write_bytes(damage(path.read_bytes()))
     assert explainer.with_map(1, folder=tmp_path).explain(X.iloc[0], 1).backend == "map"
+
+
+def test_a_file_of_another_target_and_a_pipe_are_not_taken(boosted, tmp_path):
+    explainer, X = boosted
+    explainer.with_map(1, folder=tmp_path / "one")
+    explainer.with_map(2, folder=tmp_path / "two")
+    one, two = (next((tmp_path / name).iterdir()) for name in ("one", "two"))
+    two.write_bytes(one.read_bytes())
+    own = explainer.with_map(2, folder=tmp_path / "two")
+    assert (
+        own.map.maps[0].regions.tree.shape == explainer.with_map(2).map.maps[0].regions.tree.shape
+    )
+    for _, x in X.head(10).iterrows():
+        assert own.explain(x, 2).distance == pytest.approx(explainer.explain(x, 2).distance)
+    two.unlink()
+    os.mkfifo(two)
+    assert explainer.with_map(2, folder=tmp_path / "two").explain(X.iloc[0], 2).backend == "map"
 
 
 def test_a_map_of_another_space_or_with_other_boxes_is_not_taken(boosted, tmp_path):
@@ -196,3 +228,18 @@ def test_large_batches_make_a_map_where_that_saves_time(boosted, monkeypatch):
     changes = [MaxChanges(3)]
     limited = explainer.explain_batch(rows, constraints=changes, executor=here)
     assert set(limited["backend"]) != {"map"}
+
+
+def test_a_large_batch_is_never_refused_for_its_map(boosted, monkeypatch):
+    explainer, X = boosted
+    monkeypatch.setattr("selector.maps.LEAST_ROWS", 6)
+    monkeypatch.setattr("selector.maps.LOOKS_A_ROW", 1e9)
+    monkeypatch.setattr("portfolio.solving.make_maps.USUAL", Budget(megabytes=1e-4))
+    frame = explainer.explain_batch(X.head(6), executor=here)
+    assert (frame["status"] == "optimal").all() and "map" not in set(frame["backend"])
+
+
+def test_a_deadline_leaves_rows_half_of_its_seconds():
+    assert budget_before(None) == budget_before(1000.0) == Budget()
+    assert budget_before(3.0) == Budget(seconds=1.5)
+    assert budget_before(0.0).seconds == 0

@@ -20,7 +20,6 @@ from encoders.arrays import (
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.groups import Group, group_of
 from encoders.trees.set_splits import SetSplits, cell_of
-from encoders.trees.ways import boxes_of, no_literals
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +94,8 @@ def cut(ensemble: Ensemble) -> Cells:
     ----------
     ensemble : of any trees
     """
+    from encoders.trees.ways import boxes_of, no_literals  # compiled: numba is imported with them
+
     boundary, position = _boundaries(ensemble)
     leaves = np.flatnonzero(ensemble.column < 0)
     groups = tuple(_groups(ensemble, leaves))

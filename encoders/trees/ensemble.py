@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from encoders.trees.link import Link
 from encoders.trees.rounding import Rounding
 from encoders.trees.set_splits import SetSplits, no_sets
 from encoders.trees.stretches import Stretches
-from encoders.trees.ways import Splits, add_up, splits_of, turn_right, walk_down
+
+if TYPE_CHECKING:  # ways are compiled, and numba takes a while to import
+    from encoders.trees.ways import Splits
 
 CHUNK = 2**20  # rows times trees that are scored at once; more take more memory
 
@@ -125,6 +127,8 @@ class Ensemble:
         ----------
         leaves : int64 (n_rows, n_trees), as of :meth:`leaves`
         """
+        from encoders.trees.ways import add_up
+
         total: FloatArray = self.bias + add_up(read_only(self.score), read_only(leaves.T))
         return total
 
@@ -135,6 +139,8 @@ class Ensemble:
         ----------
         rows : float64 (n_rows, n_columns)
         """
+        from encoders.trees.ways import walk_down
+
         values = rows.astype(self.dtype).astype(np.float64)
         cells = self._cells(values)
         ends: IntArray = walk_down(
@@ -151,6 +157,8 @@ class Ensemble:
         values : float64 (n_rows, n_columns), as the model reads them
         row : int64 (n,), one for each of the nodes
         """
+        from encoders.trees.ways import turn_right
+
         column = self.column[node]
         cells = self._cells(values)
         cell = cells[row, column] if cells.size else np.zeros_like(node)
@@ -159,8 +167,10 @@ class Ensemble:
         return right
 
     @property
-    def splits(self) -> Splits:
+    def splits(self) -> "Splits":
         """What decides where to go, as arrays alone."""
+        from encoders.trees.ways import splits_of
+
         children = (self.left, self.right)
         return splits_of(self.column, self.last_left, children, self.default_left, self.sets)
 

@@ -87,9 +87,10 @@ class TreeNodes:
         if ((column < 0) | (column >= n_columns)).any():
             raise _no_tree(source, "a split is on an unknown column")
         seen: BoolArray = np.zeros(size, dtype=np.bool_)
-        level = np.zeros(1, dtype=np.int64)
+        level, place = np.zeros(1, dtype=np.int64), np.empty(size, dtype=np.int64)
         while level.size:
-            if seen[level].any() or np.unique(level).size < level.size:
+            place[level] = np.arange(level.size)  # a node that is met twice has the last one alone
+            if seen[level].any() or (place[level] != np.arange(level.size)).any():
                 raise _no_tree(source, "a node has two parents")
             seen[level] = True
             level = children[:, level[inner[level]]].ravel()

@@ -212,7 +212,7 @@ class Line:
             if message is None:
                 if turn.look_after(process):
                     process.kill()
-                    self._late(list(turn.open.values()))
+                    self._late(turn)
                     return None
                 continue
             heard = turn.hear(*message)
@@ -245,9 +245,10 @@ class Line:
                 return
         self._waiting.again(tickets)
 
-    def _late(self, tickets: Sequence[Ticket]) -> None:
-        """The same where the worker was killed because time was up."""
-        if len(tickets) == 1:
+    def _late(self, turn: Turn) -> None:
+        """The same where the worker was killed because time was up; alone each has more of it."""
+        tickets = list(turn.open.values())
+        if turn.count == 1:
             words = "the worker was killed: it did not end in time."
             tickets[0].tell(Refused(words, "lost"))
         else:

@@ -33,12 +33,13 @@ from portfolio.question import Question, check_from_0
 from portfolio.solving.ask import Asker
 from portfolio.solving.map_files import VERSION, load_map, save_map
 from portfolio.solving.mapped import GoalMap, Mapped
+from portfolio.solving.near_first import MANY_LEAVES
 from portfolio.solving.warm_up import warm_up
 from selector.maps import WAYS, may_be_worth_a_map, most_looks, worth_a_map
 
 USUAL = Budget()
-# Two classes have one boundary; of three a map each is smaller (SE, a forest of 20 trees: 30 MB in
-# all, one for all 54 MB).
+# Two classes have one boundary. One map of three is smaller than three of one, and takes longer to
+# make (SE, a forest of 20 trees: 54 and 97 MB; 16 s, and 3 s for each class).
 TOGETHER = 2
 NO_MAP = "no map is made of this model: {}; ask without one."
 
@@ -85,7 +86,13 @@ class Plan:
     sheets: tuple[Sheet, ...]
     margin: float
 
-    def make(self, budget: Budget, folder: Path | None, over: Callable[[], bool]) -> Mapped:
+    def make(
+        self,
+        budget: Budget,
+        folder: Path | None,
+        over: Callable[[], bool],
+        expected: Guess | None = None,
+    ) -> Mapped:
         """The maps, as far as the budget reaches; those that are known are read.
 
         Parameters
@@ -93,6 +100,7 @@ class Plan:
         budget : for all of them
         folder : where they are kept, None for nowhere
         over : whether to stop
+        expected : how large they will be, where that was looked at before
 
         Raises
         ------
@@ -103,7 +111,7 @@ class Plan:
         began = time.perf_counter()
         known = [self._known(sheet, budget, folder) for sheet in self.sheets]
         unknown = [s for s, found in zip(self.sheets, known, strict=True) if found is None]
-        check_size(added([sheet.guess() for sheet in unknown]), budget)
+        check_size(expected or added([sheet.guess() for sheet in unknown]), budget)
         left, maps = budget, list[GoalMap]()
         for sheet, found in zip(self.sheets, known, strict=True):
             made = found or make_map(sheet.problem, left, over, sheet.goal_of)
@@ -156,7 +164,10 @@ def with_maps_if_worth(
     budget : for the maps
     """
     beyond = any(isinstance(own, Relation | MaxChanges) for own in question.constraints)
-    if beyond or isinstance(asker.answering, Mapped) or not may_be_worth_a_map(rows):
+    # Of so many leaves a map is never small, and to pose all of them takes seconds and memory.
+    large = any(view.cells.node.size >= MANY_LEAVES for view in asker.model.views)
+    known = isinstance(asker.answering, Mapped)
+    if beyond or large or known or not may_be_worth_a_map(rows):
         return asker
     try:
         plan = plan_maps(asker.model, question)
@@ -169,7 +180,7 @@ def with_maps_if_worth(
         if not worth_a_map(rows, added(expected)):
             return asker
     try:
-        made = plan.make(budget, None, lambda: asker.stopped)
+        made = plan.make(budget, None, lambda: asker.stopped, added(expected))
     except InputError:  # far more than the budget
         return asker
     return replace(asker, answering=made)

@@ -37,11 +37,11 @@ def most(problem, row):
 
 
 def rising_problems(seed):
-    """Up to eight of them; some rows need more and more, others always the same."""
+    """Five to eight of them; most rows need more and more, others always the same."""
     problem, rng = random_problem(seed), np.random.default_rng(seed)
-    rises = [rng.random() < 0.7 for _ in problem.leaf_rows]
+    rises = [rng.random() < 0.9 for _ in problem.leaf_rows]
     problems = []
-    for share in np.sort(rng.random(int(rng.integers(2, 9)))):
+    for share in np.sort(rng.random(int(rng.integers(5, 9)))):
         rows = tuple(
             replace(row, minimum=int(share * most(problem, row))) if up else row
             for row, up in zip(problem.leaf_rows, rises, strict=True)
@@ -71,7 +71,7 @@ def test_each_is_the_optimum(seeds):
             assert problem.distance(choice) == report.outcome.upper == report.outcome.lower, seed
             assert math.isclose(report.outcome.upper, cost, rel_tol=1e-9, abs_tol=1e-12), seed
             proved += 1
-    assert proved > PART and different > PART / 10
+    assert proved > PART and different > PART / 5
 
 
 def test_the_search_finds_them_without_any_known(seeds, monkeypatch):

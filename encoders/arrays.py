@@ -80,6 +80,17 @@ def blocks(start: IntArray, most: int = SOME_RUNS) -> Iterator[tuple[slice, slic
         yield slice(first, first + own.size - 1), items, own - own[0]
 
 
+def evenly(count: int, most: int) -> IntArray:
+    """Places among so many, evenly spread, int64 (min(count, most),): all where they are few.
+
+    Parameters
+    ----------
+    count : places from 0 on
+    most : of them
+    """
+    return np.linspace(0, count - 1, min(count, most)).astype(np.int64)
+
+
 def frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     """The same array, no longer writeable, so that frozen records stay frozen.
 

@@ -151,16 +151,16 @@ def is_kept(function: Any) -> bool:
     return bool(function.stats.cache_path)
 
 
-class _Told(event.Listener):  # type: ignore[misc]
-    """Logs the first time that something is being compiled."""
+class _Once(event.Listener):  # type: ignore[misc]
+    """Tells the first time that something is being compiled."""
 
-    def __init__(self, kept: bool) -> None:
-        self._words: str | None = NOTICE + (KEPT if kept else NOWHERE)
+    def __init__(self, tell: Callable[[], object]) -> None:
+        self._tell: Callable[[], object] | None = tell
 
     def on_start(self, event: Any) -> None:
-        if self._words is not None:
-            LOGGER.warning(self._words)
-            self._words = None
+        if self._tell is not None:
+            self._tell()
+            self._tell = None
 
     def on_end(self, event: Any) -> None:
         pass
@@ -174,5 +174,18 @@ def compile_notice(kept: bool) -> Iterator[None]:
     ----------
     kept : whether what is compiled has a place on disk, which the notice tells
     """
-    with event.install_listener("numba:compile", _Told(kept)):
+    words = NOTICE + (KEPT if kept else NOWHERE)
+    with once_compiling(lambda: LOGGER.warning(words)):
+        yield
+
+
+@contextmanager
+def once_compiling(tell: Callable[[], object]) -> Iterator[None]:
+    """Call a function once if anything is compiled meanwhile, before that is.
+
+    Parameters
+    ----------
+    tell : called by the thread that compiles
+    """
+    with event.install_listener("numba:compile", _Once(tell)):
         yield

@@ -2,6 +2,8 @@
 
 import math
 import os
+import platform
+import re
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -23,6 +25,7 @@ from selector.logs.files import LogRecord, append
 from selector.logs.record import PROOFS
 
 ALWAYS = ("counterfolio", "numpy")
+CPU_INFO = Path("/proc/cpuinfo")  # of Linux; elsewhere the platform tells
 REDUCE = "reduce"  # the backend of records where no solver was needed
 
 # In a folder of a service's logs the one of questions that all backends were asked, each alone.
@@ -202,9 +205,11 @@ def _asked(book: Logbook, context: LogContext) -> dict[str, Any]:
     return {
         "query": fingerprint(model.identity_for(context.numbers), context.row, asked),
         "forest": forest,
+        "row": fingerprint(context.row),
         "dataset": book.dataset or forest,
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "mode": context.mode,
+        "machine": _machine(),
         "load": os.getloadavg()[0],
         "ensemble": ensemble,
         "describe_s": described_s,
@@ -295,6 +300,16 @@ def _overran(attempt: Attempt) -> float:
 
 def _complaint(attempt: Attempt) -> str:
     return attempt.raw if attempt.stop_reason == "error" else ""
+
+
+@cache
+def _machine() -> str:
+    try:
+        told = re.search(r"^model name\s*: (.*)$", CPU_INFO.read_text(), re.MULTILINE)
+    except OSError:
+        told = None
+    processor = told.group(1).strip() if told else platform.processor() or platform.machine()
+    return f"{processor}, {os.cpu_count()} cores, {platform.system()}"
 
 
 @cache

@@ -92,9 +92,8 @@ class Variants:
         from portfolio.question import Question
         from portfolio.solving.make_maps import budget_of, with_maps
 
-        same, place = copy(self), None if folder is None else Path(folder)
-        question = Question(target, margin=margin)
-        same._asker = with_maps(self._asker, question, budget_of(seconds, megabytes), place)
+        same, question = copy(self), Question(target, margin=margin)
+        same._asker = with_maps(self._asker, question, budget_of(seconds, megabytes), folder)
         return same
 
     @property

@@ -1,12 +1,12 @@
 """How a batch is run, whatever it asks: by whom, for how long, and where answers are kept."""
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from encoders.cores import usable_cores
 from encoders.errors import InputError
 from portfolio.batch.answer_log import refuse_used
 from portfolio.question import LONGEST_S, check_seconds
@@ -78,5 +78,5 @@ class BatchSettings:
     def answers(self) -> Answers:
         """Who does the work."""
         if self.executor == "local":
-            return LocalExecutor(max(1, len(os.sched_getaffinity(0)) // self.threads))
+            return LocalExecutor(max(1, usable_cores() // self.threads))
         return ray_by_name(self.executor) if isinstance(self.executor, str) else self.executor

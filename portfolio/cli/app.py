@@ -17,6 +17,7 @@ from portfolio.cli.explain import demo, explain
 from portfolio.cli.groups import audit, group
 from portfolio.cli.logs import app as logs_app
 from portfolio.cli.output import BAD_INPUT, INTERRUPTED, print_error
+from portfolio.cli.paper import paper
 from portfolio.cli.records import report
 from portfolio.cli.selector import app as selector_app
 from portfolio.cli.serve import serve
@@ -26,7 +27,19 @@ from portfolio.running.interrupt import hear_interrupts
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 answers = (explain, several, diverse, front, region, robust, group)
 decisions = (reasons, robustness, necessary, contrast)
-for command in (demo, *answers, *decisions, batch, serve, audit, report, bench, figures, backends):
+for command in (
+    demo,
+    *answers,
+    *decisions,
+    batch,
+    serve,
+    audit,
+    report,
+    bench,
+    figures,
+    paper,
+    backends,
+):
     app.command()(command)
 app.command("reason-codes")(reason_codes)
 app.command("why-not")(why_not)
@@ -55,7 +68,10 @@ def main() -> None:
     hear_interrupts()
     try:
         app()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as ended:
+        # Typer makes an exit of Ctrl-C, without a word, but not of one that comes late.
+        if isinstance(ended, SystemExit) and ended.code != INTERRUPTED:
+            raise
         Console(stderr=True).print("Interrupted before there was anything to tell.")
         sys.exit(INTERRUPTED)
     except CounterfolioError as error:

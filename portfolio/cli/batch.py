@@ -43,6 +43,7 @@ def batch(
         bool, typer.Option("--records", help="A record with a proof beside each answer.")
     ] = False,
     proof_mb: options.ProofMb = PROOF_MB,
+    map_folder: options.MapFolder = None,
 ) -> None:
     """Explain every row of a file, or ask another question: exit code 0 all answered, 3 not all."""
     from portfolio.batch.answer_log import refuse_used
@@ -58,6 +59,7 @@ def batch(
         log = {"log": question.book(data)} if asking == EXPLAIN else {}
         first: dict[str, Any] = {"tie_break": True} if tie_break else {}
         first |= {"records": True, "proof_mb": proof_mb} if records else {}
+        first |= {} if map_folder is None else {"map_folder": map_folder}
         run = partial(
             ask,
             asked,

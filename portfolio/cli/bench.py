@@ -87,7 +87,7 @@ def bench(
         str | None,
         typer.Option(
             help="quick, paper or a .toml file, which leave logs and figures; or frontier: how far "
-            "we are, line by line (--only names lines)."
+            "we are, line by line (--only names lines); or contention: what races cost."
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of a protocol's logs.")] = Path("bench"),
@@ -100,9 +100,9 @@ def bench(
 ) -> None:
     """Time backends on the same queries, or questions; exit code 1 if two proofs disagree.
 
-    With --protocol the options above --datasets are the protocol's, but for --only and --json of
-    frontier, whose --deadline is for each line. A run that is logged in --out
-    is not made again.
+    With --protocol the options above --datasets are the protocol's, but for --only of frontier and
+    contention and --json of frontier, whose --deadline is for each line. A run that is logged in
+    --out is not made again.
     """
     if protocol is None:
         raise typer.Exit(own.run(datasets))
@@ -112,6 +112,12 @@ def bench(
         lines, limit_s = options.names(own.only), LINE_S if deadline is None else deadline
         told = run_and_report_frontier(datasets, lines, limit_s, own.json_file, wide_console())
         raise typer.Exit(told)
+    if protocol == "contention":
+        from portfolio.cli.contention_report import run_and_report_contention
+        from portfolio.study.races import RaceStudy
+
+        study = RaceStudy(datasets, options.names(own.only))
+        raise typer.Exit(run_and_report_contention(study, out, deadline, wide_console()))
     from portfolio.cli.campaign_report import run_protocol
     from portfolio.study.protocol import load_protocol
 

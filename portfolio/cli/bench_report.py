@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from encoders.cores import usable_cores
 from encoders.whole_files import replace_whole
 from portfolio.cli.output import progress_bar
 from portfolio.data.collection import names
@@ -47,7 +48,7 @@ def run_and_report(
         f"{size(benchmark)} runs: {len(sets)} data sets, kinds {', '.join(benchmark.kinds)}, "
         f"{benchmark.trees} trees of depth {benchmark.depth or 'any'}, norm {benchmark.norm}, "
         f"limit {benchmark.time_limit_s:g} s; load {os.getloadavg()[0]:.2f} on "
-        f"{len(os.sched_getaffinity(0))} cores."
+        f"{usable_cores()} cores."
     )
     try:
         _run_with_bar(benchmark, runs, console)
@@ -113,7 +114,7 @@ def _write(path: Path, benchmark: Benchmark, runs: list[BenchmarkRun]) -> None:
     """One JSON object."""
     content = {
         "plan": {k: str(v) if isinstance(v, Path) else v for k, v in vars(benchmark).items()},
-        "machine": {"cores": os.cpu_count(), "python": platform.python_version()},
+        "machine": {"cores": usable_cores(), "python": platform.python_version()},
         "versions": {name: version(name) for name in PACKAGES},
         "runs": [as_record(run) for run in runs],
     }

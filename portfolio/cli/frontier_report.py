@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from encoders.cores import usable_cores
 from encoders.errors import InputError
 from encoders.whole_files import replace_whole
 from portfolio.data.collection import names
@@ -35,7 +36,7 @@ def run_and_report_frontier(
     """
     there = [] if folder is None else names(folder)
     asked = chosen(only)
-    table = Table(title=f"load {os.getloadavg()[0]:.2f} on {len(os.sched_getaffinity(0))} cores")
+    table = Table(title=f"load {os.getloadavg()[0]:.2f} on {usable_cores()} cores")
     for title in ("line", "what", "figure", "goal", "measured", "reached"):
         table.add_column(title)
     found: dict[str, Figures] = {}

@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from encoders.cores import usable_cores
 from encoders.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ TieBreak = Annotated[
 ]
 ProofMb = Annotated[
     float, typer.Option("--proof-mb", help="Megabytes that a record's proof may take, compressed.")
+]
+MapFolder = Annotated[
+    Path | None, typer.Option(help="Where --strategy map keeps its maps for the next time.")
 ]
 Executor = Annotated[str, typer.Option(help="local or ray.")]
 Address = Annotated[
@@ -375,4 +378,4 @@ def executor(name: str, workers: int | None, threads: int, address: str | None) 
         raise InputError("--address is for --executor ray.")
     from portfolio.running.local_executor import LocalExecutor
 
-    return LocalExecutor(workers or max(1, len(os.sched_getaffinity(0)) // threads))
+    return LocalExecutor(workers or max(1, usable_cores() // threads))

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from encoders.cores import usable_cores
 from encoders.whole_files import replace_whole
 from portfolio.cli.output import progress_bar
 from portfolio.data.collection import names
@@ -44,7 +45,7 @@ def run_and_report_questions(
         f"{total} runs: {len(sets)} data sets, kinds {', '.join(benchmark.kinds)}, "
         f"{benchmark.trees} trees of depth {benchmark.depth or 'any'}, "
         f"limit {benchmark.time_limit_s:g} s; load {os.getloadavg()[0]:.2f} on "
-        f"{len(os.sched_getaffinity(0))} cores."
+        f"{usable_cores()} cores."
     )
     try:
         with progress_bar(console, "running", total) as tell:

@@ -22,6 +22,13 @@ Local = Annotated[
 ]
 Cores = Annotated[int, typer.Option(min=1, help="That a query has: as many backends may race.")]
 Backends = Annotated[str, typer.Option(help="Those to choose among, with commas; default all.")]
+Switches = Annotated[
+    int, typer.Option(min=0, help="Times of each backend to try when another follows or joins it.")
+]
+ContentionFile = Annotated[
+    Path | None,
+    typer.Option(help="What races cost, by bench --protocol contention. Default: beside the logs."),
+]
 OptionalDiagram = Annotated[
     Path | None, typer.Option("--diagram", help="Default: the one promoted, or shipped.")
 ]
@@ -41,11 +48,13 @@ def train(
     thresholds: Thresholds = 12,
     local: Local = False,
     cores: Cores = 2,
+    switches: Switches = 0,
     backends: Backends = "",
     time_limit: Annotated[float, typer.Option(help="Seconds for each diagram.")] = 600.0,
     from_service: Annotated[
         Path | None, typer.Option(help="Logs of counterfolio serve, of which what was explored.")
     ] = None,
+    contention: ContentionFile = None,
     promote: Annotated[
         bool, typer.Option("--promote", help="Make it your default, if it is better.")
     ] = False,
@@ -55,7 +64,13 @@ def train(
     With --promote it becomes what auto follows, if it is better (exit code 3 if not): in
     $COUNTERFOLIO_CONFIG, else $XDG_CONFIG_HOME/counterfolio, else ~/.config/counterfolio.
     """
-    from portfolio.cli.selector_report import check_writable, promoted, read_examples, trained
+    from portfolio.cli.selector_report import (
+        check_writable,
+        contention_for,
+        promoted,
+        read_examples,
+        trained,
+    )
     from portfolio.cli.service_logs import explored
     from selector.learning.train import Recipe
 
@@ -68,12 +83,13 @@ def train(
         time_limit_s=time_limit,
         local=local,
         cores=cores,
+        switches=switches,
     )
     check_writable(out)
     sources = [*(logs or ()), *([] if from_service is None else [explored(from_service)])]
     if not sources:
         raise InputError("there is nothing to learn from: give folders of logs, or --from-service.")
-    data = read_examples(sources, _names(backends))
+    data = read_examples(sources, _names(backends), contention_for(sources, contention, cores))
     made, recipe = trained(data, recipe, _alpha(alpha), out, console)
     if promote and not promoted(data, recipe, made, console):
         raise typer.Exit(3)
@@ -105,11 +121,22 @@ def evaluate(
     local: Local = False,
     time_limit: Annotated[float, typer.Option(help="Seconds for each diagram.")] = 600.0,
     cores: Cores = 2,
+    switches: Switches = 0,
     backends: Backends = "",
+    leave_out: Annotated[
+        str,
+        typer.Option(help="What judges: data-set, question-type, norm, time; several with commas."),
+    ] = "data-set",
+    contention: ContentionFile = None,
+    field: Annotated[
+        bool, typer.Option("--field", help="Also selectors as others build them; takes longer.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for tables and a figure.")] = None,
 ) -> None:
     """Leave one data set out after the other: what a diagram learned from the others costs."""
-    from portfolio.cli.selector_report import evaluated, read_examples
+    from portfolio.cli.evaluation_report import Judging, evaluated
+    from portfolio.cli.selector_report import contention_for, read_examples
+    from selector.learning.folds import check_left_out
     from selector.learning.train import Recipe
 
     recipe = Recipe(
@@ -119,9 +146,12 @@ def evaluate(
         time_limit_s=time_limit,
         local=local,
         cores=cores,
+        switches=switches,
     )
-    data = read_examples(logs, _names(backends))
-    evaluated(data, recipe, _alpha(alpha), diagram, cores, out, wide_console())
+    protocols = check_left_out(part.strip() for part in leave_out.split(","))
+    judging = Judging(recipe, _alpha(alpha), diagram, protocols, field)
+    data = read_examples(logs, _names(backends), contention_for(logs, contention, cores))
+    evaluated(data, judging, out, wide_console())
 
 
 @app.command()

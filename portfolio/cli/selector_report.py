@@ -1,31 +1,28 @@
-"""Learning and judging diagrams, told on a console, in tables and in a figure."""
+"""Learning and drawing diagrams, told on a console."""
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from rich.console import Console
-from rich.table import Table
 
 from encoders.errors import InputError
 from selector import logs
 from selector.case import NAMES
 from selector.diagram import Diagram, diagram_of, load_diagram
-from selector.diagram_places import PAPER, SHIPPED, default_place, promote
+from selector.diagram_places import SHIPPED, default_place, promote
 from selector.drawing import as_dot, as_svg, as_text, flow_of
-from selector.learning.evaluate import Score, by_diagram, evaluate
+from selector.learning.accuracy import hits
+from selector.learning.contention import CONTENTION, Contention, read_contention
 from selector.learning.examples import Examples, examples
 from selector.learning.train import Recipe, choose_alpha, compare, manifest
 
-METRICS = {"total": False, "solver": True}
-LEARNED, NAMED, OF_PAPER = "diagram", "diagram given", "paper's diagram"
 
-
-def read_examples(sources: Sequence[Path], backends: Sequence[str] = ()) -> Examples:
+def read_examples(
+    sources: Sequence[Path], backends: Sequence[str] = (), contention: Contention | None = None
+) -> Examples:
     """Examples of several folders and files, each run once; of all backends that proved something,
     or of those named.
 
@@ -33,10 +30,36 @@ def read_examples(sources: Sequence[Path], backends: Sequence[str] = ()) -> Exam
     ----------
     sources : of logs
     backends : to learn about, empty for all that proved something
+    contention : what races cost, None for a share of the cores
     """
     frames = [logs.read(source) for source in sources]
     joined = pd.concat(frames, ignore_index=True).drop_duplicates("run", keep="first")
-    return examples(joined, backends)
+    return examples(joined, backends, contention)
+
+
+def contention_for(sources: Sequence[Path], given: Path | None, cores: int) -> Contention:
+    """What races cost on so many cores: as measured, in a file that is given or lies beside the
+    logs; or else a share of the cores.
+
+    Parameters
+    ----------
+    sources : of logs
+    given : a file, None to look beside the logs
+    cores : that a query has
+
+    Raises
+    ------
+    InputError
+        The file that is given is of another number of cores, or a file can't be read.
+    """
+    beside = [(path if path.is_dir() else path.parent) / CONTENTION for path in sources]
+    for path in [given] if given else [path for path in beside if path.is_file()]:
+        found = read_contention(path)
+        if found.cores == cores:
+            return found
+        if given:
+            raise InputError(f"{path} was measured on {found.cores} cores, not on {cores}.")
+    return Contention(cores)
 
 
 def trained(
@@ -52,7 +75,7 @@ def trained(
     out : JSON file for the diagram
     console : to print on
     """
-    recipe = _settled(data, recipe, alpha, console)
+    recipe = settled(data, recipe, alpha, console)
     learned = recipe.learn(data)
     diagram = replace(learned.diagram, manifest=manifest(data, recipe, learned))
     _write(out, diagram.to_json())
@@ -65,23 +88,25 @@ def trained(
         highlight=False,
         soft_wrap=True,
     )
-    right = _accuracy(data, diagram)
+    right = float(hits(data, diagram).mean())
     console.print(f"On {right:.1%} of them it names the fastest backend last.", highlight=False)
     return diagram, recipe
 
 
-def _settled(data: Examples, recipe: Recipe, alpha: float | None, console: Console) -> Recipe:
+def settled(data: Examples, recipe: Recipe, alpha: float | None, console: Console) -> Recipe:
+    """The recipe with its alpha.
+
+    Parameters
+    ----------
+    data : to choose it by
+    recipe : its own alpha counts for nothing
+    alpha : None to choose it by cross-validation
+    console : to print on
+    """
     if alpha is not None:
         return replace(recipe, alpha=alpha)
     with console.status("choosing alpha by cross-validation"):
         return choose_alpha(data, recipe)
-
-
-def _accuracy(data: Examples, diagram: Diagram) -> float:
-    best = data.penalised().argmin(axis=1)
-    rows = [dict(zip(NAMES, values, strict=True)) for values in data.values.tolist()]
-    picked = [diagram.decide(values).leaf.backend for values in rows]
-    return float(np.mean([data.backends[k] == p for k, p in zip(best, picked, strict=True)]))
 
 
 def promoted(data: Examples, recipe: Recipe, made: Diagram, console: Console) -> bool:
@@ -112,113 +137,6 @@ def promoted(data: Examples, recipe: Recipe, made: Diagram, console: Console) ->
         soft_wrap=True,
     )
     return True
-
-
-def evaluated(
-    data: Examples,
-    recipe: Recipe,
-    alpha: float | None,
-    other: Path | None,
-    cores: int,
-    out: Path | None,
-    console: Console,
-) -> None:
-    """Print, and write to a folder, how policies do on data sets they have not seen.
-
-    Parameters
-    ----------
-    data : of at least two data sets
-    recipe : how diagrams are learned
-    alpha : None to choose it in each fold
-    other : diagram to compare with
-    cores : that a query has
-    out : folder, made if it is not there
-    console : to print on
-    """
-    if out is not None:
-        _make_folder(out)
-    made: dict[frozenset[str], Diagram] = {}
-
-    def fit(train: Examples) -> Diagram:
-        """One diagram serves both metrics: it learns from all rows of the data sets given.
-
-        Parameters
-        ----------
-        train : what is not left out
-        """
-        groups = frozenset(train.groups.tolist())
-        if groups not in made:
-            known = data.of(np.isin(data.groups, sorted(groups)))
-            made[groups] = _settled(known, recipe, alpha, console).diagram(known)
-        return made[groups]
-
-    policies = {
-        LEARNED: by_diagram(fit),
-        OF_PAPER: by_diagram(lambda train: load_diagram(PAPER)),
-    }
-    if other is not None:
-        diagram = load_diagram(other)
-        policies[NAMED] = by_diagram(lambda train: diagram)
-    parts = {"both": np.ones(len(data), dtype=bool)}
-    parts |= {name: data.solver == kept for name, kept in METRICS.items()}
-    scores = {name: evaluate(data.of(rows), policies, cores) for name, rows in parts.items()
-              if rows.any()}  # fmt: skip
-    for name, rows in scores.items():
-        console.print(_table(name, int(parts[name].sum()), rows))
-    if out is not None:
-        frame = pd.DataFrame(
-            [{"metric": name} | asdict(row) for name, rows in scores.items() for row in rows]
-        )
-        frame.to_csv(out / "evaluation.csv", index=False)
-        figure = _figure(scores)
-        figure.savefig(out / "evaluation.png", dpi=130, metadata={"Software": None})
-        figure.savefig(out / "evaluation.svg", metadata={"Date": None})
-        console.print(f"tables and figure: {out}", soft_wrap=True)
-
-
-def _table(metric: str, rows: int, scores: Sequence[Score]) -> Table:
-    table = Table(
-        "policy", "PAR10 s", "95 %", "PAR2 s", "proved", "regret s", "worst s", "gap closed",
-        "95 %", title=f"{metric}: {rows} queries",
-    )  # fmt: skip
-    for s in sorted(scores, key=lambda score: score.par10_s):
-        table.add_row(
-            s.policy,
-            f"{s.par10_s:.3f}",
-            f"{s.par10_interval_s[0]:.2f}-{s.par10_interval_s[1]:.2f}",
-            f"{s.par2_s:.3f}",
-            f"{s.proved:.1%}",
-            f"{s.regret_s:.3f}",
-            f"{s.worst_regret_s:.1f}",
-            *_closed(s),
-        )
-    return table
-
-
-def _closed(score: Score) -> tuple[str, str]:
-    if np.isnan(score.closed):
-        return "no gap", ""
-    low, high = score.closed_interval
-    return f"{score.closed:.2f}", f"{low:.2f} to {high:.2f}"
-
-
-def _figure(scores: dict[str, list[Score]]) -> Figure:
-    """Mean PAR10 seconds of each policy with its interval, on a logarithmic scale."""
-    figure = Figure(figsize=(4.2 * len(scores) + 0.8, 3.6), layout="constrained")
-    axes = figure.subplots(1, len(scores), squeeze=False)[0]
-    for place, (metric, rows) in zip(axes, scores.items(), strict=True):
-        order = sorted(rows, key=lambda score: -score.par10_s)
-        names = [score.policy for score in order]
-        value = np.array([score.par10_s for score in order])
-        low, high = np.array([score.par10_interval_s for score in order]).T
-        colours = ["#0072B2" if "diagram" in name else "#999999" for name in names]
-        place.barh(names, value, color=colours)
-        place.errorbar(
-            value, names, xerr=[np.maximum(value - low, 0), np.maximum(high - value, 0)],
-            fmt="none", ecolor="black", elinewidth=1, capsize=2,
-        )  # fmt: skip
-        place.set(xscale="log", xlabel="mean PAR10, s", title=metric)
-    return figure
 
 
 def drawn(path: Path, out: Path, source: Path | None) -> str:
@@ -278,7 +196,13 @@ def check_writable(path: Path) -> None:
         raise InputError(f"can't write {path}: {error.strerror}.") from error
 
 
-def _make_folder(path: Path) -> None:
+def make_folder(path: Path) -> None:
+    """Make a folder, if it is not there.
+
+    Parameters
+    ----------
+    path : of the folder
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

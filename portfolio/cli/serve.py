@@ -1,6 +1,5 @@
 """The command line: ``counterfolio serve``."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from encoders.cores import usable_cores
 from encoders.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.output import needing
@@ -149,13 +149,12 @@ def serve(
                        longest_job=longest_job, job_workers=job_workers)  # fmt: skip
             return
         from portfolio.service import server
-        from portfolio.service.app import create_app
         from portfolio.service.settings import Settings, check_address, read_keys
     known = read_keys(keys)
     check_address(host, known)
     settings = Settings(
         served.sources(),
-        workers=workers or len(os.sched_getaffinity(0)),
+        workers=workers or usable_cores(),
         threads=threads,
         longest_s=longest,
         longest_job_s=longest_job,
@@ -166,4 +165,4 @@ def serve(
         logs=logs,
         explore=explore,
     )
-    server.run(create_app(settings), host, port)
+    server.run(settings, host, port)

@@ -11,6 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from encoders.cores import usable_cores
 from encoders.whole_files import replace_whole
 from portfolio.service.benchmark import ServiceRun, run_service
 from portfolio.study.benchmark import Benchmark
@@ -30,7 +31,7 @@ def run_and_report_service(
     json_file : None for no file
     console : to print on
     """
-    workers = len(os.sched_getaffinity(0))
+    workers = usable_cores()
     runs = []
     for run in run_service(benchmark, workers, requests, lambda words: _tell(console, words)):
         runs.append(run)
@@ -42,7 +43,7 @@ def run_and_report_service(
 
 
 def _tell(console: Console, words: str) -> None:
-    console.print(f"{words}; load {os.getloadavg()[0]:.2f} on {os.cpu_count()} cores")
+    console.print(f"{words}; load {os.getloadavg()[0]:.2f} on {usable_cores()} cores")
 
 
 def _print(console: Console, run: ServiceRun) -> None:
@@ -55,7 +56,7 @@ def _print(console: Console, run: ServiceRun) -> None:
     )
     console.print(
         "closed loops beside explain_batch with as many workers; clients and service have what "
-        f"those leave of {len(os.sched_getaffinity(0))} cores"
+        f"those leave of {usable_cores()} cores"
     )
     table = Table("clients", "workers", "answers", "others", "wrong", "a second", "batch", "share",
                   "ms of CPU: clients", "service", "workers", "a batch", "its workers")  # fmt: skip

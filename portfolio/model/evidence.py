@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, blocks, owners
+from encoders.arrays import FloatArray, IntArray, blocks, evenly, owners
 from encoders.errors import CounterfolioError, InputError, UnsupportedModelError
 from encoders.problem.partition import broken_tree, covered
 from encoders.query.features import FeatureSpace
@@ -78,7 +78,7 @@ def _with_gaps(values: FloatArray, space: FeatureSpace, native: NativeModel) -> 
                     f"({first_line(error)})."
                 ) from error
             rows.append(row)
-    return np.concatenate(rows)
+    return values if len(rows) == 1 else np.concatenate(rows)
 
 
 def check_reading(
@@ -114,7 +114,7 @@ def check_reading(
         _check_scores(ensemble, scores, native.scores(rows, ensemble.margin_unit))
     # Where predict is the first of the largest scores, which were just looked at, some will do.
     said = blend is None and predicts_likeliest(native.model)
-    told = _evenly(len(rows), PREDICTED_ROWS if said else len(rows))
+    told = evenly(len(rows), PREDICTED_ROWS if said else len(rows))
     best = ensemble.outputs(scores[told]).argmax(axis=1)
     wrong = clear_lead(ensemble, scores[told]) & (best != native.predict(rows[told]))
     if wrong.any():
@@ -124,7 +124,7 @@ def check_reading(
         )
     if ensemble.link.kind == "none":
         return
-    some = _evenly(len(rows), OUTPUT_ROWS)
+    some = evenly(len(rows), OUTPUT_ROWS)
     scale: Scale = "raw" if blend is not None and blend.counts else "probability"
     for output in range(1 if blend is None else len(native.classes)):
         last = len(native.classes) - 1 - output
@@ -202,12 +202,7 @@ def _rows(ensemble: Ensemble, cells: Cells, training: FloatArray) -> FloatArray:
 
 
 def _thinned(rows: FloatArray, most: int) -> FloatArray:
-    return rows[_evenly(len(rows), most)]
-
-
-def _evenly(count: int, most: int) -> IntArray:
-    """Places among so many, evenly spread, int64 (min(count, most),)."""
-    return np.linspace(0, count - 1, min(count, most)).astype(np.int64)
+    return rows[evenly(len(rows), most)]
 
 
 def _probes(ensemble: Ensemble, cells: Cells, training: FloatArray, count: int) -> FloatArray:

@@ -5,24 +5,25 @@ import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
+from encoders.arrays import FloatArray, IntArray, frozen, owners
 from encoders.backends.search.cover import cover
 from encoders.backends.search.cover_loop import CLOSE, CUT, LOOK, REFUSED, SPLIT
 from encoders.bounds.prices import Prices
 from encoders.bounds.row_prices import RowPrices, row_prices
 from encoders.posing.pose import Posed, pose
 from encoders.problem.flat_problem import Tables
-from encoders.problem.problem import Problem
+from encoders.problem.problem import LevelRow, Problem
+from encoders.query.features import FeatureSpace
 from encoders.query.goal import ClassGoal
 from encoders.query.query import Query
 from encoders.trees.cells import Cells
-from portfolio.checker import DEAREST, MOST_BYTES, ONE
+from portfolio.checker import DEAREST, ONE
 from portfolio.model.explained_model import ExplainedModel
+from portfolio.proofs.columns import columns_of
 
 WORDS = {SPLIT: "split", CUT: "cut", CLOSE: "close", REFUSED: "refused"}
 MOST_CUTS = 50  # of a line, which the checker reads 60 of
@@ -73,36 +74,33 @@ class Limits:
             return "the work was interrupted"
         return "the time was up" if time.perf_counter() >= self.deadline else ""
 
-    def full(self, n_bytes: int, n_letters: int) -> str:
+    def full(self, n_bytes: int) -> str:
         """The same, of steps that may be too many.
 
         Parameters
         ----------
         n_bytes : that they take, compressed
-        n_letters : that they take as text
         """
-        if n_bytes > self.n_bytes:
-            return "its steps take more bytes than were allowed"
-        return "it has more steps than the checker reads" if n_letters > MOST_BYTES else ""
+        return "its steps take more bytes than were allowed" if n_bytes > self.n_bytes else ""
 
 
 class _Writer:
     """Steps as text, compressed as they come."""
 
     def __init__(self, limits: Limits) -> None:
-        self.packer, self.parts, self.count = zlib.compressobj(9), [b""], 0
-        self.limits, self.size, self.letters = limits, 0, 0
+        self.packer = zlib.compressobj(9, wbits=zlib.MAX_WBITS | 16)  # as of gzip
+        self.limits, self.parts, self.count, self.size = limits, [b""], 0, 0
 
     def write(self, steps: IntArray) -> bool:
         """Take steps as of :func:`encoders.backends.search.cover.cover`; whether to go on."""
         self.tell(_text(steps.tolist()))
         self.count += len(steps)
-        return not (self.limits.ended() or self.limits.full(self.size, self.letters))
+        return not (self.limits.ended() or self.limits.full(self.size))
 
     def tell(self, text: str) -> None:
         """Take lines."""
         self.parts.append(self.packer.compress(text.encode("ascii")))
-        self.size, self.letters = self.size + len(self.parts[-1]), self.letters + len(text)
+        self.size += len(self.parts[-1])
 
     def packed(self) -> bytes:
         """All of them."""
@@ -127,16 +125,27 @@ def _text(steps: list[list[int]]) -> str:
     return "".join(" ".join(words) + "\n" for words in told)
 
 
-def _checked_costs(t: Tables) -> FloatArray:
-    """What levels cost as the checker has it: of a one-hot group a no costs nothing."""
-    cost = t.cost.copy()
-    for first, end in pairwise(t.group_start.tolist()):
-        axes = t.group_axes[first:end]
-        axes = axes[t.level_start[axes + 1] - t.level_start[axes] == 2]
-        yes, no = t.level_start[axes] + t.one[axes], t.level_start[axes] + 1 - t.one[axes]
-        cost[yes] += cost[no].sum() - cost[no]
-        cost[no] = 0.0
-    return cost
+def _as_checked(problem: Problem, space: FeatureSpace, query: Query) -> Problem:
+    """The problem as the checker has it, where the search knows more: in groups with prices.
+
+    What is left of a group costs the cheapest category in it. The checker knows of columns alone.
+    """
+    cost, groups, rows = problem.cost.copy(), list(problem.one_hot), list(problem.level_rows)
+    priced = [f for k, f in enumerate(space.features) if f.one_hot and query.cost.table(k)]
+    columns = columns_of(space, query) if priced else []
+    for axis in (column for feature in priced for column in feature.columns):
+        own = columns[axis]
+        first, end = problem.level_start[axis : axis + 2]
+        cost[first:end] = own["weight"] * np.array(own["prices"])
+    for feature in priced:
+        axes = np.array(feature.columns)
+        here = np.isin(owners(problem.level_start), axes)
+        group = next(group for group in groups if here[group].all())
+        yes = np.isin(np.arange(cost.size), group)
+        rows.append(LevelRow(frozen(yes.astype(np.int64)), 1))
+        rows.append(LevelRow(frozen((here & ~yes).astype(np.int64)), axes.size - 1))
+        groups = [other for other in groups if other is not group]
+    return replace(problem, cost=frozen(cost), one_hot=tuple(groups), level_rows=tuple(rows))
 
 
 def _price_lines(given: RowPrices, per_score: FloatArray, unit: float) -> str:
@@ -194,18 +203,19 @@ def prove(
         return problem.without(levels)
 
     def charge(tables: Tables) -> Prices:
-        cost = np.minimum(_checked_costs(tables), DEAREST * unit)
+        cost = np.minimum(tables.cost, DEAREST * unit)
         given = row_prices(tables._replace(cost=cost), upper, GRAIN * unit)
         per_score = _units_of_score(posed, view.cells, goal.target)
         writer.tell(_price_lines(given, per_score, unit))
         return given.prices
 
     writer, unit = _Writer(limits), (below or np.inf) / ONE
-    end = cover(posed.problem, upper, without, writer.write, charge)
+    problem = _as_checked(posed.problem, model.space, query)
+    end = cover(problem, upper, without, writer.write, charge)
     if end == "refuted":
         return "a cheaper answer was found while the proof was written"
     steps = writer.packed()
-    full = limits.full(len(steps), writer.letters)
+    full = limits.full(len(steps))
     if why := full or ("" if end == "proved" else limits.ended()):
         return why
     return Cover(tuple(refused), steps, writer.count)

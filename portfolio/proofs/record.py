@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from encoders.errors import InputError
-from encoders.query.features import Feature
+from encoders.query.features import TRUTHS, Feature
 from encoders.query.goal import ClassGoal, Goal, Wanted
 from encoders.query.query import Query
 from encoders.whole_files import replace_whole
@@ -20,12 +20,13 @@ from portfolio.as_json import AsJson, as_plain
 from portfolio.checker import MOST_WORK, check
 from portfolio.goals import wanted_of
 from portfolio.model.explained_model import ExplainedModel
+from portfolio.proofs.columns import columns_of, limits_of
 from portfolio.proofs.prove import Cover, Limits, prove
 from portfolio.question import Question, check_from_0
 from portfolio.result import Result
 from portfolio.rule_words import rule_words
 
-FORMAT, VERSION = "counterfolio-record", 3
+FORMAT, VERSION = "counterfolio-record", 4
 # Of a bound: by how much less is claimed than what the search proves, for roundings of both.
 PROVED, CLAIMED = 1 - 5e-10, 1 - 2e-9
 
@@ -139,6 +140,7 @@ class Recorder:
             "counterfolio": version("counterfolio"),
             "model": self._model(),
             "columns": list(space.columns),
+            "features": [_in_words(each) for each in space.features],
             "query": self.query.row.tolist(),
             "query_class": self._class_now(),
             "question": self._question(),
@@ -153,7 +155,7 @@ class Recorder:
                 "class": _label(result.target),
                 "score": result.score,
                 "score_before": result.score_before,
-                "changes": [vars(change) for change in result.changed],
+                "onward": [change.feature for change in result.changed if change.onward],
             },
             "message": result.message,
             "claimed_by": {
@@ -194,7 +196,7 @@ class Recorder:
 
     def _question(self) -> dict[str, Any]:
         query, unit = self.query, self.model.ensemble.margin_unit
-        every = range(len(self.model.space.features))
+        space = self.model.space
         return {
             "target": _label(wanted_of(self.model, self.question.target) or self.question.target),
             "margin": query.margin,
@@ -202,48 +204,10 @@ class Recorder:
             "scale": self.question.scale,
             "power": _finite(query.cost.power),
             "constraints": [
-                rule_words(each, self.model.space, query.row) for each in self.question.constraints
+                rule_words(each, space, query.row) for each in self.question.constraints
             ],
-            "features": [
-                self._feature(index, feature)
-                for index, feature in enumerate(self.model.space.features)
-            ],
-            "max_changes": [
-                {
-                    "count": limit.count,
-                    "features": sorted(every if limit.features is None else limit.features),
-                }
-                for limit in query.max_changes
-            ],
-        }
-
-    def _feature(self, index: int, feature: Feature) -> dict[str, Any]:
-        query = self.query
-        admissible, cost = query.admissible[index], query.cost
-        listed = [set(v) for v in (feature.values, admissible.values) if v is not None and len(v)]
-        table = cost.table(index)
-        told: dict[float, float] = {}
-        if table is not None:
-            told = {_number(feature, value): float(paid) for value, paid in table.items()}
-            listed.append(set(told))
-        if feature.one_hot and admissible.values is not None:
-            listed = [set(admissible.values), *listed]
-        elif feature.one_hot:
-            listed = [set(map(float, range(len(feature.columns)))), *listed]
-        values = sorted(set.intersection(*listed)) if listed else None
-        return {
-            "name": feature.name,
-            "kind": feature.kind,
-            "columns": list(feature.columns),
-            "labels": list(feature.labels),
-            "lower": admissible.lower,
-            "upper": admissible.upper,
-            "values": values,
-            "step": feature.step or (1.0 if feature.kind == "ordinal" else None),
-            "stay": admissible.stay,
-            "unit": cost.unit[index],
-            "weight": cost.weight[index],
-            "prices": None if table is None else [told[value] for value in values or ()],
+            "columns": columns_of(space, query),
+            "limits": limits_of(space, query),
         }
 
     def _without_proof(self, result: Result) -> str:
@@ -284,10 +248,15 @@ class Recorder:
         }
 
 
-def _number(feature: Feature, value: Any) -> float:
-    from encoders.query.features import parse_value
-
-    return parse_value(feature, value, "cost table")
+def _in_words(feature: Feature) -> dict[str, Any]:
+    """What people read of a feature, and nobody checks."""
+    return {
+        "name": feature.name,
+        "kind": feature.kind,
+        "columns": list(feature.columns),
+        "values": list(feature.values),
+        "labels": list(feature.labels or (TRUTHS if feature.truth else ())),
+    }
 
 
 def _finite(number: float) -> float | None:

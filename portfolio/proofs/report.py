@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from math import inf
 from typing import Any
 
 from encoders.as_html import table_inside
 from encoders.errors import InputError
 from portfolio.change import Change, in_short
+from portfolio.proofs.columns import FURTHEST
 from portfolio.proofs.report_style import STYLE
 
 # How sure it is, and what that means.
@@ -39,8 +39,8 @@ def report(record: Any) -> str:
         It is no record of a version that is known.
     """
     try:
-        if (record["format"], record["version"]) != ("counterfolio-record", 3):
-            raise InputError("this is no record of version 3.")
+        if (record["format"], record["version"]) != ("counterfolio-record", 4):
+            raise InputError("this is no record of version 4.")
         return _page(record)
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise InputError(f"this is no whole record: {type(error).__name__} {error}.") from error
@@ -107,7 +107,7 @@ def _facts(record: Any, wanted: str) -> str:
 
 
 def _enough(record: Any) -> str:
-    return _answered(record["answer"], record["model"]["classes"]) + _status(record["status"])
+    return _answered(record) + _status(record["status"])
 
 
 def _status(status: str) -> str:
@@ -116,19 +116,32 @@ def _status(status: str) -> str:
     return f'<p class="{kind}"><strong>{escape(head)}</strong> {escape(meaning)}</p>\n'
 
 
-def _answered(answer: Any, classes: Sequence[Any]) -> str:
+def _answered(record: Any) -> str:
+    answer = record["answer"]
     if answer is None:
         return ""
-    if not answer["changes"]:
+    changes = _changes(record, answer)
+    if not changes:
         return _paragraph("Nothing needs to change.")
-    changes = [Change(**change) for change in answer["changes"]]
     rows = [(each.feature, in_short(each.before), each.reached) for each in changes]
     together = "All of these together" if len(rows) > 1 else "This alone"
     then = f"The model then decides: {answer['class']}."
-    if answer["class"] not in classes:
+    if answer["class"] not in record["model"]["classes"]:
         numbers = f"{in_short(answer['score'])} instead of {in_short(answer['score_before'])}"
         then = f"The model then gives {answer['class']}: {numbers}."
     return _table(together, (*FIRST, "Would have been enough"), rows, "changes") + _paragraph(then)
+
+
+def _changes(record: Any, answer: Any) -> list[Change]:
+    """What differs between the query and the answer, in words; they follow from both rows."""
+    told = []
+    for feature in record["features"]:
+        before, after = (_value(feature, row) for row in (record["query"], answer["row"]))
+        if before != after:
+            was, becomes = _shown(feature, before), _shown(feature, after)
+            onward = feature["name"] in answer["onward"]
+            told.append(Change(feature["name"], was, becomes, 0.0, onward))
+    return told
 
 
 def _reasons(lines: Sequence[str]) -> str:
@@ -140,11 +153,11 @@ def _reasons(lines: Sequence[str]) -> str:
 
 def _features(record: Any) -> str:
     rows = []
-    for feature in record["question"]["features"]:
-        start, labels = _start(feature, record["query"]), feature["labels"]
-        category = feature["kind"] == "categorical" and labels and start is not None
-        told = labels[int(start)] if category else in_short(start)
-        rows.append((feature["name"], str(told), _allowed(feature, start)))
+    for feature in record["features"]:
+        start = _value(feature, record["query"])
+        named = _category(feature) and start is not None
+        told = feature["labels"][int(start)] if named else in_short(start)
+        rows.append((feature["name"], str(told), _allowed(feature, record, start)))
     rules = record["question"]["constraints"]
     table = _table(
         "The row as the model reads it, and what was allowed to change",
@@ -154,40 +167,55 @@ def _features(record: Any) -> str:
     return table + (_paragraph("Rules that were asked for:") + _listed(rules) if rules else "")
 
 
-def _start(feature: Any, row: Sequence[Any]) -> Any:
+def _category(feature: Any) -> bool:
+    return feature["kind"] == "categorical" and bool(feature["labels"])
+
+
+def _value(feature: Any, row: Sequence[Any]) -> Any:
     """The feature's value in a row; of a one-hot group the place of its category."""
     own = [row[column] for column in feature["columns"]]
     return own.index(1) if len(own) == len(feature["labels"]) and 1 in own else own[0]
 
 
-def _allowed(feature: Any, start: Any) -> str:
-    lower, upper, labels = feature["lower"], feature["upper"], feature["labels"]
-    if lower is not None and lower == upper:
+def _shown(feature: Any, value: Any) -> object:
+    """A value as people read it: the label of a category, or of one of two values."""
+    labels = feature["labels"]
+    if not labels or value is None:
+        return value
+    places = range(len(labels)) if _category(feature) else feature["values"]
+    return dict(zip(places, labels, strict=False)).get(value, value)
+
+
+def _allowed(feature: Any, record: Any, start: Any) -> str:
+    columns = [record["question"]["columns"][column] for column in feature["columns"]]
+    column, labels = columns[0], feature["labels"]
+    values = _within(column["values"], column["lower"], column["upper"])
+    if _category(feature):
+        places = values if column["values"] else list(range(len(labels)))
+        if len(columns) == len(labels):
+            places = [place for place, own in enumerate(columns) if 1 in own["values"]]
+        kept = [labels[int(at)] for at in places if at == int(at) and 0 <= at < len(labels)]
+        stays = start is not None and kept == [labels[int(start)]]
+        return "stays as it is" if stays else ", ".join(kept)
+    if values:
+        return "stays as it is" if values == [start] else ", ".join(map(in_short, values))
+    lower, upper, step = (column[name] for name in ("lower", "upper", "step"))
+    if lower == upper:
         return "stays as it is" if start == lower else in_short(lower)
-    values = feature["values"]
-    if feature["kind"] == "categorical" and labels:
-        places = range(len(labels)) if values is None else _within(values, 0, len(labels) - 1)
-        kept = [labels[int(at)] for at in _within(places, lower, upper) if at == int(at)]
-        return "stays as it is" if kept == [labels[int(start)]] else ", ".join(kept)
-    if values is not None:
-        return ", ".join(map(in_short, _within(values, lower, upper)))
     whole = "a whole number" if feature["kind"] == "ordinal" else ""
-    any_step = feature["step"] is None or (whole and feature["step"] == 1)
-    step = "" if any_step else f"in steps of {in_short(feature['step'])}"
-    return " ".join(filter(None, [whole, _between(lower, upper), step])) or "any number"
+    told = f"in steps of {in_short(step)}" if step and not (whole and step == 1) else ""
+    return " ".join(filter(None, [whole, _between(lower, upper), told])) or "any number"
 
 
-def _within(values: Iterable[float], lower: float | None, upper: float | None) -> list[float]:
+def _within(values: Iterable[float], lower: float, upper: float) -> list[float]:
     """Those that the checker takes for admissible, too."""
-    least, most = -inf if lower is None else lower, inf if upper is None else upper
-    return [value for value in values if least <= value <= most]
+    return [value for value in values if lower <= value <= upper]
 
 
-def _between(lower: float | None, upper: float | None) -> str:
-    if lower is None:
-        return "" if upper is None else f"at most {in_short(upper)}"
-    least = in_short(lower)
-    return f"at least {least}" if upper is None else f"from {least} to {in_short(upper)}"
+def _between(lower: float, upper: float) -> str:
+    least = f"at least {in_short(lower)}" if lower > -FURTHEST else ""
+    most = f"at most {in_short(upper)}" if upper < FURTHEST else ""
+    return f"from {in_short(lower)} to {in_short(upper)}" if least and most else least or most
 
 
 def _made(record: Any) -> str:

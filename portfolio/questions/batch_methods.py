@@ -52,6 +52,7 @@ class BatchQuestions:
         tie_break: bool = False,
         records: bool = False,
         proof_mb: float = PROOF_MB,
+        map_folder: str | Path | None = None,
     ) -> Any:
         """Explain every row of a table, with worker processes.
 
@@ -80,6 +81,7 @@ class BatchQuestions:
             :meth:`Result.record`; its proof is made in what is left of the row's seconds. A column
             ``why_no_proof`` says of each why it has none, "" if it has
         proof_mb : as for :meth:`Result.record`
+        map_folder : where the strategy "map" keeps its maps and looks for them, None for nowhere
 
         Returns
         -------
@@ -124,9 +126,11 @@ class BatchQuestions:
         asked = (identity, question, name, threads, seed, per_query_limit_s, *more)
         if records and out is None:
             raise InputError("records are written beside the answers; give out, a folder for them.")
+        if map_folder is not None and not mapped:
+            raise InputError('map_folder is where maps are kept; ask with the strategy "map".')
         asker, budget = self._asker, budget_before(settings.left_s)
         if mapped:
-            asker = with_maps(asker, question, budget)
+            asker = with_maps(asker, question, budget, map_folder)
         elif name == "auto":
             asker = with_maps_if_worth(asker, question, len(rows.values), budget)
         job = Job(asker, question, options, log, float(proof_mb) if records else None)

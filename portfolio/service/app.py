@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
@@ -16,6 +16,7 @@ from portfolio.service.guard import Guard
 from portfolio.service.job_routes import job_routes
 from portfolio.service.jobs_asked import AskJobs, JobsHere
 from portfolio.service.page_routes import page_routes
+from portfolio.service.pool import CLOSING
 from portfolio.service.problems import MEDIA_TYPE, Problem
 from portfolio.service.question_routes import Shortcut, question_routes
 from portfolio.service.selector_routes import selector_routes
@@ -51,13 +52,13 @@ def create_app(settings: Settings, jobs: AskJobs | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service.start()
-        looking = asyncio.create_task(service.keep_fresh())
+        beside = [asyncio.create_task(own) for own in (service.keep_fresh(), service.tell_start())]
         try:
             yield
         finally:
-            looking.cancel()
-            with suppress(asyncio.CancelledError):
-                await looking
+            for each in beside:
+                each.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
             await asyncio.to_thread(service.close)
 
     app = FastAPI(
@@ -79,7 +80,7 @@ def create_app(settings: Settings, jobs: AskJobs | None = None) -> FastAPI:
     app.add_exception_handler(HTTPException, _as_problem)
     app.add_exception_handler(RequestValidationError, _as_problem)
     app.add_middleware(Shortcut, service=service)
-    app.add_middleware(Guard, keys=settings.keys, metrics=service.metrics)
+    app.add_middleware(Guard, service=service)
     return app
 
 
@@ -96,8 +97,10 @@ def _state_routes(service: Service) -> APIRouter:
 
     @router.get("/ready", tags=["state"], summary="Whether a worker is warm.")
     async def ready() -> dict[str, Any]:
+        if service.draining:
+            raise Problem(503, CLOSING, {"Retry-After": "1"})
         if not service.pool.ready:
-            raise Problem(503, "no worker is warm yet; ask again.", {"Retry-After": "1"})
+            raise Problem(503, service.pool.why, {"Retry-After": "1"})
         return {"status": "ready"} | failed()
 
     @router.get("/metrics", tags=["state"], summary="Counts, for Prometheus.")

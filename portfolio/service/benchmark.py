@@ -22,7 +22,6 @@ from portfolio.as_json import as_plain
 from portfolio.data.collection import datasets, draw_queries
 from portfolio.data.trained_models import train
 from portfolio.explainer import Explainer
-from portfolio.service.app import create_app
 from portfolio.service.batch_rate import Rate, batch_rate
 from portfolio.service.closed_loop import Answered, closed_loop
 from portfolio.service.cpu import Cpu, children_of, cpu_of
@@ -302,7 +301,7 @@ def _serve(explainer: Explainer, port: int, workers: int) -> None:
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 2)  # the log, which is written all the same
     source = AtHand(CALLED, explainer, {})
-    run(create_app(Settings(lambda: [source], workers=workers, reload_s=0)), "127.0.0.1", port)
+    run(Settings(lambda: [source], workers=workers, reload_s=0), "127.0.0.1", port)
 
 
 def _await_ready(port: int) -> None:

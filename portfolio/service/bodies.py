@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any, NoReturn
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from portfolio.service.problems import Problem
 
@@ -78,14 +78,17 @@ async def read_bytes(request: Request, largest: int) -> bytes:
     body = bytearray()
     try:
         async with asyncio.timeout(LONGEST_S):
-            async for part in request.stream():
-                body += part
+            more = True
+            while more:
+                message = await request.receive()
+                if message["type"] == "http.disconnect":
+                    raise Problem(400, "the client went before its question was there.")
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
                 if len(body) > largest:
                     raise too_large
     except TimeoutError as error:
         raise Problem(408, f"the body did not come within {LONGEST_S:g} seconds.") from error
-    except ClientDisconnect as error:
-        raise Problem(400, "the client went before its question was there.") from error
     return bytes(body)
 
 

@@ -1,8 +1,10 @@
 """The models that are served, replaced all at once when their files change."""
 
+import json
 import logging
 import pickle
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -60,6 +62,11 @@ class Model:
     def short(self) -> dict[str, Any]:
         """Which one it is."""
         return {"name": self.name, "digest": self.digest, "diagram": self.diagram_digest}
+
+    @cached_property
+    def named(self) -> str:
+        """The same as JSON, which every answer has."""
+        return json.dumps(self.short())
 
     def following(self, default: Diagram) -> "Model":
         """The same model by the default diagram, unless it has a diagram of its own.
@@ -278,11 +285,13 @@ def _load(source: Source, state: Any, solvers: Workers | None) -> Model | Failur
 
 
 def _opened(source: Source, state: Any, solvers: Workers | None) -> Model:
+    began = time.perf_counter()
     try:
         opened = source.open()
     except InputError as error:
         raise InputError(f"model {source.name!r}: {error}") from error
     explainer = opened.explainer if solvers is None else opened.explainer.run_by(solvers)
+    log.info("the model %r was read in %.1f seconds", source.name, time.perf_counter() - began)
     try:
         content = pickle.dumps(explainer)
     except Exception as error:

@@ -325,6 +325,8 @@ class _Events:
             return event
         if self._name == "problem":
             raise _refusal(event["status"], json.dumps(event).encode(), {})
+        if self._name != "bounds":
+            return None
         upper, lower = (inf if event[own] is None else event[own] for own in BOUNDS)
         self._on_progress(event["seconds"], upper, lower)
         return None

@@ -1,7 +1,8 @@
 """The model is asked once about many answers: whether they hold, and what it gives for them."""
 
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -13,6 +14,7 @@ from portfolio.model.native import NativeModel
 from portfolio.model.scoring import Scoring
 from portfolio.result import Result
 from portfolio.service.messages import Ask
+from selector.logs.record import LogRecord
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +28,7 @@ class Held:
     worded : whether its sentences are told
     native : the model that is explained
     loans : what the trees said for the model
+    records : for the log, if it is to be logged
     """
 
     ask: Ask
@@ -33,6 +36,7 @@ class Held:
     worded: bool
     native: NativeModel
     loans: Loans
+    records: tuple[LogRecord, ...] = ()
 
     def owed(self, model: NativeModel) -> Iterator[tuple[FloatArray, int, int]]:
         """Rows of which the trees spoke, what they said, and the number of the question.
@@ -45,9 +49,26 @@ class Held:
         for row, label in zip(rows, classes, strict=True):
             yield row, label, self.ask.number
 
+    def charged(self, seconds: float) -> "Held":
+        """The same answer, which took a while longer to verify; its records say so, too.
 
-def confirm(held: Sequence[Held]) -> set[int]:
-    """Ask each model once about all answers; the answers get their scores.
+        Parameters
+        ----------
+        seconds : its share of what verifying several at once took
+        """
+        times = self.found.timings
+        verify, total = times.verify + seconds, times.total + seconds
+        # In place, as what it has looked up already stays in it.
+        self.found.__dict__.update(timings=replace(times, verify=verify, total=total))
+        records = [
+            replace(own, verify_s=own.verify_s + seconds, total_s=own.total_s + seconds)
+            for own in self.records
+        ]
+        return replace(self, records=tuple(records))
+
+
+def confirm(held: Sequence[Held]) -> list[Held]:
+    """Ask each model once about all answers; each is charged with the same share of that.
 
     Parameters
     ----------
@@ -55,8 +76,16 @@ def confirm(held: Sequence[Held]) -> set[int]:
 
     Returns
     -------
-    Numbers of the questions whose answers a model contradicts.
+    Those that no model contradicts, with their scores.
     """
+    began = time.perf_counter()
+    wrong = _contradicted(held)
+    share_s = (time.perf_counter() - began) / len(held)
+    return [each.charged(share_s) for each in held if each.ask.number not in wrong]
+
+
+def _contradicted(held: Sequence[Held]) -> set[int]:
+    """Numbers of the questions whose answers a model contradicts; all answers get their scores."""
     native, wrong = held[0].native, set[int]()
     asked = {_number(own) for _, own in _scorings(held)}
     at_once = native.likeliest and {scale for scale, _ in asked} == {"probability"}

@@ -6,14 +6,13 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from portfolio.service.metrics import Metrics
-from portfolio.service.problems import MEDIA_TYPE, Problem
+from portfolio.service.problems import Problem, respond
+from portfolio.service.service import Service
 from portfolio.service.settings import LOCAL
 
 log = logging.getLogger("counterfolio.service")
@@ -30,14 +29,13 @@ class Guard:
     Parameters
     ----------
     app : that answers
-    keys : one of them has to come with each request; none: hosts other than this machine's names
-        are refused, so that no page of a stranger can ask in a browser's name
-    metrics : counts requests
+    service : whose keys have to come with each request; without any, hosts other than this
+        machine's names are refused, so that no page of a stranger can ask in a browser's name
     """
 
-    def __init__(self, app: ASGIApp, keys: frozenset[str], metrics: Metrics) -> None:
-        self._app, self._metrics = app, metrics
-        self._keys = [key.encode() for key in sorted(keys)]
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app, self._service = app, service
+        self._keys = [key.encode() for key in sorted(service.settings.keys)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request.
@@ -59,7 +57,10 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)[REQUEST_ID] = number
+                sent = MutableHeaders(scope=message)
+                sent[REQUEST_ID] = number
+                if self._service.draining:
+                    sent["connection"] = "close"
             await send(message)
 
         try:
@@ -75,7 +76,7 @@ class Guard:
             words = f"a fault of the service, which its log tells under the request id {number}."
             await respond(Problem(500, words), answer)
         finally:
-            self._metrics.requested(status)
+            self._service.metrics.requested(status)
             told = {"request": number, "method": scope["method"], "path": scope["path"],
                     "status": status, "seconds": round(time.perf_counter() - began, 6)}  # fmt: skip
             log.info("request", extra={"told": told})
@@ -101,23 +102,12 @@ class Guard:
         return any(same)
 
 
-async def respond(problem: Problem, send: Callable[[Message], Awaitable[None]]) -> None:
-    """Send a problem document.
-
-    Parameters
-    ----------
-    problem : what is wrong
-    send : of ASGI
-    """
-    body = json.dumps(problem.document()).encode()
-    sent = {"content-type": MEDIA_TYPE, "content-length": str(len(body)), **problem.headers}
-    raw = [(name.lower().encode(), value.encode()) for name, value in sent.items()]
-    await send({"type": "http.response.start", "status": problem.status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})
-
-
 class JsonLines(logging.Formatter):
     """One JSON object a line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last = 0, ""  # a second and its text, which lines share
 
     def format(self, record: logging.LogRecord) -> str:
         """The line.
@@ -127,7 +117,7 @@ class JsonLines(logging.Formatter):
         record : of the standard library
         """
         told: dict[str, Any] = {
-            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "time": self._time_of(record),
             "level": record.levelname.lower(),
             "message": record.getMessage(),
             **getattr(record, "told", {}),
@@ -135,3 +125,10 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             told["traceback"] = self.formatException(record.exc_info)
         return json.dumps(told)
+
+    def _time_of(self, record: logging.LogRecord) -> str:
+        (second, text), now = self._last, int(record.created)
+        if second != now:
+            text = self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z")
+            self._last = now, text
+        return text

@@ -17,6 +17,7 @@ from portfolio.service.turn import Turn
 TRIES = 3  # times that a question is asked whose worker dies
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 10.0  # seconds between workers that do not get warm
 WARM_S = 120.0  # seconds that a process may take to load a model
+COMPILE_S = 600.0  # the same, where the solver is compiled before: half a minute on an idle core
 MODULE = "portfolio.service.worker_process"
 
 
@@ -55,6 +56,10 @@ class Waiting(Protocol):
         """
         ...
 
+    def tried(self) -> None:
+        """Hear that a line has tried to get warm, so that whatever it compiled is kept."""
+        ...
+
     def count(self, seconds: float) -> None:
         """Remember how long a question took.
 
@@ -83,7 +88,7 @@ class Line:
         self._held: set[str] = set()
         self._numbers = itertools.count()
         self._ended = False
-        self.warm = self.busy = False
+        self.warm = self.busy = self.compiles = False
         self.restarts = 0
 
     @property
@@ -142,8 +147,10 @@ class Line:
         """Try until a worker is warm: a question had better wait for any line than for this one."""
         pause_s = FIRST_PAUSE_S
         while not (self._warm_up() or self._ended):
+            self._waiting.tried()
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, LAST_PAUSE_S)
+        self._waiting.tried()
 
     def _warm_up(self) -> bool:
         """Have a process that holds the current models, and no others; whether there is one."""
@@ -182,11 +189,24 @@ class Line:
             if model.key in self._held:
                 continue
             process.send(Load(model.key, model.content))
-            while (message := process.receive(POLL_S)) is None:
-                if self._ended or time.monotonic() > late_at:
-                    raise EOFError
-            self._held.add(message[1])
+            self._held.add(self._loaded(process, late_at))
         return process
+
+    def _loaded(self, process: Process, late_at: float) -> str:
+        """Wait until a model is loaded; its key."""
+        try:
+            while True:
+                message = process.receive(POLL_S)
+                if message is None:
+                    if self._ended or time.monotonic() > late_at:
+                        raise EOFError
+                elif message[0] == "compiling":
+                    self.compiles, late_at = True, late_at + COMPILE_S
+                else:
+                    key: str = message[1]
+                    return key
+        finally:
+            self.compiles = False
 
     def _answered(self, turn: Turn) -> Turn | None:
         """Have all questions of a turn answered; the next turn, if the worker is at it already."""

@@ -1,6 +1,7 @@
 """What Prometheus is told."""
 
 from collections.abc import Iterator
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -36,6 +37,9 @@ class Metrics:
             registry=self._registry,
         )  # fmt: skip
         self._registry.register(_PoolCollector(pool))
+        # Looked up once each: the library takes as long for that as for counting.
+        self._seconds_of = cache(self._seconds.labels)
+        self._requests_of = cache(self._requests.labels)
 
     def answered(self, question: str, status: str, backend: str, seconds: float) -> None:
         """Count an answer.
@@ -47,7 +51,7 @@ class Metrics:
         backend : who answered
         seconds : it took
         """
-        self._seconds.labels(question, status, backend).observe(seconds)
+        self._seconds_of(question, status, backend).observe(seconds)
         if status in ("optimal", "infeasible"):
             self._proofs.inc()
 
@@ -58,7 +62,7 @@ class Metrics:
         ----------
         code : status of HTTP
         """
-        self._requests.labels(str(code)).inc()
+        self._requests_of(code).inc()
 
     def text(self) -> bytes:
         """All counts, as Prometheus reads them."""

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import inspect
 import logging
 import os
 import signal
@@ -35,6 +36,7 @@ LOOK_S = 0.1  # seconds between looks whether a worker is warm
 SPARE = 50  # requests a replica takes beyond its queue, which get a 429 or are no questions
 # Ray Serve's proxies take what stands around them from here, and from nowhere else.
 AROUND = "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH"
+SURGE = "max_surge_percent"  # of a deployment
 log = logging.getLogger("counterfolio.service")
 
 
@@ -52,6 +54,8 @@ class RayService(BaseModel):
     race_on_cluster : whether others than the first backend of a race run on cores that are free
     replicas : always there
     most_replicas : that there are as questions queue up
+    surge : whether, as settings change, a replica begins before another one ends, which takes room
+        for one more; without it questions wait while a replica begins. Ray before 2.60 has none
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -75,6 +79,7 @@ class RayService(BaseModel):
     race_on_cluster: bool = False
     replicas: int = Field(1, ge=1)
     most_replicas: int = 1
+    surge: bool = True
 
     def settings(self) -> Settings:
         """Those of a replica.
@@ -137,12 +142,19 @@ def build(given: RayService) -> Application:
         ray_actor_options={"num_cpus": given.workers * given.threads},
         health_check_timeout_s=WARM_S,
         graceful_shutdown_timeout_s=given.longest + DRAIN_S,
+        **_rolling(given.surge),
     )
     used = []
     if given.jobs is not None:
         used.append(jobs_deployment(given.settings, given.jobs, given.job_workers, given.threads))
     application: Application = configured(serve.ingress(_maker(given))(Replica)).bind(*used)
     return application
+
+
+def _rolling(surge: bool) -> dict[str, Any]:
+    """How replicas are replaced, as far as this version of Ray has a say in that."""
+    known = SURGE in inspect.signature(serve.deployment).parameters
+    return {SURGE: 1} if surge and known else {}  # a percent of any number is one replica at least
 
 
 def _maker(given: RayService) -> Callable[[], FastAPI]:

@@ -12,6 +12,11 @@ from portfolio.service.ticket import Loaded, Ticket
 
 TOGETHER_S = 0.03  # seconds that questions may take which are asked together
 CLOSING = "the service is going down; ask again."
+COMPILING = (
+    "no worker is warm yet: the solver is being compiled for this machine, which takes about half "
+    "a minute once; ask again."
+)
+LOADING = "no worker is warm yet: the models are being loaded; ask again."
 
 
 class FullError(Exception):
@@ -42,6 +47,10 @@ class Pool:
     most_waiting : questions that may wait
     memory_bytes : address space of each process, 0 for no limit
     threads : by which libraries predict in each; many at work at once are in each other's way
+
+    Attributes
+    ----------
+    begun : whether a worker was ever warm
     """
 
     def __init__(
@@ -57,16 +66,27 @@ class Pool:
         self._pace_s = TOGETHER_S  # the same, where one that takes long counts little
         self._current: tuple[Loaded, ...] = ()
         self._lines = [Line(self, memory_bytes, threads) for _ in range(workers)]
+        self._later = self._lines[1:]  # those that are not begun
+        self.begun = False
 
     def start(self, models: Iterable[Loaded]) -> None:
         """Begin processes, which load the models one after another.
+
+        The first one gets warm alone: whatever it has to compile the others find compiled.
 
         Parameters
         ----------
         models : to be warm before the first question
         """
         self.keep(models)
-        for line in self._lines:
+        self._lines[0].start()
+
+    def tried(self) -> None:
+        """See :class:`portfolio.service.line.Waiting`."""
+        with self._lock:
+            later, self._later = self._later, []
+            self.begun = self.begun or self.ready
+        for line in later:
             line.start()
 
     def keep(self, models: Iterable[Loaded]) -> None:
@@ -87,6 +107,13 @@ class Pool:
     def ready(self) -> bool:
         """Whether a worker is warm."""
         return not self._closed and any(line.warm for line in self._lines)
+
+    @property
+    def why(self) -> str:
+        """Why no worker is warm, in a sentence."""
+        if self._closed:
+            return CLOSING
+        return COMPILING if any(line.compiles for line in self._lines) else LOADING
 
     @property
     def waiting(self) -> int:

@@ -1,8 +1,12 @@
 """What went wrong with a request: a document as of RFC 9457, with one sentence of ours."""
 
+import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
+
+from starlette.types import Message
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -46,3 +50,18 @@ SCHEMA = {
         "detail": {"type": "string", "description": "One sentence: what, where, what to do."},
     },
 }
+
+
+async def respond(problem: Problem, send: Callable[[Message], Awaitable[None]]) -> None:
+    """Send a problem document.
+
+    Parameters
+    ----------
+    problem : what is wrong
+    send : of ASGI
+    """
+    body = json.dumps(problem.document()).encode()
+    sent = {"content-type": MEDIA_TYPE, "content-length": str(len(body)), **problem.headers}
+    raw = [(name.lower().encode(), value.encode()) for name, value in sent.items()]
+    await send({"type": "http.response.start", "status": problem.status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})

@@ -8,8 +8,7 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from portfolio.service.bodies import read_json
-from portfolio.service.guard import respond
-from portfolio.service.problems import MEDIA_TYPE, SCHEMA, Problem
+from portfolio.service.problems import MEDIA_TYPE, SCHEMA, Problem, respond
 from portfolio.service.questions import QUESTIONS, ServedQuestion
 from portfolio.service.service import Service
 

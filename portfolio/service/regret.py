@@ -13,6 +13,7 @@ from encoders.errors import InputError
 from portfolio.logbook import EXPLORED
 from selector import logs
 from selector.diagram import Diagram, Leaf, Split
+from selector.learning.contention import Contention
 from selector.learning.examples import Examples, examples
 from selector.learning.policies import SINGLE_BEST, VIRTUAL_BEST, baselines, follow
 from selector.logs.summary import PAR_FACTOR
@@ -91,7 +92,8 @@ class Regrets:
         own = frame[frame["dataset"] == name]
         newest = own.groupby("query")["time"].max().sort_values().index[-NEWEST:]
         try:
-            found = examples(own[own["query"].isin(newest)])
+            asked = own[own["query"].isin(newest)]
+            found = examples(asked, contention=Contention(self._threads))
         except InputError:
             return {"unknown": "nothing was explored yet that a backend proved."}
         return asdict(regret(diagram, found, self._threads))
@@ -106,12 +108,12 @@ def regret(diagram: Diagram, found: Examples, threads: int) -> Regret:
     found : queries that all backends were asked
     threads : of a question; with one the first of several that race runs alone
     """
-    each = baselines(found.backends, threads)
+    each = baselines(found.backends)
     mean = {
-        name: float(each[name](found)(found, PAR_FACTOR).mean())
+        name: float(each[name](found)(found, PAR_FACTOR).wall.mean())
         for name in (SINGLE_BEST, VIRTUAL_BEST)
     }
-    own = float(follow(diagram if threads > 1 else _on_one_core(diagram), found).mean())
+    own = float(follow(diagram if threads > 1 else _on_one_core(diagram), found).wall.mean())
     return Regret(
         queries=len(found),
         since=str(min(found.time)),

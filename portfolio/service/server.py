@@ -1,36 +1,136 @@
 """An application on a port, until a signal ends it."""
 
+import asyncio
 import logging
+import os
+import socket
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from math import ceil
 
 import uvicorn
 from fastapi import FastAPI
 
+from portfolio.service.app import create_app
 from portfolio.service.guard import JsonLines
+from portfolio.service.service import Service
+from portfolio.service.settings import Settings
 
 DRAIN_S = 5.0  # seconds beyond the longest question that a signal leaves to those under way
+LAST_CALL_S = 1.0  # seconds after a signal in which connections are taken: some do not know of it
+QUIET_S = 0.5  # seconds after the last connection was taken in which its request may come
+LOOK_S = 0.05  # seconds between looks whether all are gone
 
 
-def run(app: FastAPI, host: str, port: int) -> None:
-    """Listen until SIGTERM or Ctrl-C; questions under way are answered first.
+class Server(uvicorn.Server):
+    """A server that answers whatever was on its way when a signal came.
+
+    uvicorn by itself cuts connections that wait for a request, which may be on its way. So first
+    every answer asks its client for another connection, then none is taken any more, and only
+    those are cut that have been silent all the time.
+
+    Parameters
+    ----------
+    config : of uvicorn
+    service : that is served
+    """
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer what there is, then end.
+
+        Parameters
+        ----------
+        sockets : as of uvicorn
+        """
+        self._service.drain()
+        await self._wait(LAST_CALL_S, lambda: False)
+        await self._take_the_last()
+        await self._wait(QUIET_S, lambda: not self.server_state.connections)
+        late_s = self._service.settings.longest_s + DRAIN_S
+        late = asyncio.get_running_loop().call_later(late_s, self._service.pool.close)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            late.cancel()
+
+    async def _wait(self, seconds: float, over: Callable[[], bool]) -> None:
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends and not (over() or self.force_exit):
+            await asyncio.sleep(LOOK_S)
+
+    async def _take_the_last(self) -> None:
+        """Listen no more; whoever the system has let in by then is served.
+
+        It would cut connections that nobody has taken, whose clients know nothing of that.
+        """
+        loop = asyncio.get_running_loop()
+        every = [own for server in self.servers for own in server.sockets]
+        listening = [socket.socket(fileno=os.dup(own.fileno())) for own in every]
+        for server in self.servers:
+            server.close()
+        await asyncio.sleep(0)  # the loop takes none any more
+        taken = []
+        for own in listening:
+            with own, suppress(BlockingIOError):
+                own.setblocking(False)
+                while True:
+                    taken.append(own.accept()[0])
+        for made in taken:
+            made.setblocking(False)
+            await loop.connect_accepted_socket(self._protocol, made)
+
+    def _protocol(self) -> asyncio.Protocol:
+        """What talks to one client."""
+        made: asyncio.Protocol = self.config.http_protocol_class(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )  # type: ignore[call-arg]
+        return made
+
+
+def run(settings: Settings, host: str, port: int) -> None:
+    """Read the models, and listen until SIGTERM or Ctrl-C; what is under way is answered first.
+
+    Parameters
+    ----------
+    settings : of the service
+    host, port : to listen on; port 0 for any that is free
+
+    Raises
+    ------
+    CounterfolioError
+        No model can be loaded.
+    """
+    log_as_lines("counterfolio.service", "uvicorn")
+    app = create_app(settings)
+    Server(configured(app, host, port), app.state.service).run()
+
+
+def configured(app: FastAPI, host: str = "127.0.0.1", port: int = 0) -> uvicorn.Config:
+    """How an application is served.
 
     Parameters
     ----------
     app : as of :func:`portfolio.service.app.create_app`
-    host, port : to listen on; port 0 for any that is free
+    host, port : as of :func:`run`
     """
-    log_as_lines("counterfolio.service", "uvicorn")
-    longest_s = app.state.service.settings.longest_s
-    config = uvicorn.Config(
+    # Those that are still without an answer when the service is ended get one, for which there
+    # is a second.
+    longest_s = app.state.service.settings.longest_s + DRAIN_S + 1.0
+    return uvicorn.Config(
         app,
         host=host,
         port=port,
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=int(longest_s + DRAIN_S),
+        timeout_graceful_shutdown=ceil(longest_s),
     )
-    uvicorn.Server(config).run()
 
 
 def log_as_lines(*names: str) -> None:

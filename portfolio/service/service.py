@@ -4,10 +4,10 @@ import asyncio
 import json
 import logging
 import time
-from asyncio import FIRST_COMPLETED
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -26,6 +26,8 @@ from portfolio.service.ticket import Ticket
 
 log = logging.getLogger("counterfolio.service")
 PATIENCE_S = 30.0  # seconds beyond the longest question that one may wait for a worker
+START_S = 5.0  # seconds that one waits for the first worker
+TELL_S = 0.1  # seconds between looks at what the first worker does
 LOOK_S = 1.0  # seconds between looks at one that has been waiting for longer
 BEAT_S = 15.0  # seconds of silence after which a stream says that it lives
 
@@ -59,6 +61,7 @@ class Service:
         self.pool = Pool(
             settings.workers, settings.most_waiting, settings.memory_bytes, settings.threads
         )
+        self.draining = False
         self._patience_s = PATIENCE_S + settings.longest_s
         self.metrics = Metrics(self.pool)
         self.learning = Learning(settings, self.pool)
@@ -77,6 +80,10 @@ class Service:
         self.learning.start()
         if self.jobs is not None:
             self.jobs.start()
+
+    def drain(self) -> None:
+        """From now on ask clients for other connections: this service is going down."""
+        self.draining = True
 
     def close(self) -> None:
         """End the workers."""
@@ -98,6 +105,16 @@ class Service:
                 await asyncio.to_thread(self.refresh)
             except Exception:  # a bug of a reader must not end the looking
                 log.exception("models were not reloaded")
+
+    async def tell_start(self) -> None:
+        """Log what the first worker does, until it is warm."""
+        began, told = time.monotonic(), ""
+        while not self.pool.begun:
+            if told != self.pool.why:
+                told = self.pool.why
+                log.info("not ready: %s", told)
+            await asyncio.sleep(TELL_S)
+        log.info("ready: a worker is warm after %.1f seconds", time.monotonic() - began)
 
     def model(self, name: str) -> Model:
         """A model by name.
@@ -173,27 +190,35 @@ class Service:
         Problem
             It can't be asked, or has no answer.
         """
-        asked = _Asked.of(self, request, model, question, body)
+        asked, loop = _Asked.of(self, request, model, question, body), asyncio.get_running_loop()
+        # One future that all who may end the waiting share: less than half of what a wait for
+        # several of them takes.
+        over: asyncio.Future[None] = loop.create_future()
+        told = asked.ticket.future
+        told.add_done_callback(lambda _: loop.call_soon_threadsafe(_end, over))
         self.submit(asked.ticket)
-        told = asyncio.wrap_future(asked.ticket.future)
         gone = asyncio.create_task(_gone(request))
+        gone.add_done_callback(lambda _: _end(over))
+        looking = _Looking(loop, partial(self._check_patience, asked), over)
+        looking.again(self._patience_s if self.pool.begun else LOOK_S)
         try:
-            timeout: float | None = self._patience_s
-            while not (told.done() or gone.done()):
-                await asyncio.wait((told, gone), timeout=timeout, return_when=FIRST_COMPLETED)
-                timeout = LOOK_S
-                self._check_patience(asked)
+            await over
             if not told.done():
                 raise Problem(408, "the client went before the answer was there.")
             return asked.document(told.result())
         finally:
+            looking.end()
             gone.cancel()
             asked.ticket.stop()
 
     def _check_patience(self, asked: "_Asked") -> None:
         """Raise Problem once a question has waited for a worker for too long."""
         ticket, waited_s = asked.ticket, time.perf_counter() - asked.began
-        if ticket.taken or ticket.future.done() or waited_s < self._patience_s:
+        if ticket.taken or ticket.future.done():
+            return
+        if not self.pool.begun and ticket.on_bounds is None and waited_s >= START_S:
+            raise Problem(503, self.pool.why, {"Retry-After": "5"})
+        if waited_s < self._patience_s:
             return
         words = f"no worker was free within {self._patience_s:g} seconds; ask again later."
         # Without a warm worker it is no fault of those who ask that so many wait.
@@ -231,17 +256,23 @@ class Service:
     async def _events(
         self, asked: "_Asked", events: "asyncio.Queue[Bounds | Told | Refused]"
     ) -> AsyncIterator[str]:
+        told = ""
         try:
             while True:
+                begun, why = self.pool.begun, self.pool.why
+                if not begun and told != why:
+                    told = why
+                    yield _event("waiting", json.dumps({"detail": why}))
                 try:
-                    event = await asyncio.wait_for(events.get(), BEAT_S)
+                    event = await asyncio.wait_for(events.get(), BEAT_S if begun else LOOK_S)
                 except TimeoutError:
                     try:
                         self._check_patience(asked)
                     except Problem as problem:
                         yield _event("problem", json.dumps(problem.document()))
                         return
-                    yield ": still at work\n\n"
+                    if begun:
+                        yield ": still at work\n\n"
                     continue
                 if isinstance(event, Bounds):
                     yield _event("bounds", json.dumps(vars(event)))
@@ -293,12 +324,12 @@ class _Asked:
         self.service.metrics.answered(self.question.name, told.status, told.backend, seconds)
         self.service.learning.hear(self.model, self.ticket, told)
         about = {
-            "model": self.model.short(),
-            "question": self.question.name,
-            "request": self.number,
-            "limits": vars(self.limits),
+            "model": self.model.named,
+            "question": f'"{self.question.name}"',
+            "request": f'"{self.number}"',
+            "limits": json.dumps(vars(self.limits)),
         }
-        members = {name: json.dumps(own) for name, own in about.items()} | told.members
+        members = about | told.members
         return "{" + ", ".join(f'"{name}": {own}' for name, own in members.items()) + "}"
 
     def _problem(self, told: Refused) -> Problem:
@@ -309,6 +340,40 @@ class _Asked:
         log.error("request %s failed: %s", self.number, told.detail)
         words = f"a fault of the service, which its log tells under the request id {self.number}."
         return Problem(500, words)
+
+
+class _Looking:
+    """Looks again and again whether a question has waited for too long, which ends the waiting."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, check: Callable[[], None], over: asyncio.Future[None]
+    ) -> None:
+        self._loop, self._check, self._over = loop, check, over
+        self._next: asyncio.TimerHandle | None = None
+
+    def again(self, after_s: float) -> None:
+        """Look in a while."""
+        self._next = self._loop.call_later(after_s, self._look)
+
+    def end(self) -> None:
+        """Look no more."""
+        if self._next is not None:
+            self._next.cancel()
+
+    def _look(self) -> None:
+        if self._over.done():
+            return
+        try:
+            self._check()
+        except Problem as problem:
+            self._over.set_exception(problem)
+        else:
+            self.again(LOOK_S)
+
+
+def _end(over: asyncio.Future[None]) -> None:
+    if not over.done():
+        over.set_result(None)
 
 
 async def _gone(request: Request) -> None:

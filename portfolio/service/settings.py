@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
+from encoders.cores import usable_cores
 from encoders.errors import InputError
 from portfolio.running.solver_workers import Workers
 from portfolio.service.sources import Source
@@ -41,7 +42,7 @@ class Settings:
     """
 
     sources: Callable[[], Sequence[Source]]
-    workers: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    workers: int = field(default_factory=usable_cores)
     threads: int = 1
     longest_s: float = 60.0
     default_s: float = 10.0

@@ -64,9 +64,8 @@ class Ticket:
     @property
     def plain(self) -> bool:
         """Whether it may be asked together with others, and told together with them."""
-        heard = self.on_bounds is not None or self.log is not None
         usual = self.question == EXPLAIN and not any(map(self.arguments.get, ALONE))
-        return usual and not (heard or self.alone)
+        return usual and self.on_bounds is None and not self.alone
 
     def stop(self) -> None:
         """End it, waiting or not."""

@@ -2,17 +2,21 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from encoders.errors import InputError
 from portfolio.explainer import Explainer
+from portfolio.logbook import PendingLogbook
 from portfolio.model.lent import Loans, lending
 from portfolio.model.native import NativeModel
 from portfolio.service.asking import meant, told_of
 from portfolio.service.confirm import Held, confirm
 from portfolio.service.messages import Ask
+from selector.logs.files import LogRecord, append
 
 Item = TypeVar("Item")
 
@@ -56,10 +60,13 @@ class Lender:
         self.loans.clear()
         given = meant(self.explainer, ask.arguments)
         worded = given.pop("text", False)
+        kept: list[LogRecord] = []
+        if ask.log is not None:
+            given["log"] = PendingLogbook(ask.log.folder, ask.log.dataset, records=kept)
         found = self.explainer.until(stop).explain(**given)
         for name in ("rounded", "told") if worded else ("rounded",):
             getattr(found, name)  # looked up now, while the trees may speak
-        return Held(ask, found, worded, self.native, self.loans.split())
+        return Held(ask, found, worded, self.native, self.loans.split(), tuple(kept))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +85,7 @@ class Together:
     send: Callable[[str, Any], None]
     left: deque[Ask]
     held: deque[Held] = field(default_factory=deque)
+    _logging: threading.Lock = field(default_factory=threading.Lock)
 
     def ask_all(self, lender: Lender, stop_of: Callable[[Ask], threading.Event]) -> None:
         """Ask one after another, then tell all answers.
@@ -107,15 +115,30 @@ class Together:
         if not held:
             return
         try:
-            wrong = confirm(held)
-            told = {each.ask.number: told_of(each.found, each.worded) for each in held}
+            good = confirm(held)
+            told = {each.ask.number: told_of(each.found, each.worded) for each in good}
         except Exception:  # of one row perhaps
-            wrong, told = {each.ask.number for each in held}, {}
+            good, told = [], {}
+        wrong = tuple(each.ask.number for each in held if each.ask.number not in told)
         if wrong:
-            self.send("back", tuple(wrong))
-        good = [(number, own) for number, own in told.items() if number not in wrong]
-        if good:
-            self.send("told", good)
+            self.send("back", wrong)
+        if told:
+            complaint = self._log(good)
+            self.send("told", [(at, replace(own, complaint=complaint)) for at, own in told.items()])
+
+    def _log(self, held: Sequence[Held]) -> str:
+        """Log answers, those of one folder in one write; why that could not be done."""
+        books: dict[Path, list[LogRecord]] = {}
+        for each in held:
+            if each.ask.log is not None:
+                books.setdefault(each.ask.log.folder, []).extend(each.records)
+        try:
+            with self._logging:
+                for folder, records in books.items():
+                    append(folder, records)
+        except InputError as error:
+            return str(error)
+        return ""
 
 
 def _emptied(these: deque[Item]) -> Iterator[Item]:

@@ -3,8 +3,7 @@
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from portfolio.service.guard import respond
-from portfolio.service.problems import Problem
+from portfolio.service.problems import Problem, respond
 
 
 class Unanswered:

@@ -3,12 +3,14 @@
 import logging
 import pickle
 import queue
+import signal
 import threading
 import traceback
 from collections import deque
 from functools import partial
 from typing import Any
 
+from encoders.compiled import once_compiling
 from encoders.errors import CounterfolioError
 from portfolio.explainer import Explainer
 from portfolio.running.process import Link, aside, watchdog
@@ -33,6 +35,9 @@ def serve(descriptor: int, memory_bytes: int) -> None:
     memory_bytes : address space of this process, 0 for no limit
     """
     logging.disable()
+    # Some supervisors send it to every process; this one ends with its parent, which drains first.
+    # Blocked, as solvers set what it does, and leave that behind; their processes inherit it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     inbox = Inbox()
     link = Link(descriptor, memory_bytes, inbox.take)
     aside(partial(_answer_all, link, inbox))
@@ -45,8 +50,9 @@ def _answer_all(link: Link, inbox: "Inbox") -> None:
     while True:
         message = inbox.messages.get()
         if isinstance(message, Load):
-            warm_up_all()
-            explainers[message.key] = pickle.loads(message.content)
+            with once_compiling(partial(link.send, "compiling", None)):
+                warm_up_all()
+                explainers[message.key] = pickle.loads(message.content)
             link.send("loaded", message.key)
         elif isinstance(message, Forget):
             explainers.pop(message.key, None)

@@ -197,6 +197,8 @@ class Ahead:
         for limit in limits:
             if limit in self._solved and limit not in self._left:
                 last = self._solved[limit]
+                if last.report.outcome.status == "infeasible":
+                    return
                 continue
             progress = Progress(self.began, [target], self.on_progress, solver.request.stop)
             if last is not None:

@@ -1,6 +1,5 @@
 """One question to one row: checked, posed, solved, told and logged."""
 
-import os
 import threading
 import time
 import warnings
@@ -12,6 +11,7 @@ from typing import Any
 
 from encoders.backends.attempt import RunBackend
 from encoders.backends.interface import Request, StopReason
+from encoders.cores import usable_cores
 from encoders.errors import InputError
 from encoders.query.goal import ClassGoal, Goal, ValueGoal, Wanted
 from encoders.query.query import Query
@@ -197,7 +197,7 @@ class Asker:
         time_limit_s = float(min(options.time_limit_s, LONGEST_S))
         request = Request(
             time_limit_s=time_limit_s,
-            threads=int(options.threads or len(os.sched_getaffinity(0))),
+            threads=int(options.threads or usable_cores()),
             seed=int(options.seed),
             cutoff=options.cutoff,
             stop=stop,

@@ -132,7 +132,7 @@ class Plan:
 
 
 def with_maps(
-    asker: Asker, question: Question, budget: Budget = USUAL, folder: Path | None = None
+    asker: Asker, question: Question, budget: Budget = USUAL, folder: str | Path | None = None
 ) -> Asker:
     """The same asker, which answers by maps as far as they reach.
 
@@ -147,7 +147,8 @@ def with_maps(
     InputError
         They are not worth making, or there are none of such a model or target.
     """
-    made = plan_maps(asker.model, question).make(budget, folder, lambda: asker.stopped)
+    place = None if folder is None else Path(folder)
+    made = plan_maps(asker.model, question).make(budget, place, lambda: asker.stopped)
     return replace(asker, answering=made)
 
 

@@ -61,7 +61,7 @@ def solve_together(
 ) -> list[Looked | None]:
     """What one reduction and one search tell of each problem, None where they tell nothing.
 
-    Of the first problem for which no choice was found all is left, but for the starts.
+    The first problem for which no walk finds a choice is searched alone.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def solve_together(
     cost = np.array([problems[0].distance(choice) for choice in known])
     looked: list[Looked | None] = [None] * len(problems)
     if len(known) < len(problems) and not over():
-        looked[len(known)] = _nothing_found(problems[len(known)])
+        looked[len(known)] = _out_of_reach(problems[len(known)], over)
     first, easy = 0, True
     while first < len(known) and not over():
         end = first + int((cost[first:] <= WIDE * cost[first]).sum())
@@ -93,11 +93,36 @@ def solve_together(
     return looked
 
 
-def _nothing_found(problem: Problem) -> Looked:
-    """What is known of a problem that walks from all starts found no choice for."""
-    outcome = Outcome("unknown", "time_limit", (), np.inf, 0.0, 0.0, 0.0, "no choice found")
-    left = Reduction(problem, identity(problem), None, np.inf)
-    return Looked(Report(outcome, Provenance("reduce"), 0.0), left)
+def _out_of_reach(problem: Problem, over: Callable[[], bool]) -> Looked:
+    """What is known of a problem that walks from all starts found no choice for: mostly a proof.
+
+    A search below a limit that is above all costs ends sooner than one that begins with a
+    reduction, which has little to go by where nothing is known to be too dear.
+    """
+    began = time.perf_counter()
+    limit = _above_all(problem)
+    shrunk = shrink_quickly(problem, tabulate(problem), limit)
+    reduce_s, began = time.perf_counter() - began, time.perf_counter()
+    nothing = Reduction(None, identity(problem), None, np.inf)
+    told, provenance = _Told(nothing, np.inf, "nothing left"), Provenance("reduce")
+    if shrunk is not None:
+        small, lift = shrunk
+        risen = search_rising(small, _needs([small]), np.array([limit]), over)
+        choice = lift.up(risen.choices[0]) if np.isfinite(risen.cost[0]) else None
+        cost = np.inf if choice is None else problem.distance(choice)
+        left = Reduction(None if risen.settled[0] else small, lift, choice, cost)
+        lower = cost if risen.settled[0] else min(cost, risen.lower)
+        told = _Told(left, lower, f"{risen.nodes} nodes")
+        provenance = Provenance("search", extent(small))
+    return Looked(
+        Report(told.outcome(time.perf_counter() - began), provenance, reduce_s), told.left
+    )
+
+
+def _above_all(problem: Problem) -> float:
+    """More than any choice costs."""
+    dearest = np.maximum.reduceat(np.abs(problem.cost), problem.level_start[:-1])
+    return 1.0 + 2.0 * float(dearest.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,11 +210,13 @@ class _Told:
     def outcome(self, seconds: float) -> Outcome:
         """The same as a solver would say it, in its share of the time."""
         left, choice = self.left, self.left.incumbent
-        assert choice is not None
-        status: Status = "optimal" if left.problem is None else "feasible"
-        reason: StopReason = "proved" if left.problem is None else "time_limit"
-        bounds = left.upper, self.lower
-        return Outcome(status, reason, (choice,), *bounds, 0.0, seconds, self.words)
+        proved = left.problem is None
+        status: Status = "optimal" if proved else "feasible"
+        if choice is None:
+            status = "infeasible" if proved else "unknown"
+        reason: StopReason = "proved" if proved else "time_limit"
+        choices = () if choice is None else (choice,)
+        return Outcome(status, reason, choices, left.upper, self.lower, 0.0, seconds, self.words)
 
 
 def _needing(problem: Problem, need: IntArray) -> Problem:

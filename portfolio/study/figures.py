@@ -3,6 +3,7 @@
 import html
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,7 @@ def draw_all(frame: pd.DataFrame, out: str | Path) -> Path:
     out.mkdir(parents=True, exist_ok=True)
     logs = _prepared(frame)
     made = []
-    # Without hashes and dates equal logs give equal files.
-    with mpl.rc_context({"svg.hashsalt": "counterfolio", "font.size": 9, "axes.grid": True,
-                         "grid.alpha": 0.3, "axes.axisbelow": True}):  # fmt: skip
+    with _looks():
         for name, (draw, title) in FIGURES.items():
             figure = draw(logs)
             if figure is None:
@@ -52,6 +51,28 @@ def draw_all(frame: pd.DataFrame, out: str | Path) -> Path:
     return page
 
 
+def draw_one(frame: pd.DataFrame, name: str, out: Path) -> bool:
+    """One figure as SVG; False, and no file, where the logs have no data for it.
+
+    Parameters
+    ----------
+    frame : records as :func:`selector.logs.files.read` gives them
+    name : of one of ``FIGURES``
+    out : file
+    """
+    with _looks(), mpl.rc_context({"svg.fonttype": "none"}):  # text stays text
+        figure = FIGURES[name][0](_prepared(frame)) if len(frame) else None
+        if figure is not None:
+            figure.savefig(out, metadata={"Date": None})
+    return figure is not None
+
+
+def _looks() -> AbstractContextManager[None]:
+    """Without hashes and dates equal logs give equal files."""
+    return mpl.rc_context({"svg.hashsalt": "counterfolio", "font.size": 9, "axes.grid": True,
+                           "grid.alpha": 0.3, "axes.axisbelow": True})  # fmt: skip
+
+
 def _prepared(frame: pd.DataFrame) -> pd.DataFrame:
     """With the kind of ensemble, whether a run proved, and seconds with time-outs at the limit.
 
@@ -62,7 +83,7 @@ def _prepared(frame: pd.DataFrame) -> pd.DataFrame:
         frame["votes"], "hard voting", np.where(frame["boosted"], "XGBoost", "soft voting")
     )
     proved = frame["status"].isin(PROOFS)
-    limit = frame.groupby("backend")["limit_s"].transform("max")
+    limit = frame.groupby(["mode", "backend"])["limit_s"].transform("max")
     seconds = frame["total_s"].where(proved, np.maximum(limit, frame["total_s"]))
     label = np.where(
         frame["mode"] == "solo", frame["backend"], frame["mode"] + " " + frame["backend"]

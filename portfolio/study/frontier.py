@@ -80,6 +80,13 @@ def lines() -> list[Line]:
              ask.asked("AD", "forest", 100, 0), "AD"),
         Line("deep-ON", "forest of 100, no depth limit", {**deep, "first, s": 1.0, "median, s": 10},
              ask.asked("ON", "forest", 100, 0, rows=8), "ON"),
+        Line("large", "forest of 100, no depth limit, 500,000 rows of 50 features, 7 classes",
+             {"first, s": 5.0, "peak, x the model's": 4.0}, ask.grown_large),
+        *(
+            Line(f"map-{name}", "XGBoost 100 x 5: a row of a batch by a map", {"a row, ms": 1.0},
+                 ask.mapped(name), name)
+            for name in ("CP", "BC", "SE")
+        ),
         Line("largest", "XGBoost 1000 x 4, digits 2 and 6, norm inf",
              {"first, s": 0.05, "median, s": 0.1, "max, s": 1.0, "proved": 1.0}, ask.digits),
         Line("dense", "XGBoost 300 x 8, ten classes, 28 dense features, norm inf",

@@ -17,6 +17,7 @@ from portfolio.data.trained_models import Trainable, train
 from portfolio.explainer import Explainer
 from portfolio.model.plausibility import Plausibility
 from portfolio.result import Result
+from portfolio.running.local_executor import LocalExecutor
 
 LIMIT_S = 60.0  # for each question
 SEED = 7  # of the rows
@@ -57,11 +58,18 @@ def _asked(
     data = one_dataset(folder, name)
     model = train(data, kind, trees, depth, 0)
     inliers = Plausibility.fit(data.X, data.y, n_estimators=isolation) if isolation else None
+    return _read_and_timed(model, data.X, rows, features=data.space, plausibility=inliers)
+
+
+def _read_and_timed(
+    model: Any, table: pd.DataFrame, rows: int, **settings: Any
+) -> dict[str, float]:
+    """Figures of reading a model and of its questions, and memory at its most since."""
     _forget_peak()
     began = time.process_time()
-    explainer = Explainer(model, data.X, features=data.space, plausibility=inliers)
+    explainer = Explainer(model, table, **settings)
     read_s = time.process_time() - began
-    timed = _timed(explainer, _drawn(data.X, rows + 1))
+    timed = _timed(explainer, _drawn(table, rows + 1))
     return {"read, CPU s": read_s, **timed, "peak, GB": _peak_gb()}
 
 
@@ -138,6 +146,53 @@ def dense(folder: Path) -> dict[str, float]:
     return _timed(explainer, _drawn(table, 11), norm="inf", scale="none")
 
 
+def grown_large(folder: Path) -> dict[str, float]:
+    """A default forest of many rows and several classes, in times of its own memory, too.
+
+    Parameters
+    ----------
+    folder : not looked at
+    """
+    from sklearn.datasets import make_classification
+    from sklearn.ensemble import RandomForestClassifier
+
+    X, y = make_classification(
+        n_samples=500_000, n_features=50, n_informative=25, n_classes=7, random_state=0
+    )
+    table = pd.DataFrame(X).add_prefix("x")
+    model = RandomForestClassifier(random_state=0, n_jobs=-1).fit(X, y)
+    own = sum(
+        part.nbytes
+        for tree in model.estimators_
+        for part in (tree.tree_.value, tree.tree_.__getstate__()["nodes"])
+    )
+    figures = _read_and_timed(model.set_params(n_jobs=1), table, rows=3)
+    return {**figures, "peak, x the model's": figures["peak, GB"] * GIGA / own}
+
+
+def mapped(name: str) -> Callable[[Path], dict[str, float]]:
+    """What measures rows of a batch that asks a map of a boosted model, given the folder.
+
+    Parameters
+    ----------
+    name : of the data set
+    """
+    return partial(_mapped, name)
+
+
+def _mapped(name: str, folder: Path) -> dict[str, float]:
+    data = one_dataset(folder, name)
+    explainer = Explainer(train(data, "xgboost", 100, 5, 0), data.X, features=data.space)
+    explainer.with_map().explain(data.X.iloc[0])  # compiles
+    began = time.process_time()
+    explainer = explainer.with_map()
+    made_s = time.process_time() - began
+    places = np.random.default_rng(SEED).choice(len(data.X), 4000)
+    rows = data.X.iloc[places].reset_index(drop=True)
+    pace = _pace(explainer, rows, executor=LocalExecutor(workers=1))
+    return {"made, CPU s": made_s, "a row, ms": 1000 / pace}
+
+
 def two_threads(folder: Path) -> dict[str, float]:
     """How much sooner our own search ends with two threads, of rows that take it a while.
 
@@ -175,13 +230,17 @@ def batch(folder: Path) -> dict[str, float]:
     """
     data = one_dataset(folder, "AD")
     explainer = Explainer(train(data, "forest", 100, 5, 0), data.X, features=data.space)
+    return {"rows/s": _pace(explainer, _drawn(data.X, 300))}
+
+
+def _pace(explainer: Explainer, rows: pd.DataFrame, **settings: Any) -> float:
+    """Rows a second from the first answer of a batch to the last."""
     answered: list[tuple[float, int]] = []
     explainer.explain_batch(
-        _drawn(data.X, 300),
-        on_answer=lambda now, rows: answered.append((time.perf_counter(), now)),
+        rows, on_answer=lambda now, rows: answered.append((time.perf_counter(), now)), **settings
     )
     (began, first), (ended, last) = answered[0], answered[-1]
-    return {"rows/s": (last - first) / (ended - began)}
+    return (last - first) / (ended - began)
 
 
 def _forget_peak() -> None:

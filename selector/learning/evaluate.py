@@ -1,15 +1,16 @@
-"""How well policies pick backends, on data sets that they have not seen."""
+"""How well policies pick backends for what they have not seen."""
 
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.arrays import FloatArray
-from encoders.errors import InputError
+from encoders.arrays import BoolArray, FloatArray, IntArray
+from encoders.cores import usable_cores
+from selector.learning.costs import Spent
 from selector.learning.examples import Examples
+from selector.learning.folds import DATA_SET, Fold, folds_of
 from selector.learning.policies import (
     SINGLE_BEST,
     VIRTUAL_BEST,
@@ -25,107 +26,151 @@ __all__ = ["Score", "by_diagram", "evaluate", "follow", "left_out"]
 RESAMPLES = 1000  # of the bootstrap
 NO_GAP = 1e-9  # seconds; what share of it is closed has no meaning
 MILD_FACTOR = 2  # the other customary penalty, PAR2
+AT_LEAST = 1  # a run without proof took its limit at least
 
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Score:
-    """A policy on all examples, each predicted by what was learned from other data sets.
+    """A policy on all rows that judge, each predicted by what was learned from others.
 
     The measures are those of the ASlib format; times are wall-clock seconds.
 
     Attributes
     ----------
+    rows : that judge
     par10_s, par2_s : mean seconds, a run without proof counting ten or two times its limit
+    at_least_s : mean seconds, a run without proof counting its limit: a bound from below of what
+        would be seen without one
+    core_s : as ``par10_s``, every second counted once for each core that is kept busy
     proved : share of rows
     regret_s, worst_regret_s : mean and maximum of PAR10 beyond the virtual best
     closed : share of the gap between the single best and the virtual best solver that is closed,
         nan if there is none
-    par10_interval_s, closed_interval : 95 % bootstrap intervals over data sets
+    worst_set : largest PAR10 on any one data set as a multiple of the single best's there
+    par10_interval_s, closed_interval : 95 % bootstrap intervals over data sets, nan with one only
     """
 
     policy: str
+    rows: int
     par10_s: float
     par2_s: float
+    at_least_s: float
+    core_s: float
     proved: float
     regret_s: float
     worst_regret_s: float
     closed: float
+    worst_set: float
     par10_interval_s: Interval
     closed_interval: Interval
 
 
 def evaluate(
-    examples: Examples, policies: Mapping[str, Policy], cores: int = 2, seed: int = 0
+    examples: Examples,
+    policies: Mapping[str, Policy],
+    seed: int = 0,
+    by: str = DATA_SET,
+    rows: BoolArray | None = None,
+    others: Mapping[str, Policy] | None = None,
 ) -> list[Score]:
-    """Leave one data set out after the other.
+    """Judge policies by rows that they did not learn from.
 
     Parameters
     ----------
-    examples : of at least two data sets
-    policies : by the name they get in the scores; :func:`baselines` come first by themselves
-    cores : that a race has to itself
+    examples : all rows, with what races cost
+    policies : by the name they get in the scores, learned from rows of every metric
     seed : of the bootstrap
+    by : what is left out, see :func:`selector.learning.folds.folds_of`
+    rows : those that judge, bool (n_rows,), default all
+    others : policies that learn only from what judges elsewhere, as :func:`baselines` do, which
+        come first by themselves
 
     Raises
     ------
     InputError
-        Fewer than two data sets.
+        There are no two groups to leave out.
     """
-    if np.unique(examples.groups).size < 2:
-        raise InputError("evaluation leaves data sets out: it needs logs of at least two.")
-    every = {**baselines(examples.backends, cores), **policies}
-    both = {
-        name: left_out(examples, policy, (PAR_FACTOR, MILD_FACTOR))
-        for name, policy in every.items()
+    judged = np.ones(len(examples), dtype=bool) if rows is None else rows
+    folds = folds_of(examples, by, judged)
+    own = [Fold(fold.train & judged, fold.test) for fold in folds]
+    factors = (PAR_FACTOR, MILD_FACTOR, AT_LEAST)
+    took = {
+        name: left_out(examples, policy, own, factors)
+        for name, policy in baselines(examples.backends).items()
     }
-    strong = {name: seconds[0] for name, seconds in both.items()}
-    return [_score(examples, name, strong, both[name][1], seed) for name in every]
+    # scikit-learn's forests exchange the filters of warnings, which threads share.
+    took |= {
+        name: left_out(examples, policy, own, factors, at_once=1)
+        for name, policy in (others or {}).items()
+    }
+    took |= {name: left_out(examples, policy, folds, factors) for name, policy in policies.items()}
+    tested = np.any([fold.test for fold in folds], axis=0)
+    return _scores(examples.of(tested), {n: _of(each, tested) for n, each in took.items()}, seed)
+
+
+def _of(took: Sequence[Spent], rows: BoolArray) -> list[Spent]:
+    return [Spent(spent.wall[rows], spent.cores[rows]) for spent in took]
 
 
 def left_out(
-    examples: Examples, policy: Policy, factors: tuple[int, ...] = (PAR_FACTOR,)
-) -> FloatArray:
-    """Seconds by a policy fitted to all other data sets, float64 (n_factors, n_rows).
+    examples: Examples,
+    policy: Policy,
+    folds: Sequence[Fold] | None = None,
+    factors: tuple[int, ...] = (PAR_FACTOR,),
+    at_once: int | None = None,
+) -> list[Spent]:
+    """What rows take by a policy that was fitted to others; one entry per factor.
 
     Parameters
     ----------
-    examples : its ``groups`` are left out one by one
-    policy : fitted once per group, of which there may be several at work
+    examples : all rows
+    policy : fitted once per fold, of which there may be several at work
+    folds : what is learned from and what judges, default data sets; nan where nothing judges
     factors : what a run without proof counts, in time limits
+    at_once : folds, default one per core
     """
-    seconds = np.empty((len(factors), len(examples)))
+    wall, cores = np.full((2, len(factors), len(examples)), np.nan)
 
-    def judge(group: str) -> None:
-        out = examples.groups == group
-        fitted = policy(examples.of(~out))
+    def judge(fold: Fold) -> None:
+        fitted = policy(examples.of(fold.train))
+        test = examples.of(fold.test)
         for place, factor in enumerate(factors):
-            seconds[place, out] = fitted(examples.of(out), factor)
+            wall[place, fold.test], cores[place, fold.test] = fitted(test, factor)
 
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        list(pool.map(judge, np.unique(examples.groups).tolist()))
-    return seconds
+    with ThreadPoolExecutor(at_once or usable_cores()) as pool:
+        list(pool.map(judge, folds_of(examples) if folds is None else folds))
+    return [Spent(*each) for each in zip(wall, cores, strict=True)]
 
 
-def _score(
-    examples: Examples, name: str, strong: Mapping[str, FloatArray], weak: FloatArray, seed: int
-) -> Score:
-    took, best, single = strong[name], strong[VIRTUAL_BEST], strong[SINGLE_BEST]
-    regret = took - best
+def _scores(examples: Examples, took: Mapping[str, list[Spent]], seed: int) -> list[Score]:
+    best, single = (took[name][0].wall for name in (VIRTUAL_BEST, SINGLE_BEST))
     draws = _resampled(examples, seed)
-    means = np.array([[part[rows].mean() for part in (took, best, single)] for rows in draws])
-    return Score(
-        policy=name,
-        par10_s=float(took.mean()),
-        par2_s=float(weak.mean()),
-        proved=float((took < PAR_FACTOR * examples.limit_s).mean()),
-        regret_s=float(regret.mean()),
-        worst_regret_s=float(regret.max()),
-        closed=float(_closed(took.mean(), best.mean(), single.mean())),
-        par10_interval_s=_interval(means[:, 0]),
-        closed_interval=_interval(_closed(*means.T)),
-    )
+    found = []
+    for name, (strong, mild, least) in took.items():
+        wall = strong.wall
+        regret = wall - best
+        means = np.array([[part[rows].mean() for part in (wall, best, single)] for rows in draws])
+        means = means.reshape(-1, 3)
+        sets = _members(examples)
+        score = Score(
+            policy=name,
+            rows=len(examples),
+            par10_s=float(wall.mean()),
+            par2_s=float(mild.wall.mean()),
+            at_least_s=float(least.wall.mean()),
+            core_s=float(strong.cores.mean()),
+            proved=float((wall < PAR_FACTOR * examples.limit_s).mean()),
+            regret_s=float(regret.mean()),
+            worst_regret_s=float(regret.max()),
+            closed=float(_closed(wall.mean(), best.mean(), single.mean())),
+            worst_set=max(float(wall[own].mean() / single[own].mean()) for own in sets),
+            par10_interval_s=_interval(means[:, 0]),
+            closed_interval=_interval(_closed(*means.T)),
+        )
+        found.append(score)
+    return found
 
 
 def _closed(took: FloatArray, best: FloatArray, single: FloatArray) -> FloatArray:
@@ -133,10 +178,17 @@ def _closed(took: FloatArray, best: FloatArray, single: FloatArray) -> FloatArra
     return np.asarray((single - took) / np.where(gap > NO_GAP, gap, np.nan))
 
 
-def _resampled(examples: Examples, seed: int) -> list[FloatArray]:
-    """Rows of data sets drawn with replacement."""
+def _members(examples: Examples) -> list[IntArray]:
+    """Rows of each data set."""
+    return [np.flatnonzero(examples.groups == group) for group in np.unique(examples.groups)]
+
+
+def _resampled(examples: Examples, seed: int) -> list[IntArray]:
+    """Rows of data sets drawn with replacement; nothing to draw from if there is one only."""
     rng = np.random.default_rng(seed)
-    members = [np.flatnonzero(examples.groups == group) for group in np.unique(examples.groups)]
+    members = _members(examples)
+    if len(members) < 2:
+        return []
     draws = rng.integers(0, len(members), (RESAMPLES, len(members)))
     return [np.concatenate([members[k] for k in draw]) for draw in draws]
 

@@ -1,9 +1,9 @@
 """What logs teach: one row per query and metric, with what every backend costs there."""
 
+import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from itertools import combinations
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -11,22 +11,19 @@ import numpy as np
 import pandas as pd
 
 from encoders.arrays import BoolArray, FloatArray
-from encoders.backends.registry import all_backends, find_backend
+from encoders.backends.registry import all_backends
 from encoders.errors import InputError
 from encoders.problem.descriptors import Shape
-from selector.backend_facts import HEAD_STARTER
 from selector.case import NAMES, Case, Metric
 from selector.descriptors import EnsembleDescriptors
+from selector.learning.contention import CORES, Contention
+from selector.learning.costs import Runs, Spent, spent_by
 from selector.learning.exact import Table
+from selector.learning.schedules import candidates
 from selector.logs.record import LEFT, PROOFS
 from selector.logs.summary import PAR_FACTOR
-from selector.schedule import Schedule, alone
+from selector.schedule import Schedule
 
-# The head starter itself proves 97 % of the solo queries of training_logs within the first, and
-# 77 % within the second, in which no other process need be woken.
-SLICE_S = 2.0  # of the first of two that follow each other
-HEAD_START_S = 0.1  # before others join a race
-CORES = 2  # of the machine that the shipped logs are from
 METRIC_OF_MODE = MappingProxyType[str, Metric]({"solo": "total", "session": "solver"})
 TextArray = np.ndarray[Any, np.dtype[np.str_]]
 Objective = Literal["regret", "accuracy"]
@@ -53,6 +50,8 @@ class Examples:
     solver : whether seconds are those of a kept model, bool (n_rows,)
     describe_s : what the descriptors took, float64 (n_rows,)
     time : when, ISO 8601 as in the logs, text (n_rows,)
+    questions : types of questions, in words, text (n_rows,); see the glossary
+    contention : what races cost
     """
 
     values: FloatArray
@@ -64,6 +63,8 @@ class Examples:
     solver: BoolArray
     describe_s: FloatArray
     time: TextArray
+    questions: TextArray
+    contention: Contention = field(default_factory=Contention)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -75,11 +76,21 @@ class Examples:
         ----------
         rows : which, bool (n_rows,)
         """
-        return Examples(
-            self.values[rows], self.backends, self.seconds[rows], self.least[rows],
-            self.limit_s[rows], self.groups[rows], self.solver[rows], self.describe_s[rows],
-            self.time[rows],
-        )  # fmt: skip
+        own = {name: getattr(self, name)[rows] for name in OF_ROWS}
+        return replace(self, **own)
+
+    @property
+    def digest(self) -> str:
+        """Of descriptors and seconds, 16 hexadecimal digits."""
+        whole = hashlib.sha256(self.values.tobytes() + self.seconds.tobytes())
+        return whole.hexdigest()[:16]
+
+    @property
+    def imputed(self) -> BoolArray:
+        """Runs of which only a bound from below is known, less than their limit: they lost a
+        race; bool (n_rows, n_backends)."""
+        followed = self.least >= self.limit_s[:, None] * (1 - 1e-6)
+        return ~np.isfinite(self.seconds) & ~followed
 
     def penalised(self, factor: int = PAR_FACTOR) -> FloatArray:
         """Seconds, float64 (n_rows, n_backends); without proof ``factor`` times the limit (PAR).
@@ -94,7 +105,7 @@ class Examples:
         """
         limit = self.limit_s[:, None]
         cost = np.where(np.isfinite(self.seconds), self.seconds, factor * limit)
-        cut = ~np.isfinite(self.seconds) & (self.least < limit * (1 - 1e-6))
+        cut = self.imputed
         known = np.where(cut, np.nan, cost)
         for row, column in np.argwhere(cut).tolist():
             others = known[:, column]
@@ -102,30 +113,23 @@ class Examples:
             cost[row, column] = longer.mean() if longer.size else self.least[row, column]
         return cost
 
-    def schedules(self, cores: int = CORES) -> tuple[Schedule, ...]:
-        """What a leaf may hold; what copes with more surprises comes last.
-
-        Single backends; a slice of the head starter before another one, or of another one before
-        it; as many that race as there are cores, the head starter being alone for a moment.
+    def schedules(self, cores: int = CORES, switches: int = 0) -> tuple[Schedule, ...]:
+        """What a leaf may hold, see :func:`selector.learning.schedules.candidates`.
 
         Parameters
         ----------
         cores : that a query has; at most so many race
+        switches : how many times of each backend another may follow or join it at, besides fixed
+            ones
         """
-        single = [alone(name) for name in self.backends]
-        others = [name for name in self.backends if name != HEAD_STARTER]
-        turns: list[Schedule] = []
-        if len(others) < len(self.backends):
-            turns += [(((HEAD_STARTER,), SLICE_S), *alone(name)) for name in others]
-            turns += [(((name,), SLICE_S), *alone(HEAD_STARTER)) for name in others]
-        first = sorted(self.backends, key=lambda name: name != HEAD_STARTER)
-        races = [
-            _race(names) for count in range(2, cores + 1) for names in combinations(first, count)
-        ]
-        return (*single, *turns, *races)
+        return candidates(self.backends, cores, self.seconds, switches)
 
     def table(
-        self, objective: Objective = "regret", factor: int = PAR_FACTOR, cores: int = CORES
+        self,
+        objective: Objective = "regret",
+        factor: int = PAR_FACTOR,
+        cores: int = CORES,
+        switches: int = 0,
     ) -> Table:
         """What schedules cost, one column each.
 
@@ -137,20 +141,19 @@ class Examples:
         ----------
         objective : what a schedule's cost on a row is
         factor : what a run without proof counts, in time limits
-        cores : that a query has; at most so many race
+        cores, switches : as in :meth:`schedules`
         """
-        schedules, each = self.schedules(cores), self.penalised(factor)
+        schedules = self.schedules(cores, switches)
         if objective == "accuracy":
+            each = self.penalised(factor)
             missed = (each > each.min(axis=1, keepdims=True)).astype(np.float64)
             return Table(NAMES, self.values, schedules[: len(self.backends)], missed)
-        cost = np.column_stack([self._cost(schedule, each, factor) for schedule in schedules])
-        return Table(NAMES, self.values, schedules, cost)
+        runs = self._runs(factor)
+        cost = [spent_by(schedule, runs, self.contention).wall for schedule in schedules]
+        return Table(NAMES, self.values, schedules, np.column_stack(cost))
 
-    def cost(self, schedule: Schedule, factor: int = PAR_FACTOR) -> FloatArray:
-        """Seconds of a schedule on each row, float64 (n_rows,); racers have a core each.
-
-        What runs in a turn and the next one goes on. A kept model is solved by the first of the
-        last turn that can keep one, as in a session.
+    def spent(self, schedule: Schedule, factor: int = PAR_FACTOR) -> Spent:
+        """What a schedule takes on each row, see :func:`selector.learning.costs.spent_by`.
 
         Parameters
         ----------
@@ -162,27 +165,17 @@ class Examples:
         InputError
             No example is of one of its backends.
         """
-        return self._cost(schedule, self.penalised(factor), factor)
+        return spent_by(schedule, self._runs(factor), self.contention)
 
-    def _cost(self, schedule: Schedule, each: FloatArray, factor: int) -> FloatArray:
-        cost = np.full(len(self), np.inf)
-        offset, begun = 0.0, dict[str, float]()
-        for names, seconds in schedule:
-            begun = {name: begun.get(name, offset) for name in names}
-            offset += seconds
-            last = math.isinf(offset)  # it goes on until the limit
-            alone_s = (each if last else self.seconds)[:, self._columns(names)]
-            found = (alone_s + list(begun.values())).min(axis=1)
-            cost = np.where(np.isinf(cost) & (found <= offset), found, cost)
-        if len(schedule) > 1:
-            cost = np.where(cost <= self.limit_s, cost, factor * self.limit_s)
-        last_ones = schedule[-1][0]
-        keepers = [name for name in last_ones if find_backend(name).capability.sessions]
-        kept = each[:, self._columns((keepers or last_ones)[:1])[0]]
-        return np.where(self.solver, kept, cost)
-
-    def _columns(self, names: Sequence[str]) -> list[int]:
-        return [self._column(name) for name in names]
+    def _runs(self, factor: int) -> Runs:
+        each = self.penalised(factor)
+        return Runs(
+            lambda name: self.seconds[:, self._column(name)],
+            lambda name: each[:, self._column(name)],
+            self.limit_s,
+            factor * self.limit_s,
+            self.solver,
+        )
 
     def _column(self, backend: str) -> int:
         if backend not in self.backends:
@@ -190,7 +183,14 @@ class Examples:
         return self.backends.index(backend)
 
 
-def examples(frame: pd.DataFrame, backends: Sequence[str] = ()) -> Examples:
+OF_ROWS = tuple(
+    field.name for field in fields(Examples) if field.name not in ("backends", "contention")
+)
+
+
+def examples(
+    frame: pd.DataFrame, backends: Sequence[str] = (), contention: Contention | None = None
+) -> Examples:
     """Queries that some backend proved, but reduction alone did not.
 
     A query's runs with a kept model are a row of their own.
@@ -199,6 +199,7 @@ def examples(frame: pd.DataFrame, backends: Sequence[str] = ()) -> Examples:
     ----------
     frame : records as :func:`selector.logs.read` gives them
     backends : names, default all that proved something, but for those that stop at a gap
+    contention : what races cost, default nothing but a share of the cores
 
     Raises
     ------
@@ -225,24 +226,14 @@ def examples(frame: pd.DataFrame, backends: Sequence[str] = ()) -> Examples:
     ]
     if not found:
         raise InputError("the logs hold no query that a backend had to prove.")
-    columns = list(zip(*found, strict=True))
-    return Examples(
-        np.array(columns[0], dtype=np.float64),
-        names,
-        np.array(columns[1], dtype=np.float64),
-        np.array(columns[2], dtype=np.float64),
-        *(np.array(column) for column in columns[3:]),
-    )
-
-
-def _race(names: tuple[str, ...]) -> Schedule:
-    race = (names, math.inf)
-    return ((names[:1], HEAD_START_S), race) if HEAD_STARTER in names else (race,)
+    values, *columns = (np.array(column) for column in zip(*found, strict=True))
+    own = dict(zip(OF_ROWS[1:], columns, strict=True))
+    return Examples(values, names, **own, contention=contention or Contention())
 
 
 def _row(
     runs: Sequence[Record], names: Sequence[str], solver: bool
-) -> tuple[list[float], list[float], list[float], float, str, bool, float, str]:
+) -> tuple[list[float], list[float], list[float], float, str, bool, float, str, str]:
     first = runs[0]
     limit = float(max(run["limit_s"] for run in runs))
     took = "solve_s" if solver else "total_s"
@@ -265,7 +256,17 @@ def _row(
     return (
         [values[name] for name in NAMES], seconds, least, limit, str(first["dataset"]), solver,
         float(first["describe_s"]), max(str(run["time"]) for run in runs),
+        _question_type(first, solver),
     )  # fmt: skip
+
+
+def _question_type(run: Record, solver: bool) -> str:
+    """What a record tells of the question, but not of the model or the row, and what kind of sums
+    it is about."""
+    sums = "votes" if run["votes"] else "boosted" if run["boosted"] else "means"
+    parts = [f"norm {run['norm']}", sums, f"constraints {str(run['constraints'])[:6]}"]
+    parts += ["plausible"] if run["plausible"] else []
+    return ", ".join([*parts, "kept model"] if solver else parts)
 
 
 def _number(value: float) -> float:

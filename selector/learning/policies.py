@@ -1,41 +1,43 @@
 """What picks backends: diagrams, and what they are compared with."""
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
+from encoders.backends.registry import all_backends
 from selector.backend_facts import PAPER_BACKEND
 from selector.case import NAMES
 from selector.diagram import Diagram
+from selector.learning.costs import Spent
 from selector.learning.examples import Examples
 from selector.logs.summary import PAR_FACTOR
-from selector.schedule import alone
+from selector.schedule import Schedule, alone
 
 NEIGHBOURS = 5  # scikit-learn's own default
 
-# Seconds on each row, float64 (n_rows,), given by what factor a run without proof is penalised.
-Fitted = Callable[[Examples, int], FloatArray]
+# What each row takes, given by what factor a run without proof is penalised.
+Fitted = Callable[[Examples, int], Spent]
 Policy = Callable[[Examples], Fitted]
 
 VIRTUAL_BEST, SINGLE_BEST = "virtual best", "single best"
 
 
-def baselines(backends: Sequence[str], cores: int) -> dict[str, Policy]:
+def baselines(backends: Sequence[str]) -> dict[str, Policy]:
     """Policies that need no diagram, by name.
 
     Parameters
     ----------
     backends : those that may be picked
-    cores : that a query has; races of more backends slow each other down
     """
     papers = {f"always {PAPER_BACKEND}": _always(PAPER_BACKEND)}
     return (papers if PAPER_BACKEND in backends else {}) | {
-        VIRTUAL_BEST: lambda train: lambda test, factor: test.penalised(factor).min(axis=1),
+        VIRTUAL_BEST: lambda train: lambda test, factor: _alone(test.penalised(factor).min(axis=1)),
         SINGLE_BEST: _single_best,
-        "race of two": lambda train: _race(train, 2, cores),
-        "race of all": lambda train: _race(train, len(train.backends), cores),
+        "race of two": lambda train: _race(train, 2),
+        "race of all": lambda train: _race(train, len(train.backends)),
         "boosted trees": _boosted,
         "nearest neighbours": _nearest,
     }
@@ -52,10 +54,11 @@ def by_diagram(learn: Callable[[Examples], Diagram]) -> Policy:
     return lambda train: partial(follow, learn(train))
 
 
-def follow(diagram: Diagram, examples: Examples, factor: int = PAR_FACTOR) -> FloatArray:
-    """Seconds by a diagram's schedules, float64 (n_rows,); descriptors are charged.
+def follow(diagram: Diagram, examples: Examples, factor: int = PAR_FACTOR) -> Spent:
+    """What a diagram's schedules take; descriptors are charged.
 
-    Backends that the logs lack are passed over, as are those that are not installed in use.
+    Backends that the logs lack are passed over, as are those that are not installed in use, and
+    those that keep no models where models are kept.
 
     Parameters
     ----------
@@ -63,31 +66,42 @@ def follow(diagram: Diagram, examples: Examples, factor: int = PAR_FACTOR) -> Fl
     examples : rows to pick for
     factor : what a run without proof counts, in time limits
     """
-    seconds = np.empty(len(examples))
-    known = set(examples.backends)
+    wall, cores = np.empty(len(examples)), np.empty(len(examples))
+    keepers = [b.name for b in all_backends() if b.capability.sessions]
+    able = {False: examples.backends, True: [k for k in keepers if k in examples.backends]}
     decided = [
-        diagram.decide(dict(zip(NAMES, values.tolist(), strict=True))).leaf.schedule
-        for values in examples.values
+        (diagram.decide(dict(zip(NAMES, values.tolist(), strict=True))).leaf.schedule, kept)
+        for values, kept in zip(examples.values, examples.solver.tolist(), strict=True)
     ]
-    for schedule in set(decided):
-        rows = [row for row, other in enumerate(decided) if other == schedule]
-        able = [(tuple(name for name in names if name in known), s) for names, s in schedule]
-        turns = tuple(turn for turn in able if turn[0]) or alone(examples.backends[0])
-        seconds[rows] = examples.cost(turns, factor)[rows]
-    return seconds + examples.describe_s
+    for schedule, kept in set(decided):
+        rows = [row for row, other in enumerate(decided) if other == (schedule, kept)]
+        turns = _usable(schedule, able[kept] or examples.backends)
+        spent = examples.spent(turns, factor)
+        wall[rows], cores[rows] = spent.wall[rows], spent.cores[rows]
+    return Spent(wall + examples.describe_s, cores + examples.describe_s)
+
+
+def _usable(schedule: Schedule, known: Sequence[str]) -> Schedule:
+    able = [(tuple(name for name in names if name in known), s) for names, s in schedule]
+    turns = [turn for turn in able if turn[0]]
+    return (*turns[:-1], (turns[-1][0], math.inf)) if turns else alone(known[0])
+
+
+def _alone(seconds: FloatArray) -> Spent:
+    return Spent(seconds, seconds)
 
 
 def _always(backend: str) -> Policy:
-    return lambda train: lambda test, factor: test.cost(alone(backend), factor)
+    return lambda train: lambda test, factor: test.spent(alone(backend), factor)
 
 
 def _single_best(train: Examples) -> Fitted:
     best = train.penalised().sum(axis=0).argmin()
-    return lambda test, factor: np.asarray(test.penalised(factor)[:, best])
+    return lambda test, factor: _alone(np.asarray(test.penalised(factor)[:, best]))
 
 
-def _race(train: Examples, count: int, cores: int) -> Fitted:
-    """The backends that are best together, each with its share of the cores from the start."""
+def _race(train: Examples, count: int) -> Fitted:
+    """The backends that are best together, from the start, each with a share of the cores."""
     cost = train.penalised()
     chosen: list[int] = []
     for _ in range(count):
@@ -95,11 +109,12 @@ def _race(train: Examples, count: int, cores: int) -> Fitted:
         together = np.minimum(cost, so_far).sum(axis=0)
         together[chosen] = np.inf
         chosen.append(int(together.argmin()))
-    slower = max(1.0, count / cores)
 
-    def fitted(test: Examples, factor: int) -> FloatArray:
-        seconds = test.seconds[:, chosen].min(axis=1) * slower
-        return np.where(seconds <= test.limit_s, seconds, factor * test.limit_s)
+    def fitted(test: Examples, factor: int) -> Spent:
+        costs = test.contention
+        seconds = test.seconds[:, chosen].min(axis=1) * costs.slower(count) + costs.start_s(count)
+        wall = np.where(seconds <= test.limit_s, seconds, factor * test.limit_s)
+        return Spent(wall, wall * min(count, costs.cores))
 
     return fitted
 
@@ -113,7 +128,7 @@ def _boosted(train: Examples) -> Fitted:
         GradientBoostingRegressor(random_state=0).fit(train.values, cost[:, k])
         for k in range(len(train.backends))
     ]
-    return _picked(lambda test: np.argmin([m.predict(test.values) for m in models], axis=0))
+    return picked(lambda test: np.argmin([m.predict(test.values) for m in models], axis=0))
 
 
 def _nearest(train: Examples) -> Fitted:
@@ -131,18 +146,23 @@ def _nearest(train: Examples) -> Fitted:
         index = near.kneighbors(scale.transform(test.values))[1]
         return np.asarray(cost[index].mean(axis=1).argmin(axis=1))
 
-    return _picked(pick)
+    return picked(pick)
 
 
 def _log(values: FloatArray) -> FloatArray:
     return np.log1p(np.maximum(values, 0))
 
 
-def _picked(pick: Callable[[Examples], IntArray]) -> Fitted:
-    """Seconds of the backends picked; computing descriptors is charged."""
+def picked(pick: Callable[[Examples], IntArray]) -> Fitted:
+    """What the backends picked take; computing descriptors is charged.
 
-    def fitted(test: Examples, factor: int) -> FloatArray:
+    Parameters
+    ----------
+    pick : places of backends, int64 (n_rows,), for rows to pick for
+    """
+
+    def fitted(test: Examples, factor: int) -> Spent:
         cost = test.penalised(factor)[np.arange(len(test)), pick(test)]
-        return np.asarray(cost + test.describe_s)
+        return _alone(np.asarray(cost + test.describe_s))
 
     return fitted

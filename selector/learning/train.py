@@ -1,7 +1,5 @@
 """From examples to a diagram: how much a split must save, and whether the result is better."""
 
-import hashlib
-import os
 import platform
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +10,11 @@ from importlib.metadata import version
 import numpy as np
 
 from encoders.arrays import FloatArray
+from encoders.cores import usable_cores
 from encoders.errors import InputError
 from selector.case import NAMES, VERSION
 from selector.diagram import Diagram
+from selector.learning.contention import CORES
 from selector.learning.evaluate import by_diagram, follow, left_out
 from selector.learning.exact import (
     MAX_THRESHOLDS,
@@ -24,7 +24,8 @@ from selector.learning.exact import (
     learn_each,
     learned_leaf,
 )
-from selector.learning.examples import CORES, Examples, Objective
+from selector.learning.examples import Examples, Objective
+from selector.learning.folds import joined_evenly
 from selector.learning.four_layers import learn_deep
 from selector.learning.odt import learn_odt
 
@@ -55,6 +56,7 @@ class Recipe:
     time_limit_s : of each diagram
     local : split also on descriptors of the data set (see ``LOCAL``), as the paper does
     cores : that a query has: as many backends may race
+    switches : how many times of each backend another may follow or join it at, besides fixed ones
     """
 
     objective: Objective = "regret"
@@ -65,6 +67,7 @@ class Recipe:
     time_limit_s: float = TIME_LIMIT_S
     local: bool = False
     cores: int = CORES
+    switches: int = 0
 
     def learn(self, examples: Examples) -> Learned:
         """Learn from all examples; the diagram is optimal for them if it is proved.
@@ -90,7 +93,7 @@ class Recipe:
         examples : all are learned from
         alphas : as in the recipe
         """
-        table = examples.table(self.objective, cores=self.cores)
+        table = examples.table(self.objective, cores=self.cores, switches=self.switches)
         prices = [alpha * float(table.cost.sum(axis=0).min()) for alpha in alphas]
         splits = conditions(table, self.thresholds, () if self.local else LOCAL)
         if self.skeleton not in LAYERS_OF_SKELETON:
@@ -134,9 +137,9 @@ def choose_alpha(examples: Examples, recipe: Recipe, alphas: Sequence[float] = A
     def costs(group: str) -> FloatArray:
         out = folded.groups == group
         learned = recipe.learn_each(folded.of(~out), largest_first)
-        return np.array([follow(each.diagram, folded.of(out)).sum() for each in learned])
+        return np.array([follow(each.diagram, folded.of(out)).wall.sum() for each in learned])
 
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(usable_cores()) as pool:
         total = np.sum(list(pool.map(costs, np.unique(folded.groups).tolist())), axis=0)
     return replace(recipe, alpha=largest_first[int(total.argmin())])
 
@@ -153,12 +156,7 @@ def in_folds(examples: Examples, folds: int = FOLDS) -> Examples:
     if np.unique(examples.groups).size == 1:
         return replace(examples, groups=(np.arange(len(examples)) % folds).astype(np.str_))
     names, counts = np.unique(examples.groups, return_counts=True)
-    sizes = np.zeros(folds, dtype=np.int64)
-    fold = {}
-    for index in np.argsort(-counts, kind="stable").tolist():
-        target = int(sizes.argmin())
-        fold[str(names[index])] = str(target)
-        sizes[target] += counts[index]
+    fold = dict(zip(names.tolist(), map(str, joined_evenly(counts, folds)), strict=True))
     return replace(examples, groups=np.array([fold[str(name)] for name in examples.groups]))
 
 
@@ -198,10 +196,10 @@ def compare(examples: Examples, fit: Fit, old: Diagram) -> Verdict:
     before, after = examples.of(~newest), examples.of(newest)
     fresh = fit(before if len(before) else examples)
     return Verdict(
-        unseen_s=float(left_out(in_folds(examples), by_diagram(fit)).mean()),
-        old_unseen_s=float(follow(old, examples).mean()),
-        newest_s=float(follow(fresh, after).mean()),
-        old_newest_s=float(follow(old, after).mean()),
+        unseen_s=float(left_out(in_folds(examples), by_diagram(fit))[0].wall.mean()),
+        old_unseen_s=float(follow(old, examples).wall.mean()),
+        newest_s=float(follow(fresh, after).wall.mean()),
+        old_newest_s=float(follow(old, after).wall.mean()),
     )
 
 
@@ -214,11 +212,10 @@ def manifest(examples: Examples, recipe: Recipe, learned: Learned) -> dict[str, 
     recipe : by which it was learned
     learned : the diagram, and what is known of it
     """
-    digest = hashlib.sha256(examples.values.tobytes() + examples.seconds.tobytes())
     rows = [dict(zip(NAMES, v, strict=True)) for v in examples.values.tolist()]
     return {
         "schema": VERSION,
-        "logs": digest.hexdigest()[:16],
+        "logs": examples.digest,
         "rows": len(examples),
         "data_sets": sorted(set(examples.groups.tolist())),
         "backends": list(examples.backends),
@@ -227,6 +224,7 @@ def manifest(examples: Examples, recipe: Recipe, learned: Learned) -> dict[str, 
         "alpha": recipe.alpha,
         "local": recipe.local,
         "cores": recipe.cores,
+        "switches": recipe.switches,
         "cost": learned.cost,
         "lower_bound": learned.lower,
         "flow": [round(share, 4) for share in learned.diagram.flow(rows)],

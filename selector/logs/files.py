@@ -18,7 +18,7 @@ from encoders.problem.descriptors import Shape
 from encoders.whole_files import replace_whole, write_all
 from selector.descriptors import RENAMED
 from selector.logs.check import check
-from selector.logs.record import LEFT, PROOFS, READABLE, SCHEMA, LogRecord, columns, flat
+from selector.logs.record import LATER, LEFT, PROOFS, READABLE, SCHEMA, LogRecord, columns, flat
 
 __all__ = [
     "PROOFS",
@@ -142,7 +142,7 @@ def _lines(path: Path) -> pd.DataFrame:
 
 def _needed() -> list[str]:
     """Columns without which a row is no record."""
-    return [name for name in columns() if name != "stop_s"]
+    return [name for name in columns() if name not in LATER]
 
 
 def _check_schema(path: Path, found: set[Any]) -> None:
@@ -160,6 +160,8 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     frame["schema"] = SCHEMA
     frame["upper"] = frame["upper"].astype("float64").fillna(math.inf)
     frame["lower"] = frame["lower"].astype("float64").fillna(math.inf)
+    for name in ("row", "machine"):
+        frame[name] = frame[name].astype("object").fillna("").astype(str)
     for name in ("stop_s", *(LEFT + field.name for field in fields(Shape))):
         frame[name] = frame[name].astype("float64")
     return frame[columns()]

@@ -8,10 +8,12 @@ from typing import Any
 from encoders.problem.descriptors import Shape
 from selector.descriptors import EnsembleDescriptors
 
-SCHEMA = 2
+SCHEMA = 3
 # In schema 1 descriptors had the names of ``selector.descriptors.RENAMED``, and the first records
-# lacked ``stop_s``.
-READABLE = (1, SCHEMA)
+# lacked ``stop_s``. Schema 3 added
+# ``row`` and ``machine``.
+READABLE = (1, 2, SCHEMA)
+LATER = ("stop_s", "row", "machine")  # columns that older records lack
 LEFT = "left_"  # prefix of what describes the problem that the backend was given
 PROOFS = ("optimal", "infeasible")
 STATUSES = ("optimal", "feasible", "infeasible", "unknown")
@@ -27,12 +29,14 @@ class LogRecord:
     run : unique id of the attempt
     race : id shared by the attempts of one query that ran at once, "" otherwise
     query, forest : digests of (model, row, question) and of the model
+    row : digest of the row alone, which several models and questions may share
     dataset : the group that evaluation leaves out as a whole
     time : ISO 8601, UTC
     mode : "solo", "race", "session" (a kept model of the whole problem), "plain" (the whole
         problem in the published formulation), "map" (a map of the model told the answer) or
         "second" (as "plain", asked only whether anything costs less than an answer that was known)
     competitors : the race's other backends, with commas
+    machine : its processor, as the system names it, number of cores, and system
     load : one-minute load average of the machine when the record was made
     ensemble, describe_s : descriptors of the model, and what they took
     norm, scale, constraints, plausible, target : the question; constraints as a digest
@@ -42,7 +46,7 @@ class LogRecord:
     versions : of the packages that took part, with commas
     seed : of the solver
     threads : that the attempt had, 0 where no solver was needed
-    limit_s, memory_limit : what it was given; 0 for no limit
+    limit_s, memory_limit : what it was given; 0 for no limit, and where no solver was needed
     pose_s, reduce_s, verify_s : of the whole query
     build_s, solve_s : of the attempt: the solver's model, and its search
     queue_s : waited in line in a race
@@ -64,10 +68,12 @@ class LogRecord:
     race: str
     query: str
     forest: str
+    row: str
     dataset: str
     time: str
     mode: str
     competitors: str
+    machine: str
     load: float
     ensemble: EnsembleDescriptors
     describe_s: float

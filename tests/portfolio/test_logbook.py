@@ -1,5 +1,7 @@
 """What is logged of answers."""
 
+import os
+
 import pytest
 
 from portfolio.logbook import Logbook
@@ -38,6 +40,15 @@ def test_the_model_and_its_features_are_described(frame, explainer):
     assert (first["numeric"], first["categorical"]) == (kinds.count("numeric"), 1)
     assert (first["trees"], first["classes"]) == (8, 2)
     assert not first["votes"] and not first["boosted"]
+
+
+def test_records_of_a_query_tell_the_same_row(frame):
+    assert (frame.groupby("query")["row"].nunique() == 1).all() and (frame["row"] != "").all()
+
+
+def test_the_machine_is_told(frame):
+    (machine,) = set(frame["machine"])
+    assert f"{os.cpu_count()} cores" in machine
 
 
 def test_times_add_up(frame):

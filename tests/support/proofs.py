@@ -2,9 +2,9 @@
 
 import base64
 import copy
+import gzip
 import json
 import math
-import zlib
 from unittest.mock import patch
 
 import numpy as np
@@ -13,7 +13,8 @@ from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 from portfolio import Explainer
-from tests.support.brute import Spec, all_rows, as_frame, distances, thresholds
+from portfolio.proofs.columns import FURTHEST
+from tests.support.brute import Spec, all_rows, as_frame, thresholds
 from tests.support.ensembles import random_frame
 from tests.support.questions import random_constraints
 
@@ -27,8 +28,8 @@ ROWS = 30_000  # of the brute force
 PRICED = "price "
 
 
-def recorded(seed):
-    """A random question, its record as others read it, with prices or not, and the model."""
+def asked(seed):
+    """A random question, its result, and what it means: model, frame, query, features, rules."""
     rng = np.random.default_rng(seed)
     X, specs = random_frame(rng)
     y = rng.integers(0, int(rng.integers(2, 4)), len(X))
@@ -36,14 +37,16 @@ def recorded(seed):
     model = made.fit(X, np.unique(y, return_inverse=True)[1])
     explainer = Explainer(model, X)
     x = X.iloc[int(rng.integers(len(X)))]
-    constraints, _ = random_constraints(rng, specs, x.to_numpy())
-    result = explainer.explain(
-        x,
-        norm=[0, 0.5, 1, 2, "inf"][int(rng.integers(5))],
-        weights=[float(w) for w in rng.choice([0.5, 1.0, 2.0], len(specs))],
-        constraints=constraints,
-        threads=1,
-    )
+    constraints, keeps = random_constraints(rng, specs, x.to_numpy())
+    norm = [0, 0.5, 1, 2, "inf"][int(rng.integers(5))]
+    weights = [float(w) for w in rng.choice([0.5, 1.0, 2.0], len(specs))]
+    result = explainer.explain(x, norm=norm, weights=weights, constraints=constraints, threads=1)
+    return result, model, X, specs, keeps, norm, weights
+
+
+def recorded(seed):
+    """A random question, its record as others read it, with prices or not, and the model."""
+    result, model, *_ = asked(seed)
     with patch("encoders.backends.search.cover.MANY", 0 if seed // len(MODELS) % 2 else 256):
         return json.loads(result.record().to_json()), model
 
@@ -52,47 +55,52 @@ def holds(record, model):
     """Whether no admissible row below the bound is decided as wanted; None if it is too large."""
     question, below = record["question"], record["proof"]["below"]
     below = math.inf if below is None else float(below)
-    features = question["features"]
     x = np.array(record["query"], dtype=float)
     cuts, dtype = thresholds(model, len(x))
     specs = []
-    for f in features:
-        own = [*cuts[f["columns"][0]], x[f["columns"][0]]]
+    for k, told in enumerate(question["columns"]):
+        own = [*cuts[k], x[k]]
         ends = (min(own) - 3, max(own) + 3)  # no cell is further out
         lower, upper = (
-            e if f[n] is None else f[n] for n, e in zip(("lower", "upper"), ends, strict=True)
+            e if abs(told[n]) >= FURTHEST else told[n]
+            for n, e in zip(("lower", "upper"), ends, strict=True)
         )
-        listed = tuple(f["values"] or ()) if f["kind"] != "categorical" else ()
-        specs.append(Spec(f["name"], f["kind"], tuple(f["columns"]), lower, upper, listed))
+        kind = "ordinal" if told["step"] == 1 else "numeric"
+        specs.append(Spec(str(k), kind, (k,), lower, upper, tuple(told["values"])))
     rows = all_rows(specs, x, model, dtype, cuts, ROWS)
     if rows is None:
         return None
-    kept = np.ones(len(rows), dtype=bool)
-    for f, spec in zip(features, specs, strict=True):
-        value = rows[:, spec.columns]
-        value = value.argmax(axis=1) if spec.kind == "categorical" else value[:, 0]
-        fits = (value >= spec.lower) & (value <= spec.upper)
-        if f["values"] is not None:
-            fits &= np.isin(value, f["values"])
-        start = x[f["columns"]]
-        start = start.argmax() if spec.kind == "categorical" else start[0]
-        kept &= fits | ((value == start) if f["stay"] else False)
-    for limit in question["max_changes"]:
-        named = range(len(specs)) if limit["features"] is None else limit["features"]
-        columns = [list(specs[index].columns) for index in named]
-        kept &= sum((rows[:, c] != x[c]).any(axis=1).astype(int) for c in columns) <= limit["count"]
-    rows = rows[kept]
-    if len(rows) == 0:
-        return True
-    units, weights = [f["unit"] for f in features], [f["weight"] for f in features]
-    power = math.inf if question["power"] is None else question["power"]
-    cost = distances(specs, x, rows, power, units, weights)
-    rows = rows[cost < below]
+    kept, cost = admitted(question, x, rows)
+    rows = rows[kept & (cost < below)]
     if len(rows) == 0:
         return True
     decided, target = model.predict(as_frame(model, rows)), question["target"]
     now = model.predict(as_frame(model, x[None, :]))[0]
     return not (decided != now if target is None else decided == target).any()
+
+
+def admitted(question, x, rows):
+    """Which rows a record's question admits, and what they cost, by the definition alone."""
+    power = math.inf if question["power"] is None else question["power"]
+    kept, moved, costs = np.ones(len(rows), dtype=bool), rows != x, []
+    for value, start, told in zip(rows.T, x, question["columns"], strict=True):
+        fits = (value >= told["lower"]) & (value <= told["upper"])
+        if told["values"]:
+            fits &= np.isin(value, told["values"])
+        elif told["step"]:
+            fits &= value % told["step"] == 0
+        kept &= fits | ((value == start) & told["stay"])
+        gap = np.abs(value - start) / told["unit"]
+        paid = gap if math.isinf(power) else gap**power
+        if told["prices"]:
+            table = dict(zip(told["values"], told["prices"], strict=True))
+            paid = np.array([table.get(v, 0.0) for v in value])
+        costs.append(told["weight"] * paid * (value != start))
+    for limit in question["limits"]:
+        load = moved[:, limit["columns"]].sum(axis=1) - moved[:, limit["less"]].sum(axis=1)
+        kept &= load <= limit["most"]
+    table = np.column_stack(costs)
+    return kept, table.max(axis=1) if math.isinf(power) else table.sum(axis=1)
 
 
 def spoiled(rng, record):
@@ -104,9 +112,9 @@ def spoiled(rng, record):
     return record, way.__name__
 
 
-def _feature(rng, record):
-    features = record["question"]["features"]
-    return features[int(rng.integers(len(features)))]
+def _column(rng, record):
+    columns = record["question"]["columns"]
+    return columns[int(rng.integers(len(columns)))]
 
 
 def bound(rng, record):
@@ -128,43 +136,61 @@ def no_bound(rng, record):
 
 
 def wider(rng, record):
-    feature = _feature(rng, record)
-    side = ["lower", "upper"][int(rng.integers(2))]
-    feature[side] = None if rng.random() < 0.5 else feature[side] + rng.normal()
+    told = _column(rng, record)
+    side, furthest = [("lower", -FURTHEST), ("upper", FURTHEST)][int(rng.integers(2))]
+    told[side] = furthest if rng.random() < 0.5 else told[side] + rng.normal()
 
 
 def listed(rng, record):
-    feature = _feature(rng, record)
-    if not feature["values"]:
+    told = _column(rng, record)
+    if not told["values"]:
         return False
-    feature["values"] = (
-        [*feature["values"], float(rng.integers(-2, 5))] if rng.random() < 0.5 else None
-    )
+    if rng.random() < 0.5:
+        told["values"] = [*told["values"], float(rng.integers(-2, 5))]
+        told["prices"] = [*told["prices"], 0.5] if told["prices"] else []
+    else:
+        told["values"], told["prices"] = [], []
     return None
 
 
 def stays(rng, record):
-    feature = _feature(rng, record)
-    feature["stay"] = not feature["stay"]
+    told = _column(rng, record)
+    told["stay"] = not told["stay"]
 
 
 def cheaper(rng, record):
-    _feature(rng, record)[["weight", "unit"][int(rng.integers(2))]] *= float(
+    _column(rng, record)[["weight", "unit"][int(rng.integers(2))]] *= float(
         rng.choice([0.3, 0.9, 5, -1])
     )
+
+
+def another_table(rng, record):
+    """One value of a cost table, or of a group's column, costs less or more."""
+    told = _column(rng, record)
+    if not told["prices"]:
+        return False
+    told["prices"][int(rng.integers(len(told["prices"])))] *= float(rng.choice([0, 0.5, 3]))
+    return None
 
 
 def norm(rng, record):
     record["question"]["power"] = [0, 0.3, 1, 3, None][int(rng.integers(5))]
 
 
-def changes(rng, record):
-    limits = record["question"]["max_changes"]
-    if not limits:
+def limits(rng, record):
+    """A limit says less, or of other columns, or is none."""
+    told = record["question"]["limits"]
+    if not told:
         return False
-    limits[0]["count"] += 1
-    if rng.random() < 0.5:
-        limits.pop()
+    at, way = int(rng.integers(len(told))), rng.random()
+    if way < 0.3:
+        told[at]["most"] += 1
+    elif way < 0.5:
+        told.pop(at)
+    elif way < 0.75 and told[at]["columns"]:
+        told[at]["columns"].pop()
+    else:
+        told[at]["less"].append(int(rng.integers(len(record["query"]))))
     return None
 
 
@@ -192,9 +218,9 @@ def _lines(record, change):
     if not record["proof"]["covers"]:
         return False
     cover = record["proof"]["covers"][-1]
-    lines = zlib.decompress(base64.b64decode(cover["steps"])).decode().splitlines()
+    lines = gzip.decompress(base64.b64decode(cover["steps"])).decode().splitlines()
     change(lines)
-    cover["steps"] = base64.b64encode(zlib.compress("\n".join(lines).encode())).decode()
+    cover["steps"] = base64.b64encode(gzip.compress("\n".join(lines).encode())).decode()
     return None
 
 
@@ -338,7 +364,7 @@ def fewer_covers(rng, record):
     return None
 
 
-CLAIMS = (bound, no_bound, wider, listed, stays, cheaper, norm, changes, another_row,
+CLAIMS = (bound, no_bound, wider, listed, stays, cheaper, another_table, norm, limits, another_row,
           another_class, another_answer)  # fmt: skip
 PROOFS = (drop_a_step, swap_steps, move_a_box, another_reason, cut_for_split, cut_more, other_side,
           end_early, refuse, another_price, prices_alone, fewer_covers)  # fmt: skip

@@ -15,8 +15,8 @@ LEFT = Shape(
     options=100, leaves=50, open_trees=5, axes=5, axis_max=5, rows=1, slack=0.5, incumbent=math.inf
 )
 SOLO = LogRecord(
-    run="", race="", query="", forest="", dataset="", time="", mode="solo", competitors="",
-    load=0.0, ensemble=ENSEMBLE, describe_s=0.001, norm="1", scale="", constraints="",
+    run="", race="", query="", forest="", row="", dataset="", time="", mode="solo", competitors="",
+    machine="", load=0.0, ensemble=ENSEMBLE, describe_s=0.001, norm="1", scale="", constraints="",
     plausible=False, target="", left=LEFT, backend="", engine="", formulation="", versions="",
     seed=0, threads=1, limit_s=LIMIT_S, memory_limit=0, pose_s=0.0, reduce_s=0.0, build_s=0.0,
     solve_s=0.0, verify_s=0.0, queue_s=0.0, stop_s=0.0, total_s=0.0, peak_bytes=0, status="optimal",

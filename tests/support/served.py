@@ -7,9 +7,9 @@ import time
 from contextlib import contextmanager
 
 import httpx
-import uvicorn
 
 from portfolio.service.app import create_app
+from portfolio.service.server import Server, configured
 
 PATIENCE_S = 60.0
 # What differs from run to run: seconds, and the bounds on the way.
@@ -23,7 +23,7 @@ def served(settings):
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # no delay
     listening.bind(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=5))
+    server = Server(configured(app), app.state.service)
     thread = threading.Thread(
         target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True
     )

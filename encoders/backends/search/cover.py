@@ -9,10 +9,8 @@ from encoders.arrays import IntArray
 from encoders.backends.search.backend import forbidden_boxes
 from encoders.backends.search.cover_loop import (
     BOXES,
-    CUT,
     ENDED,
     FOUND,
-    HIGH,
     OPEN,
     STEPS,
     cover_slice,
@@ -63,8 +61,6 @@ def cover(
     counts = np.array([1, 0, 0], dtype=np.int64)
     steps = np.zeros((max(ROOM, 2 * steps_of_a_node(tables)), 4), dtype=np.int32)
     found = np.zeros(problem.n_axes, dtype=np.int64)
-    if problem.aggregate == "max":
-        write(_without_dear_categories(tables, boxes[0, 1], upper))
     while True:
         if len(boxes) - counts[OPEN] <= SLICE:
             boxes = np.concatenate([boxes, np.zeros_like(boxes)])
@@ -85,14 +81,3 @@ def cover(
                 return "refuted"
             problem = smaller
             forbidden = forbidden_boxes(problem)
-
-
-def _without_dear_categories(t: Tables, hi: IntArray, upper: float) -> IntArray:
-    """Cut off each category that alone costs too much, in ``hi``; the steps that say so.
-
-    What not to take the cheapest category costs, with the largest change, is known to us alone.
-    """
-    axes = t.group_axes[t.level_start[t.group_axes + 1] - t.level_start[t.group_axes] > 1]
-    dear = axes[t.cost[t.level_start[axes] + t.one[axes]] >= upper]
-    hi[dear] = 1 - t.one[dear]
-    return np.array([(CUT, axis, 0, HIGH) for axis in dear], dtype=np.int64).reshape(-1, 4)

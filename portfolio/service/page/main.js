@@ -70,7 +70,8 @@ async function askQuestion(event) {
       if (event === "bounds") {
         points.push([data.seconds, data.upper, data.lower]);
         drawBounds(byId("bounds"), points, data.seconds);
-      } else if (event === "problem") throw new Error(data.detail);
+      } else if (event === "waiting") tell("", data.detail);
+      else if (event === "problem") throw new Error(data.detail);
       else if (event === "answer") told = data;
     });
     if (told === null) throw new Error("The server ended before it had an answer.");

@@ -161,6 +161,19 @@ def test_bad_input_is_one_sentence_and_exit_code_2(loans, arguments, message, mo
     assert "Traceback" not in error
 
 
+def test_ctrl_c_before_there_is_an_answer_is_told(loans, monkeypatch, capsys):
+    def pressed(*given, **named):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("portfolio.data.datasets.read_dataset", pressed)
+    base = ["counterfolio", "explain", "--dataset", str(loans), "--trees", "3"]
+    monkeypatch.setattr("sys.argv", [*base, "--train", "forest", "--row", "0"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 130
+    assert "Interrupted before" in capsys.readouterr().err
+
+
 def test_the_demo_ends_with_a_counterfactual():
     out = run("demo", "--rows", 1, "--norm", "0", "--time-limit", 20)
     assert out.exit_code in (0, 3)

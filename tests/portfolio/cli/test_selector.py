@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -9,6 +10,7 @@ from encoders.errors import InputError
 from portfolio.cli.app import app
 from selector import logs
 from selector.diagram_places import SHIPPED
+from selector.learning.contention import Contention, Pace, write_contention
 from tests.support.records import campaign_of_six, record
 
 FEW = ("--alpha", "0.01", "--thresholds", 2)
@@ -78,6 +80,14 @@ def test_part_of_the_portfolio_can_be_learned(folder, tmp_path):
     assert json.loads(made.read_text())["manifest"]["backends"] == ["search", "milp"]
 
 
+def test_times_to_switch_at_can_be_learned(folder, tmp_path):
+    made = tmp_path / "mine.json"
+    few = (*FEW, "--backends", "search,milp", "--cores", 1, "--switches", 3)
+    done = run("selector", "train", folder, "--out", made, *few)
+    assert done.exit_code == 0 and "optimal" in done.output, done.output
+    assert json.loads(made.read_text())["manifest"]["switches"] == 3
+
+
 @pytest.fixture
 def two_queries(tmp_path):
     logs.append(tmp_path / "two", [record("a", "cp", 1.0, "a"), record("b", "cp", 2.0, "b")])
@@ -87,6 +97,38 @@ def two_queries(tmp_path):
 def test_few_logs_are_enough_to_learn(two_queries, tmp_path):
     done = run("selector", "train", two_queries, "--out", tmp_path / "mine.json")
     assert done.exit_code == 0, done.output
+
+
+@pytest.fixture
+def measured(two_queries):
+    """Logs beside what races cost."""
+    pace = Pace(1.5, (1.4, 1.6), 0.01, 20)
+    write_contention(Contention(2, {2: pace}), [], {}, two_queries / "contention.json")
+    return two_queries
+
+
+def test_races_are_judged_by_what_lies_beside_the_logs(measured):
+    done = run("selector", "evaluate", measured, *FEW)
+    assert "Races as measured on 2 cores: 2 race 1.50 times as slow" in done.output
+    more = run("selector", "evaluate", measured, *FEW, "--cores", 3)
+    assert "Races are not measured: on 3 cores" in more.output
+
+
+def test_measurements_of_other_cores_are_refused(measured, folder):
+    given = ("--contention", measured / "contention.json", "--cores", 3)
+    done = run("selector", "evaluate", folder, *FEW, *given)
+    assert isinstance(done.exception, InputError)
+    assert "measured on 2 cores, not on 3" in str(done.exception)
+
+
+def test_all_protocols_are_told_one_after_the_other(folder, tmp_path):
+    out = tmp_path / "e"
+    given = ("--leave-out", "data-set, time", "--out", out, "--thresholds", 2)
+    done = run("selector", "evaluate", folder, "--alpha", "0.01", *given)
+    assert done.exit_code == 0, done.output
+    assert "data sets left out in turn" in done.output
+    assert "learned from older ones" in done.output
+    assert set(pd.read_csv(out / "evaluation.csv")["left_out"]) == {"data-set", "time"}
 
 
 @pytest.mark.parametrize("words", [("--alpha", "cv"), ("--skeleton", "1-2-2-2")])
@@ -108,6 +150,9 @@ def test_few_logs_are_enough_to_judge(two_queries, words):
         (("train", "NO", "--out", "/proc/x.json"), "can't write"),
         (("train", "NO", "--out", "NO/x.json"), "there is no folder"),
         (("train", "NO", "--out", "LOGS"), "it is a folder"),
+        (("evaluate", "LOGS", "--leave-out", "luck"), "known are data-set, question-type, norm"),
+        (("evaluate", "LOGS", "--leave-out", "norm"), "leaves norms out"),
+        (("evaluate", "LOGS", "--contention", "NO"), "can't read the contention"),
         (("draw", "SHIPPED", "--out", "x.gif"), "known kinds"),
         (("show", "--diagram", "NO"), "can't read the diagram"),
     ],

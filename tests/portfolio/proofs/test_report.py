@@ -7,6 +7,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from counterfolio import AtLeast, Explainer, Fixed, Increase, MaxChanges, Probability, Range
 from portfolio.proofs.report import _allowed, report
+from tests.support.claims import column
 
 X = pd.DataFrame({"size": np.arange(8.0) * 10, "old": [0.0, 1.0] * 4})
 RULES = [
@@ -50,15 +51,19 @@ def test_a_probability_is_asked_for_in_words(credit, refused):
 
 
 @pytest.mark.parametrize(
-    ("kind", "other", "told"),
+    ("kind", "others", "told"),
     [
-        ("categorical", {"values": [0.5, 1]}, "b"),
-        ("categorical", {"values": [1, 7, -1]}, "b"),
-        ("categorical", {"upper": 0}, "a"),
-        ("categorical", {"values": [0, 2]}, "a, c"),
-        ("numeric", {"values": [1, 2, 3], "lower": 2, "labels": []}, "2, 3"),
+        ("categorical", [{"values": [0.5, 1]}], "b"),
+        ("categorical", [{"values": [1, 7, -1]}], "b"),
+        ("categorical", [{"values": [0, 1]}, {"values": [0]}, {"values": [1, 0]}], "a, c"),
+        ("categorical", [{"values": [0]}, {"values": [0]}, {"values": [1]}], "stays as it is"),
+        ("numeric", [{"values": [1, 2, 3], "lower": 2}], "2, 3"),
+        ("numeric", [{"lower": 2}], "at least 2"),
+        ("ordinal", [{"upper": 7, "step": 1}], "a whole number at most 7"),
     ],
 )
-def test_only_what_the_checker_takes_for_admissible_is_allowed(kind, other, told):
-    own = {"kind": kind, "labels": ["a", "b", "c"], "lower": None, "upper": None, "values": None}
-    assert _allowed(own | {"step": None} | other, 2) == told
+def test_only_what_the_checker_takes_for_admissible_is_allowed(kind, others, told):
+    labels = ["a", "b", "c"] if kind == "categorical" else []
+    feature = {"kind": kind, "labels": labels, "columns": list(range(len(others)))}
+    columns = [column(**other) for other in others]
+    assert _allowed(feature, {"question": {"columns": columns}}, 2) == told

@@ -255,6 +255,14 @@ def test_the_example_for_serve_deploy_is_an_application():
     assert build(given)._bound_deployment.name == NAME
 
 
+@pytest.mark.parametrize(("surge", "percent"), [(True, 1), (False, 0)])
+def test_a_replica_begins_before_the_one_that_it_replaces_ends(surge, percent):
+    from portfolio.service.on_ray import RayService, build
+
+    made = build(RayService(demo=True, host="127.0.0.1", surge=surge))
+    assert made._bound_deployment._deployment_config.max_surge_percent == percent
+
+
 def test_who_is_to_end_goes_with_the_cluster_and_not_before(monkeypatch):
     from portfolio.service import on_ray
 

@@ -2,7 +2,9 @@
 
 import json
 import threading
+import time
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,10 +19,12 @@ from sklearn.ensemble import (
 from xgboost import XGBClassifier
 
 from portfolio import Explainer, Plausibility
+from portfolio.logbook import Logbook
 from portfolio.model.native import NativeModel
 from portfolio.service.asking import answer
 from portfolio.service.messages import Ask
 from portfolio.service.together import Lender, Together
+from selector import logs
 from tests.support.gathered import contrary, picky
 from tests.support.served import lasting
 
@@ -198,3 +202,67 @@ def test_one_that_is_stopped_ends_alone(table):
     )
     assert len(told) == 3 and not back
     assert told[0].status == told[2].status == "optimal"
+
+
+def with_log(asks, folder):
+    return [replace(ask, log=Logbook(folder, "table")) for ask in asks]
+
+
+SECONDS = ("pose_s", "reduce_s", "build_s", "solve_s", "verify_s", "total_s", "queue_s", "stop_s")
+OWN = ("run", "time", "load", "limit_s", "peak_bytes", "trace", "describe_s", *SECONDS)
+
+
+def test_each_question_has_the_log_record_that_it_has_alone(table, tmp_path):
+    X, y = table
+    explainer = Explainer(MODELS[0].fit(X, y), X)
+    asks = with_log(asks_of(X.iloc[:12]), tmp_path / "together")
+    asks[3].arguments["constraints"] = [{"Fixed": "a"}, {"MaxChanges": [1]}]
+    told, back = together(explainer, asks)
+    assert len(told) == 12 and not back and not any(each.complaint for each in told.values())
+    for ask in with_log(asks, tmp_path / "alone"):
+        answer(explainer, ask, lambda bounds: None)
+    found, alone = logs.read(tmp_path / "together"), logs.read(tmp_path / "alone")
+    assert len(found) >= 12 and found["query"].nunique() == 12 and found["run"].is_unique
+    lasts = [name for name in found.columns if name not in OWN]
+    pd.testing.assert_frame_equal(found[lasts], alone[lasts])
+    assert not logs.check(found)
+
+
+def test_what_verifying_took_is_shared_equally(table, tmp_path, monkeypatch):
+    X, y = table
+    explainer = Explainer(MODELS[1].fit(X, y), X)
+    own = NativeModel.probabilities
+
+    def slow(native, rows):
+        time.sleep(0.4 if len(rows) > 2 else 0.0)
+        return own(native, rows)
+
+    monkeypatch.setattr(NativeModel, "probabilities", slow)
+    told, _ = together(explainer, with_log(asks_of(X.iloc[:8]), tmp_path))
+    found = logs.read(tmp_path)
+    assert found["verify_s"].min() >= 0.05 and found["verify_s"].max() < 0.4
+    assert (found["total_s"] >= found["verify_s"]).all()
+    times = [json.loads(each.members["answer"])["timings"] for each in told.values()]
+    assert [each["verify"] for each in times] == found["verify_s"].tolist()
+    assert [each["total"] for each in times] == found["total_s"].tolist()
+
+
+def test_what_is_given_back_is_not_logged(table, tmp_path, monkeypatch):
+    X, y = table
+    explainer = Explainer(RandomForestClassifier(12, max_depth=4, random_state=0).fit(X, y), X)
+    own, odd = NativeModel.predict, X["d"].median()
+    monkeypatch.setattr(NativeModel, "likeliest", False)
+    monkeypatch.setattr(
+        NativeModel, "predict", lambda native, rows: contrary(own(native, rows), rows[:, 3] > odd)
+    )
+    told, back = together(explainer, with_log(asks_of(X.iloc[:12]), tmp_path))
+    assert told and back and logs.read(tmp_path)["query"].nunique() == len(told)
+
+
+def test_a_log_that_cannot_be_written_costs_none_of_them_an_answer(table, tmp_path):
+    X, y = table
+    (tmp_path / "file").write_text("")
+    asks = with_log(asks_of(X.iloc[:3]), tmp_path / "file" / "logs")
+    told, back = together(Explainer(MODELS[0].fit(X, y), X), asks)
+    assert len(told) == 3 and not back
+    assert all("can't write logs" in each.complaint for each in told.values())

@@ -124,7 +124,7 @@ def process():
     url = next(found for line in started.stderr if (found := told_address(lines, line)))
     drain = threading.Thread(target=lambda: lines.extend(started.stderr), daemon=True)
     drain.start()
-    with httpx.Client(base_url=url, timeout=30.0) as client:
+    with httpx.Client(base_url=url, timeout=60.0) as client:
         until(lambda: ready(client))
         yield started, client, lines
     started.kill()
@@ -163,7 +163,8 @@ def test_sigterm_answers_what_is_under_way(process, two, demo_row):
     until(lambda: "counterfolio_workers_busy 1.0" in client.get("/metrics").text)
     children = children_of(server.pid)
     assert children
-    server.send_signal(signal.SIGTERM)
+    for pid in (*children, server.pid):  # as supervisors do
+        os.kill(pid, signal.SIGTERM)
     assert told.result().status_code == 200
     assert server.wait(30) in (0, -signal.SIGTERM)
     assert not any(lives(child) for child in children)

@@ -113,6 +113,8 @@ def test_a_batch_and_a_session_make_maps_themselves(boosted):
     own = explainer.explain_batch(rows, executor=here, strategy="map")
     assert set(own["backend"]) == {"map"} and (own["status"] == "optimal").all()
     assert np.allclose(own["distance"], plain["distance"], rtol=1e-9)
+    with pytest.raises(InputError, match="ask with the strategy"):
+        explainer.explain_batch(rows, executor=here, map_folder="maps")
     with explainer.session(1, strategy="map") as session:
         results = [session.explain(x) for _, x in rows.iterrows()]
     assert {result.backend for result in results} <= {"map", "none"}
@@ -132,6 +134,17 @@ def test_a_map_is_kept_by_what_it_is_of(boosted, tmp_path):
     explainer.with_map(1, margin=0.1, folder=tmp_path)
     explainer.with_map(2, folder=tmp_path)
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_batch_keeps_its_map_for_the_next(boosted, tmp_path):
+    explainer, X = boosted
+    settings = {"executor": here, "strategy": "map", "map_folder": tmp_path / "maps"}
+    first = explainer.explain_batch(X.head(4), **settings)
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "maps").iterdir()}
+    again = explainer.explain_batch(X.head(4), **settings)
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "maps").iterdir()} == kept != {}
+    assert set(first["backend"]) == {"map"}
+    assert again["distance"].tolist() == first["distance"].tolist()
 
 
 def array_alone(_):

@@ -9,7 +9,7 @@ from portfolio.cli.frontier_report import run_and_report_frontier
 from portfolio.cli.output import wide_console
 from portfolio.study import frontier
 from portfolio.study.frontier import Line, chosen, reached, run_line
-from portfolio.study.frontier_questions import asked
+from portfolio.study.frontier_questions import asked, mapped
 
 SMALL = "\n".join(
     ["a,b,Class", "N,D,B", "FREE,FREE,PREDICT"]
@@ -31,10 +31,16 @@ def test_questions_to_a_model_give_every_figure_of_their_goals(tmp_path):
     (tmp_path / "S.csv").write_text(SMALL)
     figures = asked("S", "xgboost", 5, 3, rows=3)(tmp_path)
     goals = {figure for line in chosen(()) if line.dataset for figure in line.goals}
-    assert goals - {"rows/s", "speed-up"} <= figures.keys()
+    assert goals - {"rows/s", "speed-up", "a row, ms"} <= figures.keys()
     assert figures["proved"] == 1.0
     assert 0 < figures["first, s"] <= figures["max, s"]
     assert figures["median, s"] <= figures["max, s"] < figures["peak, GB"] * 1e9
+
+
+def test_rows_of_a_batch_are_timed_by_a_map(tmp_path):
+    (tmp_path / "S.csv").write_text(SMALL)
+    figures = mapped("S")(tmp_path)
+    assert figures.keys() == {"made, CPU s", "a row, ms"} and figures["a row, ms"] > 0
 
 
 def test_a_line_runs_in_a_process_of_its_own_and_is_kept(tmp_path):

@@ -1,8 +1,12 @@
 """Policies judged on data sets that they have not seen."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from encoders.errors import InputError
+from selector.learning.costs import Spent
 from selector.learning.evaluate import evaluate, left_out
 from selector.learning.policies import by_diagram
 from selector.learning.train import Recipe
@@ -46,6 +50,31 @@ def test_races_are_slowed_down_beyond_the_cores(scores):
     assert scores["race of all"].par10_s == pytest.approx(1.5 * best)
 
 
+def test_a_race_keeps_the_cores_busy_that_there_are(scores):
+    for race in ("race of two", "race of all"):
+        assert scores[race].core_s == pytest.approx(2 * scores[race].par10_s)
+    assert scores["single best"].core_s == scores["single best"].par10_s
+
+
+def test_a_run_without_proof_took_its_limit_at_least(scores):
+    single = scores["single best"]
+    assert single.at_least_s <= single.par2_s <= single.par10_s
+    best = scores["virtual best"]
+    assert best.at_least_s == best.par10_s
+
+
+def test_the_worst_data_set_is_held_against_the_single_best(scores):
+    assert scores["single best"].worst_set == 1.0
+    assert 0 < scores["virtual best"].worst_set < 1
+
+
+def test_one_data_set_has_no_interval(six_sets):
+    one = six_sets.of(six_sets.groups == six_sets.groups[0])
+    halves = np.where(np.arange(len(one)) % 2, "odd", "even")
+    for score in evaluate(replace(one, questions=halves), {}, by="question-type"):
+        assert np.isnan(score.par10_interval_s).all() and np.isfinite(score.par10_s)
+
+
 def test_the_paper_s_backend_is_compared_with(scores):
     assert scores["always cp"].par10_s == pytest.approx(5.0)
 
@@ -62,7 +91,8 @@ def test_each_data_set_is_left_out_of_what_judges_it(six_sets):
         def fitted(test, factor):
             assert not set(train.groups) & set(test.groups)
             seen.append(set(test.groups))
-            return test.penalised(factor).min(axis=1)
+            best = test.penalised(factor).min(axis=1)
+            return Spent(best, best)
 
         return fitted
 

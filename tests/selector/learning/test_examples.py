@@ -1,12 +1,14 @@
 """What runs and schedules cost."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from encoders.errors import InputError
 from selector.case import NAMES
+from selector.learning.contention import Contention
 from selector.schedule import alone
 from tests.support.records import record
 
@@ -61,16 +63,16 @@ def test_a_run_without_proof_counts_ten_limits(three_queries):
 
 
 def test_a_schedule_costs_what_its_turns_do(three_queries):
-    assert three_queries.cost(SEARCH_THEN_MILP).tolist() == [0.4, 2.5, 200.0]
+    assert three_queries.spent(SEARCH_THEN_MILP).wall.tolist() == [0.4, 2.5, 200.0]
 
 
 def test_a_schedule_without_proof_counts_as_many_limits_as_asked_for(three_queries):
-    assert three_queries.cost(SEARCH_THEN_MILP, factor=2)[2] == 40.0
+    assert three_queries.spent(SEARCH_THEN_MILP, factor=2).wall[2] == 40.0
 
 
 def test_schedules_of_backends_that_never_ran_have_no_cost(three_queries):
     with pytest.raises(InputError, match="no run of cp"):
-        three_queries.cost(alone("cp"))
+        three_queries.spent(alone("cp"))
 
 
 def test_a_loser_of_a_race_took_at_least_as_long_as_such_runs_do(learned_from):
@@ -99,17 +101,18 @@ def racers(learned_from):
 
 def test_others_join_a_race_where_the_head_start_is_not_enough(racers):
     race = ((("search",), 0.1), (("search", "milp", "cp"), math.inf))
-    assert sorted(racers.cost(race)[~racers.solver]) == pytest.approx([0.05, 1.1])
+    racers = replace(racers, contention=Contention(3))
+    assert sorted(racers.spent(race).wall[~racers.solver]) == pytest.approx([0.05, 1.1])
 
 
 def test_who_runs_goes_on_in_the_next_turn(racers):
     going_on = ((("milp",), 1.5), (("milp", "search"), math.inf))
-    assert sorted(racers.cost(going_on)[~racers.solver]) == pytest.approx([1.55, 6.5])
+    assert sorted(racers.spent(going_on).wall[~racers.solver]) == pytest.approx([1.55, 6.5])
 
 
 def test_kept_models_do_not_race(racers):
     race = ((("search",), 0.1), (("search", "milp", "cp"), math.inf))
-    assert racers.cost(race)[racers.solver].tolist() == [2.0]
+    assert racers.spent(race).wall[racers.solver].tolist() == [2.0]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,177 @@
+"""Policies judged on what they have not seen, told on a console, in tables and in a figure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.table import Table
+
+from portfolio.cli.selector_report import make_folder, settled
+from selector.diagram import Diagram, load_diagram
+from selector.diagram_places import PAPER
+from selector.learning.evaluate import Score, by_diagram, evaluate
+from selector.learning.examples import Examples
+from selector.learning.field import field
+from selector.learning.folds import DATA_SET, LEFT_OUT, TIME
+from selector.learning.policies import Policy
+from selector.learning.train import Recipe
+from selector.logs.summary import PAR_FACTOR
+
+METRICS = {"total": False, "solver": True}
+LEARNED, NAMED, OF_PAPER = "diagram", "diagram given", "paper's diagram"
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How policies are judged.
+
+    Attributes
+    ----------
+    recipe : how diagrams are learned
+    alpha : None to choose it in each fold
+    other : diagram to compare with
+    leave_out : protocols, of :data:`selector.learning.folds.LEFT_OUT`
+    field : also judge :func:`selector.learning.field.field`
+    """
+
+    recipe: Recipe
+    alpha: float | None
+    other: Path | None = None
+    leave_out: tuple[str, ...] = (DATA_SET,)
+    field: bool = False
+
+
+def evaluated(data: Examples, judging: Judging, out: Path | None, console: Console) -> None:
+    """Print, and write to a folder, how policies do on what they have not seen.
+
+    Parameters
+    ----------
+    data : with what races cost
+    judging : how
+    out : folder, made if it is not there
+    console : to print on
+    """
+    if out is not None:
+        make_folder(out)
+    policies, others = _policies(judging, console), field() if judging.field else {}
+    parts = {"both": np.ones(len(data), dtype=bool)}
+    parts |= {name: data.solver == kept for name, kept in METRICS.items()}
+    asked = [(by, name) for by in judging.leave_out for name, rows in parts.items() if rows.any()]
+    scores: dict[tuple[str, str], list[Score]] = {}
+    for by, name in asked:
+        scores[by, name] = evaluate(data, policies, by=by, rows=parts[name], others=others)
+        title = f"{name}: {scores[by, name][0].rows} queries, {_words(by)}"
+        console.print(_table(title, scores[by, name]))
+    for line in _notes(data):
+        console.print(line, highlight=False, soft_wrap=True)
+    if out is not None:
+        frame = pd.DataFrame(
+            [
+                {"metric": name, "left_out": by} | asdict(row)
+                for (by, name), rows in scores.items()
+                for row in rows
+            ]
+        )
+        frame.to_csv(out / "evaluation.csv", index=False)
+        first = judging.leave_out[0]
+        figure = _figure({name: rows for (by, name), rows in scores.items() if by == first})
+        figure.savefig(out / "evaluation.png", dpi=130, metadata={"Software": None})
+        figure.savefig(out / "evaluation.svg", metadata={"Date": None})
+        console.print(f"tables and figure: {out}", soft_wrap=True)
+
+
+def _policies(judging: Judging, console: Console) -> dict[str, Policy]:
+    """Diagrams; each is learned once for the rows that it learns from, whatever it is judged by."""
+    made: dict[str, Diagram] = {}
+
+    def fit(train: Examples) -> Diagram:
+        """Learn, or what was learned from these rows before.
+
+        Parameters
+        ----------
+        train : what is not left out
+        """
+        if train.digest not in made:
+            recipe = settled(train, judging.recipe, judging.alpha, console)
+            made[train.digest] = recipe.diagram(train)
+        return made[train.digest]
+
+    policies = {
+        LEARNED: by_diagram(fit),
+        OF_PAPER: by_diagram(lambda train: load_diagram(PAPER)),
+    }
+    if judging.other is not None:
+        diagram = load_diagram(judging.other)
+        policies[NAMED] = by_diagram(lambda train: diagram)
+    return policies
+
+
+def _words(by: str) -> str:
+    if by == TIME:
+        return "each judged by what was learned from older ones"
+    return f"{LEFT_OUT[by]} left out in turn"
+
+
+def _notes(data: Examples) -> list[str]:
+    """What the numbers rest on."""
+    runs = data.seconds.size
+    open_runs, imputed = int((~np.isfinite(data.seconds)).sum()), int(data.imputed.sum())
+    told = (
+        f"{open_runs} of {runs} runs ended without a proof: their seconds are only bounds from "
+        f"below. PAR10 counts {PAR_FACTOR} time limits for each, PAR2 two, at least one."
+    )
+    cut = f" {imputed} of them lost a race before their limit, and count what such runs take."
+    return [told + (cut if imputed else ""), str(data.contention)]
+
+
+def _table(title: str, scores: Sequence[Score]) -> Table:
+    table = Table(
+        "policy", "PAR10 s", "95 %", "PAR2 s", "at least s", "core s", "proved", "regret s",
+        "worst s", "gap closed", "95 %", "worst set", title=title,
+    )  # fmt: skip
+    for s in sorted(scores, key=lambda score: score.par10_s):
+        low, high = s.par10_interval_s
+        table.add_row(
+            s.policy,
+            f"{s.par10_s:.3f}",
+            "" if np.isnan(low) else f"{low:.2f}-{high:.2f}",
+            f"{s.par2_s:.3f}",
+            f"{s.at_least_s:.3f}",
+            f"{s.core_s:.3f}",
+            f"{s.proved:.1%}",
+            f"{s.regret_s:.3f}",
+            f"{s.worst_regret_s:.1f}",
+            *_closed(s),
+            f"{s.worst_set:.2f}",
+        )
+    return table
+
+
+def _closed(score: Score) -> tuple[str, str]:
+    if np.isnan(score.closed):
+        return "no gap", ""
+    low, high = score.closed_interval
+    return f"{score.closed:.2f}", "" if np.isnan(low) else f"{low:.2f} to {high:.2f}"
+
+
+def _figure(scores: Mapping[str, Sequence[Score]]) -> Figure:
+    """Mean PAR10 seconds of each policy with its interval, on a logarithmic scale."""
+    figure = Figure(figsize=(4.2 * len(scores) + 0.8, 3.6), layout="constrained")
+    axes = figure.subplots(1, len(scores), squeeze=False)[0]
+    for place, (metric, rows) in zip(axes, scores.items(), strict=True):
+        order = sorted(rows, key=lambda score: -score.par10_s)
+        names = [score.policy for score in order]
+        value = np.array([score.par10_s for score in order])
+        low, high = np.array([score.par10_interval_s for score in order]).T
+        colours = ["#0072B2" if "diagram" in name else "#999999" for name in names]
+        place.barh(names, value, color=colours)
+        place.errorbar(
+            value, names, xerr=[np.maximum(value - low, 0), np.maximum(high - value, 0)],
+            fmt="none", ecolor="black", elinewidth=1, capsize=2,
+        )  # fmt: skip
+        place.set(xscale="log", xlabel="mean PAR10, s", title=metric)
+    return figure

@@ -1,0 +1,73 @@
+"""How good answers are over time: the paper's normalised error of the best choice so far."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import FloatArray
+
+GRID_S = np.geomspace(0.01, 10.0, 61)
+Trace = tuple[FloatArray, FloatArray]  # seconds, and the costs that were reached then
+
+
+def errors(runs: pd.DataFrame, first: str, second: str, optima: dict[str, float]) -> dict[str, Any]:
+    """For each query that both were asked and whose optimum is proved, their errors on the grid.
+
+    A query's error is 1 until there is an answer, and 1 for the worst cost that either of the two
+    held; 0 is the optimum. Time counts from the question on.
+
+    Parameters
+    ----------
+    runs : of one timing
+    first, second : backends
+    optima : least costs by query, of anyone's proof
+
+    Returns
+    -------
+    by query a float64 array (2, n_grid)
+    """
+    found = {}
+    for query, group in runs[runs["backend"].isin((first, second))].groupby("query"):
+        traces = {
+            backend: _trace(text, before)
+            for backend, text, before in zip(
+                group["backend"], group["trace"], group["before_s"], strict=True
+            )
+        }
+        if len(traces) == 2 and query in optima:
+            pair = [traces[first], traces[second]]
+            found[str(query)] = _normalised(pair, optima[str(query)])
+    return found
+
+
+def optima_of(runs: pd.DataFrame) -> dict[str, float]:
+    """Least cost of each query that somebody proved.
+
+    Parameters
+    ----------
+    runs : of any timings
+    """
+    proved = runs[runs["status"] == "optimal"]
+    return {
+        str(query): float(cost) for query, cost in proved.groupby("query")["upper"].min().items()
+    }
+
+
+def _trace(text: str, before_s: float) -> Trace:
+    points = [
+        (seconds + before_s, cost) for seconds, cost, _ in json.loads(text) if cost is not None
+    ]
+    times, costs = np.array(points).reshape(-1, 2).T
+    return times, np.minimum.accumulate(costs) if costs.size else costs
+
+
+def _normalised(pair: list[Trace], optimum: float) -> FloatArray:
+    worst = max((float(costs[0]) for _, costs in pair if costs.size), default=optimum)
+    scale = worst - optimum
+    rows = []
+    for times, costs in pair:
+        error = np.clip((costs - optimum) / scale, 0, 1) if scale > 0 else np.zeros(costs.size)
+        rows.append(np.r_[1.0, error][np.searchsorted(times, GRID_S, side="right")])
+    return np.array(rows)

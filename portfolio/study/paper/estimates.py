@@ -1,0 +1,62 @@
+"""Figures with intervals over queries."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import beta
+
+from encoders.arrays import FloatArray
+
+LEVEL = 0.95
+RESAMPLES = 2000
+LEAST = 6  # fewer queries that agree prove nothing: 0.025 ** (1 / 5) < 1/2 < 0.025 ** (1 / 6)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure, and a 95 % interval.
+
+    Attributes
+    ----------
+    value, low, high : nan without any query
+    count : how many queries it is of
+    """
+
+    value: float
+    low: float
+    high: float
+    count: int
+
+
+def share(hits: int, count: int) -> Estimate:
+    """A share with its exact binomial interval; a bootstrap knows no doubt where all agree.
+
+    Parameters
+    ----------
+    hits, count : of queries
+    """
+    if not count:
+        return Estimate(np.nan, np.nan, np.nan, 0)
+    tail = (1 - LEVEL) / 2
+    low = beta.ppf(tail, hits, count - hits + 1) if hits else 0.0
+    high = beta.ppf(1 - tail, hits + 1, count - hits) if hits < count else 1.0
+    return Estimate(hits / count, float(low), float(high), count)
+
+
+def median(values: FloatArray) -> Estimate:
+    """A median with its bootstrap interval.
+
+    Parameters
+    ----------
+    values : one per query, float64 (n_queries,)
+    """
+    if not values.size:
+        return Estimate(np.nan, np.nan, np.nan, 0)
+    rng = np.random.default_rng(0)
+    drawn = np.sort(values)[rng.integers(0, values.size, (RESAMPLES, values.size))]
+    tail = (1 - LEVEL) / 2
+    # A drawn order statistic, never a mean of two, so that infinite values do no harm.
+    middles = np.sort(drawn, axis=1)[:, values.size // 2]
+    low, high = np.quantile(middles, [tail, 1 - tail], method="nearest")
+    middle = np.sort(values)[values.size // 2]
+    return Estimate(float(middle), float(low), float(high), values.size)

@@ -1,0 +1,142 @@
+"""What races cost: the same queries asked of each backend alone and of several at once."""
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from portfolio.data.collection import DrawnQuery, datasets, draw_queries, freed
+from portfolio.data.datasets import Dataset
+from portfolio.data.trained_models import train
+from portfolio.explainer import Explainer
+from portfolio.study.pressed import pressed
+from portfolio.study.protocol import KIND_NAMES
+from selector.learning.contention import RacedQuery
+from selector.logs.record import PROOFS
+
+
+@dataclass(frozen=True)
+class RaceStudy:
+    """What races and when.
+
+    Attributes
+    ----------
+    folder : of data sets, None for scikit-learn's bundled ones
+    only : names of data sets, empty for all
+    races : the backends of each race; each has a thread of its own
+    kinds : of models, "soft", "hard" or "xgb"
+    trees, depth : of each model
+    queries : rows asked of each model
+    rounds : how often each query is asked each way, of which the median counts
+    time_limit_s : of each run
+    seed : of models, rows and solvers
+    """
+
+    folder: Path | None
+    only: tuple[str, ...] = ()
+    races: tuple[tuple[str, ...], ...] = (
+        ("search", "cp"), ("search", "milp"), ("cp", "milp"), ("search", "cp", "milp", "maxsat"),
+    )  # fmt: skip
+    kinds: tuple[str, ...] = ("soft", "xgb")
+    trees: int = 200
+    depth: int = 7
+    queries: int = 2
+    rounds: int = 2
+    time_limit_s: float = 5.0
+    seed: int = 0
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """All that race, each once."""
+        return tuple(dict.fromkeys(name for race in self.races for name in race))
+
+
+def run_races(
+    study: RaceStudy, deadline_s: float | None, on_query: Callable[[list[RacedQuery]], None]
+) -> None:
+    """Ask queries of each backend alone and of each race, in turn, so that what else goes on on
+    the machine meets both alike.
+
+    Queries that reduction alone proves are passed over, as are races that nobody proves, alone or
+    together, within the limit. The first query of a model is run once and not counted.
+
+    Parameters
+    ----------
+    study : what is asked
+    deadline_s : seconds from now at which no other query is begun, None for no limit
+    on_query : called with what each query told, a list with an entry for each race
+
+    Raises
+    ------
+    InputError
+        An unknown data set, or a backend that can't be had.
+    KeyboardInterrupt
+        On Ctrl-C; what was handed to ``on_query`` is whole.
+    """
+    ends = float("inf") if deadline_s is None else time.monotonic() + deadline_s
+    with pressed() as stop:
+        for dataset in datasets(study.folder, study.only):
+            for kind in study.kinds:
+                for found in _run_model(study, dataset, kind):
+                    if stop.is_set():
+                        raise KeyboardInterrupt
+                    on_query(found)
+                    if time.monotonic() >= ends:
+                        return
+
+
+def _run_model(study: RaceStudy, dataset: Dataset, kind: str) -> Iterator[list[RacedQuery]]:
+    model = train(dataset, KIND_NAMES[kind], study.trees, study.depth, study.seed)
+    explainer = Explainer(model, dataset.X, freed(dataset.space))
+    for query in draw_queries(dataset, explainer, study.queries + 1, study.seed):
+        ask = _Asked(study, explainer, query)
+        if query.number == 0:
+            for racers in [*((name,) for name in study.backends), *study.races]:
+                ask.seconds(racers)
+            continue
+        yield ask.raced(f"{dataset.name} {kind} {query.row}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """One query of a study."""
+
+    study: RaceStudy
+    explainer: Explainer
+    query: DrawnQuery
+
+    def raced(self, name: str) -> list[RacedQuery]:
+        """What the races of this query took, and their fastest racers alone."""
+        ways = [*((name,) for name in self.study.backends), *self.study.races]
+        took: dict[tuple[str, ...], list[float]] = {way: [] for way in ways}
+        for turn in range(self.study.rounds):
+            for way in ways if turn % 2 == 0 else reversed(ways):
+                seconds = self.seconds(way)
+                if seconds is None:
+                    return []
+                took[way].append(seconds)
+        median = {way: statistics.median(seconds) for way, seconds in took.items()}
+        proved = {way: seconds for way, seconds in median.items() if seconds != float("inf")}
+        found = []
+        for race in self.study.races:
+            alone = [proved[name,] for name in race if (name,) in proved]
+            if race in proved and alone:
+                found.append(RacedQuery(name, len(race), min(alone), proved[race]))
+        return found
+
+    def seconds(self, racers: Sequence[str]) -> float | None:
+        """Until the proof; infinite without one, None if reduction alone proves."""
+        result = self.explainer.explain(
+            self.query.x,
+            target=self.query.target,
+            strategy=racers[0] if len(racers) == 1 else list(racers),
+            time_limit_s=self.study.time_limit_s,
+            threads=len(racers),
+            seed=self.study.seed,
+        )
+        if result.stop_reason == "interrupted":  # Ctrl-C means the whole study
+            raise KeyboardInterrupt
+        if result.backend == "reduce":
+            return None
+        return result.timings.total if result.status in PROOFS else float("inf")

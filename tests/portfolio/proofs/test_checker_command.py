@@ -1,0 +1,79 @@
+"""The checker as a command: files, words, signals."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import portfolio.checker
+from portfolio.checker import main
+from tests.support.claims import claimed, column, xgboost_of
+
+
+def test_a_record_writes_no_lines_of_its_own(tmp_path, monkeypatch, capsys):
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
+    model.save_model(tmp_path / "model.json")
+    record = claimed(model, [0], [column()])
+    record |= {"proof": None, "why_no_proof": "none\n2: verified: \x1b[2Jall"}
+    (tmp_path / "a.json").write_text(json.dumps(record))
+    told = ["counterfolio-check", str(tmp_path / "a.json"), "--model", str(tmp_path / "model.json")]
+    monkeypatch.setattr(sys, "argv", told)
+    assert main() == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("1: not verified") and "\x1b" not in line
+
+
+def test_ctrl_c_ends_it_at_once(tmp_path):
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)] * 30, 1)
+    model.save_model(tmp_path / "model.json")
+    steps = b"cut\n" * 2_000_000 + b"close\n"
+    record = claimed(model, [0], [column()], below=0.1, steps=steps)
+    quick = claimed(model, [0], [column()], below=0.1)
+    (tmp_path / "a.jsonl").write_text(f"{json.dumps(quick)}\n{json.dumps(record)}\n")
+    words = [tmp_path / "a.jsonl", "--model", tmp_path / "model.json"]
+    process = subprocess.Popen(
+        [sys.executable, "-u", portfolio.checker.__file__, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stdout.readline().startswith("1: verified")
+    pressed = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130 and time.monotonic() - pressed < 1
+    assert said == "counterfolio-check: interrupted, the rest was not checked\n"
+
+
+@pytest.mark.parametrize("name", ["model.pkl", "model.skops", "model.json"])
+def test_a_model_that_cant_be_read_is_told_in_a_line(tmp_path, monkeypatch, capsys, name):
+    (tmp_path / name).write_text("no model")
+    (tmp_path / "a.json").write_text("{}")
+    told = ["counterfolio-check", str(tmp_path / "a.json"), "--model", str(tmp_path / name)]
+    monkeypatch.setattr(sys, "argv", [*told, "--trust-pickle"])
+    assert main() == 2
+    assert capsys.readouterr().err.startswith("counterfolio-check: ")
+
+
+def test_files_hold_one_record_a_line_or_one_in_all(tmp_path, monkeypatch, capsys):
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
+    model.save_model(tmp_path / "model.json")
+    record = claimed(model, [0], [column()], below=0.1)
+    one, many = json.dumps(record, indent=1), f"{json.dumps(record)}\n\n{json.dumps(record)}\n"
+    for name, text, code, told in (
+        ("a.json", one, 0, "1: verified"),
+        ("a.jsonl", many, 0, "2: verified"),
+        ("b.json", many, 1, "be read"),
+        ("c.json", '{"version": 2}', 1, "no record of version 4"),
+        ("d.json", "[" * 100_000, 1, "be read"),
+        ("e.jsonl", " \n", 2, "there is no record in"),
+    ):
+        (tmp_path / name).write_text(text)
+        words = [str(tmp_path / name), "--model", str(tmp_path / "model.json")]
+        monkeypatch.setattr(sys, "argv", ["counterfolio-check", *words])
+        assert main() == code, name
+        assert told in "".join(capsys.readouterr()), name

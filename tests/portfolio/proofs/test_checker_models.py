@@ -1,0 +1,76 @@
+"""Models that the checker reads, and those that it refuses."""
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
+
+from counterfolio import Explainer
+from portfolio.checker import RejectedError, check, read
+from tests.support.claims import claimed, column, xgboost_of
+
+
+def test_a_bias_below_the_rounding_of_the_first_leaf_breaks_ties():
+    trees = [(0, 1000.0, 2.0**17, 0.0), (1, 0.0, 0.0, -1.0)]
+    model = xgboost_of(trees, 2)
+    assert model.predict([[2000.0, -1.0]]) == 1
+    with pytest.raises(RejectedError, match="does not hold"):
+        check(claimed(model, [2000.0, 1.0], [column(lower=1500), column()]), model)
+
+
+def test_a_threshold_that_is_no_number_is_not_read():
+    model = xgboost_of([(0, float("nan"), -1.0, 1.0), (1, 0.0, -0.5, 0.5)], 2)
+    assert model.predict([[0.0, 0.0]]) == 1
+    with pytest.raises(RejectedError, match="threshold"):
+        read(model)
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_numbers_that_float32_rounds_to_its_largest_go_where_it_goes():
+    tree = DecisionTreeClassifier(max_depth=1).fit([[0.0], [1.0]], [1, 0])
+    state = tree.tree_.__getstate__()
+    state["nodes"]["threshold"][0] = 1e39
+    tree.tree_.__setstate__(state)
+    beyond = 3.4028235e38
+    assert tree.predict([[beyond]]) == 1
+    record = claimed(tree, [0.0], [column(values=[beyond], upper=1e39, stay=False)])
+    with pytest.raises(RejectedError, match="does not hold"):
+        check(record, tree)
+
+
+def test_a_class_of_the_same_name_is_another_model():
+    class RandomForestClassifier(DecisionTreeClassifier):
+        pass
+
+    with pytest.raises(RejectedError, match="are not read"):
+        read(RandomForestClassifier().fit([[0.0], [1.0]], [1, 0]))
+
+
+def test_trees_with_several_scores_in_a_leaf_are_not_read():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)).round(1)
+    y = np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])
+    model = XGBClassifier(n_estimators=3, multi_strategy="multi_output_tree").fit(X, y)
+    with pytest.raises(RejectedError, match="are not read"):
+        read(model)
+
+
+@pytest.mark.parametrize("margin", [1e5, 1e300])
+def test_a_lead_that_no_row_can_have_is_out_of_reach(margin):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2)).round(1)
+    model = XGBClassifier(n_estimators=5, max_depth=2).fit(X, X.sum(axis=1) > 0)
+    result = Explainer(model, X).explain(X[0], margin=margin)
+    assert result.status == "infeasible"
+    record = result.record().to_dict()
+    assert check(record, model).startswith("verified: no admissible row is decided")
+    with pytest.raises(RejectedError):  # the same claim of a lead that rows do have
+        check(record | {"question": record["question"] | {"lead": 0.0}}, model)
+
+
+@pytest.mark.parametrize("booster", ["dart", "gblinear"])
+def test_other_boosters_are_refused_in_a_sentence(booster):
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    model = XGBClassifier(n_estimators=2, booster=booster).fit(X, y)
+    with pytest.raises(RejectedError, match="are not read"):
+        read(model)

@@ -1,0 +1,165 @@
+"""Until a worker is warm a service says so, and why: nobody waits for a compiler in silence."""
+
+import asyncio
+import json
+import logging
+import os
+import threading
+import time
+
+import numba
+import pytest
+
+from encoders.compiled import once_compiling
+from portfolio.service import line as lines
+from portfolio.service import service as services
+from portfolio.service.app import create_app
+from portfolio.service.client import Client
+from portfolio.service.pool import COMPILING, LOADING, Pool
+from portfolio.service.settings import Settings
+from tests.support.served import Unserved, served, until
+
+EXPLAIN = "/v1/models/credit/explain"
+
+
+class Slow:
+    """A worker process that compiles until it is let go on, then loads what it is sent."""
+
+    def __init__(self, go_on):
+        self.pid, self.alive, self._go_on, self._asked = os.getpid(), True, go_on, []
+        self._compiles = True
+
+    def await_ready(self, give_up):
+        return True
+
+    def send(self, message):
+        self._asked.append(message)
+
+    def receive(self, timeout_s):
+        if self._asked and self._compiles:
+            self._compiles = False
+            return "compiling", None
+        if self._asked and self._go_on.wait(timeout_s):
+            return "loaded", self._asked.pop().key
+        time.sleep(timeout_s)
+        return None
+
+    def kill(self):
+        self.alive = False
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Workers that compile until the event is set; how many have begun."""
+    go_on, begun = threading.Event(), []
+
+    def made(*_):
+        begun.append(Slow(go_on))
+        return begun[-1]
+
+    monkeypatch.setattr(lines, "Process", made)
+    yield go_on, begun
+    go_on.set()
+
+
+class Model:
+    key, content = "one", b""
+
+
+def test_the_first_worker_compiles_alone_and_says_so(slow):
+    go_on, begun = slow
+    pool = Pool(3, 1)
+    assert pool.why == LOADING
+    pool.start([Model()])
+    try:
+        until(lambda: pool.why == COMPILING)
+        assert not pool.ready and not pool.begun and len(begun) == 1
+        go_on.set()
+        until(lambda: pool.ready and len(begun) == 3)
+        assert pool.begun and pool.why == LOADING
+    finally:
+        pool.close()
+
+
+def test_a_process_that_compiles_has_more_time(slow, monkeypatch):
+    monkeypatch.setattr(lines, "WARM_S", 0.0)
+    go_on, begun = slow
+    pool = Pool(1, 1)
+    pool.start([Model()])
+    try:
+        until(lambda: pool.why == COMPILING)
+        time.sleep(0.2)
+        assert len(begun) == 1 and begun[0].alive
+        monkeypatch.setattr(lines, "COMPILE_S", 0.0)
+        go_on.set()
+        until(lambda: pool.ready)
+    finally:
+        pool.close()
+
+
+@pytest.fixture
+def beginning(source, slow, monkeypatch):
+    """A service whose worker compiles."""
+    monkeypatch.setattr(services, "START_S", 0.1)
+    monkeypatch.setattr(services, "LOOK_S", 0.05)
+    app = create_app(Settings(lambda: [source], workers=1, reload_s=0))
+    pool = app.state.service.pool
+    pool.start(app.state.service.catalogue.models.values())
+    until(lambda: pool.why == COMPILING)
+    yield app, slow[0]
+    pool.close()
+
+
+def test_meanwhile_questions_and_looks_are_told_why(beginning, row):
+    client = Unserved(beginning[0])
+    for told, again in ((client.get("/ready"), "1"), (client.post(EXPLAIN, json={"x": row}), "5")):
+        assert (told.status_code, told.headers["retry-after"]) == (503, again)
+        assert told.json()["detail"] == COMPILING
+    assert client.get("/health").status_code == 200
+
+
+def test_a_stream_waits_and_tells_why(beginning, row, monkeypatch):
+    monkeypatch.setattr(services, "PATIENCE_S", 0.2)
+    app, _ = beginning
+    app.state.service._patience_s = 0.3
+    told = Unserved(app).post(f"{EXPLAIN}/stream", json={"x": row}).text
+    first, *_, last = told.strip().split("\n\n")
+    assert first == f"event: waiting\ndata: {json.dumps({'detail': COMPILING})}"
+    assert last.startswith("event: problem") and told.count("waiting") == 1
+
+
+def test_the_log_tells_when_it_begins_to_answer(beginning, caplog):
+    app, go_on = beginning
+    with caplog.at_level(logging.INFO, "counterfolio.service"):
+
+        async def start():
+            telling = asyncio.create_task(app.state.service.tell_start())
+            await asyncio.sleep(0.3)
+            go_on.set()
+            await telling
+
+        asyncio.run(start())
+    assert [each.message.partition(":")[0] for each in caplog.records][-2:] == [
+        "not ready",
+        "ready",
+    ]
+    assert COMPILING in caplog.text
+
+
+def test_the_client_hears_bounds_and_nothing_else(source, row):
+    """A stream that begins before any worker is warm has an event of another kind first."""
+    heard = []
+    with served(Settings(lambda: [source], workers=1, reload_s=0)) as (app, client):
+        app.state.service.pool.begun = False
+        with Client(str(client.base_url), "credit") as asking:
+            found = asking.explain(row, on_progress=lambda *bounds: heard.append(bounds))
+    assert found.status == "optimal" and all(len(bounds) == 3 for bounds in heard)
+
+
+def test_only_the_first_compilation_is_told():
+    told = []
+    with once_compiling(lambda: told.append(True)):
+        for kind in (numba.njit, numba.njit):
+            assert kind(lambda x: x + 1)(1) == 2
+    numba.njit(lambda x: x + 2)(1)
+    assert told == [True]

@@ -1,0 +1,20 @@
+"""Runs that the tests of this room share."""
+
+import pandas as pd
+import pytest
+
+from selector import logs
+from tests.support.records import record
+
+
+@pytest.fixture
+def frame_of(tmp_path):
+    """Records as they are read, of (query, backend, seconds, more)."""
+
+    def frame(*told: tuple[str, str, float | None, dict[str, object]]) -> pd.DataFrame:
+        logs.append(
+            tmp_path, [record(q, b, s, **{"mode": "plain", **more}) for q, b, s, more in told]
+        )
+        return logs.read(tmp_path)
+
+    return frame

@@ -121,13 +121,16 @@ def _race(train: Examples, count: int) -> Fitted:
 
 def _boosted(train: Examples) -> Fitted:
     """One regression of the logarithm of seconds per backend, the least prediction wins."""
+    from sklearn import config_context
     from sklearn.ensemble import GradientBoostingRegressor
 
     cost = np.log(train.penalised())
-    models = [
-        GradientBoostingRegressor(random_state=0).fit(train.values, cost[:, k])
-        for k in range(len(train.backends))
-    ]
+    # Each of a model's hundred trees would be held against all kinds of bad input.
+    with config_context(assume_finite=True, skip_parameter_validation=True):
+        models = [
+            GradientBoostingRegressor(random_state=0).fit(train.values, cost[:, k])
+            for k in range(len(train.backends))
+        ]
     return picked(lambda test: np.argmin([m.predict(test.values) for m in models], axis=0))
 
 

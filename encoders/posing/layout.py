@@ -94,7 +94,7 @@ class Layout:
             if column in self.classes:
                 yield from _nearest_classes(own, self.classes[column], n_classes[column])
             elif column in one_hot:
-                yield _nearest(own[0].value.astype(np.int64), 2)
+                yield np.array([0, own[0].value.size - 1])
             else:
                 yield _nearest(own[0].cell, int(n_cells[column]))
 

@@ -1,6 +1,5 @@
 """Leaf boxes in levels instead of cells."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,10 +76,8 @@ def place_literals(cells: Cells, layout: Layout) -> Literals:
         or_missing = taken & (hi < last)
         tells = (lo > 0) | (hi < last) | or_missing
     alive[leaf[lo > hi]] = False
-    for columns in layout.one_hot:
-        _simplify_one_hot(
-            axis, layout.first[list(columns)].tolist(), lo, hi, layout, leaf, alive, tells
-        )
+    if layout.one_hot:
+        _simplify_one_hot(axis, lo, hi, layout, leaf, alive, tells)
     of_groups = [_group_literals(group, layout, alive) for group in cells.groups]
     kept = np.flatnonzero(tells & alive[leaf])
     number = np.cumsum(alive) - 1
@@ -119,7 +116,6 @@ def _may_be_missing(cells: Cells, layout: Layout) -> BoolArray:
 
 def _simplify_one_hot(
     axis: IntArray,
-    group: Sequence[int],
     lo: IntArray,
     hi: IntArray,
     layout: Layout,
@@ -127,24 +123,23 @@ def _simplify_one_hot(
     alive: BoolArray,
     tells: BoolArray,
 ) -> None:
-    """Use 'exactly one is 1' on a leaf's literals; updates ``alive`` and ``tells`` in place."""
-    level_start, value = layout.level_start, layout.value
-    member = np.zeros(level_start.size - 1, dtype=np.bool_)
-    member[group] = True
-    mine = np.flatnonzero(member[axis] & (lo <= hi))
-    own = axis[mine]
-    is_one = value[level_start[own] + lo[mine]] == 1
-    is_zero = value[level_start[own] + hi[mine]] == 0
-    n_leaves = alive.size
-    ones = np.bincount(leaf[mine[is_one]], minlength=n_leaves)
+    """Use 'exactly one is 1' on leaves' literals; updates ``alive`` and ``tells`` in place."""
+    first = layout.level_start[:-1]
+    is_one = layout.value == 1
     # Categories that have no level 1 left are zero without a literal saying so.
-    possible = [c for c in group if (value[level_start[c] : level_start[c + 1]] == 1).any()]
-    member[:] = False
-    member[possible] = True
-    counted = mine[is_zero & member[own]]
-    zeros = np.bincount(leaf[counted], minlength=n_leaves)
-    alive &= (ones < 2) & (zeros < len(possible))
-    tells[mine[is_zero & (ones[leaf[mine]] > 0)]] = False
+    possible = np.logical_or.reduceat(is_one, first)
+    grouped = np.zeros(first.size, dtype=np.int64)
+    for number, columns in enumerate(layout.one_hot, 1):
+        grouped[layout.first[list(columns)]] = number
+    of = np.where(lo <= hi, grouped[axis], 0)
+    for number in range(1, len(layout.one_hot) + 1):
+        mine = np.flatnonzero(of == number)
+        begin = first[axis[mine]]
+        zero = mine[layout.value[begin + hi[mine]] == 0]
+        ones = np.bincount(leaf[mine[is_one[begin + lo[mine]]]], minlength=alive.size)
+        zeros = np.bincount(leaf[zero[possible[axis[zero]]]], minlength=alive.size)
+        alive &= (ones < 2) & (zeros < possible[grouped == number].sum())
+        tells[zero[ones[leaf[zero]] > 0]] = False
 
 
 def _group_literals(

@@ -71,7 +71,7 @@ def tabulate(problem: Problem) -> Tables:
     ----------
     problem : with at least one leaf in each tree and one level on each axis
     """
-    owner = owners(problem.level_start)
+    owner = problem.axis_of
     group_of = np.full(problem.n_axes, -1, dtype=np.int64)
     one = np.full(problem.n_axes, -1, dtype=np.int64)
     group_axes = [owner[group] for group in problem.one_hot]
@@ -87,7 +87,7 @@ def tabulate(problem: Problem) -> Tables:
         cost = cost - smallest[owner]
     n_levels, n_leaves = problem.cost.size, problem.n_leaves
     weight = _stack([row.weight for row in problem.leaf_rows], n_leaves)
-    tree_of = owners(problem.tree_start)
+    tree_of = problem.tree_of
     by_axis = order_by(problem.axis, problem.n_axes)
     return Tables(
         level_start=problem.level_start.copy(),
@@ -101,8 +101,8 @@ def tabulate(problem: Problem) -> Tables:
         axis=problem.axis.copy(),
         lo=problem.lo.copy(),
         hi=problem.hi.copy(),
-        leaf_of=owners(problem.leaf_start),
-        tree_of=tree_of,
+        leaf_of=problem.leaf_of.copy(),
+        tree_of=tree_of.copy(),
         by_axis=by_axis,
         axis_start=starts(np.bincount(problem.axis, minlength=problem.n_axes)),
         weight=weight,
@@ -127,7 +127,7 @@ def _separable(
     """Per-axis costs that add up to the group's cost for every valid choice; the best levels."""
     cost = problem.cost.copy()
     first, size = problem.level_start[:-1], problem.size
-    owner = owners(problem.level_start)
+    owner = problem.axis_of
     cheap = np.flatnonzero(cost == np.minimum.reduceat(cost, first)[owner])
     best = cheap[np.searchsorted(cheap, first)] - first  # the first of each axis
     for axes in group_axes:

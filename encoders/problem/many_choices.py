@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encoders.arrays import BoolArray, IntArray, owners
+from encoders.arrays import BoolArray, IntArray
 from encoders.problem.problem import Problem
 
 BITS = 8  # leaves that are told in one byte
@@ -40,7 +40,7 @@ def _active(problem: Problem, choices: IntArray) -> BoolArray:
     """Which leaves hold each choice, bool (n_choices, n_leaves)."""
     n_leaves = problem.n_leaves
     misses = np.zeros((len(choices), -(-n_leaves // BITS)), dtype=np.uint8)
-    leaf_of = owners(problem.leaf_start)
+    leaf_of = problem.leaf_of
     order = np.argsort(problem.axis, kind="stable")
     first = np.searchsorted(problem.axis[order], np.arange(problem.n_axes + 1))
     for a in np.flatnonzero(np.diff(first)):

@@ -1,8 +1,9 @@
 """The finite-domain problem every solver sees: pick one level per axis, keep every row."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 
@@ -121,10 +122,29 @@ class Problem:
         """How many leaves all trees have together."""
         return int(self.leaf_start.size - 1)
 
-    @property
+    def __getstate__(self) -> dict[str, Any]:
+        # What is looked up again is not sent to other processes.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @cached_property
     def size(self) -> IntArray:
         """Levels per axis, int64 (n_axes,)."""
-        return np.diff(self.level_start)
+        return frozen(np.diff(self.level_start))
+
+    @cached_property
+    def axis_of(self) -> IntArray:
+        """The axis of each level, int64 (n_levels,)."""
+        return frozen(owners(self.level_start))
+
+    @cached_property
+    def leaf_of(self) -> IntArray:
+        """The leaf of each literal, int64 (n_literals,)."""
+        return frozen(owners(self.leaf_start))
+
+    @cached_property
+    def tree_of(self) -> IntArray:
+        """The tree of each leaf, int64 (n_leaves,)."""
+        return frozen(owners(self.tree_start))
 
     def spans(self, leaf: int) -> Spans:
         """The box of a leaf: lo and hi of each axis that it has a literal on.
@@ -158,7 +178,7 @@ class Problem:
         """
         held = levels[self.axis]
         broken = (held < self.lo) | (held > self.hi)
-        misses = np.bincount(owners(self.leaf_start)[broken], minlength=self.n_leaves)
+        misses = np.bincount(self.leaf_of[broken], minlength=self.n_leaves)
         return np.flatnonzero(misses == 0)
 
     def admits(self, levels: IntArray) -> bool:
@@ -207,7 +227,7 @@ class Problem:
             is out of its range.
         """
         size, first = self.size, self.level_start[:-1]
-        axis_of = owners(self.level_start)
+        axis_of = self.axis_of
         groups = tuple((axis_of[g], g - first[axis_of[g]]) for g in self.one_hot)
         shares = covered(
             self.tree_start, self.leaf_start, self.axis, self.lo, self.hi, size, groups
@@ -279,7 +299,7 @@ class Problem:
         ----------
         levels : int64 (n_axes,), a choice with one active leaf in every tree
         """
-        literal = np.isin(owners(self.leaf_start), self.active_leaves(levels))
+        literal = np.isin(self.leaf_of, self.active_leaves(levels))
         axis, inverse = np.unique(self.axis[literal], return_inverse=True)
         lo = np.zeros(axis.size, dtype=np.int64)
         hi = self.size[axis] - 1

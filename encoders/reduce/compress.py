@@ -76,7 +76,7 @@ def identity(problem: Problem) -> Lift:
     ----------
     problem : any
     """
-    first = problem.level_start[:-1][owners(problem.level_start)]
+    first = problem.level_start[:-1][problem.axis_of]
     return Lift(problem.level_start, np.arange(problem.cost.size) - first)
 
 
@@ -109,7 +109,7 @@ def drop(problem: Problem, keep: BoolArray, alive: BoolArray) -> Smaller | None:
     keep : bool (n_levels,)
     alive : bool (n_leaves,)
     """
-    owner = owners(problem.level_start)
+    owner = problem.axis_of
     level_start = starts(np.bincount(owner[keep], minlength=problem.n_axes))
     # For every old level the nearest kept one at or above, and at or below, within its axis.
     rank = np.cumsum(keep, dtype=np.int64)
@@ -122,10 +122,10 @@ def drop(problem: Problem, keep: BoolArray, alive: BoolArray) -> Smaller | None:
         return at_or_above[first[axis] + lo], at_or_below[first[axis] + hi]
 
     lo, hi = place(problem.axis, problem.lo, problem.hi)
-    leaf = owners(problem.leaf_start)
+    leaf = problem.leaf_of
     alive = alive.copy()
     alive[leaf[lo > hi]] = False
-    held = np.bincount(owners(problem.tree_start)[alive], minlength=problem.tree_start.size - 1)
+    held = np.bincount(problem.tree_of[alive], minlength=problem.tree_start.size - 1)
     if (size == 0).any() or (held == 0).any():
         return None
     tells = ((lo > 0) | (hi < size[problem.axis] - 1)) & alive[leaf]
@@ -133,7 +133,7 @@ def drop(problem: Problem, keep: BoolArray, alive: BoolArray) -> Smaller | None:
     alive, rows = _fix_trees(problem, alive, np.bincount(leaf[tells], minlength=alive.size))
     tells &= alive[leaf]
     per_leaf = np.bincount(leaf[tells], minlength=alive.size)[alive]
-    per_tree = np.bincount(owners(problem.tree_start)[alive], minlength=problem.tree_start.size - 1)
+    per_tree = np.bincount(problem.tree_of[alive], minlength=problem.tree_start.size - 1)
     lift = Lift(level_start, np.flatnonzero(keep) - first[owner[keep]])
     smaller = replace(
         problem,
@@ -165,10 +165,10 @@ def _one_hot(problem: Problem, keep: BoolArray, rank: IntArray) -> tuple[IntArra
 
 def _in_sole_leaves(problem: Problem, alive: BoolArray) -> BoolArray:
     """Levels inside the box of every leaf that is the only one left of its tree."""
-    tree = owners(problem.tree_start)
+    tree = problem.tree_of
     left = np.bincount(tree[alive], minlength=problem.tree_start.size - 1)
     sole = alive & (left[tree] == 1)
-    literal = sole[owners(problem.leaf_start)]
+    literal = sole[problem.leaf_of]
     axis, lo, hi = (
         problem.axis[literal],
         problem.level_start[:-1].copy(),
@@ -176,7 +176,7 @@ def _in_sole_leaves(problem: Problem, alive: BoolArray) -> BoolArray:
     )
     np.maximum.at(lo, axis, problem.level_start[axis] + problem.lo[literal])
     np.minimum.at(hi, axis, problem.level_start[axis] + problem.hi[literal])
-    owner, level = owners(problem.level_start), np.arange(problem.cost.size)
+    owner, level = problem.axis_of, np.arange(problem.cost.size)
     inside: BoolArray = (lo[owner] <= level) & (level <= hi[owner])
     return inside
 
@@ -186,10 +186,10 @@ def _merge_levels(problem: Problem, keep: BoolArray, alive: BoolArray) -> BoolAr
 
     Where a level row weighs them differently, those that weigh less than the cheapest stay too.
     """
-    owner = owners(problem.level_start)
+    owner = problem.axis_of
     cut = np.zeros(problem.cost.size + 1, dtype=np.bool_)
     cut[problem.level_start[:-1]] = True
-    literal = alive[owners(problem.leaf_start)]
+    literal = alive[problem.leaf_of]
     boxes = [(problem.axis[literal], problem.lo[literal], problem.hi[literal])]
     boxes += [(box.axis, box.lo, box.hi) for box in problem.forbidden]
     for axis, lo, hi in boxes:
@@ -217,12 +217,12 @@ def _merge_categories(problem: Problem, keep: BoolArray, alive: BoolArray) -> Bo
     if not problem.one_hot:
         return keep
     keep = keep.copy()
-    owner = owners(problem.level_start)
+    owner = problem.axis_of
     for group in problem.one_hot:
         _force_group(problem, group, keep, owner)
-    literal = np.flatnonzero(alive[owners(problem.leaf_start)])
+    literal = np.flatnonzero(alive[problem.leaf_of])
     literal = literal[order_by(problem.axis[literal], problem.n_axes)]
-    leaf = owners(problem.leaf_start)[literal]
+    leaf = problem.leaf_of[literal]
     begin = np.searchsorted(problem.axis[literal], np.arange(problem.n_axes + 1))
     in_box = {int(a) for box in problem.forbidden for a in box.axis}
     for group in problem.one_hot:
@@ -271,7 +271,7 @@ def _fix_trees(
     problem: Problem, alive: BoolArray, tells: IntArray
 ) -> tuple[BoolArray, tuple[LeafRow, ...]]:
     """Take trees whose one leaf is certain out, into the rows' minima; drop rows that hold."""
-    tree = owners(problem.tree_start)
+    tree = problem.tree_of
     left = np.bincount(tree[alive], minlength=problem.tree_start.size - 1)
     certain = alive & (left[tree] == 1) & (tells == 0)
     stays = alive & ~certain

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encoders.arrays import BoolArray, owners
+from encoders.arrays import BoolArray
 from encoders.bounds.lagrange import bound_by_prices, drop_by_prices
 from encoders.problem.cost_unit import ceiling_below, unit_of
 from encoders.problem.flat_problem import tabulate
@@ -49,5 +49,5 @@ def _reachable(problem: Problem, keep: BoolArray) -> BoolArray:
     first = problem.level_start[problem.axis]
     none = before[first + problem.hi + 1] == before[first + problem.lo]
     reachable = np.ones(problem.n_leaves, dtype=np.bool_)
-    reachable[owners(problem.leaf_start)[none]] = False
+    reachable[problem.leaf_of[none]] = False
     return reachable

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, frozen, owners
+from encoders.arrays import FloatArray, IntArray, frozen
 from encoders.backends.search.cover import cover
 from encoders.backends.search.cover_loop import CLOSE, CUT, LOOK, REFUSED, SPLIT
 from encoders.bounds.prices import Prices
@@ -139,7 +139,7 @@ def _as_checked(problem: Problem, space: FeatureSpace, query: Query) -> Problem:
         cost[first:end] = own["weight"] * np.array(own["prices"])
     for feature in priced:
         axes = np.array(feature.columns)
-        here = np.isin(owners(problem.level_start), axes)
+        here = np.isin(problem.axis_of, axes)
         group = next(group for group in groups if here[group].all())
         yes = np.isin(np.arange(cost.size), group)
         rows.append(LevelRow(frozen(yes.astype(np.int64)), 1))

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, owners, starts
+from encoders.arrays import BoolArray, FloatArray, IntArray, starts
 from encoders.backends.interface import Request
 from encoders.backends.registry import find_backend
 from encoders.errors import BrokenProblemError
@@ -133,11 +133,11 @@ class Side:
 
     @cached_property
     def _leaf(self) -> IntArray:
-        return owners(self.problem.leaf_start)
+        return self.problem.leaf_of
 
     @cached_property
     def _axis(self) -> IntArray:
-        return owners(self.problem.level_start)
+        return self.problem.axis_of
 
     @cached_property
     def _own_level(self) -> BoolArray:

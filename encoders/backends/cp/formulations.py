@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from ortools.sat.python import cp_model
 
-from encoders.arrays import IntArray, owners, runs
+from encoders.arrays import IntArray, runs
 from encoders.backends.order_encoding import OrderEncoding
 from encoders.problem.problem import Problem
 
@@ -172,7 +172,7 @@ def _finish(
     at_most: Callable[[int, int], Literal],
 ) -> None:
     """One-hot groups, rows and forbidden boxes; the same for all formulations."""
-    owner = owners(problem.level_start)
+    owner = problem.axis_of
     for group in problem.one_hot:
         chosen = []
         for level in group.tolist():

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from encoders.arrays import IntArray, owners, runs
+from encoders.arrays import IntArray, runs
 from encoders.backends.maxsat.pseudo_boolean import Item, at_least
 from encoders.backends.order_encoding import OrderEncoding
 from encoders.problem.flat_problem import tabulate
@@ -136,7 +136,7 @@ def _axes(writer: _Writer) -> None:
     problem = writer.problem
     for place in writer.encoding.chained.tolist():
         writer.add([-(FIRST + place), FIRST + place + 1])
-    owner = owners(problem.level_start)
+    owner = problem.axis_of
     for group in problem.one_hot:
         chosen = []
         for level in group.tolist():
@@ -159,7 +159,7 @@ def _leaves(writer: _Writer, leaf: list[int]) -> None:
     problem = writer.problem
     for begin, end in runs(problem.tree_start):
         writer.add(leaf[begin:end])
-    owner = owners(problem.leaf_start).tolist()
+    owner = problem.leaf_of.tolist()
     literals = zip(
         owner, problem.axis.tolist(), problem.lo.tolist(), problem.hi.tolist(), strict=True
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from encoders.arrays import FloatArray, IntArray, owners, starts
+from encoders.arrays import FloatArray, IntArray, starts
 from encoders.backends.order_encoding import OrderEncoding
 from encoders.problem.problem import Problem
 
@@ -50,7 +50,7 @@ def axis_rows(problem: Problem, encoding: OrderEncoding) -> list[Rows]:
             np.zeros(n),
         )
     ]
-    owner = owners(problem.level_start)
+    owner = problem.axis_of
     for group in problem.one_hot:
         axis = owner[group]
         free = problem.size[axis] > 1
@@ -102,7 +102,7 @@ def one_leaf_rows(problem: Problem, encoding: OrderEncoding) -> Rows:
     encoding : of its axes
     """
     n_trees = problem.tree_start.size - 1
-    row = [owners(problem.tree_start)]
+    row = [problem.tree_of]
     column = [encoding.n + np.arange(problem.n_leaves)]
     value = [np.ones(problem.n_leaves)]
     lower, upper = [1.0] * n_trees, [1.0] * n_trees

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encoders.arrays import IntArray, owners, starts
+from encoders.arrays import IntArray, starts
 from encoders.backends.milp.rows import Rows
 from encoders.backends.order_encoding import OrderEncoding
 from encoders.problem.problem import Problem
@@ -31,8 +31,8 @@ def _nested(
 
     Direction 1: leaves whose level is at most m imply y[m]; -1: at least m imply its negation.
     """
-    leaf = owners(problem.leaf_start)[literal]
-    tree = owners(problem.tree_start)[leaf]
+    leaf = problem.leaf_of[literal]
+    tree = problem.tree_of[leaf]
     axis, at = problem.axis[literal], level[literal]
     order = np.lexsort((direction * at, axis, tree))
     leaf, tree, axis, at = leaf[order], tree[order], axis[order], at[order]

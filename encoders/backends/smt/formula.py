@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import z3
 
-from encoders.arrays import FloatArray, IntArray, owners, runs
+from encoders.arrays import FloatArray, IntArray, runs
 from encoders.backends.order_encoding import OrderEncoding
 from encoders.problem.problem import Problem
 
@@ -74,7 +74,7 @@ class _Writer:
         problem = self.problem
         for place in self.encoding.chained.tolist():
             self.solver.add(z3.Implies(self.below[place], self.below[place + 1]))
-        owner = owners(problem.level_start)
+        owner = problem.axis_of
         for group in problem.one_hot:
             places = [(int(owner[g]), int(g - problem.level_start[owner[g]])) for g in group]
             self.solver.add(z3.PbEq([(self._within(a, v, v), 1) for a, v in places], 1))
@@ -89,7 +89,7 @@ class _Writer:
         for begin, end in runs(problem.tree_start):
             self.solver.add(z3.PbEq([(z, 1) for z in self._leaf[begin:end]], 1))
         literals = zip(
-            owners(problem.leaf_start).tolist(),
+            problem.leaf_of.tolist(),
             problem.axis.tolist(),
             problem.lo.tolist(),
             problem.hi.tolist(),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, owners
+from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.query.constraints import Allowed, Fixed, Range
 from encoders.query.features import Feature
 from encoders.trees.cells import Cells
@@ -106,7 +106,7 @@ def extents_of(side: Side, cells: Cells) -> Extents:
     cells : that it was posed for
     """
     posed, groups = side.posed, {group.column: group for group in cells.groups}
-    axis = owners(posed.problem.level_start)[: posed.value.size]
+    axis = posed.problem.axis_of[: posed.value.size]
     of_level = side.feature[axis]
     one_hot = np.array([feature.one_hot for feature in side.space.features])
     standing = one_hot[of_level] & (posed.value == 0)

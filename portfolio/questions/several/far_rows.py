@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, owners
+from encoders.arrays import FloatArray, IntArray
 from encoders.backends.interface import Outcome, Request
 from encoders.backends.registry import find_backend
 from encoders.backends.stopping import EitherEvent
@@ -171,7 +171,7 @@ def _any_choice(problem: Problem, request: Request) -> Outcome:
 
 def _level_row(problem: Problem, gap: FloatArray, apart: float) -> LevelRow:
     """That the levels chosen add up to a distance: what is missing to the widest is limited."""
-    owner = owners(problem.level_start)
+    owner = problem.axis_of
     widest = np.maximum.reduceat(gap, problem.level_start[:-1])
     unit = (float(widest.sum()) or 1.0) / GAP_UNITS
     weight = np.floor((widest[owner] - gap) / unit).astype(np.int64)

@@ -291,7 +291,8 @@ def test_a_reduction_that_is_cut_short_loses_nothing(seeds):
 def test_walks_from_afar_keep_limits_on_changes(seeds):
     """Starts that break the limit come back to it, and mostly find an answer where there is one."""
     found = possible = 0
-    for seed in seeds:
+    many = range(4 * seeds.start, 4 * seeds.stop)  # one in ten has a limit and no group
+    for seed in many:
         problem = random_problem(seed)
         last = np.diff(problem.level_start) - 1
         starts = np.array([last // part for part in (1, 2, 3)])
@@ -299,7 +300,7 @@ def test_walks_from_afar_keep_limits_on_changes(seeds):
             continue
         possible += 1
         found += find_incumbent(problem, tabulate(problem), starts) is not None
-    assert possible > len(seeds) // 40 and found > 0.9 * possible
+    assert possible > len(many) // 40 and found > 0.9 * possible
 
 
 def test_the_incumbent_is_never_lost(seeds):

@@ -49,7 +49,7 @@ def test_the_deadline_holds_for_each_of_them():
     assert len(records) == 100 and all(record["limit_s"] < 10.0 for record in records)
 
 
-@pytest.mark.parametrize(("pace_s", "count"), [(float("inf"), 1), (1.0, 1), (0.05, 4), (1e-6, 50)])
+@pytest.mark.parametrize(("pace_s", "count"), [(float("inf"), 1), (1.0, 1), (0.05, 8), (1e-6, 50)])
 def test_a_worker_gets_what_it_can_do_soon(pace_s, count):
     assert len(Waiting(tasks(200), 2, 50).next(pace_s)) == count
 

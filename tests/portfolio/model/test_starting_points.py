@@ -26,3 +26,28 @@ def test_of_a_large_table_some_rows_are_kept_from_all_over_it(large, monkeypatch
     assert sum(kept) <= 40 < sum(len(rows) for rows in every.reference.rows) and min(kept) > 0
     for at in range(0, 400, 80):
         assert own.explain(X.iloc[at]).distance == plain.explain(X.iloc[at]).distance
+
+
+def kept(explainer):
+    reference = explainer._asker.model.views[0].reference
+    return [set(map(bytes, rows)) for rows in reference.rows], [len(r) for r in reference.rows]
+
+
+def test_parts_of_a_table_are_classified_until_each_class_has_enough(large, monkeypatch):
+    model, X = large
+    (every, sizes), classified = kept(Explainer(model, X)), []
+    scores = starting_points.Ensemble.scores
+
+    def counted(self, rows):
+        classified.append(len(rows))
+        return scores(self, rows)
+
+    monkeypatch.setattr(starting_points, "SOME_ROWS", 50)
+    monkeypatch.setattr(starting_points.Ensemble, "scores", counted)
+    assert kept(Explainer(model, X)) == (every, sizes)  # no class has 2000: all parts, each once
+    assert len(classified) >= 8 and max(classified[:8]) <= 50
+    monkeypatch.setattr(starting_points, "LARGEST_CLASS", 30)
+    classified.clear()
+    some, few = kept(Explainer(model, X))
+    assert few == [30, 30] and all(own <= all_of for own, all_of in zip(some, every, strict=True))
+    assert sum(classified) < len(X) / 2

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from encoders.arrays import FloatArray
 from encoders.backends.attempt import Provenance, in_turn
 from encoders.backends.interface import Request
 from encoders.backends.stopping import why
@@ -17,6 +18,7 @@ from encoders.query.query import Query
 from encoders.reduce.incumbent import find_incumbent
 from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.solving.certify import Certificate, Times
+from portfolio.solving.verify import Verified
 
 # Leaves of a model of which not all are posed at once. With fewer, posing all of them takes less
 # than the looks at what is near.
@@ -25,6 +27,7 @@ WIDER = 1.5  # times a radius in which the model refuses all is the next one at 
 STARTS = 4  # nearest training rows that a look begins from
 
 Certify = Callable[[Posed, Request], Certificate]
+Confirm = Callable[[FloatArray, float], Verified | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +41,7 @@ class NearFirst:
     request : its cutoff is that of the whole question
     deadline : ``time.perf_counter()`` at which to stop
     certify : what is proved of a posed part, given the request with its cutoff
+    confirm : a row of the cost told, if the model itself says that it is an answer
     """
 
     near: Nearby
@@ -45,8 +49,22 @@ class NearFirst:
     request: Request
     deadline: float
     certify: Certify
+    confirm: Confirm
 
     def answer(self) -> Certificate:
+        """What is proved of the whole question, and where there is no time for that some answer."""
+        seen: list[tuple[float, FloatArray]] = []
+        held = self._answer(seen)
+        if held.status != "unknown":
+            return held
+        for cost, row in sorted(seen, key=lambda found: found[0]):
+            known = self.confirm(row, cost)
+            if known is not None and known.distance < self.request.cutoff:
+                lower = min(held.lower, known.distance)
+                return replace(held, status="feasible", answer=known, lower=lower)
+        return held
+
+    def _answer(self, seen: list[tuple[float, FloatArray]]) -> Certificate:
         """What is proved of the whole question.
 
         A look at what is near finds some choice. All that cost no more are within the radius of
@@ -57,7 +75,7 @@ class NearFirst:
         proved = -1.0  # nothing costs at most this
         radius, cutoff = self.near.wider(proved), self.request.cutoff
         while radius is not None and radius < cutoff and not self._over():
-            cost = self._found(radius)
+            cost = self._found(radius, seen)
             if cost is not None and cost <= proved:  # what the model itself refuses, once more
                 cost = radius
             if cost is not None:
@@ -91,14 +109,22 @@ class NearFirst:
         wider = self.near.wider(radius)
         return wider if wider is None or proved <= 0 else min(wider, WIDER * radius)
 
-    def _found(self, radius: float) -> float | None:
-        """Cost of some choice that the trees decide as wanted; None if none is found near."""
+    def _found(self, radius: float, seen: list[tuple[float, FloatArray]]) -> float | None:
+        """Cost of some choice that the trees decide as wanted; None if none is found near.
+
+        It joins what was seen.
+        """
         posed = self.near.within(radius)
         if posed is None:
             return None
         starts = posed.closest(self.view.near(self.near.query.goal), STARTS)
         found = find_incumbent(posed.problem, tabulate(posed.problem), starts, self._over)
-        return None if found is None else posed.problem.distance(found)
+        if found is None:
+            return None
+        cost = posed.problem.distance(found)
+        seen.append((cost, posed.decode(found)))
+        self.request.on_bounds(cost, 0.0)
+        return cost
 
     def _over(self) -> bool:
         return self.request.stop.is_set() or time.perf_counter() >= self.deadline

@@ -21,6 +21,7 @@ from portfolio.solving.near_first import NearFirst, near_first
 from portfolio.solving.parts import in_parts
 from portfolio.solving.progress import Progress
 from portfolio.solving.strategies import Strategy, others
+from portfolio.solving.verify import verify
 from portfolio.solving.witness import Witnesses
 
 PROVED_MARGIN = 1e-7  # in the user's score unit; appendix D of the paper
@@ -165,7 +166,9 @@ def _part(
 
     near = near_first(reading, query, region) if solver.way.in_parts else None
     if near is not None:
-        certificate = NearFirst(near, view, request, solver.deadline, prove).answer()
+        oracle = replace(reading.oracle(goal.target), margin=query.margin)
+        confirm = partial(verify, query=query, space=reading.space, oracle=oracle)
+        certificate = NearFirst(near, view, request, solver.deadline, prove, confirm).answer()
         pose_s = time.perf_counter() - began - certificate.times.total
     else:
         posed = pose(view.ensemble, view.cells, reading.space, query, region)

@@ -249,7 +249,7 @@ class Cover:
             # no weights add up to so much that a larger need would be another one.
             weight = np.floor(score[:, rival]).astype(int) - np.ceil(score[:, target]).astype(int)
             needed = (lead or self.model.needed[target, rival]) * self.model.scale
-            leads.append((columns[:0], cost, weight, -math.floor(min(needed, FULL))))
+            leads.append((columns[:0], cost, weight, -math.floor(min(needed, FULL))))  # no levels
         demand(sum(price for *_, price in prices) + sum(worth) < FULL, "prices are too large")
         # What is true of rows that are wanted is added to what they cost, times its price.
         levels, leaves = cost.copy(), 0 * self.model.tree

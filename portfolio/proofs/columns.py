@@ -27,7 +27,7 @@ def columns_of(space: FeatureSpace, query: Query) -> list[dict[str, Any]]:
 
 
 def limits_of(space: FeatureSpace, query: Query) -> list[dict[str, Any]]:
-    """Limits of changes, and for each one-hot group that as many columns rise as fall.
+    """Limits of changes, and for each one-hot group that exactly one of its columns is a yes.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def limits_of(space: FeatureSpace, query: Query) -> list[dict[str, Any]]:
         if feature.one_hot:
             own = feature.columns[_place(feature, query)]
             others = [column for column in feature.columns if column != own]
-            told += [_limit(0, others, [own]), _limit(0, [own], others)]
+            told += [_limit(1, others, [own]), _limit(len(others), [own], others)]
             moving.append(others)
         else:
             moving.append(list(feature.columns))
@@ -52,8 +52,8 @@ def limits_of(space: FeatureSpace, query: Query) -> list[dict[str, Any]]:
     return told
 
 
-def _limit(most: int, columns: list[int], less: list[int]) -> dict[str, Any]:
-    return {"most": most, "columns": columns, "less": less}
+def _limit(most: int, changed: list[int], same: list[int]) -> dict[str, Any]:
+    return {"most": most, "changed": changed, "same": same}
 
 
 def _place(feature: Feature, query: Query) -> int:

@@ -11,9 +11,9 @@ import numpy as np
 
 from encoders.arrays import FloatArray, IntArray, frozen
 from encoders.backends.search.cover import cover
-from encoders.backends.search.cover_loop import CLOSE, CUT, LOOK, REFUSED, SPLIT
+from encoders.backends.search.cover_loop import CUT, SPLIT
 from encoders.bounds.prices import Prices
-from encoders.bounds.row_prices import RowPrices, row_prices
+from encoders.bounds.row_prices import row_prices
 from encoders.posing.pose import Posed, pose
 from encoders.problem.flat_problem import Tables
 from encoders.problem.problem import LevelRow, Problem
@@ -25,8 +25,6 @@ from portfolio.checker import DEAREST, ONE
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.proofs.columns import columns_of
 
-WORDS = {SPLIT: "split", CUT: "cut", CLOSE: "close", REFUSED: "refused"}
-MOST_CUTS = 50  # of a line, which the checker reads 60 of
 GRAIN = 10_000  # of the checker's units of cost: prices on rows are multiples, short to tell
 
 
@@ -37,11 +35,15 @@ class Cover:
     Attributes
     ----------
     refused : rows that the model itself refused, though its sums are too near a tie to tell
+    prices : (tree, column, first level, last level, price) each, in whole units of cost
+    worth : the price of each lead, in units of cost for 2^58 units of scores; none without prices
     steps : of the tree of boxes, compressed
     n_steps : how many
     """
 
     refused: tuple[tuple[float, ...], ...]
+    prices: tuple[tuple[int, ...], ...]
+    worth: tuple[int, ...]
     steps: bytes
     n_steps: int
 
@@ -49,6 +51,8 @@ class Cover:
         """Plain values, as in a record."""
         return {
             "refused": [list(row) for row in self.refused],
+            "prices": [list(each) for each in self.prices],
+            "worth": list(self.worth),
             "steps": base64.b64encode(self.steps).decode(),
         }
 
@@ -93,14 +97,10 @@ class _Writer:
 
     def write(self, steps: IntArray) -> bool:
         """Take steps as of :func:`encoders.backends.search.cover.cover`; whether to go on."""
-        self.tell(_text(steps.tolist()))
+        self.parts.append(self.packer.compress(_text(steps.tolist()).encode("ascii")))
+        self.size += len(self.parts[-1])
         self.count += len(steps)
         return not (self.limits.ended() or self.limits.full(self.size))
-
-    def tell(self, text: str) -> None:
-        """Take lines."""
-        self.parts.append(self.packer.compress(text.encode("ascii")))
-        self.size += len(self.parts[-1])
 
     def packed(self) -> bytes:
         """All of them."""
@@ -108,21 +108,16 @@ class _Writer:
 
 
 def _text(steps: list[list[int]]) -> str:
-    """Steps as lines. Before each of them the checker looks which leaves count."""
-    told: list[list[str]] = []
-    cut: set[tuple[int, int]] | None = None  # where, in the line of cuts that goes on
+    """Steps as lines. A part that is cut off is split off, and closed at once."""
+    told = []
     for what, axis, level, side in steps:
-        place = [str(axis), str(level), str(side ^ 1)]
-        if what == CUT and cut is not None and len(cut) < MOST_CUTS and (axis, side) not in cut:
-            told[-1] += place
-            cut.add((axis, side))
-            continue
-        cut = {(axis, side)} if what == CUT else None
-        if what in (CUT, SPLIT):
-            told.append([WORDS[what], *place])
-        elif what != LOOK:
-            told.append([WORDS[what], str(level)] if what == REFUSED else [WORDS[what]])
-    return "".join(" ".join(words) + "\n" for words in told)
+        if what == SPLIT:
+            told.append(f"split {axis} {level} {side ^ 1}\n")
+        elif what == CUT:
+            told.append(f"split {axis} {level} {side}\nclose\n")
+        else:
+            told.append("close\n")
+    return "".join(told)
 
 
 def _as_checked(problem: Problem, space: FeatureSpace, query: Query) -> Problem:
@@ -146,16 +141,6 @@ def _as_checked(problem: Problem, space: FeatureSpace, query: Query) -> Problem:
         rows.append(LevelRow(frozen((here & ~yes).astype(np.int64)), axes.size - 1))
         groups = [other for other in groups if other is not group]
     return replace(problem, cost=frozen(cost), one_hot=tuple(groups), level_rows=tuple(rows))
-
-
-def _price_lines(given: RowPrices, per_score: FloatArray, unit: float) -> str:
-    """Prices as lines, in whole units of cost; of leads what a unit of score is worth."""
-    price = (np.rint(given.price / (GRAIN * unit)).astype(np.int64) * GRAIN).tolist()
-    rows = zip(given.tree, given.axis, given.first, given.last, price, strict=True)
-    told = ["price " + " ".join(map(str, row)) for row in rows]
-    worth = np.rint(given.worth * per_score / unit).astype(np.int64).tolist()
-    told += [f"price {r} {p}" for r, p in enumerate(worth)]
-    return "".join(line + "\n" for line in told)
 
 
 def _units_of_score(posed: Posed, cells: Cells, target: int) -> FloatArray:
@@ -194,6 +179,8 @@ def prove(
     posed = pose(view.ensemble, view.cells, model.space, asked)
     oracle = replace(model.oracle(goal.target), margin=query.margin)
     refused: list[tuple[float, ...]] = []
+    prices: list[tuple[int, ...]] = []
+    worth: list[int] = []
 
     def without(problem: Problem, levels: IntArray) -> Problem | None:
         row = posed.decode(levels)
@@ -205,8 +192,11 @@ def prove(
     def charge(tables: Tables) -> Prices:
         cost = np.minimum(tables.cost, DEAREST * unit)
         given = row_prices(tables._replace(cost=cost), upper, GRAIN * unit)
-        per_score = _units_of_score(posed, view.cells, goal.target)
-        writer.tell(_price_lines(given, per_score, unit))
+        price = np.rint(given.price / (GRAIN * unit)).astype(np.int64) * GRAIN
+        told = np.stack([given.tree, given.axis, given.first, given.last, price], axis=1)
+        prices.extend(map(tuple, told.tolist()))
+        per_unit = _units_of_score(posed, view.cells, goal.target) / model.for_checkers.scale
+        worth.extend(np.rint(np.ldexp(given.worth * per_unit / unit, 58)).astype(np.int64).tolist())
         return given.prices
 
     writer, unit = _Writer(limits), (below or np.inf) / ONE
@@ -218,4 +208,4 @@ def prove(
     full = limits.full(len(steps))
     if why := full or ("" if end == "proved" else limits.ended()):
         return why
-    return Cover(tuple(refused), steps, writer.count)
+    return Cover(tuple(refused), tuple(prices), tuple(worth), steps, writer.count)

@@ -17,7 +17,7 @@ from encoders.query.goal import ClassGoal, Goal, Wanted
 from encoders.query.query import Query
 from encoders.whole_files import replace_whole
 from portfolio.as_json import AsJson, as_plain
-from portfolio.checker import MOST_WORK, check
+from portfolio.checker import MOST_POWER, MOST_WORK, check
 from portfolio.goals import wanted_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.proofs.columns import columns_of, limits_of
@@ -26,7 +26,7 @@ from portfolio.question import Question, check_from_0
 from portfolio.result import Result
 from portfolio.rule_words import rule_words
 
-FORMAT, VERSION = "counterfolio-record", 4
+FORMAT, VERSION = "counterfolio-record", 5
 # Of a bound: by how much less is claimed than what the search proves, for roundings of both.
 PROVED, CLAIMED = 1 - 5e-10, 1 - 2e-9
 
@@ -202,7 +202,7 @@ class Recorder:
             "margin": query.margin,
             "lead": query.margin * unit,
             "scale": self.question.scale,
-            "power": _finite(query.cost.power),
+            "power": _power(query.cost.power),
             "constraints": [
                 rule_words(each, space, query.row) for each in self.question.constraints
             ],
@@ -221,6 +221,9 @@ class Recorder:
             return "relations between features can't be checked yet"
         if any(callable(own) for own in query.cost.own):
             return "costs by a function can't be computed by others"
+        power = query.cost.power
+        if np.isfinite(power) and not (power.is_integer() and power <= MOST_POWER):
+            return f"powers besides 0 to {MOST_POWER} can't be computed exactly"
         ensemble = model.ensemble
         if ensemble.companions or ensemble.sets is not None or model.native.table is not None:
             return "pipelines, categories, gaps and further models can't be checked yet"
@@ -262,6 +265,11 @@ def _in_words(feature: Feature) -> dict[str, Any]:
 def _finite(number: float) -> float | None:
     """A number; None for an infinite one."""
     return float(number) if np.isfinite(number) else None
+
+
+def _power(power: float) -> float | int | None:
+    """The power of a norm, which the checker takes as a whole number; None for an infinite one."""
+    return int(power) if power.is_integer() else _finite(power)
 
 
 def _label(value: Any) -> Any:

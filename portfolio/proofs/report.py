@@ -39,8 +39,8 @@ def report(record: Any) -> str:
         It is no record of a version that is known.
     """
     try:
-        if (record["format"], record["version"]) != ("counterfolio-record", 4):
-            raise InputError("this is no record of version 4.")
+        if (record["format"], record["version"]) != ("counterfolio-record", 5):
+            raise InputError("this is no record of version 5.")
         return _page(record)
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise InputError(f"this is no whole record: {type(error).__name__} {error}.") from error

@@ -13,10 +13,12 @@ class TreesRead:
     Attributes
     ----------
     digest : of the trees as the checker reads them; None where it does not
+    scale : by which the checker makes whole numbers of scores
     refusal : why it does not, else ""
     """
 
     digest: str | None
+    scale: float
     refusal: str
 
     @staticmethod
@@ -28,6 +30,7 @@ class TreesRead:
         model : fitted
         """
         try:
-            return TreesRead(read(model).digest, "")
+            trees = read(model)
         except RejectedError as error:
-            return TreesRead(None, str(error))
+            return TreesRead(None, 1.0, str(error))
+        return TreesRead(trees.digest, trees.scale, "")

@@ -42,16 +42,20 @@ def column(**other):
 def one_of(*columns):
     """Limits that say that exactly one of some columns is a yes, which the first one is."""
     own, others = list(columns[:1]), list(columns[1:])
-    return [{"most": 0, "columns": a, "less": b} for a, b in ((own, others), (others, own))]
+    return [
+        {"most": len(same), "changed": changed, "same": same}
+        for changed, same in ((own, others), (others, own))
+    ]
 
 
-def claimed(model, query, columns, below=None, steps=b"close\n", **other):
+def claimed(model, query, columns, below=None, steps=b"close\n", prices=((), ()), **other):
     """A record that says that nothing below a bound is decided as 1."""
     question = {"target": 1, "lead": 0, "power": 1, "limits": []} | other
     now = model.predict(np.array([query], dtype=float))[0].item()
-    steps = base64.b64encode(gzip.compress(steps)).decode()
+    cover = {"refused": [], "prices": list(prices[0]), "worth": list(prices[1])}
+    cover |= {"steps": base64.b64encode(gzip.compress(steps)).decode()}
     return {
-        "version": 4,
+        "version": 5,
         "why_no_proof": "",
         "distance": None,
         "status": "unknown" if below else "infeasible",
@@ -62,5 +66,12 @@ def claimed(model, query, columns, below=None, steps=b"close\n", **other):
         "lower_bound": below,
         "question": question | {"columns": columns},
         "answer": None,
-        "proof": {"below": below, "covers": [{"refused": [], "steps": steps}]},
+        "proof": {"below": below, "covers": [cover]},
     }
+
+
+def boxes(columns, first=0):
+    """Steps that split each of some columns once, in every box, and close all that is left."""
+    if first == columns:
+        return b"close\n"
+    return b"split %d 0 0\n" % first + 2 * boxes(columns, first + 1)

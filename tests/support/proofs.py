@@ -25,7 +25,6 @@ MODELS = (
     lambda n, d, s: ExtraTreesClassifier(n, max_depth=d, random_state=s),
 )
 ROWS = 30_000  # of the brute force
-PRICED = "price "
 
 
 def asked(seed):
@@ -38,7 +37,7 @@ def asked(seed):
     explainer = Explainer(model, X)
     x = X.iloc[int(rng.integers(len(X)))]
     constraints, keeps = random_constraints(rng, specs, x.to_numpy())
-    norm = [0, 0.5, 1, 2, "inf"][int(rng.integers(5))]
+    norm = [0, 1, 2, 3, "inf"][int(rng.integers(5))]
     weights = [float(w) for w in rng.choice([0.5, 1.0, 2.0], len(specs))]
     result = explainer.explain(x, norm=norm, weights=weights, constraints=constraints, threads=1)
     return result, model, X, specs, keeps, norm, weights
@@ -97,7 +96,7 @@ def admitted(question, x, rows):
             paid = np.array([table.get(v, 0.0) for v in value])
         costs.append(told["weight"] * paid * (value != start))
     for limit in question["limits"]:
-        load = moved[:, limit["columns"]].sum(axis=1) - moved[:, limit["less"]].sum(axis=1)
+        load = moved[:, limit["changed"]].sum(axis=1) + (~moved[:, limit["same"]]).sum(axis=1)
         kept &= load <= limit["most"]
     table = np.column_stack(costs)
     return kept, table.max(axis=1) if math.isinf(power) else table.sum(axis=1)
@@ -174,7 +173,7 @@ def another_table(rng, record):
 
 
 def norm(rng, record):
-    record["question"]["power"] = [0, 0.3, 1, 3, None][int(rng.integers(5))]
+    record["question"]["power"] = [0, 1, 2, 4, None][int(rng.integers(5))]
 
 
 def limits(rng, record):
@@ -187,10 +186,12 @@ def limits(rng, record):
         told[at]["most"] += 1
     elif way < 0.5:
         told.pop(at)
-    elif way < 0.75 and told[at]["columns"]:
-        told[at]["columns"].pop()
+    elif way < 0.75 and told[at]["changed"]:
+        told[at]["changed"].pop()
+    elif told[at]["same"]:
+        told[at]["same"].pop()
     else:
-        told[at]["less"].append(int(rng.integers(len(record["query"]))))
+        told[at]["same"].append(int(rng.integers(len(record["query"]))))
     return None
 
 
@@ -237,9 +238,9 @@ def swap_steps(rng, record):
 
 
 def _boxes(lines):
-    """Lines that tell of boxes or of refused rows: where they are, and their words."""
+    """Lines that tell of boxes: where they are, and their words."""
     told = [(at, line.split()) for at, line in enumerate(lines)]
-    return [(at, words) for at, words in told if words[0] in ("cut", "split", "refused")]
+    return [(at, words) for at, words in told if words[0] == "split"]
 
 
 def move_a_box(rng, record):
@@ -253,24 +254,28 @@ def move_a_box(rng, record):
     return _lines(record, change)
 
 
-def another_reason(rng, record):
-    def change(lines):
-        at = int(rng.integers(len(lines)))
-        reasons = ["close", "refused 0"]
-        if lines[at] in reasons:
-            lines[at] = reasons[1 - reasons.index(lines[at])]
+def other_refused(rng, record):
+    """A row that the model refused is another one, or is not told of."""
+    covers = [cover for cover in record["proof"]["covers"] if cover["refused"]]
+    if not covers:
+        return False
+    rows = covers[int(rng.integers(len(covers)))]["refused"]
+    row = rows.pop(int(rng.integers(len(rows))))
+    if rng.random() < 0.5:
+        row[int(rng.integers(len(row)))] += float(rng.choice([-1, 1, 0.01]))
+        rows.append(row)
+    return None
 
-    return _lines(record, change)
 
-
-def cut_for_split(rng, record):
-    """What waits is said to hold nothing, or what holds nothing is said to wait."""
+def close_for_split(rng, record):
+    """A box that is split is said to hold nothing, and so no part of it waits."""
 
     def change(lines):
         if told := _boxes(lines):
-            at, words = told[int(rng.integers(len(told)))]
-            words[0] = {"cut": "split", "split": "cut"}.get(words[0], words[0])
-            lines[at] = " ".join(words)
+            at, _ = told[int(rng.integers(len(told)))]
+            lines[at] = "close"
+            if rng.random() < 0.7:
+                del lines[at + 1 : at + int(rng.integers(2, 4))]
 
     return _lines(record, change)
 
@@ -281,11 +286,7 @@ def cut_more(rng, record):
 
     def change(lines):
         place = f"{rng.integers(n_columns)} {rng.integers(4)} {rng.integers(2)}"
-        told = [at for at, words in _boxes(lines) if words[0] == "cut"]
-        if told and rng.random() < 0.5:
-            lines[told[int(rng.integers(len(told)))]] += f" {place}"
-        else:
-            lines.insert(int(rng.integers(len(lines))), f"cut {place}")
+        lines[(at := int(rng.integers(len(lines)))) : at] = [f"split {place}", "close"]
 
     return _lines(record, change)
 
@@ -294,11 +295,9 @@ def other_side(rng, record):
     """What was said of one side is said of the other."""
 
     def change(lines):
-        told = [(at, words) for at, words in _boxes(lines) if len(words) > 2]
-        if told:
+        if told := _boxes(lines):
             at, words = told[int(rng.integers(len(told)))]
-            k = 3 * int(rng.integers(1, len(words) // 3 + 1))
-            words[k] = str(1 - int(words[k]))
+            words[3] = str(1 - int(words[3]))
             lines[at] = " ".join(words)
 
     return _lines(record, change)
@@ -319,42 +318,36 @@ def refuse(rng, record):
     cover = record["proof"]["covers"][-1]
     cover["refused"].append(record["answer"]["row"] if rng.random() < 0.7 else record["query"])
     if rng.random() < 0.7:
-        return _lines(record, lambda lines: lines.__setitem__(slice(None), ["refused 0"]))
+        return _lines(record, lambda lines: lines.__setitem__(slice(None), ["close"]))
     return None
 
 
 def another_price(rng, record):
     """A price is another one, or on something else."""
-
-    def change(lines):
-        told = [at for at, line in enumerate(lines) if line.startswith(PRICED)]
-        if told:
-            at = told[int(rng.integers(len(told)))]
-            words = lines[at].split()
-            if rng.random() < 0.5:
-                words[-1] = str(int(float(words[-1]) * rng.choice([-1, 0, 0.9, 2, 1e4, 1e30])))
-            else:
-                k = int(rng.integers(1, len(words)))
-                words[k] = str(int(words[k]) + 1)
-            lines[at] = " ".join(words)
-
-    return _lines(record, change)
+    cover = record["proof"]["covers"][-1] if record["proof"]["covers"] else {"worth": []}
+    if not cover["worth"]:
+        return False
+    lists = [cover["worth"], *cover["prices"]]
+    told = lists[int(rng.integers(len(lists)))]
+    if rng.random() < 0.5:
+        told[-1] = int(float(told[-1]) * rng.choice([-1, 0, 0.9, 2, 1e4, 1e30]))
+    else:
+        told[int(rng.integers(len(told)))] += 1
+    return None
 
 
 def prices_alone(rng, record):
     """Random prices, which are said to close all there is."""
-    n_columns, unit = len(record["query"]), 2.0**40
-
-    def change(lines):
-        told = [f"price {int(rng.integers(2))} {int(unit * rng.exponential())}"]
-        for _ in range(int(rng.integers(1, 30))):
-            place = [rng.integers(4), rng.integers(n_columns), 0, rng.integers(3)]
-            place = place if rng.random() < 0.5 else [*place[:2], rng.integers(1, 3), 2]
-            price = int(unit * float(rng.exponential()) / 4)
-            told.append(f"price {' '.join(map(str, place))} {price}")
-        lines[:] = [*told, "close"]
-
-    return _lines(record, change)
+    if not record["proof"]["covers"]:
+        return False
+    cover, n_columns, unit = record["proof"]["covers"][-1], len(record["query"]), 2.0**40
+    cover["prices"] = []
+    for _ in range(int(rng.integers(1, 30))):
+        place = [rng.integers(4), rng.integers(n_columns), 0, rng.integers(3)]
+        place = place if rng.random() < 0.5 else [*place[:2], rng.integers(1, 3), 2]
+        cover["prices"].append([*map(int, place), int(unit * float(rng.exponential()) / 4)])
+    cover["worth"] = [int(unit * rng.exponential() * 16) for _ in range(len(cover["worth"]) or 1)]
+    return _lines(record, lambda lines: lines.__setitem__(slice(None), ["close"]))
 
 
 def fewer_covers(rng, record):
@@ -366,5 +359,5 @@ def fewer_covers(rng, record):
 
 CLAIMS = (bound, no_bound, wider, listed, stays, cheaper, another_table, norm, limits, another_row,
           another_class, another_answer)  # fmt: skip
-PROOFS = (drop_a_step, swap_steps, move_a_box, another_reason, cut_for_split, cut_more, other_side,
-          end_early, refuse, another_price, prices_alone, fewer_covers)  # fmt: skip
+PROOFS = (drop_a_step, swap_steps, move_a_box, other_refused, close_for_split, cut_more,
+          other_side, end_early, refuse, another_price, prices_alone, fewer_covers)  # fmt: skip

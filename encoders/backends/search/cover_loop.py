@@ -20,8 +20,7 @@ from encoders.compiled import inlined, inner, kernel
 
 # Steps, as docs/proofs.md defines them: (what, axis, level, side) of a box of levels. Of SPLIT and
 # CUT the side is the one that waits or is cut off, of REFUSED the level is the number of the row.
-# Cuts are told together: those after LOOK rest on the ones before it.
-SPLIT, CUT, CLOSE, LOOK, REFUSED = 0, 1, 2, 3, 4
+SPLIT, CUT, CLOSE, REFUSED = 0, 1, 2, 3
 LOW, HIGH = 0, 1
 OPEN, STEPS, BOXES = 0, 1, 2  # counters
 ENDED, FULL, FOUND = 0, 1, 2  # how a slice ends
@@ -121,7 +120,6 @@ def _expand(
     for turn in range(PROPAGATIONS):
         low[:], high[:] = lo, hi
         cost = cheapest_point(t, lo, hi, point)
-        _write(steps, counts, LOOK, 0, 0, 0)
         _tell_cuts(low, high, lo, hi, steps, counts)
         if cost >= upper:
             _write(steps, counts, CLOSE, 0, 0, 0)
@@ -137,7 +135,6 @@ def _expand(
         if scan_leaves(t, prices, lo, hi, point, cost, upper, turn > 0, live, best) >= upper:
             _write(steps, counts, CLOSE, 0, 0, 0)
             return DONE
-        _write(steps, counts, LOOK, 0, 0, 0)
         _tell_cuts(low, high, lo, hi, steps, counts)
         if not fill_slack(t, best, slack):
             _write(steps, counts, CLOSE, 0, 0, 0)

@@ -10,7 +10,7 @@ import pytest
 
 import portfolio.checker
 from portfolio.checker import main
-from tests.support.claims import claimed, column, xgboost_of
+from tests.support.claims import boxes, claimed, column, xgboost_of
 
 
 def test_a_record_writes_no_lines_of_its_own(tmp_path, monkeypatch, capsys):
@@ -27,11 +27,10 @@ def test_a_record_writes_no_lines_of_its_own(tmp_path, monkeypatch, capsys):
 
 
 def test_ctrl_c_ends_it_at_once(tmp_path):
-    model = xgboost_of([(0, 0.5, -1.0, 1.0)] * 30, 1)
+    model = xgboost_of([(k % 16, 0.5, -1.0, 1.0) for k in range(30)], 16)
     model.save_model(tmp_path / "model.json")
-    steps = b"cut\n" * 2_000_000 + b"close\n"
-    record = claimed(model, [0], [column()], below=0.1, steps=steps)
-    quick = claimed(model, [0], [column()], below=0.1)
+    asked = {"query": [0] * 16, "columns": [column()] * 16, "below": 0.1}
+    record, quick = claimed(model, **asked, steps=boxes(16)), claimed(model, **asked)
     (tmp_path / "a.jsonl").write_text(f"{json.dumps(quick)}\n{json.dumps(record)}\n")
     words = [tmp_path / "a.jsonl", "--model", tmp_path / "model.json"]
     process = subprocess.Popen(
@@ -68,7 +67,7 @@ def test_files_hold_one_record_a_line_or_one_in_all(tmp_path, monkeypatch, capsy
         ("a.json", one, 0, "1: verified"),
         ("a.jsonl", many, 0, "2: verified"),
         ("b.json", many, 1, "be read"),
-        ("c.json", '{"version": 2}', 1, "no record of version 4"),
+        ("c.json", '{"version": 2}', 1, "no record of version 5"),
         ("d.json", "[" * 100_000, 1, "be read"),
         ("e.jsonl", " \n", 2, "there is no record in"),
     ):

@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from portfolio.checker import RejectedError, check
-from tests.support.claims import accepted, claimed, column, xgboost_of
+from tests.support.claims import accepted, boxes, claimed, column, xgboost_of
 from tests.support.proofs import recorded
 
 
@@ -43,10 +43,10 @@ def test_costs_that_are_none_are_rejected(name, value):
 
 def test_columns_are_whole_numbers_and_limits_no_nan():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 2)
-    odd = [{"most": 0, "columns": [False], "less": []}]
-    with pytest.raises(RejectedError, match=r"limits\[0\].columns\[0\] is no int"):
+    odd = [{"most": 0, "changed": [False], "same": []}]
+    with pytest.raises(RejectedError, match=r"limits\[0\].changed\[0\] is no int"):
         check(claimed(model, [0.0, 1.0], [column(), column()], limits=odd), model)
-    with pytest.raises(RejectedError, match=r"columns\[0\].lower is too large, .* or no number"):
+    with pytest.raises(RejectedError, match=r"columns\[0\].lower is no float, or too large"):
         check(claimed(model, [0, 0], [column(lower=float("nan")), column()]), model)
 
 
@@ -62,30 +62,31 @@ def test_steps_are_read_one_by_one():
 
 
 def test_work_is_limited():
-    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
-    record = claimed(model, [0], [column()], below=0.1, steps=b"cut\n" * 100 + b"close\n")
+    model = xgboost_of([(k, 0.5, -1.0, 1.0) for k in range(6)], 6)
+    record = claimed(model, [0] * 6, [column()] * 6, below=0.1, steps=boxes(6))
     assert accepted(record, model)
     with pytest.raises(RejectedError, match="--work allows more"):
-        check(record, model, work=50_000)
+        check(record, model, work=1e6)
 
 
 def test_all_classes_share_the_work():
     rng = np.random.default_rng(0)
     X = rng.random((60, 1))
     model = DecisionTreeClassifier(max_depth=3).fit(X, np.digitize(X[:, 0], [0.3, 0.6]))
-    record = claimed(model, [0.1], [column()], below=1e-3, steps=b"cut\n" * 50 + b"close\n")
+    steps = b"split 0 0 0\nclose\nsplit 0 1 0\nclose\nclose\n"
+    record = claimed(model, [0.1], [column()], below=1e-3, steps=steps)
     record["question"]["target"] = None
     record["proof"]["covers"] *= 2
-    assert check(record, model, work=320_000)
+    assert check(record, model, work=450_000)
     with pytest.raises(RejectedError, match="--work allows more"):
-        check(record, model, work=180_000)
+        check(record, model, work=300_000)
 
 
-def test_large_powers_of_many_values_take_no_long_numbers():
+def test_large_powers_of_many_values_keep_no_long_numbers():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
     values = (np.random.default_rng(0).random(20_000) * 1e-290).tolist()
     many = column(values=values, unit=1 / 3, weight=1 / 3e300)
-    record = claimed(model, [1 / 3], [many], below=3e299, power=99)
+    record = claimed(model, [1 / 3], [many], below=3e299, power=8)
     tracemalloc.start()
     assert accepted(record, model)
     most = tracemalloc.get_traced_memory()[1]
@@ -93,13 +94,19 @@ def test_large_powers_of_many_values_take_no_long_numbers():
     assert most < 40_000_000
 
 
+def test_limits_are_bounded_in_number():
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)] * 100, 1)
+    limits = [{"most": 1, "changed": [0], "same": []}] * 300_000
+    with pytest.raises(RejectedError, match="too many limits"):
+        check(claimed(model, [0], [column()], below=0.1, limits=limits), model)
+
+
 def test_each_limit_of_changes_is_work():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
-    limits = [{"most": 1, "columns": [0], "less": []}] * 1000
-    steps = b"cut\n" * 20 + b"close\n"
-    record = claimed(model, [0], [column()], below=0.1, steps=steps, limits=limits)
+    limits = [{"most": 1, "changed": [0], "same": []}] * 1000
+    record = claimed(model, [0], [column()], below=0.1, steps=boxes(1), limits=limits)
     with pytest.raises(RejectedError, match="--work allows more"):
-        check(record, model, work=1e7)
+        check(record, model, work=2e7)
     assert accepted(record, model)
 
 
@@ -107,11 +114,12 @@ def test_each_leaf_is_work_for_each_need():
     rng = np.random.default_rng(0)
     X, y = rng.random((600, 2)), np.arange(600) % 30
     model = RandomForestClassifier(10, random_state=0).fit(X, y)
-    record = claimed(model, X[0].tolist(), [column(), column()], steps=b"cut\n" * 20)
+    steps = b"".join(b"split 0 %d 1\n" % k for k in range(20))
+    record = claimed(model, X[0].tolist(), [column(), column()], steps=steps)
     record["question"]["target"] = 1 - min(1, record["query_class"])
     leaves = sum(tree.tree_.n_leaves for tree in model.estimators_)
     with pytest.raises(RejectedError, match="--work allows more"):
-        check(record, model, work=15 * 30 * (1000 + leaves))
+        check(record, model, work=15 * 30 * (10_000 + leaves))
     with pytest.raises(RejectedError, match="left open"):
         check(record, model)
 
@@ -119,7 +127,7 @@ def test_each_leaf_is_work_for_each_need():
 @pytest.mark.parametrize("count", [float("nan"), float("inf"), None])
 def test_a_limit_of_changes_is_a_number(count):
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
-    limit = [{"most": count, "columns": [0], "less": []}]
+    limit = [{"most": count, "changed": [0], "same": []}]
     assert not accepted(claimed(model, [0], [column()], below=0.6, limits=limit), model)
 
 
@@ -141,7 +149,7 @@ def test_a_step_without_an_end_is_not_read_whole(steps):
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
     record = claimed(model, [0], [column()], below=0.1, steps=steps)
     tracemalloc.start()
-    with pytest.raises(RejectedError, match="is not known") as error:
+    with pytest.raises(RejectedError, match="is no step") as error:
         check(record, model)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -161,7 +169,7 @@ def test_many_rows_that_are_said_to_be_refused_take_no_memory():
 
 def test_whatever_is_malformed_is_told_in_a_sentence(tumours_record):
     record, model = tumours_record
-    record["question"]["limits"] = [{"most": 5, "columns": [0, 1], "less": []}]
+    record["question"]["limits"] = [{"most": 5, "changed": [0, 1], "same": []}]
     record["proof"]["covers"][0]["refused"] = [record["query"]]
     for *at, name in filter(None, places(record)):
         for odd in (..., None, "x", -1, 10**400, math.nan, [], [[]], {}, True):

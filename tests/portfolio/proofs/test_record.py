@@ -115,6 +115,14 @@ def test_what_can_not_be_checked_says_why(tumours):
         gone.record()
 
 
+@pytest.mark.parametrize("norm", [0.5, 9])
+def test_powers_that_are_not_whole_or_large_say_why_there_is_no_proof(tumours, norm):
+    X, model = tumours
+    record = plain(Explainer(model, X).explain(X.iloc[0], norm=norm))
+    assert record["question"]["power"] == norm
+    assert record["why_no_proof"] == "powers besides 0 to 8 can't be computed exactly"
+
+
 def test_the_command_line_writes_and_checks(loans, tmp_path, tumours, monkeypatch, capsys):
     X, model = tumours
     model.save_model(tmp_path / "model.ubj")

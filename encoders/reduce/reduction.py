@@ -102,6 +102,12 @@ def reduce(
                 prices = prices.within(smaller.leaf, smaller.certain, places)
             small, lift = smaller.problem, lift.then(smaller.lift)
             tables = tabulate(small)
+        if small.n_leaves == 0 and small.admits(tables.best):
+            # All that is left to decide is the cost, and what decides it may be dearer by now.
+            if small.distance(tables.best) < upper:
+                incumbent = lift.up(tables.best)
+                upper = problem.distance(incumbent)
+            return Reduction(None, lift, incumbent, upper)
         if later and small.axis.size <= MANY_LITERALS:
             later, looked, effort = False, 0, 0
             found = find_incumbent(small, tables, np.empty((0, small.n_axes), np.int64), over)
@@ -110,12 +116,6 @@ def reduce(
                 upper = min(upper, problem.distance(incumbent))
                 on_bounds(upper, 0.0)
                 continue
-        if small.n_leaves == 0 and small.admits(tables.best):
-            # All that is left to decide is the cost, and what decides it may be dearer by now.
-            if small.distance(tables.best) < upper:
-                incumbent = lift.up(tables.best)
-                upper = problem.distance(incumbent)
-            return Reduction(None, lift, incumbent, upper)
         # Cheap rules again as long as they find something; dearer ones once they do not.
         if before - small.cost.size - small.n_leaves <= WORTHWHILE * before:
             effort += 1

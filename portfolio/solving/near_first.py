@@ -23,6 +23,9 @@ from portfolio.solving.verify import Verified
 # Leaves of a model of which not all are posed at once. With fewer, posing all of them takes less
 # than the looks at what is near.
 MANY_LEAVES = 10_000
+# Of the cost of what was seen: by so much it is below the cutoff, so that it is not given up as one
+# that costs the same.
+ABOVE = 1e-8
 WIDER = 1.5  # times a radius in which the model refuses all is the next one at most
 STARTS = 4  # nearest training rows that a look begins from
 
@@ -100,9 +103,10 @@ class NearFirst:
 
     def _proved(self, cost: float) -> Certificate:
         """What is proved of all that costs at most this."""
-        within = self.near.within(cost)
+        cutoff = math.nextafter(cost * (1 + ABOVE), math.inf)
+        within = self.near.within(cutoff)
         assert within is not None  # some choice was found there
-        return self.certify(within, replace(self.request, cutoff=math.nextafter(cost, math.inf)))
+        return self.certify(within, replace(self.request, cutoff=cutoff))
 
     def _next(self, radius: float, proved: float) -> float | None:
         """The next radius to look within; not much more where answers are expected near."""

@@ -11,6 +11,7 @@ from encoders.bounds.lagrange import bound_by_prices, drop_by_prices
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import LeafRow, LevelRow, Problem
 from encoders.reduce import reduce
+from encoders.reduce import reduction as reduction_module
 from encoders.reduce.compress import compress
 from encoders.reduce.incumbent import find_incumbent
 from encoders.reduce.local_moves import evaluate, move, profile_groups
@@ -272,6 +273,32 @@ def test_reduce_and_lift_give_the_optimum(seeds):
         if levels is not None:
             assert problem.admits(reduction.lift.up(levels))
     assert proved > 20
+
+
+def test_what_is_too_dear_may_go_before_an_incumbent_is_looked_for(seeds, monkeypatch):
+    """As with large problems, at any size; a problem may stay too large to look at all."""
+    later = 0
+    for seed in seeds:
+        problem = random_problem(seed)
+        cost, _ = optimum(problem)
+        cutoff = cost * (1 + seed % 3 / 4) + 1e-8 if np.isfinite(cost) else 1.0
+        monkeypatch.setattr(reduction_module, "MANY_LITERALS", problem.axis.size * (seed % 4) // 4)
+        told = []
+        reduction = reduce(
+            problem,
+            NO_STARTS.reshape(0, problem.n_axes),
+            cutoff,
+            lambda upper, lower, told=told: told.append(upper),
+        )
+        held = np.inf
+        if reduction.incumbent is not None:
+            assert problem.admits(reduction.incumbent)
+            held = problem.distance(reduction.incumbent)
+            assert reduction.upper == min(cutoff, held)
+            later += bool(told)
+        again = np.inf if reduction.problem is None else optimum(reduction.problem)[0]
+        assert min(again, held) == pytest.approx(cost), seed
+    assert later > 20
 
 
 def test_a_reduction_that_is_cut_short_loses_nothing(seeds):

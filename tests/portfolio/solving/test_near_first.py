@@ -1,6 +1,7 @@
 """Large models, asked about what is near first, have the answers of the whole question."""
 
 import math
+from threading import Event
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
 from portfolio import Explainer
-from portfolio.solving import near_first
+from portfolio.solving import near_first, targets
 from tests.support.ensembles import KINDS, random_frame, random_model
 from tests.support.questions import random_constraints
 
@@ -99,3 +100,41 @@ def test_without_time_a_large_model_is_not_posed_whole(monkeypatch):
     monkeypatch.setattr(near_first.Nearby, "within", None)
     result = explainer.explain(X[0], time_limit_s=1e-6, threads=1)
     assert (result.status, result.stop_reason) == ("unknown", "time_limit")
+
+
+def test_what_was_seen_is_told_and_kept_where_there_is_no_time_to_prove(monkeypatch):
+    model, X = deep_forest()
+    monkeypatch.setattr(near_first, "MANY_LEAVES", 5000)
+    explainer = Explainer(model, X)
+    best = explainer.explain(X[0], threads=1)
+    began = Event()
+    proved = near_first.NearFirst._proved
+
+    def stopped(self, cost):
+        began.set()
+        self.request.stop.set()
+        return proved(self, cost)
+
+    monkeypatch.setattr(near_first.NearFirst, "_proved", stopped)
+    told = []
+    result = explainer.explain(X[0], threads=1, on_progress=lambda *now: told.append(now[1]))
+    assert began.is_set() and result.status == "feasible"
+    assert best.distance <= result.distance == min(told) < math.inf
+    assert model.predict([result.counterfactual])[0] == result.target != model.predict(X[:1])[0]
+    assert result.verified
+
+
+def test_what_was_seen_is_no_answer_if_the_model_refuses_it(monkeypatch):
+    model, X = deep_forest()
+    monkeypatch.setattr(near_first, "MANY_LEAVES", 5000)
+    explainer = Explainer(model, X)
+
+    def stopped(self, cost):
+        self.request.stop.set()
+        return proved(self, cost)
+
+    proved = near_first.NearFirst._proved
+    monkeypatch.setattr(near_first.NearFirst, "_proved", stopped)
+    monkeypatch.setattr(targets, "verify", lambda *asked, **rest: None)
+    result = explainer.explain(X[0], threads=1)
+    assert (result.status, result.distance) == ("unknown", math.inf)

@@ -23,6 +23,7 @@ from encoders.backends.search.open_nodes import (
     make_pool,
     slots_in_reserve,
 )
+from encoders.backends.search.outside import tell_outside
 from encoders.backends.search.rising_loop import Demands, rising_slice
 from encoders.bounds.lagrange import LARGEST
 from encoders.bounds.rising_prices import rising_prices
@@ -79,7 +80,7 @@ def search_rising(
     settled = np.zeros(limit.size, dtype=np.bool_)
     demands = _priced(_demands(problem, need, limit), problem, tables, settled, QUICK_STEPS)
     tables = tables._replace(need=need[0].copy())
-    pool, reserve = make_pool(problem), slots_in_reserve(problem)
+    pool, reserve, outside = make_pool(problem), slots_in_reserve(problem), tell_outside(tables)
     forbidden, forbidden_start = forbidden_boxes(problem)
     n_nodes = min(FIRST_SLICE, 1 + MOST // (SLICES * max(problem.n_leaves, 1)))
     quick = True
@@ -91,7 +92,7 @@ def search_rising(
         pool = grown(pool, n_nodes + DIVE, reserve)
         if pool.counts[FREE] < reserve:
             break
-        rising_slice(tables, demands, pool, forbidden, forbidden_start, n_nodes)
+        rising_slice(tables, demands, pool, outside, forbidden, forbidden_start, n_nodes)
         for i in np.flatnonzero(np.isfinite(demands.cost)):
             demands.limit[i] = min(demands.limit[i], below(float(demands.cost[i]), unit))
         settled = demands.limit <= floor_of(pool)

@@ -14,7 +14,7 @@ import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, starts
 from encoders.bounds.prices import Prices
-from encoders.compiled import inner, kernel
+from encoders.compiled import ONE, inner, kernel
 from encoders.problem.flat_problem import Tables
 
 # At most; fewer leave the bound lower, more take longer. The few leave nearly as few nodes to
@@ -26,7 +26,6 @@ SHRINK = 0.6  # factor of the step length then; nearer 1 takes more steps
 # price changes by less in each step.
 KAPPA = 1000.0
 LARGEST = 1e4  # times ``upper``: no sum of prices may be larger
-ONE = np.uint64(1)  # a place further on
 ROUNDING = 1e-7  # of ``upper``: far above what sums of up to LARGEST can be off by
 
 

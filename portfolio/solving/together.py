@@ -18,9 +18,6 @@ from encoders.reduce.quickly import shrink_quickly
 from encoders.reduce.reduction import Reduction
 
 WALK = (1.0,)  # exponent of the gain, where one incumbent is improved into the next
-# Questions whose answers cost up to so many times the first one's are solved together. With more,
-# what is dear for the first is kept for the others; with fewer, less is shared.
-WIDE = 4.0
 Starts = Callable[[int], IntArray]
 
 
@@ -77,17 +74,12 @@ def solve_together(
     looked: list[Looked | None] = [None] * len(problems)
     if len(known) < len(problems) and not over():
         looked[len(known)] = _out_of_reach(problems[len(known)], over)
-    first, easy = 0, True
-    while first < len(known) and not over():
-        end = first + int((cost[first:] <= WIDE * cost[first]).sum())
-        own = slice(first, end)
-        group = _Group(problems[first], tables, need[own], known[own], cost[own], began)
-        found = group.solve(over, easy)
-        looked[own] = found
-        easy = all(each.left.problem is None for each in found)
-        first, began = end, time.perf_counter()
-    for i in range(first, len(known)):  # there was no time left for these
-        left = Reduction(problems[i], identity(problems[i]), known[i], float(cost[i]))
+    if known and not over():
+        own = _Known(problems[0], tables, need[: len(known)], known, cost, began)
+        looked[: len(known)] = own.solve(over)
+        return looked
+    for i, choice in enumerate(known):  # there was no time left for these
+        left = Reduction(problems[i], identity(problems[i]), choice, float(cost[i]))
         report = Report(_Told(left, 0.0, "not searched").outcome(0.0), Provenance("reduce"))
         looked[i] = Looked(report, left)
     return looked
@@ -126,15 +118,15 @@ def _above_all(problem: Problem) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Group:
-    """Problems that cost much the same.
+class _Known:
+    """Problems of which a choice is known.
 
     Attributes
     ----------
     problem : the first of them
-    tables : of the same, at any needs
+    tables : of the same
     need : int64 (n_problems, n_rows)
-    known : a choice for each, int64 (n_axes,)
+    known : the choices, int64 (n_axes,)
     cost : what they cost, float64 (n_problems,), never falls
     began : when work on them began
     """
@@ -146,18 +138,17 @@ class _Group:
     cost: FloatArray
     began: float
 
-    def solve(self, over: Callable[[], bool], search: bool) -> list[Looked]:
-        """As :func:`solve_together`; not searched where that did not settle cheaper ones."""
-        tables = self.tables._replace(need=self.need[0])
-        shrunk = shrink_quickly(self.problem, tables, float(self.cost[-1]))
+    def solve(self, over: Callable[[], bool]) -> list[Looked]:
+        """As :func:`solve_together`."""
+        shrunk = shrink_quickly(self.problem, self.tables, float(self.cost[-1]))
         reduced = time.perf_counter()
         if shrunk is None:
             own = [Reduction(None, identity(self.problem), *known) for known in self._known]
             told = [_Told(left, left.upper, "nothing left") for left in own]
             provenance = Provenance("reduce")
         else:
-            told = self._searched(*shrunk, over) if search else self._unsearched(*shrunk)
-            provenance = Provenance("search" if search else "reduce", extent(shrunk[0]))
+            told = self._searched(*shrunk, over)
+            provenance = Provenance("search", extent(shrunk[0]))
         share = 1.0 / len(self.known)
         solve_s = share * (time.perf_counter() - reduced)
         reduce_s = share * (reduced - self.began)
@@ -168,15 +159,6 @@ class _Group:
     @property
     def _known(self) -> Iterator[tuple[IntArray, float]]:
         return zip(self.known, self.cost.tolist(), strict=True)
-
-    def _unsearched(self, small: Problem, lift: Lift) -> "list[_Told]":
-        """Of all nothing is known but a choice."""
-        need = self._need_of(small)
-        own = [
-            Reduction(_needing(small, needed), lift, *known)
-            for needed, known in zip(need, self._known, strict=True)
-        ]
-        return [_Told(left, 0.0, "not searched together") for left in own]
 
     def _searched(self, small: Problem, lift: Lift, over: Callable[[], bool]) -> "list[_Told]":
         """What one search tells of them."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encoders.compiled import inlined, inner
+from encoders.compiled import ONE, inlined, inner
 
 PRUNED, SOLVED, SPLIT = 0, 1, 2  # what becomes of a node
 
@@ -129,60 +129,70 @@ def fill_drops(t, r, lo, hi, point, live, best, up, down):
             up[v] = 0
             down[v] = 0
     for tree in range(tree_start.size - 1):
-        top = best[r, tree]
+        top = np.uint64(best[r, tree])
         w = weight[r, top]
         if w == 0:
             continue
-        for k in range(leaf_start[top], leaf_start[top + 1]):
-            a = leaf_axis[k]
+        begin, end = np.uint64(tree_start[tree]), np.uint64(tree_start[tree + 1])
+        for k in range(np.uint64(leaf_start[top]), np.uint64(leaf_start[top + ONE])):
+            a = np.uint64(leaf_axis[k])
             first = level_start[a]
             if leaf_lo[k] > point[a]:
                 # Going down from the best leaf's side, the next best that needs less.
                 edge, weight_inside = leaf_lo[k], 0
                 held = edge
-                for i in range(tree_start[tree], tree_start[tree + 1]):
-                    leaf = order[r, i]
+                for i in range(begin, end):
+                    leaf = np.uint64(order[r, i])
                     if not live[leaf]:
                         continue
-                    j = _literal_on(leaf_start, leaf_axis, leaf, a)
-                    reach = leaf_lo[j] if j >= 0 else 0
+                    reach = _edge_on(leaf_start, leaf_axis, leaf_lo, leaf, a, 0)
                     if reach < held:
                         weight_inside = weight[r, leaf]
                         stop = max(reach, point[a])
-                        # Between its reach and the last one's this leaf is the best left.
-                        for v in range(stop, held):
-                            up[first + v] += w - weight_inside
+                        # Between its reach and the last one's this leaf is the best left. Only
+                        # the ends are told, and added up afterwards.
+                        up[first + stop] += w - weight_inside
+                        up[first + held] -= w - weight_inside
                         held = stop
                         if held <= point[a]:
                             break
-                for v in range(point[a], held):
-                    up[first + v] += w
+                if point[a] < held:
+                    up[first + point[a]] += w
+                    up[first + held] -= w
             elif leaf_hi[k] < point[a]:
-                held = leaf_hi[k]
-                for i in range(tree_start[tree], tree_start[tree + 1]):
-                    leaf = order[r, i]
+                held, last = leaf_hi[k], level_start[a + ONE] - first - 1
+                for i in range(begin, end):
+                    leaf = np.uint64(order[r, i])
                     if not live[leaf]:
                         continue
-                    j = _literal_on(leaf_start, leaf_axis, leaf, a)
-                    reach = leaf_hi[j] if j >= 0 else level_start[a + 1] - first - 1
+                    reach = _edge_on(leaf_start, leaf_axis, leaf_hi, leaf, a, last)
                     if reach > held:
                         weight_inside = weight[r, leaf]
                         stop = min(reach, point[a])
-                        for v in range(held + 1, stop + 1):
-                            down[first + v] += w - weight_inside
+                        down[first + stop] += w - weight_inside
+                        down[first + held] -= w - weight_inside
                         held = stop
                         if held >= point[a]:
                             break
-                for v in range(held + 1, point[a] + 1):
-                    down[first + v] += w
+                if held < point[a]:
+                    down[first + point[a]] += w
+                    down[first + held] -= w
+    for a in range(lo.size):
+        first, total = level_start[a], 0
+        for v in range(first + lo[a], first + hi[a] + 1):
+            total += up[v]
+            up[v] = total
+        total = 0
+        for v in range(first + hi[a], first + lo[a] - 1, -1):
+            total += down[v]
+            down[v] = total
 
 
 @inlined
-def _literal_on(leaf_start, leaf_axis, leaf, a):
-    """The leaf's literal on an axis, -1 if it has none."""
-    found = -1
-    for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
+def _edge_on(leaf_start, leaf_axis, edge, leaf, a, outermost):
+    """Where a leaf ends on an axis, of its lower or upper ends."""
+    reach = outermost
+    for k in range(np.uint64(leaf_start[leaf]), np.uint64(leaf_start[leaf + ONE])):
         if leaf_axis[k] == a:
-            found = k
-            break
-    return found
+            reach = edge[k]
+    return reach

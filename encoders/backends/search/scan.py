@@ -4,9 +4,7 @@ import numpy as np
 
 from encoders.bounds.box_cost import range_cost
 from encoders.bounds.lagrange import ROUNDING
-from encoders.compiled import inlined, inner
-
-ONE = np.uint64(1)
+from encoders.compiled import ONE, inlined, inner
 
 
 @inner

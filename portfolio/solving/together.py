@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
+from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.backends.attempt import Provenance, Report, extent
 from encoders.backends.interface import Outcome, Status, StopReason
 from encoders.backends.search.rising import search_rising
@@ -161,16 +161,27 @@ class _Known:
         return zip(self.known, self.cost.tolist(), strict=True)
 
     def _searched(self, small: Problem, lift: Lift, over: Callable[[], bool]) -> "list[_Told]":
-        """What one search tells of them."""
-        need = self._need_of(small)
-        risen = search_rising(small, need, self.cost, over)
-        words = f"{risen.nodes} nodes for {len(self.known)} questions"
+        """What one search tells of them; known choices are improved once it is long."""
+        need, known = self._need_of(small), list(self.known)
+        distance = self.problem.distance
+
+        def lowered(settled: BoolArray) -> FloatArray:
+            for i in np.flatnonzero(~settled):
+                problem = _needing(self.problem, self.need[i])
+                tables = self.tables._replace(need=self.need[i])
+                found = find_incumbent(problem, tables, known[i][None, :], over, (), 1)
+                if found is not None and distance(found) < distance(known[i]):
+                    known[i] = found
+            _pass_down(known, distance)
+            return np.array([distance(choice) for choice in known])
+
+        risen = search_rising(small, need, self.cost, over, lowered)
+        words = f"{risen.nodes} nodes for {len(known)} questions"
         told: list[_Told] = []
-        for i, (choice, cost) in enumerate(self._known):
+        for i, choice in enumerate(known):
             if np.isfinite(risen.cost[i]):
-                choice = lift.up(risen.choices[i])
-                cost = self.problem.distance(choice)
-            settled = bool(risen.settled[i])
+                choice = min(choice, lift.up(risen.choices[i]), key=distance)
+            cost, settled = distance(choice), bool(risen.settled[i])
             left = Reduction(None if settled else _needing(small, need[i]), lift, choice, cost)
             told.append(_Told(left, cost if settled else min(cost, risen.lower), words))
         return told
@@ -222,18 +233,22 @@ def _incumbents(
             continue
         found = None
         if known:
-            found = find_incumbent(problem, own, known[-1][None, :], over, WALK, 1)
+            found = find_incumbent(problem, own, known[-1][None, :], over, WALK, 0)
         if found is None:
             # What has no walk from an answer is mostly out of reach: the last one to be looked at.
             found = find_incumbent(problem, own, starts(i), over, () if known else WALKS)
         if found is None:
             break
         known.append(found)
-    distance = problems[0].distance
+    _pass_down(known, problems[0].distance)
+    return known
+
+
+def _pass_down(known: list[IntArray], distance: Callable[[IntArray], float]) -> None:
+    """Choices of later problems hold for earlier ones: costs never fall afterwards."""
     for i in range(len(known) - 1, 0, -1):
         if distance(known[i]) <= distance(known[i - 1]):
             known[i - 1] = known[i]
-    return known
 
 
 def _needs(problems: Sequence[Problem]) -> IntArray:

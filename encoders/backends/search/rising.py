@@ -64,7 +64,11 @@ class Risen:
 
 
 def search_rising(
-    problem: Problem, need: IntArray, upper: FloatArray, over: Callable[[], bool]
+    problem: Problem,
+    need: IntArray,
+    upper: FloatArray,
+    over: Callable[[], bool],
+    lowered: Callable[[BoolArray], FloatArray] | None = None,
 ) -> Risen:
     """For each demand the cheapest choice that costs less than its limit, as far as it gets.
 
@@ -74,6 +78,8 @@ def search_rising(
     need : int64 (n_demands, n_rows), what the rows need at least; no row's falls
     upper : float64 (n_demands,), the limits; finite, and none is below the one before
     over : whether to stop
+    lowered : asked once, if the search is long: the limits again, which may be lower by now, given
+        which demands are settled
     """
     tables, unit = tabulate(problem), unit_of(problem)
     limit = np.array([below(each, unit) for each in upper])
@@ -87,6 +93,9 @@ def search_rising(
         if pool.counts[LOOKED] >= MOST * (1 + settled.sum()):
             break
         if not priced and pool.counts[LOOKED] >= HARD * problem.n_leaves:
+            if lowered is not None:
+                told = np.array([below(each, unit) for each in lowered(settled)])
+                np.minimum(demands.limit, told, out=demands.limit)
             priced, demands = True, _priced(demands, problem, tables, settled)
         pool = grown(pool, n_nodes + DIVE, reserve)
         if pool.counts[FREE] < reserve:

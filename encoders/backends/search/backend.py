@@ -1,6 +1,9 @@
 """Our own branch and bound over boxes of levels, compiled."""
 
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
@@ -9,15 +12,8 @@ from encoders.backends.best_so_far import BestSoFar
 from encoders.backends.interface import Outcome, Request, StopReason
 from encoders.backends.search.loop import run_slice
 from encoders.backends.search.narrow import DIVE
-from encoders.backends.search.open_nodes import (
-    HEAP,
-    NODES,
-    STACK,
-    floor_of,
-    grown,
-    make_pool,
-    slots_in_reserve,
-)
+from encoders.backends.search.open_nodes import NODES, Pool
+from encoders.backends.search.team import Team
 from encoders.backends.stopping import why
 from encoders.bounds.lagrange import FEW_STEPS, STEPS, bound_by_prices
 from encoders.bounds.prices import Prices
@@ -25,9 +21,6 @@ from encoders.problem.cost_unit import ceiling_below, unit_of
 from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem
 
-# Nodes until stop and time limit are looked at first, and seconds between looks after that: with
-# longer slices a stop is heard later.
-FIRST_SLICE, SLICE_S = 64, 0.02
 # Nodes after which better prices are worth their time; with fewer, easy searches pay for them.
 HARD = 200
 # Of the cost: choices that differ by less are equal, far below the gap that "optimal" allows.
@@ -43,57 +36,78 @@ def solve(problem: Problem, request: Request) -> Outcome:
     short, the search goes depth first.
 
     The lower bound is the least bound of all open nodes. Pure and thread safe; runs outside the
-    interpreter lock, on one thread.
+    interpreter lock. Once there is enough to do it is done by several threads, see
+    :mod:`encoders.backends.search.team`; which of several cheapest choices is found then depends
+    on who comes first.
 
     Parameters
     ----------
     problem : with any objective
-    request : its ``threads`` counts for nothing
+    request : see :class:`encoders.backends.interface.Request`
     """
     began = time.perf_counter()
-    tables, unit = tabulate(problem), unit_of(problem)
-    pool = make_pool(problem)
-    forbidden, forbidden_start = forbidden_boxes(problem)
-    prices = request.prices
-    if prices is None:
-        prices = prices_of(problem, tables, ceiling_below(request.cutoff, unit), FEW_STEPS)
+    search = _Search(problem, request)
     build_s = time.perf_counter() - began
-    best, upper, slice_nodes = BestSoFar(problem, request), request.cutoff, FIRST_SLICE
-    point = np.zeros(problem.n_axes, dtype=np.int64)
-    reserve = slots_in_reserve(problem)
     reason: StopReason = "proved"
-    quick = True
-    while pool.counts[HEAP] + pool.counts[STACK] > 0:
-        if request.stop.is_set() or time.perf_counter() - began >= request.time_limit_s:
-            reason = why(request)
-            break
-        slice_began = time.perf_counter()
-        upper = min(upper, request.cutoff_now(problem))
-        if quick and pool.counts[NODES] >= HARD and np.isfinite(upper):
-            quick, prices = False, prices_of(problem, tables, below(upper, unit), STEPS)
-        pool = grown(pool, slice_nodes + DIVE, reserve)
-        cost = run_slice(
-            tables,
-            prices,
-            pool,
-            point,
-            below(upper, unit),
-            forbidden,
-            forbidden_start,
-            slice_nodes,
-            reserve,
-            min(DIVE, slice_nodes),
-        )
-        if np.isfinite(cost):
-            best.found(point.copy())
-            upper = best.upper
-        slice_nodes = _next_slice(slice_nodes, time.perf_counter() - slice_began)
-        best.at_least(min(floor_of(pool), upper))
+    with ThreadPoolExecutor(max(1, request.threads - 1)) as executor:
+        team = Team(problem, executor, request.threads)
+        while team.is_open:
+            if request.stop.is_set() or time.perf_counter() - began >= request.time_limit_s:
+                reason = why(request)
+                break
+            search.look_up(team.nodes)
+            team.expand(partial(search.expand, team.reserve), DIVE)
+            search.best.at_least(min(team.floor, search.upper))
     solve_s = time.perf_counter() - began - build_s
-    raw = f"{int(pool.counts[NODES])} nodes"
+    best, raw = search.best, f"{team.nodes} nodes"
     if reason != "proved":
         return best.ended(reason, build_s, solve_s, raw)
     return (best.nothing if best.beaten() else best.proved)(build_s, solve_s, raw)
+
+
+class _Search:
+    """What all threads of a solve know: the tables, prices, and the best choice."""
+
+    def __init__(self, problem: Problem, request: Request) -> None:
+        self._problem, self._request = problem, request
+        self._tables, self._unit = tabulate(problem), unit_of(problem)
+        self._forbidden = forbidden_boxes(problem)
+        self._found = threading.Lock()
+        self.best, self.upper = BestSoFar(problem, request), request.cutoff
+        self._quick, prices = True, request.prices
+        if prices is None:
+            ceiling = ceiling_below(request.cutoff, self._unit)
+            prices = prices_of(problem, self._tables, ceiling, FEW_STEPS)
+        self._prices = prices
+
+    def look_up(self, nodes: int) -> None:
+        """See what rivals have, and look for better prices once many nodes were expanded."""
+        self.upper = min(self.upper, self._request.cutoff_now(self._problem))
+        if self._quick and nodes >= HARD and np.isfinite(self.upper):
+            limit = below(self.upper, self._unit)
+            self._quick, self._prices = False, prices_of(self._problem, self._tables, limit, STEPS)
+
+    def expand(self, reserve: int, pool: Pool, n_nodes: int) -> None:
+        """Expand nodes of a pool, and take what is found on the way; thread safe."""
+        end = pool.counts[NODES] + n_nodes
+        point = np.zeros(self._problem.n_axes, dtype=np.int64)
+        cost = 0.0
+        while np.isfinite(cost) and (left := int(end - pool.counts[NODES])) > 0:
+            cost = run_slice(
+                self._tables,
+                self._prices,
+                pool,
+                point,
+                below(self.upper, self._unit),
+                *self._forbidden,
+                left,
+                reserve,
+                min(DIVE, left),
+            )
+            if np.isfinite(cost):
+                with self._found:
+                    self.best.found(point.copy())
+                    self.upper = min(self.upper, self.best.upper)
 
 
 def prices_of(problem: Problem, tables: Tables, upper: float, steps: int = STEPS) -> Prices:
@@ -120,11 +134,6 @@ def below(upper: float, unit: float) -> float:
     """
     equal = EQUAL * abs(upper) if np.isfinite(upper) else 0.0
     return min(upper - equal, ceiling_below(upper, unit))
-
-
-def _next_slice(nodes: int, seconds: float) -> int:
-    """Slices short enough to be stopped soon, long enough to cost nothing."""
-    return int(np.clip(nodes * SLICE_S / max(seconds, 1e-6), FIRST_SLICE, 8 * nodes))
 
 
 def forbidden_boxes(problem: Problem) -> tuple[IntArray, IntArray]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from encoders.arrays import IntArray
-from encoders.backends.search.backend import FIRST_SLICE, forbidden_boxes, prices_of
+from encoders.backends.search.backend import forbidden_boxes, prices_of
 from encoders.backends.search.loop import run_slice
 from encoders.backends.search.open_nodes import (
     FREE,
@@ -16,6 +16,7 @@ from encoders.backends.search.open_nodes import (
     push_others,
     slots_in_reserve,
 )
+from encoders.backends.search.team import FIRST_SLICE
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import Problem
 

@@ -67,7 +67,20 @@ def make_pool(problem: Problem) -> Pool:
     return Pool(lo, hi, np.zeros(slots), heap, heap.copy(), free, count, np.full(1, np.inf))
 
 
-def grown(pool: Pool, nodes: int, reserve: int) -> Pool:
+def empty_pool(problem: Problem) -> Pool:
+    """A pool that holds nothing yet.
+
+    Parameters
+    ----------
+    problem : gives the axes
+    """
+    pool = make_pool(problem)
+    pool.counts[HEAP], pool.counts[FREE] = 0, pool.free.size
+    pool.free[:] = np.arange(pool.free.size)
+    return pool
+
+
+def grown(pool: Pool, nodes: int, reserve: int, n_pools: int = 1) -> Pool:
     """A pool with room for a slice, twice as large if it has to be and may be.
 
     Parameters
@@ -75,9 +88,10 @@ def grown(pool: Pool, nodes: int, reserve: int) -> Pool:
     pool : not to be used any more if another is returned
     nodes : that the slice expands at most
     reserve : slots kept free for depth first
+    n_pools : that share the memory
     """
     slots, n_axes = pool.lo.shape
-    largest = min(LARGEST_POOL, POOL_BYTES // (8 * n_axes + 32)) + reserve
+    largest = min(LARGEST_POOL, POOL_BYTES // n_pools // (8 * n_axes + 32)) + reserve
     if pool.counts[FREE] >= reserve + nodes or slots >= largest:
         return pool
     more = int(min(max(slots, nodes), largest - slots))
@@ -110,6 +124,33 @@ def floor_of(pool: Pool) -> float:
     top = pool.key[pool.heap[0]] if pool.counts[HEAP] else np.inf
     deep = pool.floor[0] if pool.counts[STACK] else np.inf
     return float(min(top, deep))
+
+
+def deal(pool: Pool, other: Pool, most: int) -> None:
+    """Hand every second node of the heap, by bounds, to another pool.
+
+    Parameters
+    ----------
+    pool, other : changed in place; the other has a free slot for each
+    most : at most so many
+    """
+    slots = pool.heap[: pool.counts[HEAP]]
+    slots = slots[np.argsort(pool.key[slots], kind="stable")]
+    given = slots[1::2][:most]
+    places = other.free[other.counts[FREE] - given.size : other.counts[FREE]].copy()
+    for mine, theirs in ((pool.lo, other.lo), (pool.hi, other.hi), (pool.key, other.key)):
+        theirs[places] = mine[given]
+    other.counts[FREE] -= given.size
+    pool.free[pool.counts[FREE] : pool.counts[FREE] + given.size] = given
+    pool.counts[FREE] += given.size
+    _heap(pool, np.concatenate([slots[::2], slots[1::2][most:]]))
+    _heap(other, np.concatenate([other.heap[: other.counts[HEAP]], places]))
+
+
+def _heap(pool: Pool, slots: IntArray) -> None:
+    """Make a heap of these slots: what is sorted is one."""
+    pool.heap[: slots.size] = slots[np.argsort(pool.key[slots], kind="stable")]
+    pool.counts[HEAP] = slots.size
 
 
 @inner

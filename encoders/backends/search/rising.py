@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray
-from encoders.backends.search.backend import FIRST_SLICE, below, forbidden_boxes
+from encoders.backends.search.backend import below, forbidden_boxes
 from encoders.backends.search.narrow import DIVE
 from encoders.backends.search.open_nodes import (
     FREE,
@@ -25,6 +25,7 @@ from encoders.backends.search.open_nodes import (
 )
 from encoders.backends.search.outside import tell_outside
 from encoders.backends.search.rising_loop import Demands, rising_slice
+from encoders.backends.search.team import FIRST_SLICE
 from encoders.bounds.lagrange import LARGEST
 from encoders.bounds.rising_prices import rising_prices
 from encoders.problem.cost_unit import unit_of

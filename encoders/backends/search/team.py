@@ -1,0 +1,118 @@
+"""Threads that search one problem at once, each with a pool of open nodes of its own.
+
+They run for a slice of some milliseconds, outside the interpreter lock; then all wait for the last,
+and who has few nodes gets every second one of who has most. So no pool is ever touched by two.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from encoders.backends.search.open_nodes import (
+    FREE,
+    HEAP,
+    NODES,
+    STACK,
+    Pool,
+    deal,
+    empty_pool,
+    floor_of,
+    grown,
+    make_pool,
+    slots_in_reserve,
+)
+from encoders.problem.problem import Problem
+
+# Nodes until stop and time limit are looked at first, and seconds between looks after that: with
+# longer slices a stop is heard later.
+FIRST_SLICE, SLICE_S = 64, 0.02
+# Open nodes for each thread from which on more threads are worth their start.
+ENOUGH = 32
+
+
+class Team:
+    """The open nodes of a search, and the threads that expand them; used by one thread.
+
+    Parameters
+    ----------
+    problem : that is searched
+    executor : of the other threads
+    threads : at most so many at once
+
+    Attributes
+    ----------
+    pools : of those that work by now; the first holds the whole problem at the beginning
+    reserve : slots of each that are kept free for depth first
+    """
+
+    def __init__(self, problem: Problem, executor: ThreadPoolExecutor, threads: int) -> None:
+        self._problem, self._executor, self._threads = problem, executor, threads
+        self.pools = [make_pool(problem)]
+        self.reserve = slots_in_reserve(problem)
+        self._slices = [FIRST_SLICE]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any node is."""
+        return any(_is_open(pool) for pool in self.pools)
+
+    @property
+    def nodes(self) -> int:
+        """How many were expanded."""
+        return sum(int(pool.counts[NODES]) for pool in self.pools)
+
+    @property
+    def floor(self) -> float:
+        """The least bound of all open nodes."""
+        return min(floor_of(pool) for pool in self.pools)
+
+    def expand(self, run: Callable[[Pool, int], object], more: int) -> None:
+        """Let each thread expand nodes of its pool for a while.
+
+        Parameters
+        ----------
+        run : expands at most so many nodes of a pool; thread safe
+        more : nodes beyond these that it may expand
+        """
+        self._share()
+        for i, pool in enumerate(self.pools):
+            self.pools[i] = self._grown(pool, self._slices[i] + more)
+        work = list(zip(self.pools, self._slices, strict=True))
+        others = [self._executor.submit(_run, run, *each) for each in work[1:]]
+        self._slices = [_run(run, *work[0]), *(other.result() for other in others)]
+
+    def _share(self) -> None:
+        """Give nodes to who has few; begin another thread where there is enough for it."""
+        rich = max(self.pools, key=_size)
+        if len(self.pools) < self._threads and _size(rich) >= ENOUGH * self._threads:
+            self.pools.append(empty_pool(self._problem))
+            self._slices.append(FIRST_SLICE)
+        poor = min(range(len(self.pools)), key=lambda i: _size(self.pools[i]))
+        n_dealt = _size(rich) // 2
+        if 4 * _size(self.pools[poor]) < _size(rich) and n_dealt:
+            other = self.pools[poor] = self._grown(self.pools[poor], n_dealt)
+            deal(rich, other, max(0, min(n_dealt, int(other.counts[FREE]) - self.reserve)))
+
+    def _grown(self, pool: Pool, nodes: int) -> Pool:
+        return grown(pool, nodes, self.reserve, self._threads)
+
+
+def _is_open(pool: Pool) -> bool:
+    return bool(pool.counts[HEAP] + pool.counts[STACK] > 0)
+
+
+def _size(pool: Pool) -> int:
+    return int(pool.counts[HEAP])
+
+
+def _run(run: Callable[[Pool, int], object], pool: Pool, n_nodes: int) -> int:
+    """Run for a slice; how many nodes the next one has, so that it is heard soon and costs little.
+
+    A thread without nodes begins small when it gets some.
+    """
+    before, began = pool.counts[NODES], time.perf_counter()
+    run(pool, n_nodes)
+    pace = (pool.counts[NODES] - before) / max(time.perf_counter() - began, 1e-6)
+    return int(np.clip(pace * SLICE_S, FIRST_SLICE, 8 * n_nodes))

@@ -124,8 +124,8 @@ def fill_drops(t, r, lo, hi, point, live, best, up, down):
     order = t.order
     tree_start = t.tree_start
     weight = t.weight
-    for a in range(lo.size):
-        for v in range(level_start[a] + lo[a], level_start[a] + hi[a] + 1):
+    for b in range(lo.size):
+        for v in range(level_start[b] + lo[b], level_start[b] + hi[b] + 1):
             up[v] = 0
             down[v] = 0
     for tree in range(tree_start.size - 1):
@@ -177,13 +177,13 @@ def fill_drops(t, r, lo, hi, point, live, best, up, down):
                 if held < point[a]:
                     down[first + point[a]] += w
                     down[first + held] -= w
-    for a in range(lo.size):
-        first, total = level_start[a], 0
-        for v in range(first + lo[a], first + hi[a] + 1):
+    for b in range(lo.size):
+        first, total = level_start[b], 0
+        for v in range(first + lo[b], first + hi[b] + 1):
             total += up[v]
             up[v] = total
         total = 0
-        for v in range(first + hi[a], first + lo[a] - 1, -1):
+        for v in range(first + hi[b], first + lo[b] - 1, -1):
             total += down[v]
             down[v] = total
 

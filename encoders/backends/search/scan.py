@@ -34,8 +34,8 @@ def scan_leaves(t, prices, lo, hi, point, cost, upper, again, live, best):
         n_fit = _add_up(t, lo, hi, point, cost, upper, live, fits, cheapest, best)
     tree_of = t.tree_of
     for leaf in fits[:n_fit]:
-        tree = np.uint64(tree_of[leaf])
-        least[tree] = min(least[tree], leaf_price[leaf])
+        own = np.uint64(tree_of[leaf])
+        least[own] = min(least[own], leaf_price[leaf])
     lower, priced = cost, box_price(prices, t.level_start, lo, hi)
     for tree in range(n_trees):
         lower = max(lower, cheapest[tree])
@@ -87,16 +87,16 @@ def _add_up(t, lo, hi, point, cost, upper, live, fits, cheapest, best):
     axis, low, high, leaf_start = t.axis, t.lo, t.hi, t.leaf_start
     cost_of, level_start, tree_of = t.cost, t.level_start, t.tree_of
     paid, counts = np.zeros(lo.size), np.zeros(lo.size)
-    for a in range(lo.size):
-        if t.group_of[a] < 0:
-            counts[a] = 1.0
-        paid[a] = cost_of[level_start[a] + point[a]]
+    for b in range(lo.size):
+        if t.group_of[b] < 0:
+            counts[b] = 1.0
+        paid[b] = cost_of[level_start[b] + point[b]]
     here = best[best.shape[0] - 1]
     here[:] = -1
     n_may, n_fit = 0, 0
-    for leaf in range(live.size):
-        fits[n_may] = leaf
-        n_may += live[leaf]
+    for i in range(live.size):
+        fits[n_may] = i
+        n_may += live[i]
     live[:] = False
     for i in range(n_may):
         # Unsigned numbers spare the question whether a place is counted from the end.

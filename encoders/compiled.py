@@ -39,12 +39,16 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core import event
 
 from encoders.shipped_code import with_shipped
 
 LOGGER = logging.getLogger("counterfolio")
 NOTICE = "counterfolio is compiling its solver for this machine, which takes about half a minute; "
+# A place further on, where places are unsigned: those that may be negative are asked each time
+# whether they count from the end, which takes as long as all else in the hottest loops.
+ONE = np.uint64(1)
 KEPT = "this is kept for the next time."
 # Files that may hold compiled code; one that is missing here may be run in an older version.
 COMPILED = (

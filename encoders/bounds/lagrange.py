@@ -14,7 +14,7 @@ import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, starts
 from encoders.bounds.prices import Prices
-from encoders.compiled import inner, kernel
+from encoders.compiled import ONE, inner, kernel
 from encoders.problem.flat_problem import Tables
 
 # At most; fewer leave the bound lower, more take longer. The few leave nearly as few nodes to
@@ -38,7 +38,8 @@ class Coupling(NamedTuple):
     below : bool (n_rows,): it binds leaves wholly at or below, else those wholly above
     group_start : int64 (n_groups + 1,), rows of one tree, axis and side
     group_of : int64 (n_rows,)
-    hi_row, lo_row : int64 (n_literals,), the row of a literal's own level, -1 if it has none
+    hi_row, lo_row : int64 (n_literals,), the row of a literal's own level, ``n_rows``
+        if it has none
     share : float64 (n_leaf_rows, n_leaves), weights over the row's minimum
     load, allowed : float64 (n_level_rows, n_levels) and (n_level_rows,), weights and maximum over
         the row's largest weight
@@ -75,8 +76,8 @@ def couple(t: Tables) -> Coupling:
     width = int(level.max(initial=0)) + 1
     key, row = np.unique(group * width + level, return_inverse=True)
     _, group_of = np.unique(key // width, return_inverse=True)
-    hi_row = np.full(t.axis.size, -1, dtype=np.int64)
-    lo_row = np.full(t.axis.size, -1, dtype=np.int64)
+    hi_row = np.full(t.axis.size, key.size, dtype=np.int64)
+    lo_row = np.full(t.axis.size, key.size, dtype=np.int64)
     hi_row[below], lo_row[above] = row[: below.size], row[below.size :]
     need = np.maximum(t.need, 1).astype(np.float64)
     heaviest = t.level_weight.max(axis=1, initial=1).astype(np.float64)
@@ -158,7 +159,7 @@ def ascend(t, c, upper, steps, leaf_price, level_price, kept_price, kept_worth, 
     price, momentum = np.zeros(n_rows), np.zeros(n_rows)
     worth, pull = np.zeros(n_needs), np.zeros(n_needs)
     toll, push = np.zeros(n_limits), np.zeros(n_limits)
-    chain, slope = np.zeros(n_rows), np.zeros(n_rows)
+    chain, slope = np.zeros(n_rows + 1), np.zeros(n_rows)
     leaf_now, level_now = np.zeros(leaf_price.size), np.zeros(level_price.size)
     chosen = np.zeros(n_trees, dtype=np.int64)
     point = np.zeros(n_axes, dtype=np.int64)
@@ -266,7 +267,7 @@ def add_up(group_start, below, price, chain):
     ----------
     group_start, below : fields of the coupling
     price : float64 (n_rows,)
-    chain : float64 (n_rows,), filled
+    chain : float64 (n_rows + 1,), filled but for its last number
     """
     for g in range(group_start.size - 1):
         first, end = group_start[g], group_start[g + 1]
@@ -289,7 +290,7 @@ def price_leaves(tree_start, leaf_start, hi_row, lo_row, share, chain, worth, le
     ----------
     tree_start, leaf_start : fields of the tables
     hi_row, lo_row, share : fields of the coupling
-    chain : of :func:`add_up`
+    chain : of :func:`add_up`; ends with 0, which a literal without a row pays
     worth : float64 (n_leaf_rows,)
     leaf_now : float64 (n_leaves,), filled
     chosen : int64 (n_trees,), filled
@@ -297,13 +298,11 @@ def price_leaves(tree_start, leaf_start, hi_row, lo_row, share, chain, worth, le
     total, size = 0.0, 0.0
     for tree in range(tree_start.size - 1):
         least = np.inf
-        for leaf in range(tree_start[tree], tree_start[tree + 1]):
+        for leaf in range(np.uint64(tree_start[tree]), np.uint64(tree_start[tree + 1])):
             own = 0.0
-            for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
-                if hi_row[k] >= 0:
-                    own += chain[hi_row[k]]
-                if lo_row[k] >= 0:
-                    own += chain[lo_row[k]]
+            for k in range(np.uint64(leaf_start[leaf]), np.uint64(leaf_start[leaf + ONE])):
+                own += chain[np.uint64(hi_row[k])]
+                own += chain[np.uint64(lo_row[k])]
             for r in range(worth.size):
                 own -= worth[r] * share[r, leaf]
             leaf_now[leaf] = own
@@ -331,13 +330,13 @@ def price_levels(level_start, cost, axis, level, below, price, load, toll, level
         level_now[v] = 0.0
     # A row about m pays the levels up to m (below), or those after it.
     for i in range(axis.size):
-        if price[i] > 0.0:
-            first = level_start[axis[i]]
-            if below[i]:
-                level_now[first] -= price[i]
-                level_now[first + level[i] + 1] += price[i]
-            else:
-                level_now[first + level[i] + 1] -= price[i]
+        first = np.uint64(level_start[np.uint64(axis[i])])
+        after = first + np.uint64(level[i]) + ONE
+        if below[i]:
+            level_now[first] -= price[i]
+            level_now[after] += price[i]
+        else:
+            level_now[after] -= price[i]
     total = 0.0
     for a in range(point.size):
         least, running = np.inf, 0.0
@@ -360,13 +359,13 @@ def _slopes(t, c, chosen, point, slope):
     hi_row, lo_row, group_of, group_start = c.hi_row, c.lo_row, c.group_of, c.group_start
     leaf_start = t.leaf_start
     for i in range(slope.size):
-        at_most = point[axis[i]] <= level[i]
+        at_most = point[np.uint64(axis[i])] <= level[i]
         slope[i] = -1.0 if at_most == below[i] else 0.0
     for tree in range(chosen.size):
         for k in range(leaf_start[chosen[tree]], leaf_start[chosen[tree] + 1]):
-            if hi_row[k] >= 0:
+            if hi_row[k] < slope.size:
                 for i in range(hi_row[k], group_start[group_of[hi_row[k]] + 1]):
                     slope[i] += 1.0
-            if lo_row[k] >= 0:
+            if lo_row[k] < slope.size:
                 for i in range(group_start[group_of[lo_row[k]]], lo_row[k] + 1):
                     slope[i] += 1.0

@@ -56,7 +56,8 @@ def row_prices(t: Tables, upper: float, grain: float) -> RowPrices:
     price[:] = np.floor(price / grain) * grain
     tree = np.zeros(c.axis.size, dtype=np.int64)
     for own in (c.hi_row, c.lo_row):
-        tree[own[own >= 0]] = t.tree_of[t.leaf_of[own >= 0]]
+        has = own < price.size
+        tree[own[has]] = t.tree_of[t.leaf_of[has]]
     told = np.flatnonzero(price > 0)
     axis, at, below = c.axis[told], c.level[told], c.below[told]
     end = np.diff(t.level_start)[axis] - 1
@@ -76,7 +77,7 @@ def _priced(t: Tables, c: Coupling, price: FloatArray, worth: FloatArray) -> Pri
 
     Each weight and the minimum may change by up to a unit of ours.
     """
-    chain, leaf, level = np.zeros(price.size), np.zeros(t.tree_of.size), np.zeros(t.cost.size)
+    chain, leaf, level = np.zeros(price.size + 1), np.zeros(t.tree_of.size), np.zeros(t.cost.size)
     chosen = np.zeros(t.tree_start.size - 1, dtype=np.int64)
     point = np.zeros(t.best.size, dtype=np.int64)
     add_up(c.group_start, c.below, price, chain)

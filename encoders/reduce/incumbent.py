@@ -14,7 +14,6 @@ from encoders.reduce.local_moves import (
     deficit,
     evaluate,
     move,
-    profile,
     profile_axes,
     profile_groups,
     set_level,
@@ -103,11 +102,11 @@ def descend(t, levels, power):
     -------
     Whether all rows hold in the end.
     """
-    misses, lead, load, out = workspace(t)
+    misses, lead, load, _ = workspace(t)
     evaluate(t, levels, misses, lead, load)
     if not _walk(t, levels, misses, lead, load, power):
         return False
-    _shrink(t, levels, misses, lead, load, out)
+    _shrink(t, levels, misses, lead, load)
     return True
 
 
@@ -121,7 +120,7 @@ def polish(t, levels, first, end):
     levels : int64 (n_axes,), keeps all rows; changed in place
     first, end : the axes whose changes are taken back
     """
-    misses, lead, load, out = workspace(t)
+    misses, lead, load, _ = workspace(t)
     evaluate(t, levels, misses, lead, load)
     held = levels.copy()
     cost = total_cost(t, levels)
@@ -130,7 +129,7 @@ def polish(t, levels, first, end):
             continue
         move(t, levels, misses, lead, load, a, t.best[a])
         if _walk(t, levels, misses, lead, load, 1.0):
-            _shrink(t, levels, misses, lead, load, out)
+            _shrink(t, levels, misses, lead, load)
             now = total_cost(t, levels)
             if now < cost:
                 cost = now
@@ -174,7 +173,7 @@ def _walk(t, levels, misses, lead, load, power):
                     extra = max(cost[first + v] - now, 0.0) + TINY * cost[first + v]
                 else:
                     extra = cost[first + v] - cost[first + old]
-                ratio = gain**power / max(extra, TINY)
+                ratio = (gain if power == 1.0 else gain**power) / max(extra, TINY)
                 if ratio > best_ratio:
                     best_ratio, best_axis, best_level = ratio, a, v
         if group_start.size > 1:
@@ -203,7 +202,7 @@ def _walk(t, levels, misses, lead, load, power):
                 else:
                     extra = cost[first + one[a]] - cost[first + 1 - one[a]]
                     extra += cost[after] - cost[before]
-                ratio = gain**power / max(extra, TINY)
+                ratio = (gain if power == 1.0 else gain**power) / max(extra, TINY)
                 if ratio > best_ratio:
                     best_ratio, best_axis, best_level = ratio, a, one[a]
         if best_axis < 0:
@@ -223,11 +222,12 @@ def _gain(missing, broken, leads, n_rows, i):
 
 
 @inner
-def _shrink(t, levels, misses, lead, load, out):
+def _shrink(t, levels, misses, lead, load):
     """Set each axis to its cheapest level that keeps all rows, dearest change first."""
-    axis_start, by_axis, leaf_of, leaf_lo, leaf_hi = t.axis_start, t.by_axis, t.leaf_of, t.lo, t.hi
-    weight, cost, level_start, best = t.weight, t.cost, t.level_start, t.best
-    again = True
+    cost, level_start, best = t.cost, t.level_start, t.best
+    rest = np.zeros((lead.size, levels.size), dtype=np.int64)
+    leads = np.zeros((lead.size, cost.size + levels.size), dtype=np.int64)
+    again, told = True, False  # whether anything has changed, and whether leads are of this choice
     while again:
         again = False
         costs = np.zeros(levels.size)
@@ -240,27 +240,26 @@ def _shrink(t, levels, misses, lead, load, out):
             g = t.group_of[a]
             if g >= 0:
                 if levels[a] == t.one[a] and levels[a] != best[a]:
+                    told = False
                     again |= _cheaper_category(t, levels, misses, lead, load, g)
                 continue
             if cost[first + levels[a]] <= cost[first + best[a]]:
                 continue
-            size = last - first
-            profile(
-                axis_start, by_axis, leaf_of, leaf_lo, leaf_hi, weight, size, levels, misses,
-                lead, a, out,
-            )  # fmt: skip
+            if not told:
+                profile_axes(t, levels, misses, lead, rest, leads)
+                told = True
             pick = levels[a]
-            for v in range(size):
+            for v in range(last - first):
                 if cost[first + v] >= cost[first + pick]:
                     continue
                 kept = load.size == 0 or load_kept(t, load, a, levels[a], v)
                 for r in range(lead.size):
-                    kept = kept and out[r, v] >= 0
+                    kept = kept and leads[r, first + a + v] >= 0
                 if kept:
                     pick = v
             if pick != levels[a]:
                 move(t, levels, misses, lead, load, a, pick)
-                again = True
+                again, told = True, False
 
 
 @inner

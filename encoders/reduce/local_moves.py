@@ -36,18 +36,19 @@ def evaluate(t, levels, misses, lead, load):
     """
     leaf_axis = t.axis
     leaf_hi = t.hi
-    leaf_of = t.leaf_of
+    leaf_start = t.leaf_start
     level_limit = t.level_limit
     level_start = t.level_start
     level_weight = t.level_weight
     leaf_lo = t.lo
     need = t.need
     weight = t.weight
-    misses[:] = 0
-    for k in range(leaf_axis.size):
-        v = levels[leaf_axis[k]]
-        if v < leaf_lo[k] or v > leaf_hi[k]:
-            misses[leaf_of[k]] += 1
+    for leaf in range(misses.size):
+        n_misses = 0
+        for k in range(np.uint64(leaf_start[leaf]), np.uint64(leaf_start[leaf + 1])):
+            v = levels[np.uint64(leaf_axis[k])]
+            n_misses += (v < leaf_lo[k]) | (v > leaf_hi[k])
+        misses[leaf] = n_misses
     for r in range(need.size):
         lead[r] = -need[r]
         for leaf in range(misses.size):
@@ -80,13 +81,13 @@ def set_level(t, levels, misses, lead, load, a, new):
     old = levels[a]
     if old == new:
         return
-    for i in range(axis_start[a], axis_start[a + 1]):
-        k = by_axis[i]
-        was = leaf_lo[k] <= old <= leaf_hi[k]
-        now = leaf_lo[k] <= new <= leaf_hi[k]
+    for i in range(np.uint64(axis_start[a]), np.uint64(axis_start[a + 1])):
+        k = np.uint64(by_axis[i])
+        was = (leaf_lo[k] <= old) & (old <= leaf_hi[k])
+        now = (leaf_lo[k] <= new) & (new <= leaf_hi[k])
         if was == now:
             continue
-        leaf = leaf_of[k]
+        leaf = np.uint64(leaf_of[k])
         if was:
             if misses[leaf] == 0:
                 for r in range(lead.size):

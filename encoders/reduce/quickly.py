@@ -3,13 +3,13 @@
 import numpy as np
 
 from encoders.problem.cost_unit import ceiling_below, unit_of
-from encoders.problem.flat_problem import Tables, tabulate
+from encoders.problem.flat_problem import Tables
 from encoders.problem.problem import Problem
-from encoders.reduce.compress import Lift, compress, identity
+from encoders.reduce.compress import Lift, compress
 from encoders.reduce.reduction import BUDGET
 from encoders.reduce.tighten import NOTHING_LEFT, tighten
 
-EFFORTS = (0, 1)  # of tighten, in turn; what a third round drops takes as long as to search it
+EFFORT = 0  # of tighten; what more of it would drop takes longer to find than to search
 
 
 def shrink_quickly(problem: Problem, tables: Tables, upper: float) -> tuple[Problem, Lift] | None:
@@ -27,17 +27,9 @@ def shrink_quickly(problem: Problem, tables: Tables, upper: float) -> tuple[Prob
     -------
     the smaller problem and the way back; None if there are no such choices
     """
-    lift, small = identity(problem), problem
-    for effort in EFFORTS:
-        keep = np.ones(small.cost.size, dtype=np.bool_)
-        alive = np.ones(small.n_leaves, dtype=np.bool_)
-        limit = ceiling_below(upper, unit_of(small))
-        dropped, _ = tighten(tables, limit, keep, alive, effort, BUDGET)
-        smaller = None if dropped == NOTHING_LEFT else compress(small, keep, alive)
-        if smaller is None:
-            return None
-        small, lift = smaller.problem, lift.then(smaller.lift)
-        if small.n_leaves == 0:
-            break
-        tables = tabulate(small)
-    return small, lift
+    keep = np.ones(problem.cost.size, dtype=np.bool_)
+    alive = np.ones(problem.n_leaves, dtype=np.bool_)
+    limit = ceiling_below(upper, unit_of(problem))
+    dropped, _ = tighten(tables, limit, keep, alive, EFFORT, BUDGET)
+    smaller = None if dropped == NOTHING_LEFT else compress(problem, keep, alive)
+    return None if smaller is None else (smaller.problem, smaller.lift)

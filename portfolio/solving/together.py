@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
+from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.backends.attempt import Provenance, Report, extent
 from encoders.backends.interface import Outcome, Status, StopReason
 from encoders.backends.search.rising import search_rising
@@ -18,9 +18,6 @@ from encoders.reduce.quickly import shrink_quickly
 from encoders.reduce.reduction import Reduction
 
 WALK = (1.0,)  # exponent of the gain, where one incumbent is improved into the next
-# Questions whose answers cost up to so many times the first one's are solved together. With more,
-# what is dear for the first is kept for the others; with fewer, less is shared.
-WIDE = 4.0
 Starts = Callable[[int], IntArray]
 
 
@@ -77,17 +74,12 @@ def solve_together(
     looked: list[Looked | None] = [None] * len(problems)
     if len(known) < len(problems) and not over():
         looked[len(known)] = _out_of_reach(problems[len(known)], over)
-    first, easy = 0, True
-    while first < len(known) and not over():
-        end = first + int((cost[first:] <= WIDE * cost[first]).sum())
-        own = slice(first, end)
-        group = _Group(problems[first], tables, need[own], known[own], cost[own], began)
-        found = group.solve(over, easy)
-        looked[own] = found
-        easy = all(each.left.problem is None for each in found)
-        first, began = end, time.perf_counter()
-    for i in range(first, len(known)):  # there was no time left for these
-        left = Reduction(problems[i], identity(problems[i]), known[i], float(cost[i]))
+    if known and not over():
+        own = _Known(problems[0], tables, need[: len(known)], known, cost, began)
+        looked[: len(known)] = own.solve(over)
+        return looked
+    for i, choice in enumerate(known):  # there was no time left for these
+        left = Reduction(problems[i], identity(problems[i]), choice, float(cost[i]))
         report = Report(_Told(left, 0.0, "not searched").outcome(0.0), Provenance("reduce"))
         looked[i] = Looked(report, left)
     return looked
@@ -126,15 +118,15 @@ def _above_all(problem: Problem) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Group:
-    """Problems that cost much the same.
+class _Known:
+    """Problems of which a choice is known.
 
     Attributes
     ----------
     problem : the first of them
-    tables : of the same, at any needs
+    tables : of the same
     need : int64 (n_problems, n_rows)
-    known : a choice for each, int64 (n_axes,)
+    known : the choices, int64 (n_axes,)
     cost : what they cost, float64 (n_problems,), never falls
     began : when work on them began
     """
@@ -146,18 +138,17 @@ class _Group:
     cost: FloatArray
     began: float
 
-    def solve(self, over: Callable[[], bool], search: bool) -> list[Looked]:
-        """As :func:`solve_together`; not searched where that did not settle cheaper ones."""
-        tables = self.tables._replace(need=self.need[0])
-        shrunk = shrink_quickly(self.problem, tables, float(self.cost[-1]))
+    def solve(self, over: Callable[[], bool]) -> list[Looked]:
+        """As :func:`solve_together`."""
+        shrunk = shrink_quickly(self.problem, self.tables, float(self.cost[-1]))
         reduced = time.perf_counter()
         if shrunk is None:
             own = [Reduction(None, identity(self.problem), *known) for known in self._known]
             told = [_Told(left, left.upper, "nothing left") for left in own]
             provenance = Provenance("reduce")
         else:
-            told = self._searched(*shrunk, over) if search else self._unsearched(*shrunk)
-            provenance = Provenance("search" if search else "reduce", extent(shrunk[0]))
+            told = self._searched(*shrunk, over)
+            provenance = Provenance("search", extent(shrunk[0]))
         share = 1.0 / len(self.known)
         solve_s = share * (time.perf_counter() - reduced)
         reduce_s = share * (reduced - self.began)
@@ -169,26 +160,28 @@ class _Group:
     def _known(self) -> Iterator[tuple[IntArray, float]]:
         return zip(self.known, self.cost.tolist(), strict=True)
 
-    def _unsearched(self, small: Problem, lift: Lift) -> "list[_Told]":
-        """Of all nothing is known but a choice."""
-        need = self._need_of(small)
-        own = [
-            Reduction(_needing(small, needed), lift, *known)
-            for needed, known in zip(need, self._known, strict=True)
-        ]
-        return [_Told(left, 0.0, "not searched together") for left in own]
-
     def _searched(self, small: Problem, lift: Lift, over: Callable[[], bool]) -> "list[_Told]":
-        """What one search tells of them."""
-        need = self._need_of(small)
-        risen = search_rising(small, need, self.cost, over)
-        words = f"{risen.nodes} nodes for {len(self.known)} questions"
+        """What one search tells of them; known choices are improved once it is long."""
+        need, known = self._need_of(small), list(self.known)
+        distance = self.problem.distance
+
+        def lowered(settled: BoolArray) -> FloatArray:
+            for i in np.flatnonzero(~settled):
+                problem = _needing(self.problem, self.need[i])
+                tables = self.tables._replace(need=self.need[i])
+                found = find_incumbent(problem, tables, known[i][None, :], over, (), 1)
+                if found is not None and distance(found) < distance(known[i]):
+                    known[i] = found
+            _pass_down(known, distance)
+            return np.array([distance(choice) for choice in known])
+
+        risen = search_rising(small, need, self.cost, over, lowered)
+        words = f"{risen.nodes} nodes for {len(known)} questions"
         told: list[_Told] = []
-        for i, (choice, cost) in enumerate(self._known):
+        for i, choice in enumerate(known):
             if np.isfinite(risen.cost[i]):
-                choice = lift.up(risen.choices[i])
-                cost = self.problem.distance(choice)
-            settled = bool(risen.settled[i])
+                choice = min(choice, lift.up(risen.choices[i]), key=distance)
+            cost, settled = distance(choice), bool(risen.settled[i])
             left = Reduction(None if settled else _needing(small, need[i]), lift, choice, cost)
             told.append(_Told(left, cost if settled else min(cost, risen.lower), words))
         return told
@@ -240,18 +233,22 @@ def _incumbents(
             continue
         found = None
         if known:
-            found = find_incumbent(problem, own, known[-1][None, :], over, WALK, 1)
+            found = find_incumbent(problem, own, known[-1][None, :], over, WALK, 0)
         if found is None:
             # What has no walk from an answer is mostly out of reach: the last one to be looked at.
             found = find_incumbent(problem, own, starts(i), over, () if known else WALKS)
         if found is None:
             break
         known.append(found)
-    distance = problems[0].distance
+    _pass_down(known, problems[0].distance)
+    return known
+
+
+def _pass_down(known: list[IntArray], distance: Callable[[IntArray], float]) -> None:
+    """Choices of later problems hold for earlier ones: costs never fall afterwards."""
     for i in range(len(known) - 1, 0, -1):
         if distance(known[i]) <= distance(known[i - 1]):
             known[i - 1] = known[i]
-    return known
 
 
 def _needs(problems: Sequence[Problem]) -> IntArray:

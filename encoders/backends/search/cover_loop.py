@@ -13,9 +13,9 @@ from encoders.backends.search.node import (
     cheapest_point,
     fill_drops,
     overloaded,
-    scan_leaves,
 )
 from encoders.backends.search.point import point_keeps_rows
+from encoders.backends.search.scan import scan_leaves
 from encoders.compiled import inlined, inner, kernel
 
 # Steps, as docs/proofs.md defines them: (what, axis, level, side) of a box of levels. Of SPLIT and

@@ -10,10 +10,10 @@ from encoders.backends.search.node import (
     cheapest_point,
     fill_drops,
     overloaded,
-    scan_leaves,
 )
 from encoders.backends.search.open_nodes import FREE, NODES, STACK, pop, push, push_box
 from encoders.backends.search.point import point_keeps_rows
+from encoders.backends.search.scan import scan_leaves
 from encoders.bounds.prices import Prices
 from encoders.compiled import inlined, inner, kernel
 

@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from encoders.bounds.box_cost import range_cost
-from encoders.bounds.lagrange import ROUNDING
-from encoders.compiled import inlined, inner
+from encoders.compiled import ONE, inlined, inner
 
 PRUNED, SOLVED, SPLIT = 0, 1, 2  # what becomes of a node
 
@@ -82,163 +80,6 @@ def _settle_group(t, g, lo, hi, point, total):
 
 
 @inner
-def scan_leaves(t, prices, lo, hi, point, cost, upper, again, live, best):
-    """Mark the leaves that fit the box and can be paid for; fill ``best``.
-
-    Where the box only shrank since the last time, ``again`` looks at those still marked alone.
-    Returns a lower bound on the box's cost, inf if a tree has no leaf left: every tree needs one
-    of its leaves, and prices (:mod:`encoders.bounds.lagrange`) bound all of them together.
-
-    Parameters
-    ----------
-    t, point, cost, upper : see :mod:`encoders.compiled`
-    prices : as in :func:`encoders.backends.search.loop.run_slice`
-    lo, hi : shrunk in place, by prices
-    again : bool
-    live, best : filled
-    """
-    leaf_axis = t.axis
-    cheapest = t.best
-    cost_of = t.cost
-    group_of = t.group_of
-    leaf_hi = t.hi
-    is_max = t.is_max
-    leaf_start = t.leaf_start
-    level_start = t.level_start
-    leaf_lo = t.lo
-    need = t.need
-    tree_start = t.tree_start
-    unimodal = t.unimodal
-    weight = t.weight
-    leaf_price = prices.leaf
-    lower = cost
-    n_rows = need.size
-    cheapest_price = np.zeros(tree_start.size - 1)
-    priced = box_price(prices, level_start, lo, hi)
-    for tree in range(tree_start.size - 1):
-        dearest, least = np.inf, np.inf
-        best[:, tree] = -1
-        for leaf in range(tree_start[tree], tree_start[tree + 1]):
-            if again and not live[leaf]:
-                continue
-            live[leaf] = False
-            extra, fits, away = cost, True, False
-            for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
-                a = leaf_axis[k]
-                at, edge = point[a], leaf_lo[k]
-                if at < edge:
-                    outside = edge > hi[a]
-                else:
-                    edge = leaf_hi[k]
-                    if at <= edge:
-                        continue
-                    outside = edge < lo[a]
-                if outside:
-                    fits = False
-                    break
-                away = True
-                base = level_start[a]
-                c = cost_of[base + edge]
-                if not unimodal[a]:
-                    # At most what it costs where both are met: proofs for others know no more.
-                    first, last = leaf_lo[k], leaf_hi[k]
-                    c = range_cost(cost_of, level_start, cheapest, unimodal, a, first, last)
-                    c = max(c, cost_of[base + at])
-                if is_max:
-                    extra = max(extra, c)
-                elif group_of[a] < 0:
-                    extra += c - cost_of[base + at]
-                if extra >= upper:
-                    fits = False
-                    break
-            if not fits:
-                continue
-            live[leaf] = True
-            if not away:
-                best[n_rows, tree] = leaf
-            dearest = min(dearest, extra)
-            least = min(least, leaf_price[leaf])
-        lower = max(lower, dearest)
-        if lower >= upper:
-            return np.inf
-        cheapest_price[tree] = least
-        priced += least
-    limit = priced_out(upper)
-    if priced >= limit:
-        return np.inf
-    for tree in range(tree_start.size - 1):
-        dear = limit - priced + cheapest_price[tree]
-        for leaf in range(tree_start[tree], tree_start[tree + 1]):
-            if not live[leaf]:
-                continue
-            if leaf_price[leaf] >= dear:
-                live[leaf] = False
-                continue
-            for r in range(n_rows):
-                w = weight[r, leaf]
-                if best[r, tree] < 0 or w > weight[r, best[r, tree]]:
-                    best[r, tree] = leaf
-    cut_by_prices(t, prices, lo, hi, point, limit - priced)
-    return max(lower, min(priced, upper))
-
-
-@inlined
-def priced_out(upper):
-    """A bound by prices is a sum of floats: it must pass ``upper`` by more than it can be off.
-
-    Parameters
-    ----------
-    upper : see :mod:`encoders.compiled`
-    """
-    return upper + ROUNDING * upper
-
-
-@inner
-def box_price(prices, level_start, lo, hi):
-    """The constant and the cheapest level price of every axis within a box.
-
-    Parameters
-    ----------
-    prices : leaf and level prices
-    level_start : of the tables
-    lo, hi : of the box
-    """
-    level_price = prices.level
-    total = prices.constant
-    for a in range(lo.size):
-        least = np.inf
-        for v in range(level_start[a] + lo[a], level_start[a] + hi[a] + 1):
-            least = min(least, level_price[v])
-        total += least
-    return total
-
-
-@inner
-def cut_by_prices(t, prices, lo, hi, point, room):
-    """Take levels off the ends of a box whose price alone uses up the room that is left.
-
-    Parameters
-    ----------
-    t, point : see :mod:`encoders.compiled`
-    prices : their ``level``, float64 (n_levels,), is looked at
-    lo, hi : changed in place; the point stays inside
-    room : float64, what a price may add
-    """
-    level_price, level_start = prices.level, t.level_start
-    for a in range(lo.size):
-        if lo[a] == hi[a]:
-            continue
-        first = level_start[a]
-        least = np.inf
-        for v in range(lo[a], hi[a] + 1):
-            least = min(least, level_price[first + v])
-        while hi[a] > point[a] and level_price[first + hi[a]] - least >= room:
-            hi[a] -= 1
-        while lo[a] < point[a] and level_price[first + lo[a]] - least >= room:
-            lo[a] += 1
-
-
-@inner
 def overloaded(t, lo, hi):
     """Whether a level row is broken by every choice in the box.
 
@@ -283,65 +124,75 @@ def fill_drops(t, r, lo, hi, point, live, best, up, down):
     order = t.order
     tree_start = t.tree_start
     weight = t.weight
-    for a in range(lo.size):
-        for v in range(level_start[a] + lo[a], level_start[a] + hi[a] + 1):
+    for b in range(lo.size):
+        for v in range(level_start[b] + lo[b], level_start[b] + hi[b] + 1):
             up[v] = 0
             down[v] = 0
     for tree in range(tree_start.size - 1):
-        top = best[r, tree]
+        top = np.uint64(best[r, tree])
         w = weight[r, top]
         if w == 0:
             continue
-        for k in range(leaf_start[top], leaf_start[top + 1]):
-            a = leaf_axis[k]
+        begin, end = np.uint64(tree_start[tree]), np.uint64(tree_start[tree + 1])
+        for k in range(np.uint64(leaf_start[top]), np.uint64(leaf_start[top + ONE])):
+            a = np.uint64(leaf_axis[k])
             first = level_start[a]
             if leaf_lo[k] > point[a]:
                 # Going down from the best leaf's side, the next best that needs less.
                 edge, weight_inside = leaf_lo[k], 0
                 held = edge
-                for i in range(tree_start[tree], tree_start[tree + 1]):
-                    leaf = order[r, i]
+                for i in range(begin, end):
+                    leaf = np.uint64(order[r, i])
                     if not live[leaf]:
                         continue
-                    j = _literal_on(leaf_start, leaf_axis, leaf, a)
-                    reach = leaf_lo[j] if j >= 0 else 0
+                    reach = _edge_on(leaf_start, leaf_axis, leaf_lo, leaf, a, 0)
                     if reach < held:
                         weight_inside = weight[r, leaf]
                         stop = max(reach, point[a])
-                        # Between its reach and the last one's this leaf is the best left.
-                        for v in range(stop, held):
-                            up[first + v] += w - weight_inside
+                        # Between its reach and the last one's this leaf is the best left. Only
+                        # the ends are told, and added up afterwards.
+                        up[first + stop] += w - weight_inside
+                        up[first + held] -= w - weight_inside
                         held = stop
                         if held <= point[a]:
                             break
-                for v in range(point[a], held):
-                    up[first + v] += w
+                if point[a] < held:
+                    up[first + point[a]] += w
+                    up[first + held] -= w
             elif leaf_hi[k] < point[a]:
-                held = leaf_hi[k]
-                for i in range(tree_start[tree], tree_start[tree + 1]):
-                    leaf = order[r, i]
+                held, last = leaf_hi[k], level_start[a + ONE] - first - 1
+                for i in range(begin, end):
+                    leaf = np.uint64(order[r, i])
                     if not live[leaf]:
                         continue
-                    j = _literal_on(leaf_start, leaf_axis, leaf, a)
-                    reach = leaf_hi[j] if j >= 0 else level_start[a + 1] - first - 1
+                    reach = _edge_on(leaf_start, leaf_axis, leaf_hi, leaf, a, last)
                     if reach > held:
                         weight_inside = weight[r, leaf]
                         stop = min(reach, point[a])
-                        for v in range(held + 1, stop + 1):
-                            down[first + v] += w - weight_inside
+                        down[first + stop] += w - weight_inside
+                        down[first + held] -= w - weight_inside
                         held = stop
                         if held >= point[a]:
                             break
-                for v in range(held + 1, point[a] + 1):
-                    down[first + v] += w
+                if held < point[a]:
+                    down[first + point[a]] += w
+                    down[first + held] -= w
+    for b in range(lo.size):
+        first, total = level_start[b], 0
+        for v in range(first + lo[b], first + hi[b] + 1):
+            total += up[v]
+            up[v] = total
+        total = 0
+        for v in range(first + hi[b], first + lo[b] - 1, -1):
+            total += down[v]
+            down[v] = total
 
 
 @inlined
-def _literal_on(leaf_start, leaf_axis, leaf, a):
-    """The leaf's literal on an axis, -1 if it has none."""
-    found = -1
-    for k in range(leaf_start[leaf], leaf_start[leaf + 1]):
+def _edge_on(leaf_start, leaf_axis, edge, leaf, a, outermost):
+    """Where a leaf ends on an axis, of its lower or upper ends."""
+    reach = outermost
+    for k in range(np.uint64(leaf_start[leaf]), np.uint64(leaf_start[leaf + ONE])):
         if leaf_axis[k] == a:
-            found = k
-            break
-    return found
+            reach = edge[k]
+    return reach

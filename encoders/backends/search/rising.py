@@ -23,6 +23,7 @@ from encoders.backends.search.open_nodes import (
     make_pool,
     slots_in_reserve,
 )
+from encoders.backends.search.outside import tell_outside
 from encoders.backends.search.rising_loop import Demands, rising_slice
 from encoders.backends.search.team import FIRST_SLICE
 from encoders.bounds.lagrange import LARGEST
@@ -31,10 +32,10 @@ from encoders.problem.cost_unit import unit_of
 from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem
 
-# Of prices, at first and later. With more at first, easy searches take twice as long.
-QUICK_STEPS, HARD_STEPS = 30, 100
-# Looks at each leaf after which better prices are worth their time. With 300, searches that end
-# soon after take a quarter longer; with 3000, long ones take a tenth longer.
+# Of prices, once a search is long. With prices from the start, easy searches take a fifth longer.
+STEPS = 100
+# Looks at each leaf after which prices are worth their time. With 300, searches that end soon after
+# take up to a tenth longer; with 3000, some long ones do.
 HARD = 1000
 # Leaves that nodes look at for each demand settled, and for the one that is next, some 2 s. Demands
 # that take more are better looked at one by one, each with a reduction of its own. With a fifth,
@@ -64,7 +65,11 @@ class Risen:
 
 
 def search_rising(
-    problem: Problem, need: IntArray, upper: FloatArray, over: Callable[[], bool]
+    problem: Problem,
+    need: IntArray,
+    upper: FloatArray,
+    over: Callable[[], bool],
+    lowered: Callable[[BoolArray], FloatArray] | None = None,
 ) -> Risen:
     """For each demand the cheapest choice that costs less than its limit, as far as it gets.
 
@@ -74,25 +79,29 @@ def search_rising(
     need : int64 (n_demands, n_rows), what the rows need at least; no row's falls
     upper : float64 (n_demands,), the limits; finite, and none is below the one before
     over : whether to stop
+    lowered : asked once, if the search is long: the limits again, which may be lower by now, given
+        which demands are settled
     """
     tables, unit = tabulate(problem), unit_of(problem)
     limit = np.array([below(each, unit) for each in upper])
     settled = np.zeros(limit.size, dtype=np.bool_)
-    demands = _priced(_demands(problem, need, limit), problem, tables, settled, QUICK_STEPS)
+    demands, priced = _demands(problem, need, limit), False
     tables = tables._replace(need=need[0].copy())
-    pool, reserve = make_pool(problem), slots_in_reserve(problem)
+    pool, reserve, outside = make_pool(problem), slots_in_reserve(problem), tell_outside(tables)
     forbidden, forbidden_start = forbidden_boxes(problem)
     n_nodes = min(FIRST_SLICE, 1 + MOST // (SLICES * max(problem.n_leaves, 1)))
-    quick = True
     while pool.counts[HEAP] and not settled.all() and not over():
         if pool.counts[LOOKED] >= MOST * (1 + settled.sum()):
             break
-        if quick and pool.counts[LOOKED] >= HARD * problem.n_leaves:
-            quick, demands = False, _priced(demands, problem, tables, settled, HARD_STEPS)
+        if not priced and pool.counts[LOOKED] >= HARD * problem.n_leaves:
+            if lowered is not None:
+                told = np.array([below(each, unit) for each in lowered(settled)])
+                np.minimum(demands.limit, told, out=demands.limit)
+            priced, demands = True, _priced(demands, problem, tables, settled)
         pool = grown(pool, n_nodes + DIVE, reserve)
         if pool.counts[FREE] < reserve:
             break
-        rising_slice(tables, demands, pool, forbidden, forbidden_start, n_nodes)
+        rising_slice(tables, demands, pool, outside, forbidden, forbidden_start, n_nodes)
         for i in np.flatnonzero(np.isfinite(demands.cost)):
             demands.limit[i] = min(demands.limit[i], below(float(demands.cost[i]), unit))
         settled = demands.limit <= floor_of(pool)
@@ -113,16 +122,14 @@ def _demands(problem: Problem, need: IntArray, limit: FloatArray) -> Demands:
     )
 
 
-def _priced(
-    demands: Demands, problem: Problem, tables: Tables, settled: BoolArray, steps: int
-) -> Demands:
+def _priced(demands: Demands, problem: Problem, tables: Tables, settled: BoolArray) -> Demands:
     """With prices found for the demand in the middle of those that are not settled."""
     if problem.aggregate != "sum" or not problem.n_leaves:
         return demands
     need, limit = demands.need, demands.limit
     left = np.flatnonzero(~settled)
     at = left[left.size // 2]
-    own = rising_prices(tables._replace(need=need[at]), float(limit[at]), steps)
+    own = rising_prices(tables._replace(need=need[at]), float(limit[at]), STEPS)
     constant = own.constant + (need - need[at]) @ own.worth
     # Sums of larger numbers would be off by too much; such prices bound nothing.
     constant[np.abs(constant) > LARGEST * limit] = -np.inf

@@ -22,10 +22,11 @@ from encoders.backends.search.node import (
     cheapest_point,
     fill_drops,
     overloaded,
-    scan_leaves,
 )
 from encoders.backends.search.open_nodes import FREE, LOOKED, NODES, pop, push, push_box
+from encoders.backends.search.outside import leave_out
 from encoders.backends.search.point import point_keeps_rows
+from encoders.backends.search.scan import scan_leaves
 from encoders.bounds.prices import Prices
 from encoders.compiled import inlined, inner, kernel
 
@@ -55,7 +56,7 @@ class Demands(NamedTuple):
 
 
 @kernel
-def rising_slice(t, demands, pool, forbidden, forbidden_start, n_nodes):
+def rising_slice(t, demands, pool, outside, forbidden, forbidden_start, n_nodes):
     """Expand up to ``n_nodes`` nodes, the cheapest first; it is over when the heap is empty.
 
     Up to :data:`DIVE` more are expanded in the last box that has tables of its own.
@@ -65,6 +66,7 @@ def rising_slice(t, demands, pool, forbidden, forbidden_start, n_nodes):
     t : see :mod:`encoders.compiled`; its ``need`` is written into
     demands : :class:`Demands`
     pool : the open nodes, changed in place; with room for those of a slice
+    outside : of the tables, see :mod:`.outside`
     forbidden, forbidden_start : as of :func:`encoders.backends.search.loop.run_slice`
     n_nodes : at most so many
     """
@@ -85,8 +87,9 @@ def rising_slice(t, demands, pool, forbidden, forbidden_start, n_nodes):
         key = pool.key[node]
         pool.free[pool.counts[FREE]] = node
         pool.counts[FREE] += 1
+        leave_out(outside, t.level_start, lo, hi, live)
         kind, bound = _expand(
-            t, demands, lo, hi, key, forbidden, forbidden_start, point, False, live, best, up, down,
+            t, demands, lo, hi, key, forbidden, forbidden_start, point, live, best, up, down,
             split,
         )  # fmt: skip
         if kind == SPLIT and is_narrow(live):
@@ -116,7 +119,7 @@ def _dive(
         pool.counts[LOOKED] += live.size
         lo[:], hi[:], live[:] = boxes[n_open, 0], boxes[n_open, 1], fitting[n_open]
         kind, bound = _expand(
-            own, needs, lo, hi, keys[n_open], forbidden, forbidden_start, point, True, live, best,
+            own, needs, lo, hi, keys[n_open], forbidden, forbidden_start, point, live, best,
             up, down, split,
         )  # fmt: skip
         if kind == SPLIT:
@@ -154,11 +157,11 @@ def _within(demands, weight, leaf, out):
 
 @inner
 def _expand(
-    t, demands, lo, hi, key, forbidden, forbidden_start, point, again, live, best, up, down, split
+    t, demands, lo, hi, key, forbidden, forbidden_start, point, live, best, up, down, split
 ):
     """Bound a box, shrink it, and prune or split it: (kind, lower bound).
 
-    ``again`` says that only leaves which are ``live`` may fit it.
+    Only leaves which are ``live`` may fit it.
 
     Its bound is that of the lowest demand still open in it, under the limit of the highest that its
     leaves reach: both hold for all between.
@@ -175,8 +178,7 @@ def _expand(
         cost = cheapest_point(t, lo, hi, point)
         if cost >= upper or overloaded(t, lo, hi):
             return PRUNED, bound
-        lower = scan_leaves(t, prices, lo, hi, point, cost, upper, again, live, best)
-        again = True
+        lower = scan_leaves(t, prices, lo, hi, point, cost, upper, True, live, best)
         if lower >= upper or not fill_slack(t, best, slack):
             return PRUNED, bound
         bound = max(bound, cost, lower - raised)

@@ -1,7 +1,6 @@
 """Check records of counterfolio. One file: numpy, and the library that made the model.
 
-A record claims: no admissible row cheaper than ``below`` is decided as wanted. ``docs/proofs.md``
-has its format, and why the rules are sound. All is computed anew here, in whole numbers.
+A record claims: no admissible row cheaper than ``below`` is decided as wanted; see docs/proofs.md.
 """
 
 import argparse
@@ -26,7 +25,7 @@ ONE, DEAREST = 2**40, 2**46  # whole units of cost in "below"; no level costs mo
 GAP, SUMMED, SHARE = 4e-9, 1e-9, 0.9
 # Of a record; numbers held at once; values of a record; work, in numbers looked at.
 MOST_BYTES, MOST_HELD, MOST_VALUES, MOST_WORK = 2**28, 10**8, 10**6, 10**11
-FULL, MOST_POWER = 2**59, 8  # more than the scores of any row; of a norm
+FULL, MOST_POWER, FURTHEST = 2**59, 8, 2.0**128 - 2.0**103 - 2.0**75  # of scores, norms, float32
 # The form of what counts in a record; (form, other) is also null, which means the other.
 BOUND = (float, math.inf)
 COLUMN: Any = dict.fromkeys(("step", "unit", "weight"), Fraction)
@@ -173,7 +172,8 @@ def costs_of(column: Any, start: float, power: int, edges: list[float], per_cost
     lower, upper, values, prices = (column[k] for k in ("lower", "upper", "values", "prices"))
     weight, unit, step, near = column["weight"], column["unit"], column["step"], set(values)
     sound = min(weight, step, *prices, 0) == 0 < unit and len(prices) in (0, len(near))
-    demand(sound and len(near) == len(values), "a cost is below 0, or values or prices are amiss")
+    sound &= max(map(abs, (lower, upper, *values))) <= FURTHEST and len(near) == len(values)
+    demand(sound, "a cost is below 0, values are too large or told twice, or prices are amiss")
     if not values:  # what is nearest is cheapest: of a cell an end of it, or what stays
         sides = {side for edge in edges for side in (edge, math.nextafter(edge, math.inf))}
         near = {min(max(value, lower), upper) for value in sides | {start}}
@@ -285,34 +285,33 @@ class Cover:
         file = gzip.GzipFile(fileobj=io.BytesIO(base64.b64decode(steps, validate=True)))
         live = np.flatnonzero((self.lo <= self.hi).all(axis=1))  # that an admissible row can get to
         waiting = [(0 * self.size, self.size - 1, live)]
-        while waiting:
-            line = file.readline(100)
-            demand(line, "a box is left open at the end")
-            demand(re.fullmatch(rb"(close|split \d+ \d+ [01])\n?", line), f"{line!r} is no step")
+        for number, line in enumerate(iter(lambda: file.readline(100), b""), 1):
+            where = f"step {number} {line!r}"
+            demand(waiting, f"{where} comes after the last box")
+            demand(re.fullmatch(rb"(close|split \d+ \d+ [01])\n?", line), f"{where} is no step")
             lo, hi, live = waiting.pop()
-            work -= sum(10_000 + live.size * (1 + need[0].size) for need in self.asked)
+            work -= sum(10_000 + 10 * lo.size + live.size * (1 + a[0].size) for a in self.asked)
             demand(work >= 0, "the steps are more work than is allowed; --work allows more")
             live = self.look(lo, hi, live)
             if line.startswith(b"split"):
                 column, at, low = map(int, line.split()[1:])
-                demand(column < lo.size and lo[column] <= at < hi[column], f"{line!r} cuts nothing")
+                demand(column < lo.size and lo[column] <= at < hi[column], f"{where} cuts nothing")
                 own = np.arange(lo.size) == column
                 left = lo, np.where(own, at, hi), live[self.lo[live, column] <= at]
                 right = np.where(own, at + 1, lo), hi, live[self.hi[live, column] > at]
                 waiting += [left, right] if low else [right, left]
             elif live.size:  # all that count have to be those of a row that is decided otherwise
-                demand(live.tobytes() in rows, f"step {line!r} does not hold")
-            held = len(waiting) * (100 + 2 * lo.size + len(self.lo))
-            demand(held <= MOST_HELD, "too many boxes wait")
-        demand(not file.read(1), "the steps go on without a box")
+                demand(live.tobytes() in rows, f"{where} does not hold")
+            demand(len(waiting) * (100 + 2 * lo.size + len(self.lo)) <= MOST_HELD, "too many boxes")
+        demand(not waiting, "a box is left open at the end")
         return work
 
 
 def check(record: Any, model: Any, work: float = MOST_WORK) -> str:
     """What a record proves of a fitted model, as a sentence; RejectedError if it proves nothing."""
     record = record.get("record", record) if isinstance(record, dict) else {}  # one of a batch
-    demand(record.get("version") == 5, "this is no record of version 5")
-    demand(record.get("proof"), f"the record has no proof: {record.get('why_no_proof')}")
+    demand(isinstance(record, dict) and record.get("version") == 5, "this is no version 5 record")
+    demand(record.get("proof"), f"the record has no proof: {record.get('why_no_proof')!s:.200}")
     record = formed(record, RECORD, "record")
     question, answer, query = (record[k] for k in ("question", "answer", "query"))
     own, covers, below = read(model), record["proof"]["covers"], record["proof"]["below"]
@@ -341,8 +340,9 @@ def check(record: Any, model: Any, work: float = MOST_WORK) -> str:
     demand(wanted and len(covers) == len(wanted) * (below > 0), "not every class has a cover")
     try:
         for k, told in zip(wanted, covers, strict=False):
-            wanting = not told["refused"] or k not in own.decide(told["refused"])
-            demand(wanting, "a refused row is wanted")
+            much = len(told["refused"] + told["prices"]) * own.low.size > work
+            demand(not much, "too many refused rows or prices; --work allows more")
+            demand(k not in own.decide([query, *told["refused"]])[1:], "a refused row is wanted")
             cover.ask(k, lead, told["prices"], told["worth"])
             work = cover.walk(told["refused"], told["steps"], work)
     except (ValueError, EOFError, OSError, zlib.error) as error:

@@ -54,7 +54,7 @@ def test_steps_are_read_one_by_one():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
     record = claimed(model, [0], [column()], below=0.1, steps=b"close\n" * 2_000_000)
     tracemalloc.start()
-    with pytest.raises(RejectedError, match="go on"):
+    with pytest.raises(RejectedError, match="comes after the last box"):
         check(record, model)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -180,3 +180,53 @@ def test_whatever_is_malformed_is_told_in_a_sentence(tumours_record):
                 del part[name]
             with contextlib.suppress(RejectedError):
                 check(other, model)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_numbers_that_float32_can_not_hold_are_no_values():
+    """To the model they are infinite, and on the other side of a threshold at the end."""
+    end = float(np.finfo(np.float32).max)
+    low, high = xgboost_of([(0, -end, 1.0, -1.0)], 1), xgboost_of([(0, np.inf, -1.0, 1.0)], 1)
+    for model, row, limits in ((low, -1e300, {"lower": -1e300}), (high, 1e300, {"upper": 1e300})):
+        assert model.predict([[row]])[0] == 1
+        for told in (limits, {"values": [0.0, row], "prices": [0, 1], **limits}):
+            with pytest.raises(RejectedError, match="values are too large"):
+                check(claimed(model, [0.0], [column(**told)]), model)
+        assert accepted(claimed(model, [0.0], [column()]), model)
+
+
+def test_columns_are_work_for_each_step():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((50, 3000)), np.arange(50) % 2
+    model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
+    steps = b"".join(b"split 0 %d 1\n" % k for k in range(30))
+    columns = [column(values=[float(k) for k in range(60)], lower=0, upper=60)]
+    record = claimed(model, X[0].tolist(), columns + [column()] * 2999, steps=steps)
+    record["question"]["target"] = 1 - record["query_class"]
+    record["question"]["limits"] = [{"most": 9, "changed": [], "same": [0]}]
+    with pytest.raises(RejectedError, match="more work"):
+        check(record, model, work=30 * 3 * 30_000)
+
+
+def test_refused_rows_are_work():
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)] * 100, 1)
+    record = claimed(model, [0.0], [column()], below=0.1)
+    record["proof"]["covers"][0]["refused"] = [[0.0]] * 10_000
+    with pytest.raises(RejectedError, match="too many refused rows"):
+        check(record, model, work=1e6)
+
+
+@pytest.mark.parametrize("record", [None, [], 5, {"record": None}, {"record": []}])
+def test_what_is_no_record_is_rejected(record):
+    with pytest.raises(RejectedError, match="no version 5 record"):
+        check(record, xgboost_of([(0, 0.5, -1.0, 1.0)], 1))
+
+
+def test_it_is_told_which_step_fails():
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
+    record = claimed(model, [0.0], [column()], below=9.0, steps=b"split 0 0 1\nclose\nclose\n")
+    with pytest.raises(RejectedError, match=r"step 2 b'close.*does not hold"):
+        check(record, model)
+    record = claimed(model, [0.0], [column()], below=0.1, steps=b"close\nclose\n")
+    with pytest.raises(RejectedError, match=r"step 2 .* comes after the last box"):
+        check(record, model)

@@ -6,7 +6,7 @@ from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 from counterfolio import Explainer
-from portfolio.checker import RejectedError, check, read
+from portfolio.checker import FURTHEST, RejectedError, check, read
 from tests.support.claims import claimed, column, xgboost_of
 
 
@@ -33,7 +33,7 @@ def test_numbers_that_float32_rounds_to_its_largest_go_where_it_goes():
     tree.tree_.__setstate__(state)
     beyond = 3.4028235e38
     assert tree.predict([[beyond]]) == 1
-    record = claimed(tree, [0.0], [column(values=[beyond], upper=1e39, stay=False)])
+    record = claimed(tree, [0.0], [column(values=[beyond], upper=FURTHEST, stay=False)])
     with pytest.raises(RejectedError, match="does not hold"):
         check(record, tree)
 

@@ -82,7 +82,7 @@ class NearFirst:
             if cost is not None and cost <= proved:  # what the model itself refuses, once more
                 cost = radius
             if cost is not None:
-                if cost >= cutoff:
+                if cost >= cutoff or self._over():  # posing it takes a while, too
                     break
                 own = self._proved(cost)
                 known = own if known is None else _after(known, own)

@@ -12,7 +12,7 @@ from encoders.trees.ensemble import Ensemble
 LARGEST_CLASS = 2000  # rows kept of a class; more take longer at each query
 MOST_ROWS = 100_000  # classified; of 500,000 in 50 columns they took 16 s and 1 GB
 # Classified at once; more of them only while some class has too few. With all of a table of 45,000
-# reading a forest of 570,000 leaves took a quarter longer.
+# reading a forest of 570,000 leaves took a fifth longer.
 SOME_ROWS = 10_000
 
 

@@ -6,6 +6,7 @@ names the class starts three times as fast.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from encoders.as_html import folded, paragraph
@@ -75,6 +76,8 @@ class Explainer(Questions, BatchQuestions, Variants):
         What steps of a Pipeline do that are not known, each column for itself, by name as in
         ``get_params()``: "monotone" (only rises or only falls), or "by value" (each value of the
         training data counts for itself). It is checked where values are looked at.
+    model_file : path or None
+        Of the file that the model was loaded from; records tell its SHA-256.
 
     Raises
     ------
@@ -98,8 +101,10 @@ class Explainer(Questions, BatchQuestions, Variants):
         diagram: Diagram | str | Path | None = None,
         steps: Mapping[str, Literal["monotone", "by value"]] | None = None,
         also: Sequence[Any] = (),
+        model_file: str | Path | None = None,
     ) -> None:
         from portfolio.model.explained_model import read
+        from portfolio.model.files import digest_of
         from portfolio.model.plausibility import Plausibility
         from portfolio.questions.answer_methods import regional
         from portfolio.running.solver_workers import Workers
@@ -116,7 +121,9 @@ class Explainer(Questions, BatchQuestions, Variants):
         if not isinstance(also, list | tuple):
             raise InputError(f"also must be a list of models, got {type(also).__name__}.")
         selector = Selector(diagram_of(diagram))
-        self._model = read(model, X_train, features, voting, plausibility, steps, also)
+        digest = None if model_file is None else digest_of(model_file)
+        made = read(model, X_train, features, voting, plausibility, steps, also)
+        self._model = replace(made, file_digest=digest)
         self._asker = Asker(self._model, workers or Workers(), selector, regional)
         self.follows_default = diagram is None
 

@@ -34,6 +34,12 @@ class BenchmarkOptions:
     questions: Annotated[
         str, typer.Option(help="Time questions, not backends: all, or reasons,several,...")
     ] = ""
+    proofs: Annotated[
+        bool, typer.Option("--proofs", help="Record every answer and check its proof.")
+    ] = False
+    work: Annotated[float | None, typer.Option(min=0, help="Most for the checker of --proofs.")] = (
+        None
+    )
     service: Annotated[
         bool, typer.Option("--service", help="Time the service beside explain and explain_batch.")
     ] = False
@@ -72,6 +78,10 @@ class BenchmarkOptions:
                 from portfolio.cli.service_report import run_and_report_service
 
             return run_and_report_service(benchmark, self.requests, self.json_file, wide_console())
+        if self.proofs:
+            from portfolio.cli.proof_report import run_and_report_proofs
+
+            return run_and_report_proofs(benchmark, self.work, self.json_file, wide_console())
         if asked := options.names(self.questions):
             return run_and_report_questions(benchmark, asked, self.json_file, wide_console())
         return run_and_report(benchmark, self.against, self.json_file, wide_console())
@@ -98,7 +108,9 @@ def bench(
     executor: options.Executor = "local",
     address: options.Address = None,
 ) -> None:
-    """Time backends on the same queries, or questions; exit code 1 if two proofs disagree.
+    """Time backends on the same queries, questions or proofs.
+
+    Exit code 1 if two proofs disagree, or the checker does not accept one.
 
     With --protocol the options above --datasets are the protocol's, but for --only of frontier and
     contention and --json of frontier, whose --deadline is for each line. A run that is logged in

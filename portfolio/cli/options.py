@@ -274,6 +274,7 @@ class ModelOptions:
             plausibility=self._forests(data) if self.plausible else None,
             diagram=question.diagram,
             also=also,
+            model_file=self.model,
         )
 
     def _forests(self, data: "Dataset | PlainTable") -> "Plausibility":

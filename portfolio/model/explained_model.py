@@ -100,6 +100,7 @@ class ExplainedModel:
     views : one per target class, or one of a regressor; they differ only where plausibility is
         asked for
     seconds : what reading took
+    file_digest : SHA-256 of the file that the model came from, in hex; None if nobody named one
     """
 
     ensemble: Ensemble
@@ -107,6 +108,7 @@ class ExplainedModel:
     native: NativeModel
     views: tuple[ClassView, ...]
     seconds: float
+    file_digest: str | None = None
 
     @cached_property
     def identity(self) -> str:

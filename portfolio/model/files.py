@@ -1,5 +1,6 @@
 """Model files -> fitted models; nothing from a stranger is unpickled without being told to."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -47,3 +48,22 @@ def load_model(path: str | Path, trust_pickle: bool = False) -> Any:
     if complaint:
         raise InputError(f"the model file {path} can't be read: {complaint}")
     return open_model(path)
+
+
+def digest_of(path: str | Path) -> str:
+    """SHA-256 of a file, in hex.
+
+    Parameters
+    ----------
+    path : of the file
+
+    Raises
+    ------
+    InputError
+        It can't be read.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"the model file {path} can't be read: {error.strerror}.") from error

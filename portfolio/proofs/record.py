@@ -192,6 +192,7 @@ class Recorder:
             "library": f"{name} {version(name)}" if digest else library,
             "classes": [_label(each) for each in native.classes],
             "trees": digest,
+            "file": self.model.file_digest,
         }
 
     def _question(self) -> dict[str, Any]:

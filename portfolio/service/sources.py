@@ -102,6 +102,7 @@ class ModelFiles:
             plausibility=plausibility,
             diagram=self.diagram,
             also=[load_model(path, self.trust_pickle) for path in self.also],
+            model_file=self.model,
         )
         return Opened(explainer, typical_row(explainer.features, table.X))
 

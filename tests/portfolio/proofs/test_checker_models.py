@@ -1,13 +1,21 @@
 """Models that the checker reads, and those that it refuses."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 from counterfolio import Explainer
+from encoders.trees.tree_nodes import TreeNodes
 from portfolio.checker import FURTHEST, RejectedError, check, read
+from portfolio.model import explained_model
+from portfolio.solving.witness import Witnesses
 from tests.support.claims import claimed, column, xgboost_of
+
+REACHABLE = TreeNodes.reachable
 
 
 def test_a_bias_below_the_rounding_of_the_first_leaf_breaks_ties():
@@ -74,3 +82,34 @@ def test_other_boosters_are_refused_in_a_sentence(booster):
     model = XGBClassifier(n_estimators=2, booster=booster).fit(X, y)
     with pytest.raises(RejectedError, match="are not read"):
         read(model)
+
+
+def _orphans_as_leaves(nodes, n_columns, source):
+    """A reading fault on purpose: pruned nodes, which XGBoost keeps, count as leaves."""
+    read, every = REACHABLE(nodes, n_columns, source), np.flatnonzero(nodes.left < 0)
+    score, leaves = read.score.copy(), np.flatnonzero(read.left < 0)
+    score[leaves] = nodes.score[every[: leaves.size]]
+    return replace(read, score=score)
+
+
+def test_a_wrong_infeasible_by_orphan_leaves_is_found(monkeypatch):
+    monkeypatch.setattr(Witnesses, "find", lambda *_: None)  # what would have shown it
+    monkeypatch.setattr(explained_model, "hold_against", lambda *_: None)  # as would this
+    wrong = 0
+    for seed in (3, 29, 30, 31):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(300, 3))
+        y = (X[:, 0] + 0.7 * rng.normal(size=300) > 1.6).astype(int)
+        model = XGBClassifier(
+            n_estimators=3, max_depth=4, gamma=1, tree_method="exact", n_jobs=1
+        ).fit(X, y)
+        row = X[model.predict(X) == 0][0]
+        assert Explainer(model, X).explain(row).status == "optimal"
+        with monkeypatch.context() as fault:
+            fault.setattr(TreeNodes, "reachable", _orphans_as_leaves)
+            result = Explainer(model, X).explain(row)
+        if result.status == "infeasible":
+            wrong += 1
+            with pytest.raises(RejectedError, match="does not hold"):
+                check(json.loads(result.record().to_json()), model)
+    assert wrong

@@ -1,6 +1,7 @@
 """Records: what is in them, what they prove, and what the command line makes of them."""
 
 import gzip
+import hashlib
 import json
 import os
 import pickle
@@ -152,6 +153,26 @@ def test_the_command_line_writes_and_checks(loans, tmp_path, tumours, monkeypatc
     assert told.exit_code == 0 and json.loads((tmp_path / "own.json").read_text())["answer"]
     told = run("explain", *forest, "--row", 0, "--record", tmp_path / "nowhere" / "own.json")
     assert isinstance(told.exception, InputError) and "no folder" in str(told.exception)
+
+
+def test_it_names_the_file_that_the_model_came_from(tmp_path, tumours):
+    X, model = tumours
+    file = tmp_path / "model.json"
+    model.save_model(file)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    named = Explainer(model, X, model_file=file)
+    assert plain(named.explain(X.iloc[0]))["model"]["file"] == digest
+    assert named.digest == Explainer(model, X).digest
+    assert plain(Explainer(model, X).explain(X.iloc[0]))["model"]["file"] is None
+    with pytest.raises(InputError, match=r"none\.json can't be read: No such file"):
+        Explainer(model, X, model_file=tmp_path / "none.json")
+    X.assign(label=model.predict(X)).to_csv(tmp_path / "rows.csv", index=False)
+    told = run(
+        *("explain", "--data", tmp_path / "rows.csv", "--label", "label", "--model", file),
+        *("--row", 0, "--record", tmp_path / "own.json"),
+    )
+    assert told.exit_code == 0, told.output
+    assert json.loads((tmp_path / "own.json").read_text())["model"]["file"] == digest
 
 
 def test_each_row_of_a_batch_has_its_record(tumours, tmp_path, monkeypatch, capsys):

@@ -1,0 +1,201 @@
+"""Every answer's proof: what it takes to make and to check, beside the answer."""
+
+import base64
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from encoders.errors import InputError
+from portfolio.checker import RejectedError
+from portfolio.data.collection import DrawnQuery, datasets, draw_queries
+from portfolio.data.datasets import Dataset
+from portfolio.data.trained_models import train
+from portfolio.explainer import Explainer
+from portfolio.proofs.record import Record
+from portfolio.study.benchmark import Benchmark
+from portfolio.study.pressed import pressed
+from portfolio.study.protocol import KIND_NAMES
+from selector.logs.record import PROOFS
+
+VERIFIED = "verified"
+RECORD_S = 600.0  # for making one proof
+
+
+@dataclass(frozen=True)
+class ProofRun:
+    """One row's answer, its record and what the checker said.
+
+    Attributes
+    ----------
+    query : place of the row in the data set
+    status : of the answer
+    verdict : "verified", or why there is no proof or the checker does not accept it
+    answer, record, check : seconds of CPU of this process, its threads together
+    n_bytes : of the proof's steps, compressed
+    """
+
+    dataset: str
+    kind: str
+    query: int
+    status: str
+    verdict: str
+    answer: float
+    record: float
+    check: float
+    n_bytes: int
+
+
+def run_proofs(
+    benchmark: Benchmark, on_run: Callable[[ProofRun], None], work: float | None = None
+) -> None:
+    """Train each model once, ask about its rows, record every answer and check every record.
+
+    One row is asked about first and not counted. CPU seconds, as other work on the machine would
+    lengthen the parts differently.
+
+    Parameters
+    ----------
+    benchmark : its backends are not looked at
+    on_run : called with each run once it is over
+    work : most for the checker; None for its own default
+
+    Raises
+    ------
+    InputError
+        An unknown data set or kind.
+    KeyboardInterrupt
+        On Ctrl-C; what was handed to ``on_run`` is whole.
+    """
+    allowed = {} if work is None else {"work": work}
+    with pressed() as stop:
+        for dataset in datasets(benchmark.folder, benchmark.only):
+            for kind in benchmark.kinds:
+                for run in _run_model(benchmark, dataset, kind, allowed):
+                    on_run(run)
+                    if stop.is_set():
+                        raise KeyboardInterrupt
+
+
+def _run_model(
+    benchmark: Benchmark, dataset: Dataset, kind: str, allowed: dict[str, float]
+) -> Iterator[ProofRun]:
+    if kind not in KIND_NAMES:
+        raise InputError(f"unknown kind {kind!r}; known are {', '.join(KIND_NAMES)}.")
+    seed = benchmark.seed
+    model = train(dataset, KIND_NAMES[kind], benchmark.trees, benchmark.depth, seed)
+    explainer = Explainer(model, dataset.X, dataset.space)
+    for query in draw_queries(dataset, explainer, benchmark.queries + 1, seed):
+        run = _run(benchmark, explainer, model, (dataset.name, kind), query, allowed)
+        if query.number:  # the first: compiled code, caches, imports
+            yield run
+
+
+def _run(
+    benchmark: Benchmark,
+    explainer: Explainer,
+    model: Any,
+    where: tuple[str, str],
+    query: DrawnQuery,
+    allowed: dict[str, float],
+) -> ProofRun:
+    began = time.process_time()
+    result = explainer.explain(
+        query.x,
+        query.target,
+        time_limit_s=benchmark.time_limit_s,
+        threads=benchmark.threads,
+        seed=benchmark.seed,
+    )
+    answered = time.process_time()
+    if result.stop_reason == "interrupted":
+        raise KeyboardInterrupt
+    record: Record = result.record(time_limit_s=RECORD_S)
+    recorded = time.process_time()
+    verdict = record.why_not
+    if record.proved:
+        try:
+            record.check(model, **allowed)
+            verdict = VERIFIED
+        except RejectedError as error:
+            verdict = str(error)
+    checked = time.process_time()
+    proof = record.content["proof"] or {"covers": []}
+    return ProofRun(
+        *where,
+        query=query.row,
+        status=result.status,
+        verdict=verdict,
+        answer=answered - began,
+        record=recorded - answered,
+        check=checked - recorded,
+        n_bytes=sum(len(base64.b64decode(cover["steps"])) for cover in proof["covers"]),
+    )
+
+
+@dataclass(frozen=True)
+class ProofSummary:
+    """The proofs of one data set and kind, or of all.
+
+    Attributes
+    ----------
+    queries, proved, verified : how many rows, answers that are proofs, and of those how many that
+        the checker accepts; None of a part below is of others
+    answer, record, check : medians of CPU seconds
+    recording, checking : medians of the multiples of the same row's answer
+    slowest : CPU seconds of checking that nine of ten stay below
+    n_bytes : median of the compressed sizes
+    """
+
+    dataset: str
+    kind: str
+    queries: int
+    proved: int
+    verified: int
+    answer: float
+    record: float
+    check: float
+    recording: float
+    checking: float
+    slowest: float
+    n_bytes: float
+
+
+def summarise_proofs(runs: list[ProofRun]) -> list[ProofSummary]:
+    """A line for each data set and kind, and one of each kind for all data sets.
+
+    Parameters
+    ----------
+    runs : of any data sets and kinds; those without a verified proof are counted only
+    """
+    groups: dict[tuple[str, str], list[ProofRun]] = {}
+    for run in runs:
+        groups.setdefault((run.dataset, run.kind), []).append(run)
+    for kind in dict.fromkeys(run.kind for run in runs):
+        groups["all", kind] = [run for run in runs if run.kind == kind]
+    return [_summary(key, own) for key, own in groups.items()]
+
+
+def _summary(key: tuple[str, str], own: list[ProofRun]) -> ProofSummary:
+    proved = [run for run in own if run.status in PROOFS]
+    good = [run for run in proved if run.verdict == VERIFIED]
+    checks = sorted(run.check for run in good)
+    return ProofSummary(
+        *key,
+        queries=len(own),
+        proved=len(proved),
+        verified=len(good),
+        answer=_median(run.answer for run in good),
+        record=_median(run.record for run in good),
+        check=_median(checks),
+        recording=_median(run.record / run.answer for run in good),
+        checking=_median(run.check / run.answer for run in good),
+        slowest=checks[int(0.9 * (len(checks) - 1))] if checks else float("nan"),
+        n_bytes=_median(run.n_bytes for run in good),
+    )
+
+
+def _median(numbers: Any) -> float:
+    told = list(numbers)
+    return float(statistics.median(told)) if told else float("nan")

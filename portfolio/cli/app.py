@@ -1,6 +1,7 @@
 """The command line."""
 
 import sys
+import warnings
 from importlib.metadata import version
 from typing import Annotated
 
@@ -63,9 +64,15 @@ def about(
     """The smallest change that makes a tree ensemble decide otherwise, with a proof."""
 
 
+def _tell_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning as a sentence; where in a program it came up says nothing to people."""
+    Console(stderr=True).print(f"Warning: {message}", soft_wrap=True, markup=False)
+
+
 def main() -> None:
     """Run the command line; every error of ours is one sentence and exit code 2."""
     hear_interrupts()
+    warnings.showwarning = _tell_warning
     try:
         app()
     except (KeyboardInterrupt, SystemExit) as ended:

@@ -135,7 +135,7 @@ def _lines(path: Path) -> pd.DataFrame:
                     continue
             rows.append(row)
     if torn:
-        warnings.warn(f"{path}: skipped {torn} torn line(s)", stacklevel=3)
+        warnings.warn(f"{path}: {torn} torn line(s) skipped.", stacklevel=3)
     _check_schema(path, {row.get("schema") if isinstance(row, dict) else None for row in rows})
     return _typed(pd.DataFrame(rows, columns=columns()))
 

@@ -1,5 +1,8 @@
 """The command line: logs and figures."""
 
+import subprocess
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
@@ -19,6 +22,15 @@ def test_logs_are_shown(real_logs):
 
 def test_logs_are_checked(real_logs):
     assert run("logs", "check", real_logs).exit_code == 0
+
+
+def test_a_torn_line_is_told_in_a_sentence(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"schema": 3, "que\n')
+    code = "from portfolio.cli.app import main; main()"
+    call = [sys.executable, "-c", code, "logs", "show", str(tmp_path / "a.jsonl")]
+    told = subprocess.run(call, capture_output=True, text=True, timeout=120).stderr.splitlines()
+    assert f"Warning: {tmp_path / 'a.jsonl'}: 1 torn line(s) skipped." in told
+    assert not any("warnings.warn" in line for line in told)
 
 
 def test_logs_are_merged(real_logs, tmp_path):

@@ -1,7 +1,4 @@
-"""Check records of counterfolio. One file: numpy, and the library that made the model.
-
-A record claims: no admissible row cheaper than ``below`` is decided as wanted; see docs/proofs.md.
-"""
+"""Check records of counterfolio: see docs/proofs.md. Needs numpy and the model's own library."""
 
 import argparse
 import base64
@@ -21,8 +18,8 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 ONE, DEAREST = 2**40, 2**46  # whole units of cost in "below"; no level costs more than so many
-# Of a distance: what "optimal" leaves open; of scores added up here; of a lead what is enough.
-GAP, SUMMED, SHARE = 4e-9, 1e-9, 0.9
+# Of a distance what is left open; of scores added up; of a lead what is enough; of any cost.
+GAP, SUMMED, SHARE, LEAST = 4e-9, 1e-9, 0.9, Fraction(1, 2**1000)
 # Of a record; numbers held at once; values of a record; work, in numbers looked at.
 MOST_BYTES, MOST_HELD, MOST_VALUES, MOST_WORK = 2**28, 10**8, 10**6, 10**11
 FULL, MOST_POWER, FURTHEST = 2**59, 8, 2.0**128 - 2.0**103 - 2.0**75  # of scores, norms, float32
@@ -112,7 +109,7 @@ class Model:
         """The classes that the library predicts, which have to be those of the trees read here."""
         demand({len(row) for row in told} == {self.native.n_features_in_}, "a row has wrong length")
         rows = np.array(told, float)
-        demand(np.isfinite(rows.astype(np.float32)).all(), "a row holds what is no float32")
+        demand((np.abs(rows) <= FURTHEST).all(), "a row holds what is no float32")
         decided = [self.labels.index(label) for label in self.native.predict(rows).tolist()]
         for row, own in zip(rows, decided, strict=True):
             total = self.score[self.leaves(row)].sum(axis=0)
@@ -185,7 +182,10 @@ def costs_of(column: Any, start: float, power: int, edges: list[float], per_cost
     for value in near | {start} if column["stay"] else near:
         far = abs(Fraction(value) - Fraction(start)) / unit
         cost = (value != start) * weight * table.get(value, far**power)
-        costs[value] = min(int(cost * per_cost), DEAREST), float(min(cost, 2**1000))
+        costs[value] = (
+            min(int(cost * per_cost), DEAREST),
+            float(cost and max(min(cost, 2**1000), LEAST)),
+        )
     return costs
 
 
@@ -373,25 +373,28 @@ def main() -> int:
     parser.add_argument("--model", required=True, help=".json, .ubj, .skops, a pickle")
     parser.add_argument("--trust-pickle", action="store_true", help="load files that can run code")
     parser.add_argument("--work", type=float, default=MOST_WORK, help="most of a record's, 1e11")
-    given, number, wrong, why = parser.parse_args(), 0, 0, ""
+    given, said, wrong, why = parser.parse_args(), "", 0, ""
     try:
         model = load(given.model, given.trust_pickle)
         with (gzip.open if given.records.endswith(".gz") else open)(given.records, "rb") as file:
-            take = file.read if re.search(r"\.json(\.gz)?$", given.records) else file.readline
-            texts = filter(bytes.strip, iter(lambda: take(MOST_BYTES), b""))
-            for number, text in enumerate(texts, 1):
+            whole = re.search(r"\.json(\.gz)?$", given.records)
+            take, most = (file.read, 1) if whole else (file.readline, MOST_VALUES)
+            for number, text in enumerate(iter(lambda: take(MOST_BYTES), b""), 1):
+                demand(number <= most, "the file is too large; split it")
+                if text.isspace():
+                    continue
                 try:
                     demand(text.count(b",") < MOST_VALUES, "the record has too many values")
                     said = check(json.loads(text), model, given.work)
                 except Exception as error:  # whatever went wrong, nothing is verified
                     kind = "" if isinstance(error, RejectedError) else "it can't be read: "
-                    said, wrong = f"not verified: {kind + str(error)!r}", 1
+                    said, wrong = f"not verified: {(kind + str(error))[:300]!r}", 1
                 sys.stdout.write(f"{number}: {said}\n")
-        demand(number, f"there is no record in {given.records}")
+        demand(said, f"there is no record in {given.records}")
     except KeyboardInterrupt:
         why, wrong = "interrupted, the rest was not checked", 130
     except Exception as error:  # a pickle may raise anything
-        why, wrong = str(error), 2
+        why, wrong = [*str(error).splitlines(), repr(error)][0], 2
     sys.stderr.write(f"counterfolio-check: {why}\n" if why else "")
     return wrong
 

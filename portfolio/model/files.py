@@ -60,8 +60,10 @@ def digest_of(path: str | Path) -> str:
     Raises
     ------
     InputError
-        It can't be read.
+        It is no path, or can't be read.
     """
+    if not isinstance(path, str | Path):
+        raise InputError(f"model_file must be a path, got {path!r}.")
     try:
         with Path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -25,6 +25,7 @@ from portfolio.proofs.prove import Cover, Limits, prove
 from portfolio.question import Question, check_from_0
 from portfolio.result import Result
 from portfolio.rule_words import rule_words
+from portfolio.solving.certify import TOO_SMALL
 
 FORMAT, VERSION = "counterfolio-record", 5
 # Of a bound: by how much less is claimed than what the search proves, for roundings of both.
@@ -216,6 +217,8 @@ class Recorder:
         model, query = self.model, self.query
         if result.status == "unknown" and result.lower_bound <= 0:
             return "nothing is known"
+        if TOO_SMALL in result.message:
+            return "what the change costs is too small to be told"
         if any(not isinstance(goal, ClassGoal) for goal in self.goals):
             return "goals besides a class can't be checked yet"
         if query.related is not None:

@@ -228,7 +228,7 @@ def _made(record: Any) -> str:
     told = {
         "Model": f"{model['type']} of {model['library']}",
         "SHA-256 of its trees": model["trees"] or "not taken",
-        "SHA-256 of its file": model.get("file") or "not told",
+        "SHA-256 of its file, as told": model.get("file") or "not told",
         "Status": record["status"],
         "Size of the change": _bound(record["distance"], "none"),
         "Nothing is smaller than": _bound(record["lower_bound"], "there is none at all"),

@@ -15,7 +15,7 @@ from encoders.problem.problem import Problem
 from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
 from portfolio.model.oracle import Oracle
-from portfolio.solving.verify import RELATIVE_TOLERANCE, Verified, priced, verify
+from portfolio.solving.verify import RELATIVE_TOLERANCE, Verified, is_too_small, priced, verify
 from portfolio.solving.witness import Witnesses
 
 INEXACT = (
@@ -27,6 +27,10 @@ REFUTED = "claimed that there is no counterfactual, but a training row is one"
 UNMET = (
     "No float64 numbers near the best ones keep a sum that was asked for, so nothing is proved; "
     "give its features a step or digits."
+)
+TOO_SMALL = (
+    "With such a norm the change costs less than floats can tell apart, so nothing is proved; use "
+    "a smaller norm or another scale."
 )
 MISREAD = (
     "The model's own predict contradicts its trees on a row that was found, so nothing is proved."
@@ -223,6 +227,9 @@ class _Findings:
             return INEXACT
         if self.unmet:
             return UNMET
+        found = self.answer
+        if found is not None and is_too_small(found, self.asked.query, self.asked.space):
+            return TOO_SMALL
         return MISREAD if self.doubtful else ""
 
     @property

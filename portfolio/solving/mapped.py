@@ -18,7 +18,7 @@ from portfolio.solving.join import Answer
 from portfolio.solving.progress import Progress
 from portfolio.solving.strategies import Reduced, Strategy
 from portfolio.solving.targets import answer
-from portfolio.solving.verify import verify
+from portfolio.solving.verify import is_too_small, verify
 from selector.candidates import AUTO
 
 
@@ -148,7 +148,7 @@ class Mapped:
         row, goal = own.whole.decode(levels, nearest.choice), own.goals[nearest.goals[0]]
         oracle = replace(reading.oracle(goal.target), margin=query.margin)
         found = verify(row, nearest.cost, replace(query, goal=goal), reading.space, oracle)
-        if found is None:
+        if found is None or is_too_small(found, query, reading.space):
             return None
         certificate = Certificate(
             status="optimal",

@@ -13,6 +13,7 @@ from portfolio.change import Change
 from portfolio.model.oracle import Oracle
 
 RELATIVE_TOLERANCE = 1e-9  # of the distance, which is added up in another order here
+SMALLEST = 2.0**-960  # of distances: below, powers of changes come near what floats end at
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,21 @@ def verify(
         return None
     close = math.isclose(found.distance, claimed, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-300)
     return replace(found, told=told) if close else None
+
+
+def is_too_small(found: Verified, query: Query, space: FeatureSpace) -> bool:
+    """Whether a power makes the whole distance so small that floats can't tell it from others.
+
+    Parameters
+    ----------
+    found : a row, with its distance
+    query : what is asked
+    space : the model's features
+    """
+    if found.distance >= SMALLEST or not found.changed:
+        return False
+    linear = priced(found.row, replace(query, cost=replace(query.cost, power=1.0)), space)
+    return linear is not None and linear.distance > found.distance
 
 
 def priced(row: FloatArray, query: Query, space: FeatureSpace) -> Verified | None:

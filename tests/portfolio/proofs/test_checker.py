@@ -1,5 +1,6 @@
 """What the checker accepts is true; it shares nothing with what made the record."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -232,3 +233,22 @@ def test_numbers_beyond_the_largest_float32_that_are_rounded_to_it_cost_what_the
     first = column(stay=False, unit=1e30)
     with pytest.raises(RejectedError, match="does not hold"):
         check(claimed(model, [far, 0.0], [first, column()], below=2.0), model)
+
+
+def test_costs_that_are_too_small_for_floats_prove_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.integers(-2, 3, (200, 2)).astype(float)
+    model = XGBClassifier(n_estimators=3, tree_method="hist").fit(X, (X >= 0).all(axis=1))
+    explainer = Explainer(model, X, features={"x0": "numeric", "x1": "numeric"})
+    asked = {"scale": "none", "weights": {"x0": 1000.0}}
+    close = explainer.explain(np.zeros(2), **asked)
+    told = json.loads(close.record().to_json())
+    assert close.status == "optimal" and check(told, model)
+    result = explainer.explain(np.zeros(2), norm=8, **asked)
+    assert (result.status, result.distance, result.lower_bound) == ("feasible", 0.0, 0.0)
+    assert "less than floats can tell apart" in result.message
+    assert "too small to be told" in result.record().why_not
+    told["question"]["power"] = 8
+    told |= {"distance": 0.0, "lower_bound": 0.0, "proof": {"below": 0.0, "covers": []}}
+    with pytest.raises(RejectedError, match="does not cost"):
+        check(told, model)

@@ -1,5 +1,6 @@
 """The checker as a command: files, words, signals."""
 
+import gzip
 import json
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import time
 
 import pytest
+from xgboost import XGBClassifier
 
 import portfolio.checker
 from portfolio.checker import main
@@ -76,3 +78,29 @@ def test_files_hold_one_record_a_line_or_one_in_all(tmp_path, monkeypatch, capsy
         monkeypatch.setattr(sys, "argv", ["counterfolio-check", *words])
         assert main() == code, name
         assert told in "".join(capsys.readouterr()), name
+
+
+def test_files_that_are_no_records_end_soon_and_in_a_line(tmp_path, monkeypatch, capsys):
+    model = tmp_path / "model.json"
+    XGBClassifier(n_estimators=1).fit([[0.0], [1.0]], [0, 1]).save_model(model)
+
+    def told(name, content, of=model):
+        (tmp_path / name).write_bytes(content)
+        words = ["counterfolio-check", str(tmp_path / name), "--model", str(of)]
+        monkeypatch.setattr("sys.argv", words)
+        code, said = main(), capsys.readouterr()
+        return code, said.out.splitlines(), said.err.splitlines()
+
+    monkeypatch.setattr("portfolio.checker.MOST_VALUES", 10)
+    code, out, err = told("blank.jsonl.gz", gzip.compress(b"\n" * 100))
+    assert (code, out, len(err)) == (2, [], 1) and "too large" in err[0]
+    code, out, err = told("few.jsonl", b"\n\n")
+    assert (code, out) == (2, []) and "no record" in err[0]
+    code, out, err = told("ones.jsonl.gz", gzip.compress(b"1\n" * 100))
+    assert (code, len(out), len(err)) == (2, 10, 1) and "too large" in err[0]
+    monkeypatch.setattr("portfolio.checker.MOST_BYTES", 10)
+    code, out, err = told("large.json.gz", gzip.compress(b" " * 10 + b"1" * 90))
+    assert (code, out, len(err)) == (2, [], 1) and "too large" in err[0]
+    (tmp_path / "cut.json").write_bytes(model.read_bytes()[:50])
+    code, out, err = told("one.json", b"{}", tmp_path / "cut.json")
+    assert (code, out, len(err)) == (2, [], 1)

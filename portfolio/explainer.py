@@ -282,8 +282,8 @@ class Explainer(Questions, BatchQuestions, Variants):
         strategy : a backend, with an engine or a formulation or without (default "cp"), or "auto",
             which picks by the seconds that solving takes; or "map", which makes a map of the model
             and asks that, see :meth:`Explainer.with_map`
-        online : with "auto" alone: what this session learns from the seconds of its own queries, and
-            picks by; see :class:`selector.online_costs.OnlineCosts`. None: the diagram picks
+        online : for "auto": costs that this session adds to and picks by, see
+            :class:`selector.online_costs.OnlineCosts`. None: the diagram alone picks
 
         Raises
         ------

@@ -32,8 +32,8 @@ FORMAT = 1
 class OnlineCosts:
     """What backends took at each leaf of a diagram, in sessions that were given this object.
 
-    Sessions ask by it whom to ask, and tell it what came of it: see :mod:`selector.online`. The same
-    problems, told of in the same order, lead to the same choices. Thread safe: several sessions may
+    Sessions learn from it whom to ask, and tell it what came of it, see :mod:`selector.online`.
+    The same tales in the same order lead to the same choices. Thread safe: several sessions may
     share one.
 
     Parameters
@@ -130,9 +130,7 @@ class OnlineCosts:
         """
         with self._lock:
             leaf = self._leaves[place]
-            self._leaves[place] = after_other(
-                leaf, asked, own, took, spent_s, own_s, self._share
-            )
+            self._leaves[place] = after_other(leaf, asked, own, took, spent_s, own_s, self._share)
 
     def __str__(self) -> str:
         lines = []

@@ -52,18 +52,26 @@ def test_a_share_is_a_share(share):
         OnlineCosts(DIAGRAM, share)
 
 
+def one_leaf(place="0", **changed):
+    """What a file says of its leaves."""
+    return {"leaves": {place: {"allowance_s": 0.0, "reverted": 0, "newest": []} | changed}}
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
         ({"format": 9}, "has format 9"),
         ({"share": 7}, "from 0 to 1"),
-        ({"leaves": {"3": {"allowance_s": 0.0, "reverted": 0, "newest": []}}}, "holds no online"),
-        ({"leaves": {"0": {"reverted": 0, "newest": []}}}, "lacks 'allowance_s'"),
-        ({"leaves": {"0": {"allowance_s": 0, "reverted": 0, "newest": [["cp", 0, True]]}}}, "above"),
-        ({"leaves": {"0": {"allowance_s": 0, "reverted": 0, "newest": [["cp", 1, 1]]}}}, "true or"),
-        ({"leaves": {"0": {"allowance_s": 0, "reverted": 0, "newest": [[1, 1, True]]}}}, "its name"),
-        ({"leaves": {"0": {"allowance_s": 0, "reverted": -1, "newest": []}}}, "can't be"),
         ({"leaves": 3}, "holds no online costs"),
+        ({"leaves": {"0": {"reverted": 0, "newest": []}}}, "lacks 'allowance_s'"),
+        (one_leaf("3"), "holds no online costs"),
+        (one_leaf("-1"), "is no leaf"),
+        (one_leaf(reverted=-1), "can't be"),
+        (one_leaf(allowance_s=float("nan")), "can't be"),
+        (one_leaf(newest=[["cp", 0, True]]), "above 0"),
+        (one_leaf(newest=[["cp", "1", True]]), "must be a number"),
+        (one_leaf(newest=[["cp", 1, 1]]), "true or false"),
+        (one_leaf(newest=[[1, 1, True]]), "its name"),
     ],
 )
 def test_what_can_not_be_read_is_told(taught, changed, words):
@@ -73,8 +81,7 @@ def test_what_can_not_be_read_is_told(taught, changed, words):
 
 
 def test_a_split_is_no_leaf():
-    leaf = {"allowance_s": 0.0, "reverted": 0, "newest": []}
-    text = json.dumps(json.loads(OnlineCosts(OTHER).to_json()) | {"leaves": {"0": leaf}})
+    text = json.dumps(json.loads(OnlineCosts(OTHER).to_json()) | one_leaf())
     with pytest.raises(InputError, match="node 0 of the diagram is no leaf"):
         OnlineCosts.from_json(text, OTHER, "it")
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from selector.diagram import Diagram, Leaf
 from selector.online import Took
-from selector.online_costs import OnlineCosts
 from selector.schedule import alone
 
 OWN, LIMIT_S, BUILD_S = "cp", 60.0, 1.0

@@ -1,7 +1,7 @@
 """Policies judged on what they have not seen, told on a console, in tables and in a figure."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,19 +10,24 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
+from encoders.errors import InputError
 from portfolio.cli.selector_report import make_folder, settled
 from selector.diagram import Diagram, load_diagram
 from selector.diagram_places import PAPER
 from selector.learning.evaluate import Score, by_diagram, evaluate
+from selector.learning.exact import learned_leaf
 from selector.learning.examples import Examples
 from selector.learning.field import field
 from selector.learning.folds import DATA_SET, LEFT_OUT, TIME
+from selector.learning.odt import has_odt
 from selector.learning.policies import Policy
 from selector.learning.train import Recipe
 from selector.logs.summary import PAR_FACTOR
 
 METRICS = {"total": False, "solver": True}
 LEARNED, NAMED, OF_PAPER = "diagram", "diagram given", "paper's diagram"
+OF_ODT = "odtlearn's tree"
+ODT_LIMIT_S = 60.0  # of each tree at most, as all protocols together take some dozens
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class Judging:
     alpha : None to choose it in each fold
     other : diagram to compare with
     leave_out : protocols, of :data:`selector.learning.folds.LEFT_OUT`
-    field : also judge :func:`selector.learning.field.field`
+    field : also judge :func:`selector.learning.field.field`, and trees of odtlearn if it is there
     """
 
     recipe: Recipe
@@ -86,28 +91,54 @@ def evaluated(data: Examples, judging: Judging, out: Path | None, console: Conso
 
 def _policies(judging: Judging, console: Console) -> dict[str, Policy]:
     """Diagrams; each is learned once for the rows that it learns from, whatever it is judged by."""
-    made: dict[str, Diagram] = {}
 
     def fit(train: Examples) -> Diagram:
-        """Learn, or what was learned from these rows before.
+        """Learn.
 
         Parameters
         ----------
         train : what is not left out
         """
-        if train.digest not in made:
-            recipe = settled(train, judging.recipe, judging.alpha, console)
-            made[train.digest] = recipe.diagram(train)
-        return made[train.digest]
+        return settled(train, judging.recipe, judging.alpha, console).diagram(train)
+
+    def grow(train: Examples) -> Diagram:
+        """Learn by odtlearn, on the same conditions; one leaf where it finds no tree in time.
+
+        Parameters
+        ----------
+        train : what is not left out
+        """
+        recipe = settled(train, judging.recipe, judging.alpha, console)
+        limit_s = min(recipe.time_limit_s, ODT_LIMIT_S)
+        try:
+            return replace(recipe, engine="odtlearn", time_limit_s=limit_s).diagram(train)
+        except InputError as error:
+            told = f"{OF_ODT} of {len(train)} queries is one leaf: {error}"
+            console.print(told, highlight=False, soft_wrap=True)
+            return learned_leaf(train.table(recipe.objective, cores=recipe.cores)).diagram
 
     policies = {
-        LEARNED: by_diagram(fit),
+        LEARNED: by_diagram(_once(fit)),
         OF_PAPER: by_diagram(lambda train: load_diagram(PAPER)),
     }
+    if judging.field and has_odt():
+        policies[OF_ODT] = by_diagram(_once(grow))
     if judging.other is not None:
         diagram = load_diagram(judging.other)
         policies[NAMED] = by_diagram(lambda train: diagram)
     return policies
+
+
+def _once(fit: Callable[[Examples], Diagram]) -> Callable[[Examples], Diagram]:
+    """The same, which gives what was learned from the same rows before."""
+    made: dict[str, Diagram] = {}
+
+    def known(train: Examples) -> Diagram:
+        if train.digest not in made:
+            made[train.digest] = fit(train)
+        return made[train.digest]
+
+    return known
 
 
 def _words(by: str) -> str:

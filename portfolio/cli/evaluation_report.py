@@ -27,7 +27,9 @@ from selector.logs.summary import PAR_FACTOR
 METRICS = {"total": False, "solver": True}
 LEARNED, NAMED, OF_PAPER = "diagram", "diagram given", "paper's diagram"
 OF_ODT = "odtlearn's tree"
-ODT_LIMIT_S = 60.0  # of each tree at most, as all protocols together take some dozens
+# Of each tree at most: all protocols together take some dozens. With three layers CBC stopped at
+# nothing within two minutes, on 426 queries of training_logs and two busy cores.
+ODT_LIMIT_S, ODT_SKELETON = 30.0, "1-2"
 
 
 @dataclass(frozen=True)
@@ -102,16 +104,22 @@ def _policies(judging: Judging, console: Console) -> dict[str, Policy]:
         return settled(train, judging.recipe, judging.alpha, console).diagram(train)
 
     def grow(train: Examples) -> Diagram:
-        """Learn by odtlearn, on the same conditions; one leaf where it finds no tree in time.
+        """Learn by odtlearn, on the same conditions, two layers at most; one leaf where it finds no
+        tree in time.
 
         Parameters
         ----------
         train : what is not left out
         """
         recipe = settled(train, judging.recipe, judging.alpha, console)
-        limit_s = min(recipe.time_limit_s, ODT_LIMIT_S)
+        brief = replace(
+            recipe,
+            engine="odtlearn",
+            time_limit_s=min(recipe.time_limit_s, ODT_LIMIT_S),
+            skeleton=min(recipe.skeleton, ODT_SKELETON),
+        )
         try:
-            return replace(recipe, engine="odtlearn", time_limit_s=limit_s).diagram(train)
+            return brief.diagram(train)
         except InputError as error:
             told = f"{OF_ODT} of {len(train)} queries is one leaf: {error}"
             console.print(told, highlight=False, soft_wrap=True)

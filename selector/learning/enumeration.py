@@ -27,7 +27,7 @@ class Enumeration:
         self, cost: FloatArray, below: BoolArray, alphas: tuple[float, ...], layers: int
     ) -> None:
         self.alphas = alphas
-        self._cost, self._below, self._layers = _undominated(cost), below, layers
+        self._cost, self._below, self._layers = undominated(cost), below, layers
         self._whole = sums(self._cost, below, np.ones(len(cost), dtype=bool))
         self._bounds: list[list[float]] = []  # of the first roots, one for each cost
         self._found: dict[int, list[tuple[float, IntArray]]] = {}
@@ -67,8 +67,13 @@ class Enumeration:
         return low, np.maximum(self._whole - low, 0.0)
 
 
-def _undominated(cost: FloatArray) -> FloatArray:
-    """The columns that are the cheapest on some set of rows; no least sum needs the others."""
+def undominated(cost: FloatArray) -> FloatArray:
+    """The columns that are the cheapest on some set of rows; no least sum needs the others.
+
+    Parameters
+    ----------
+    cost : float64 (n_rows, n_columns)
+    """
     left = list(range(cost.shape[1]))
     for column in range(cost.shape[1]):
         if any((cost[:, k] <= cost[:, column]).all() for k in left if k != column):

@@ -190,10 +190,7 @@ class _Branching:
         charge: others may pay for a node that is shared."""
         key = np.packbits(rows).tobytes()
         if key not in self._trees:
-            table = sums(self._cost, self._below, rows)
-            single = np.minimum(split_costs(table), leaf_costs(table))
-            least = min(float(single[0]), float(halves_of(single).min()))
-            self._trees[key] = float(single[0]), least
+            self._trees[key] = least_of_trees(self._cost[rows], self._below[:, rows])
         return self._trees[key]
 
     def complete(self, top: Top, groups: Groups) -> tuple[float, IntArray | None]:
@@ -221,6 +218,31 @@ class _Branching:
                 self._sums.clear()
             self._sums[key] = sums(self._cost, self._below, rows)
         return self._sums[key]
+
+
+def least_of_trees(cost: FloatArray, below: BoolArray) -> tuple[float, float]:
+    """The least cost of rows with at most one layer of splits, and with at most two.
+
+    What is on the other side of a split is what is left of the whole, so that a quarter of what
+    :func:`selector.learning.enumeration.sums` adds up is enough.
+
+    Parameters
+    ----------
+    cost : of each schedule on each row, float64 (n_rows, n_schedules)
+    below : where each condition holds, bool (n_conditions, n_rows)
+    """
+    holds = below.astype(np.float64)
+    n, whole = len(holds), cost.sum(axis=0)
+    each = (holds.T[:, :, None] * cost[:, None, :]).reshape(len(cost), n * cost.shape[1])
+    both = (holds @ each).reshape(n, n, cost.shape[1])  # where two conditions hold
+    one = holds @ cost
+    first, second = one[:, None] - both, one[None, :] - both  # only the first, only the second
+    neither = whole - one[:, None] - second
+    # A condition is no split of its own halves, so that leaves are among these.
+    held = (both.min(axis=2) + first.min(axis=2)).min(axis=1)
+    failed = (second.min(axis=2) + neither.min(axis=2)).min(axis=1)
+    single = min(float((one.min(axis=1) + (whole - one).min(axis=1)).min()), float(whole.min()))
+    return single, min(single, float((held + failed).min()))
 
 
 def joined(parts: list[BoolArray], groups: Groups, node: int) -> BoolArray:

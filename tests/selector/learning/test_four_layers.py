@@ -8,8 +8,10 @@ import pytest
 
 from selector.diagram import Leaf, Split
 from selector.learning import four_layers
+from selector.learning.enumeration import halves_of, sums
 from selector.learning.exact import conditions, learn
 from selector.learning.four_layers import learn_deep
+from selector.learning.kernel import leaf_costs, split_costs
 from selector.schedule import alone
 from tests.support.tables import paid, random_table
 
@@ -44,6 +46,16 @@ def test_the_skeleton_is_kept(learned):
     deep = learned[3].diagram
     assert longest(deep) <= 4
     assert sum(isinstance(node, Split) for node in deep.nodes) <= 7
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 40])
+def test_trees_of_one_and_two_layers_cost_what_all_their_sums_say(rows):
+    rng = np.random.default_rng(rows)
+    cost, below = rng.random((rows, 4)) * 100, rng.random((9, rows)) < 0.5
+    table = sums(cost, below, np.ones(rows, dtype=bool))
+    single = np.minimum(split_costs(table), leaf_costs(table))
+    two = min(single[0], halves_of(single).min())
+    assert four_layers.least_of_trees(cost, below) == pytest.approx((single[0], two), abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(8))

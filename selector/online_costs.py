@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from encoders.errors import InputError
-from encoders.text_files import read_text
-from encoders.whole_files import replace_whole
+from encoders.text_files import FAULTS, fault_of, read_text
+from encoders.whole_files import write_text
 from selector import words
 from selector.backend_facts import title_of
 from selector.diagram import Diagram
@@ -199,11 +199,8 @@ class OnlineCosts:
                     raise ValueError(f"node {place} of the diagram is no leaf")
         except InputError:
             raise
-        except (
-            ValueError, KeyError, TypeError, IndexError, OverflowError, AttributeError,
-            RecursionError,
-        ) as error:  # fmt: skip
-            fault = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        except FAULTS as error:
+            fault = fault_of(error)
             raise InputError(f"{where} holds no online costs: {fault}.") from error
         return made
 
@@ -219,11 +216,7 @@ class OnlineCosts:
         InputError
             The file can't be written.
         """
-        text = self.to_json()
-        try:
-            replace_whole(Path(path), lambda place: place.write_text(text, encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"can't write {path}: {error.strerror or error}.") from error
+        write_text(path, self.to_json())
 
     @staticmethod
     def load(path: str | Path, diagram: Diagram) -> "OnlineCosts":

@@ -6,7 +6,10 @@ import pytest
 
 from encoders.errors import InputError
 from portfolio import Increase
+from selector import logs
 from selector.diagram import Diagram, Leaf
+from selector.learning.examples import examples
+from selector.logs.check import check
 from selector.online import FEWEST
 from selector.online_costs import OnlineCosts
 from selector.schedule import alone
@@ -133,3 +136,18 @@ def test_costs_that_do_not_fit_are_refused(by_cp, explainer):
         explainer.session("granted", strategy="auto", online=costs)
     with pytest.raises(InputError, match="must be OnlineCosts, got bool"):
         by_cp.session("granted", strategy="auto", online=True)
+
+
+def test_what_a_session_that_learns_logs_teaches_like_other_logs(by_cp, some_refused, tmp_path):
+    with by_cp.session("granted", strategy="auto", online=taught(1e-5)) as session:
+        results = [session.explain(row, log=tmp_path) for row in some_refused]
+    records = logs.read(tmp_path)
+    assert not check(records)
+    assert len(records) == sum(len(result.attempts) for result in results)
+    assert set(records["mode"]) == {"session"}
+    learned = examples(records)
+    assert learned.solver.all() and "cp" in learned.backends
+    tried = [name for name in learned.backends if name != "cp"]
+    cut = learned.imputed[:, [learned.backends.index(name) for name in tried]]
+    brief = records[(records["limit_s"] < 30.0) & ~records["status"].isin(["optimal"])]
+    assert cut.any() == brief["backend"].isin(tried).any()

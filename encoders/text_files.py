@@ -5,6 +5,20 @@ from pathlib import Path
 from encoders.errors import InputError
 
 LARGEST = 2**26  # bytes
+# What reading JSON of another kind than was expected may raise.
+FAULTS = (
+    ValueError, KeyError, TypeError, IndexError, OverflowError, AttributeError, RecursionError,
+)  # fmt: skip
+
+
+def fault_of(error: Exception) -> str:
+    """What was wrong with a text, in words.
+
+    Parameters
+    ----------
+    error : of ``FAULTS``
+    """
+    return f"it lacks {error}" if isinstance(error, KeyError) else str(error)
 
 
 def read_text(path: str | Path, what: str) -> str:

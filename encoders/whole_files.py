@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
+from encoders.errors import InputError
+
 
 def write_all(file: BinaryIO, content: bytes) -> None:
     """Write all of it: a raw file may take less at a time. Raises OSError, some of it written.
@@ -38,3 +40,22 @@ def replace_whole(path: Path, write: Callable[[Path], object]) -> None:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text as UTF-8, moved into place whole.
+
+    Parameters
+    ----------
+    path : of the file
+    text : all of it
+
+    Raises
+    ------
+    InputError
+        The file can't be written; the old one is as it was.
+    """
+    try:
+        replace_whole(Path(path), lambda place: place.write_text(text, encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"can't write {path}: {error.strerror or error}.") from error

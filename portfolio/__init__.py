@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from portfolio.session import Session
     from portfolio.timings import Timings
     from selector.diagram import Diagram
+    from selector.online_costs import OnlineCosts
 
 # Where the names are from; imported when they are asked for, which takes a while.
 HOMES = {
@@ -151,6 +152,7 @@ HOMES = {
     "portfolio.session": ("Session",),
     "portfolio.timings": ("Timings",),
     "selector.diagram": ("Diagram",),
+    "selector.online_costs": ("OnlineCosts",),
 }
 
 __all__ = [
@@ -203,6 +205,7 @@ __all__ = [
     "Member",
     "More",
     "Necessary",
+    "OnlineCosts",
     "Plausibility",
     "Precedence",
     "Probability",

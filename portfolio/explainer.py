@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from portfolio.running.solver_workers import Workers
     from portfolio.session import Session
     from portfolio.solving.progress import OnProgress
-    from selector import Diagram, Metric
+    from selector import Diagram, Metric, OnlineCosts
 
 
 class Runner(Protocol):
@@ -276,6 +276,7 @@ class Explainer(Questions, BatchQuestions, Variants):
         threads: int | None = None,
         seed: int = 0,
         strategy: str | None = None,
+        online: OnlineCosts | None = None,
     ) -> Session:
         """Keep one backend's model for many queries: structure once, costs per query.
 
@@ -288,6 +289,8 @@ class Explainer(Questions, BatchQuestions, Variants):
         strategy : a backend, with an engine or a formulation or without (default "cp"), or "auto",
             which picks by the seconds that solving takes; or "map", which makes a map of the model
             and asks that, see :meth:`Explainer.with_map`
+        online : for "auto": costs that this session adds to and picks by, see
+            :class:`selector.online_costs.OnlineCosts`. None: the diagram alone picks
 
         Raises
         ------
@@ -297,7 +300,8 @@ class Explainer(Questions, BatchQuestions, Variants):
         from encoders.backends.registry import all_backends
         from portfolio.session import Session
         from portfolio.solving.make_maps import with_maps
-        from selector import check_name, keeps_models
+        from selector import OnlineCosts, check_name, keeps_models
+        from selector.candidates import AUTO
 
         if strategy is not None and backend != "cp":
             raise InputError("give either strategy or backend, not both.")
@@ -306,6 +310,12 @@ class Explainer(Questions, BatchQuestions, Variants):
             raise InputError(
                 f"a session keeps one backend's model: name a backend, or 'auto', not {backend!r}."
             )
+        if online is not None:
+            if not isinstance(online, OnlineCosts):
+                raise InputError(f"online must be OnlineCosts, got {type(online).__name__}.")
+            if backend != AUTO:
+                raise InputError(f"online costs pick for strategy 'auto', not for {backend!r}.")
+            online.check(self.diagram)
         question = Question(target, norm, scale, weights, constraints, margin)
         if backend == MAP:
             options = Options(threads=threads, seed=seed)
@@ -316,7 +326,7 @@ class Explainer(Questions, BatchQuestions, Variants):
             known = f"{', '.join(able[:-1])} or {able[-1]}"
             raise InputError(f"backend {backend} keeps no model for a session; use {known}.")
         options = Options(backend, threads=threads, seed=seed, metric="solver")
-        return Session(self._asker, question, options, backend)
+        return Session(self._asker, question, options, backend, online)
 
     def _runner(self, executor: str | Runner) -> RunBackend | None:
         """What runs backends elsewhere; None for the workers of this machine."""

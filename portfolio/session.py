@@ -11,8 +11,10 @@ from portfolio.question import MAP, Options, Question, check_progress
 from portfolio.result import Result
 from portfolio.running.solver_workers import ModelKeeper
 from portfolio.solving.ask import Asker
+from portfolio.solving.online import KeptOnline
 from portfolio.solving.progress import OnProgress
-from portfolio.solving.strategies import Kept
+from portfolio.solving.strategies import Kept, Strategy
+from selector import OnlineCosts
 
 
 class Session:
@@ -32,13 +34,25 @@ class Session:
     question : the same for all rows
     options : the same for all rows but for their time limit
     backend : as for :meth:`Explainer.session`; for "map" the asker has one
+    online : for "auto", what its choices are learned by from query to query
     """
 
-    def __init__(self, asker: Asker, question: Question, options: Options, backend: str) -> None:
+    def __init__(
+        self,
+        asker: Asker,
+        question: Question,
+        options: Options,
+        backend: str,
+        online: OnlineCosts | None = None,
+    ) -> None:
         self._asker, self._question, self._options = asker, question, options
-        kept = Kept(backend, self._run_for, asker.auto(question, options, keep=True))
-        self._strategy = asker.strategy(question, options) if backend == MAP else kept
-        self._keepers: dict[int, ModelKeeper] = {}
+        auto = asker.auto(question, options, keep=True)
+        self._strategy: Strategy = Kept(backend, self._run_for, auto)
+        if backend == MAP:
+            self._strategy = asker.strategy(question, options)
+        elif online is not None:
+            self._strategy = KeptOnline(self._run_for, auto, online)
+        self._keepers: dict[tuple[int, str], ModelKeeper] = {}
         self._lock = threading.RLock()  # a log may be a function that asks the session
 
     def explain(
@@ -72,6 +86,8 @@ class Session:
             for keeper in self._keepers.values():
                 keeper.close()
             self._keepers = {}
+            if isinstance(self._strategy, KeptOnline):
+                self._strategy.forget()
 
     def __enter__(self) -> "Session":
         return self
@@ -86,7 +102,8 @@ class Session:
         kept = f"{len(self._keepers)} model{'s' if len(self._keepers) != 1 else ''} kept"
         return paragraph(f"A session of {self._options.strategy} that asks for {wanted}: {kept}.")
 
-    def _run_for(self, target: int) -> RunBackend:
-        if target not in self._keepers:
-            self._keepers[target] = self._asker.workers.keeper()
-        return self._keepers[target].run
+    def _run_for(self, target: int, backend: str = "") -> RunBackend:
+        """What runs all backends for a target class, one after another, or one alone."""
+        if (target, backend) not in self._keepers:
+            self._keepers[target, backend] = self._asker.workers.keeper()
+        return self._keepers[target, backend].run

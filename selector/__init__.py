@@ -4,6 +4,7 @@ from selector.candidates import BackendTurn, check_name, keeps_models, line_up, 
 from selector.case import Case, Metric
 from selector.choose import Plan, Selector
 from selector.diagram import Diagram, diagram_of
+from selector.online_costs import OnlineCosts
 
 Choice = BackendTurn  # its name in 0.1
 
@@ -13,6 +14,7 @@ __all__ = [
     "Choice",
     "Diagram",
     "Metric",
+    "OnlineCosts",
     "Plan",
     "Selector",
     "check_name",

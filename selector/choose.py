@@ -8,7 +8,7 @@ from encoders.problem.descriptors import shape_of
 from encoders.problem.problem import Problem
 from selector.candidates import AUTO, BackendTurn, all_able
 from selector.case import Case
-from selector.diagram import Diagram
+from selector.diagram import Diagram, Leaf
 
 __all__ = ["AUTO", "BackendTurn", "Plan", "Selector"]
 
@@ -24,10 +24,12 @@ class Plan:
     rounds : follow each other until one proves; the backends of one round race. The last one has
         no limit of its own
     why : what led to it, in words
+    leaf : of the diagram, that says so
     """
 
     rounds: tuple[Round, ...]
-    why: str = ""
+    why: str
+    leaf: Leaf
 
 
 @dataclass(frozen=True)
@@ -71,11 +73,11 @@ class Selector:
         if not rounds:
             instead = BackendTurn(next(iter(able.values())))
             why = f"{decision}; none of them can be used here, so {_shown(instead)}"
-            return Plan(((instead,),), why)
+            return Plan(((instead,),), why, decision.leaf)
         rounds[-1] = tuple(replace(turn, seconds=math.inf) for turn in rounds[-1])
         fewer = any(len(racers) > 1 for racers in turns) and threads == 1
         why = f"{decision}; with one thread only the first of them runs" if fewer else str(decision)
-        return Plan(tuple(_without_restarts(rounds)), why)
+        return Plan(tuple(_without_restarts(rounds)), why, decision.leaf)
 
 
 def _shown(turn: BackendTurn) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from encoders.errors import InputError
-from encoders.text_files import read_text
+from encoders.text_files import FAULTS, fault_of, read_text
 from selector import words
 from selector.case import NAMES, VERSION
 from selector.descriptors import RENAMED
@@ -196,11 +196,8 @@ class Diagram:
             return Diagram(nodes, whole["manifest"])
         except InputError:
             raise
-        except (
-            ValueError, KeyError, TypeError, IndexError, OverflowError, AttributeError,
-            RecursionError,
-        ) as error:  # fmt: skip
-            fault = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        except FAULTS as error:
+            fault = fault_of(error)
             raise InputError(f"{where} is no decision diagram: {fault}.") from error
 
 

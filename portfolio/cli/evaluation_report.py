@@ -1,7 +1,7 @@
 """Policies judged on what they have not seen, told on a console, in tables and in a figure."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,19 +10,26 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
+from encoders.errors import InputError
 from portfolio.cli.selector_report import make_folder, settled
 from selector.diagram import Diagram, load_diagram
 from selector.diagram_places import PAPER
 from selector.learning.evaluate import Score, by_diagram, evaluate
+from selector.learning.exact import learned_leaf
 from selector.learning.examples import Examples
 from selector.learning.field import field
 from selector.learning.folds import DATA_SET, LEFT_OUT, TIME
+from selector.learning.odt import has_odt
 from selector.learning.policies import Policy
 from selector.learning.train import Recipe
 from selector.logs.summary import PAR_FACTOR
 
 METRICS = {"total": False, "solver": True}
 LEARNED, NAMED, OF_PAPER = "diagram", "diagram given", "paper's diagram"
+OF_ODT = "odtlearn's tree"
+# Of each tree at most: all protocols together take some dozens. With three layers CBC stopped at
+# nothing within two minutes, on 426 queries of training_logs and two busy cores.
+ODT_LIMIT_S, ODT_SKELETON = 30.0, "1-2"
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,7 @@ class Judging:
     alpha : None to choose it in each fold
     other : diagram to compare with
     leave_out : protocols, of :data:`selector.learning.folds.LEFT_OUT`
-    field : also judge :func:`selector.learning.field.field`
+    field : also judge :func:`selector.learning.field.field`, and trees of odtlearn if it is there
     """
 
     recipe: Recipe
@@ -86,28 +93,60 @@ def evaluated(data: Examples, judging: Judging, out: Path | None, console: Conso
 
 def _policies(judging: Judging, console: Console) -> dict[str, Policy]:
     """Diagrams; each is learned once for the rows that it learns from, whatever it is judged by."""
-    made: dict[str, Diagram] = {}
 
     def fit(train: Examples) -> Diagram:
-        """Learn, or what was learned from these rows before.
+        """Learn.
 
         Parameters
         ----------
         train : what is not left out
         """
-        if train.digest not in made:
-            recipe = settled(train, judging.recipe, judging.alpha, console)
-            made[train.digest] = recipe.diagram(train)
-        return made[train.digest]
+        return settled(train, judging.recipe, judging.alpha, console).diagram(train)
+
+    def grow(train: Examples) -> Diagram:
+        """Learn by odtlearn, on the same conditions, two layers at most; one leaf where it finds no
+        tree in time.
+
+        Parameters
+        ----------
+        train : what is not left out
+        """
+        recipe = settled(train, judging.recipe, judging.alpha, console)
+        brief = replace(
+            recipe,
+            engine="odtlearn",
+            time_limit_s=min(recipe.time_limit_s, ODT_LIMIT_S),
+            skeleton=min(recipe.skeleton, ODT_SKELETON),
+        )
+        try:
+            return brief.diagram(train)
+        except InputError as error:
+            told = f"{OF_ODT} of {len(train)} queries is one leaf: {error}"
+            console.print(told, highlight=False, soft_wrap=True)
+            return learned_leaf(train.table(recipe.objective, cores=recipe.cores)).diagram
 
     policies = {
-        LEARNED: by_diagram(fit),
+        LEARNED: by_diagram(_once(fit)),
         OF_PAPER: by_diagram(lambda train: load_diagram(PAPER)),
     }
+    if judging.field and has_odt():
+        policies[OF_ODT] = by_diagram(_once(grow))
     if judging.other is not None:
         diagram = load_diagram(judging.other)
         policies[NAMED] = by_diagram(lambda train: diagram)
     return policies
+
+
+def _once(fit: Callable[[Examples], Diagram]) -> Callable[[Examples], Diagram]:
+    """The same, which gives what was learned from the same rows before."""
+    made: dict[str, Diagram] = {}
+
+    def known(train: Examples) -> Diagram:
+        if train.digest not in made:
+            made[train.digest] = fit(train)
+        return made[train.digest]
+
+    return known
 
 
 def _words(by: str) -> str:
@@ -124,7 +163,7 @@ def _notes(data: Examples) -> list[str]:
         f"{open_runs} of {runs} runs ended without a proof: their seconds are only bounds from "
         f"below. PAR10 counts {PAR_FACTOR} time limits for each, PAR2 two, at least one."
     )
-    cut = f" {imputed} of them lost a race before their limit, and count what such runs take."
+    cut = f" {imputed} of them lost a race or had a brief turn, and count what such runs take."
     return [told + (cut if imputed else ""), str(data.contention)]
 
 

@@ -74,12 +74,12 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
         done.append(replace(report, outcome=_lifted(problem, reduction, report.outcome)))
         remaining_s = deadline - time.perf_counter()
         if not steps or report.outcome.stop_reason != "time_limit" or remaining_s <= 0:
-            return _joined(problem, done, reduce_s)
+            return joined(problem, done, reduce_s)
         if report.outcome.choices:  # a better incumbent: there may be less to decide
             better = np.array(done[-1].outcome.choices[:1])
             reduction, more = _reduced(problem, better, request, deadline)
             reduce_s += more
-    return _joined(problem, [*done, _proved_by_reduction(problem, reduction)], reduce_s)
+    return joined(problem, [*done, _proved_by_reduction(problem, reduction)], reduce_s)
 
 
 def solve_left(
@@ -96,13 +96,13 @@ def solve_left(
     """
     if left.problem is None or left.upper <= known.outcome.lower:
         done = _proved_by_reduction(problem, left)
-        return _joined(problem, [known, done], known.reduce_s)
+        return joined(problem, [known, done], known.reduce_s)
     request.on_bounds(left.upper, known.outcome.lower)
     nothing = np.empty((0, left.problem.n_axes), dtype=np.int64)
     report = solve_reduced(left.problem, replace(request, cutoff=left.upper), pick, nothing)
     done = replace(report, outcome=_lifted(problem, left, report.outcome))
-    joined = _joined(problem, [known, done], known.reduce_s + report.reduce_s)
-    return replace(joined, provenance=report.provenance)
+    both = joined(problem, [known, done], known.reduce_s + report.reduce_s)
+    return replace(both, provenance=report.provenance)
 
 
 def _reduced(
@@ -117,8 +117,15 @@ def _reduced(
     return reduction, time.perf_counter() - began
 
 
-def _joined(problem: Problem, reports: list[Report], reduce_s: float) -> Report:
-    """The last report, with the choices, the best bound and the times of all."""
+def joined(problem: Problem, reports: Sequence[Report], reduce_s: float) -> Report:
+    """The last report, with the choices, the best bound and the times of all.
+
+    Parameters
+    ----------
+    problem : that all of them are about
+    reports : of steps that followed each other
+    reduce_s : seconds that reduction took
+    """
     outcomes = [report.outcome for report in reports]
     choices = sorted((c for o in outcomes for c in o.choices), key=problem.distance)
     upper = min(outcome.upper for outcome in outcomes)

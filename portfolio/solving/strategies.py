@@ -125,7 +125,7 @@ class Reduced:
 
     def _pick(self, problem: Problem, request: Request) -> Plan:
         if self.backend != AUTO:
-            return Plan([Step(_configured(named(problem, self.backend), self.run))])
+            return Plan([Step(configured(named(problem, self.backend), self.run))])
         plan = self.auto.plan(problem, request.cutoff, request.threads)
         return Plan([_step(turns, self.run) for turns in plan.rounds], plan.why)
 
@@ -156,7 +156,7 @@ class Raced:
         return _reduced(self._pick, posed, view, goal)
 
     def _pick(self, problem: Problem, request: Request) -> Plan:
-        entrants = [_configured(turn, self.run) for turn in line_up(problem, self.backends)]
+        entrants = [configured(turn, self.run) for turn in line_up(problem, self.backends)]
         return Plan([Step(partial(race, entrants))])
 
 
@@ -190,7 +190,7 @@ class Plain:
     def _solve(self, problem: Problem, request: Request) -> Report:
         first, why = _one(problem, self.backend, self.auto)
         published = replace(first, formulation=first.formulation or first.backend.plain)
-        return _configured(published, self.run)(problem, request).decided(why)
+        return configured(published, self.run)(problem, request).decided(why)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +219,7 @@ class Kept:
         posed, view, goal : as in :class:`Strategy`
         """
         first, why = _one(posed.problem, self.backend, self.auto)
-        own = _configured(first, self.run_for(goal.target))
+        own = configured(first, self.run_for(goal.target))
         return lambda problem, request: own(problem, request).decided(why)
 
 
@@ -259,7 +259,7 @@ def others(
     able = [c for c in line_up(posed.problem) if c.backend.name not in out]
     if not able:
         return None
-    entrants = partial(race, [_configured(turn, run) for turn in able])
+    entrants = partial(race, [configured(turn, run) for turn in able])
     if "reduce" in out:
         return entrants
     return _reduced(lambda problem, request: Plan([Step(entrants)]), posed, view, goal)
@@ -285,12 +285,19 @@ def _one(problem: Problem, backend: str, auto: Auto) -> tuple[BackendTurn, str]:
 
 
 def _step(turns: Sequence[BackendTurn], run: RunBackend) -> Step:
-    tries = [_configured(turn, run) for turn in turns]
+    tries = [configured(turn, run) for turn in turns]
     after = [turn.after for turn in turns]
     return Step(
         tries[0] if len(tries) == 1 else partial(race, tries, after=after), turns[0].seconds
     )
 
 
-def _configured(turn: BackendTurn, run: RunBackend) -> ConfiguredBackend:
+def configured(turn: BackendTurn, run: RunBackend) -> ConfiguredBackend:
+    """The backend of a turn, with what runs it.
+
+    Parameters
+    ----------
+    turn : names the backend and its options
+    run : what runs it
+    """
     return ConfiguredBackend(turn.backend, turn.formulation, turn.engine, run)

@@ -13,7 +13,7 @@ import numpy as np
 from encoders.arrays import FloatArray
 from encoders.errors import InputError
 from encoders.text_files import read_text
-from encoders.whole_files import replace_whole
+from encoders.whole_files import write_text
 
 CONTENTION = "contention.json"  # beside the logs that it is about
 FORMAT = 1
@@ -186,11 +186,7 @@ def write_contention(
         "how": dict(told),
         "raced": [asdict(one) for one in raced],
     }
-    text = json.dumps(whole, indent=1) + "\n"
-    try:
-        replace_whole(path, lambda place: place.write_text(text, encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"can't write {path}: {error.strerror or error}.") from error
+    write_text(path, json.dumps(whole, indent=1) + "\n")
 
 
 def read_contention(path: Path) -> Contention:

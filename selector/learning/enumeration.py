@@ -7,6 +7,8 @@ import numpy as np
 from encoders.arrays import BoolArray, FloatArray, IntArray
 from selector.learning.kernel import best_layers, leaf_costs, pair_costs, split_costs
 
+Ends = list[tuple[float, float]]  # of a side that is left whole, and of one that is split
+
 
 class Enumeration:
     """Roots by their bounds, and what is best below one, for several costs of a split.
@@ -25,7 +27,7 @@ class Enumeration:
         self, cost: FloatArray, below: BoolArray, alphas: tuple[float, ...], layers: int
     ) -> None:
         self.alphas = alphas
-        self._cost, self._below, self._layers = _undominated(cost), below, layers
+        self._cost, self._below, self._layers = undominated(cost), below, layers
         self._whole = sums(self._cost, below, np.ones(len(cost), dtype=bool))
         self._bounds: list[list[float]] = []  # of the first roots, one for each cost
         self._found: dict[int, list[tuple[float, IntArray]]] = {}
@@ -33,7 +35,8 @@ class Enumeration:
     def roots(self, place: int, until: float) -> list[tuple[float, int]]:
         """(bound, condition), the least first; not all if the time is up.
 
-        A third-layer split of its own for every part, free of charge, is as good as any sharing.
+        A third-layer split of its own for every part, for the price of one, is as good as any
+        sharing.
 
         Parameters
         ----------
@@ -41,10 +44,8 @@ class Enumeration:
         until : ``time.perf_counter()`` at which to stop
         """
         while len(self._bounds) < len(self._below) and time.perf_counter() <= until:
-            ends = [_least_of_a_side(t) for t in self._sides(len(self._bounds))]
-            self._bounds.append(
-                [a + sum(min(whole, split + a) for whole, split in ends) for a in self.alphas]
-            )
+            low, high = map(_least_of_a_side, self._sides(len(self._bounds)))
+            self._bounds.append([_least_below(low, high, alpha) + alpha for alpha in self.alphas])
         return sorted((bounds[place], root) for root, bounds in enumerate(self._bounds))
 
     def under(self, root: int, place: int) -> tuple[float, IntArray]:
@@ -66,8 +67,13 @@ class Enumeration:
         return low, np.maximum(self._whole - low, 0.0)
 
 
-def _undominated(cost: FloatArray) -> FloatArray:
-    """The columns that are the cheapest on some set of rows; no least sum needs the others."""
+def undominated(cost: FloatArray) -> FloatArray:
+    """The columns that are the cheapest on some set of rows; no least sum needs the others.
+
+    Parameters
+    ----------
+    cost : float64 (n_rows, n_columns)
+    """
     left = list(range(cost.shape[1]))
     for column in range(cost.shape[1]):
         if any((cost[:, k] <= cost[:, column]).all() for k in left if k != column):
@@ -75,10 +81,35 @@ def _undominated(cost: FloatArray) -> FloatArray:
     return np.ascontiguousarray(cost[:, left])
 
 
-def _least_of_a_side(table: FloatArray) -> tuple[float, float]:
-    """Costs of the best two layers below a side that is left whole, and one that is split."""
-    single = split_costs(table)  # a split into twice the same class is a leaf
-    return float(single[0]), float(single[1:].reshape(-1, 2).sum(axis=1).min())
+def _least_of_a_side(table: FloatArray) -> Ends:
+    """The least that a side costs which is left whole, and one that is split: ended by leaves, and
+    by leaves or third-layer splits that are free."""
+    leaf, single = leaf_costs(table), split_costs(table)
+    best = np.minimum(leaf, single)
+    return [
+        (float(leaf[0]), float(best[0])),
+        (float(halves_of(leaf).min()), float(halves_of(best).min())),
+    ]
+
+
+def halves_of(costs: FloatArray) -> FloatArray:
+    """What both halves by a condition cost together, float64 (n,).
+
+    Parameters
+    ----------
+    costs : of sets, float64 (1 + 2 n,), in the order of :func:`sums`
+    """
+    return np.asarray(costs[1:].reshape(-1, 2).sum(axis=1))
+
+
+def _least_below(low: Ends, high: Ends, alpha: float) -> float:
+    """The least that the layers below a root cost; without any split of the third layer, or with
+    one that is paid for."""
+    return min(
+        alpha * (a + b) + min(low[a][0] + high[b][0], alpha + low[a][1] + high[b][1])
+        for a in (0, 1)
+        for b in (0, 1)
+    )
 
 
 def best_below(

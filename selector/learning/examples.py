@@ -25,6 +25,9 @@ from selector.logs.summary import PAR_FACTOR
 from selector.schedule import Schedule
 
 METRIC_OF_MODE = MappingProxyType[str, Metric]({"solo": "total", "session": "solver"})
+# Of the longest limit on a query: whoever had less was stopped by a schedule, or tried by a session
+# that learns, so that this says little of what the whole limit would have been good for.
+BRIEF = 0.5
 TextArray = np.ndarray[Any, np.dtype[np.str_]]
 Objective = Literal["regret", "accuracy"]
 Record = dict[str, Any]  # of a log, by the names of its columns
@@ -87,17 +90,17 @@ class Examples:
 
     @property
     def imputed(self) -> BoolArray:
-        """Runs of which only a bound from below is known, less than their limit: they lost a
-        race; bool (n_rows, n_backends)."""
+        """Runs of which only a bound from below is known, less than the limit: they lost a race, or
+        had a brief turn; bool (n_rows, n_backends)."""
         followed = self.least >= self.limit_s[:, None] * (1 - 1e-6)
         return ~np.isfinite(self.seconds) & ~followed
 
     def penalised(self, factor: int = PAR_FACTOR) -> FloatArray:
         """Seconds, float64 (n_rows, n_backends); without proof ``factor`` times the limit (PAR).
 
-        One that was stopped before its limit (it lost a race) counts what such runs of the same
-        backend cost on average, as far as they were followed: the mean over rows on which it
-        took longer than that, or the time itself if there is none.
+        One that was stopped before its limit (it lost a race, or had a brief turn) counts what such
+        runs of the same backend cost on average, as far as they were followed: the mean over rows
+        on which it took longer than that, or the time itself if there is none.
 
         Parameters
         ----------
@@ -242,7 +245,8 @@ def _row(
         own = [run for run in runs if run["backend"] == name]
         proofs = [float(run[took]) for run in own if run["status"] in PROOFS]
         seconds.append(min(proofs, default=math.inf))
-        cut = any(run["censored"] for run in own) and not proofs
+        brief = all(run["limit_s"] < BRIEF * limit for run in own)
+        cut = (brief or any(run["censored"] for run in own)) and bool(own) and not proofs
         longest = max((float(run["total_s"]) for run in own), default=math.nan)
         least.append(longest if cut else min(seconds[-1], limit))
     case = Case(

@@ -4,11 +4,12 @@ import heapq
 import itertools
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray
-from selector.learning.enumeration import best_below, sums
+from selector.learning.enumeration import best_below, halves_of, sums, undominated
 from selector.learning.exact import (
     TIE,
     TIME_LIMIT_S,
@@ -19,10 +20,9 @@ from selector.learning.exact import (
     conditions,
     learn,
 )
-from selector.learning.kernel import split_costs
+from selector.learning.kernel import leaf_costs, split_costs
 
 Top = tuple[int, int, int]  # condition of the root and of both nodes below it, -1 for none
-Sides = list[tuple[float, int]]  # (bound, condition of a node or -1 for none), the least first
 Groups = tuple[int, ...]  # for each part: 0 a leaf, 1 or 2 a node of the third layer
 MAX_SUMS = 50  # tables kept; each has 4 * conditions ** 2 * schedules entries of 8 bytes
 
@@ -36,8 +36,9 @@ def learn_deep(
     """The cheapest diagram found with one, two, two and two splits in its layers.
 
     The first two layers are branched on, in the order of a bound: that of trees, in which every
-    part below them has two layers of its own. The parts are then shared out to leaves and two
-    nodes, and what is below these is enumerated. Where time runs out, ``lower`` tells the gap.
+    part below them has two layers of its own, for the price of one split in each. The parts are
+    then shared out to leaves and two nodes, and what is below these is enumerated unless it is
+    bound to be too dear. Where time runs out, ``lower`` tells the gap.
 
     Parameters
     ----------
@@ -50,18 +51,19 @@ def learn_deep(
     if not chosen:
         return flat
     below = np.array([table.values[:, f] <= cut for f, cut in chosen]).reshape(len(chosen), -1)
-    search = _Branching(table.cost, below, alpha, began + time_limit_s)
-    best, plan, lower = flat.cost, None, min(flat.cost, search.least)
+    search = _Branching(table.cost, below, alpha, began + time_limit_s, flat.cost)
+    plan, lower = None, min(flat.cost, search.least)
     for bound, top in search.tops():
-        lower = min(best, bound)
-        if bound >= best - TIE or search.late:
+        lower = min(search.best, bound)
+        if bound >= search.best - TIE or search.late:
             break
         for groups in _groupings(top):
             cost, layers = search.complete(top, groups)
-            if cost < best - TIE:
-                best, plan = cost, (top, groups, layers)
+            if layers is not None and cost < search.best - TIE:
+                search.best, plan = cost, (top, groups, layers)
     else:
-        lower = best
+        lower = search.best
+    best = search.best
     diagram = flat.diagram
     if plan is not None:
         builder = Builder(table, chosen, below)
@@ -87,74 +89,126 @@ def _parts(below: BoolArray, top: Top) -> list[BoolArray]:
     return found
 
 
-class _Branching:
-    """Bounds of the first two layers, and what is best below them."""
+class _Side(NamedTuple):
+    """The least that a side of a root costs, left whole and then split by each condition, float64
+    (1 + n_conditions,) each.
 
-    def __init__(self, cost: FloatArray, below: BoolArray, alpha: float, until: float) -> None:
-        self._cost, self._below, self._alpha, self._until = cost, below, alpha, until
-        self._trees: dict[bytes, float] = {}
+    Attributes
+    ----------
+    leaf : its parts being leaves
+    split : its parts being leaves, or split once, free of charge
+    """
+
+    leaf: FloatArray
+    split: FloatArray
+
+
+class _Branching:
+    """Bounds of the first two layers, and what is best below them.
+
+    Attributes
+    ----------
+    best : cost of the cheapest diagram known; what is bound to cost as much is not looked into
+    """
+
+    def __init__(
+        self, cost: FloatArray, below: BoolArray, alpha: float, until: float, best: float
+    ) -> None:
+        self._cost, self._below, self._alpha, self._until = undominated(cost), below, alpha, until
+        self._trees: dict[bytes, tuple[float, float]] = {}
         self._sums: dict[bytes, FloatArray] = {}
+        self._ideal = float(cost.min(axis=1).sum())
+        self.best = best
         # With a split at all, at least this.
-        self.least = float(cost.min(axis=1).sum()) + alpha
+        self.least = self._ideal + alpha
 
     @property
     def late(self) -> bool:
         return time.perf_counter() > self._until
 
     def tops(self) -> Iterator[tuple[float, Top]]:
-        """First two layers with their bounds, the least first; what time did not allow to bound
-        properly comes with the bound that holds for all."""
-        heap: list[tuple[float, Top, Sides, Sides]] = []
+        """First two layers with their bounds, the least first; the last one's holds for all that
+        do not come.
+
+        A bound that takes no time is improved once it is the least.
+        """
+        ways = len(self._below) + 1
+        sides: list[tuple[_Side, _Side]] = []
+        order: list[tuple[FloatArray, IntArray]] = []
+        heap: list[tuple[float, bool, int, int]] = []  # bound, improved, root, place in its order
         for root in range(len(self._below)):
-            low, high = (self._side(side) for side in (self._below[root], ~self._below[root]))
+            sides.append((self._side(self._below[root]), self._side(~self._below[root])))
             if self.late:
                 yield self.least, (root, -1, -1)
                 return
-            heapq.heappush(heap, self._entry(root, 0, 0, low, high))
+            bounds = self._quick(*sides[root]).ravel()
+            by_bound = np.argsort(bounds, kind="stable")
+            order.append((bounds[by_bound], by_bound))
+            heap.append((float(bounds[by_bound[0]]), False, root, 0))
+        heapq.heapify(heap)
         while heap:
-            bound, top, low, high = heapq.heappop(heap)
-            yield bound, top
-            i = [split for _, split in low].index(top[1])
-            j = [split for _, split in high].index(top[2])
-            if j + 1 < len(high):
-                heapq.heappush(heap, self._entry(top[0], i, j + 1, low, high))
-            if j == 0 and i + 1 < len(low):
-                heapq.heappush(heap, self._entry(top[0], i + 1, 0, low, high))
+            bound, improved, root, place = heapq.heappop(heap)
+            bounds, by_bound = order[root]
+            low, high = divmod(int(by_bound[place]), ways)
+            if improved or bound >= self.best - TIE or self.late:
+                yield bound, (root, low - 1, high - 1)
+                continue
+            if place + 1 < bounds.size:
+                heapq.heappush(heap, (float(bounds[place + 1]), False, root, place + 1))
+            better = max(bound, self._improved(*sides[root], root, low, high))
+            heapq.heappush(heap, (better, True, root, place))
 
-    def _entry(
-        self, root: int, i: int, j: int, low: Sides, high: Sides
-    ) -> tuple[float, Top, Sides, Sides]:
-        return self._alpha + low[i][0] + high[j][0], (root, low[i][1], high[j][1]), low, high
+    def _side(self, rows: BoolArray) -> _Side:
+        table = sums(self._cost, self._below, rows)
+        leaf = leaf_costs(table)
+        split = np.minimum(leaf, split_costs(table))
+        return _Side(*(np.append(each[:1], halves_of(each)) for each in (leaf, split)))
 
-    def _side(self, side: BoolArray) -> Sides:
-        """(bound, condition or -1 for none), the least first."""
-        found = [(self._tree(side), -1)]
-        for split, low in enumerate(self._below):
-            if self.late:
-                break
-            parts = self._tree(side & low) + self._tree(side & ~low)
-            found.append((self._alpha + parts, split))
-        return sorted(found)
+    def _quick(self, low: _Side, high: _Side) -> FloatArray:
+        """Bounds for all splits of both sides, float64 (1 + n_conditions, 1 + n_conditions)."""
+        leaf, split = np.add.outer(low.leaf, high.leaf), np.add.outer(low.split, high.split)
+        paid = np.add.outer(np.arange(low.leaf.size) > 0, np.arange(high.leaf.size) > 0, dtype=int)
+        return np.asarray(self._alpha * paid + self._paid(leaf, split, self._ideal))
 
-    def _tree(self, rows: BoolArray) -> float:
-        """The least cost of rows with two layers of splits of their own, free of charge: others
-        may pay for a node that is shared."""
+    def _improved(self, low: _Side, high: _Side, root: int, i: int, j: int) -> float:
+        """With two layers of its own below each part, the last two of them for the price of two
+        splits."""
+        parts = _parts(self._below, (root, i - 1, j - 1))
+        ends = sum(self._tree(rows)[1] for rows in parts)
+        leaf, split = low.leaf[i] + high.leaf[j], low.split[i] + high.split[j]
+        paid = float(self._paid(leaf, split, ends))
+        return paid + self._alpha * ((i > 0) + (j > 0))
+
+    def _paid(self, leaf: Any, split: Any, deep: float) -> Any:
+        """The least with a root, and then no split of the last two layers, one of the third, or
+        one of each at least."""
+        alpha = self._alpha
+        return alpha + np.minimum(leaf, np.minimum(alpha + split, 2 * alpha + deep))
+
+    def _tree(self, rows: BoolArray) -> tuple[float, float]:
+        """The least cost of rows with one layer of splits of their own, and with two, free of
+        charge: others may pay for a node that is shared."""
         key = np.packbits(rows).tobytes()
         if key not in self._trees:
-            single = split_costs(sums(self._cost, self._below, rows))
-            halves = single[1:].reshape(-1, 2).sum(axis=1)
-            self._trees[key] = min(float(single[0]), float(halves.min()))
+            self._trees[key] = least_of_trees(self._cost[rows], self._below[:, rows])
         return self._trees[key]
 
-    def complete(self, top: Top, groups: Groups) -> tuple[float, IntArray]:
-        """The cheapest end of a diagram: its whole cost, and its last two layers."""
+    def complete(self, top: Top, groups: Groups) -> tuple[float, IntArray | None]:
+        """The cheapest end of a diagram: its whole cost, and its last two layers; inf and None
+        where it can't be cheaper than the best one."""
         parts = _parts(self._below, top)
         cost = self._alpha * (1 + sum(split >= 0 for split in top[1:]))
         for rows, group in zip(parts, groups, strict=True):
             if group == 0:
                 cost += float(self._cost[rows].sum(axis=0).min())
-        low, high = (self._table(joined(parts, groups, node)) for node in (1, 2))
-        found, layers = best_below(low, high, self._alpha)
+        sides = [joined(parts, groups, node) for node in (1, 2)]
+        # A node that is not split is leaves, which other groupings have.
+        trees = [self._tree(rows) for node, rows in enumerate(sides, 1) if node in groups]
+        split, deep = (sum(tree[k] for tree in trees) for k in (0, 1))
+        least = cost + self._alpha * len(trees) + min(split, self._alpha + deep)
+        if least >= self.best - TIE:
+            return np.inf, None
+        found, layers = best_below(self._table(sides[0]), self._table(sides[1]), self._alpha)
         return cost + found, layers
 
     def _table(self, rows: BoolArray) -> FloatArray:
@@ -164,6 +218,31 @@ class _Branching:
                 self._sums.clear()
             self._sums[key] = sums(self._cost, self._below, rows)
         return self._sums[key]
+
+
+def least_of_trees(cost: FloatArray, below: BoolArray) -> tuple[float, float]:
+    """The least cost of rows with at most one layer of splits, and with at most two.
+
+    What is on the other side of a split is what is left of the whole, so that a quarter of what
+    :func:`selector.learning.enumeration.sums` adds up is enough.
+
+    Parameters
+    ----------
+    cost : of each schedule on each row, float64 (n_rows, n_schedules)
+    below : where each condition holds, bool (n_conditions, n_rows)
+    """
+    holds = below.astype(np.float64)
+    n, whole = len(holds), cost.sum(axis=0)
+    each = (holds.T[:, :, None] * cost[:, None, :]).reshape(len(cost), n * cost.shape[1])
+    both = (holds @ each).reshape(n, n, cost.shape[1])  # where two conditions hold
+    one = holds @ cost
+    first, second = one[:, None] - both, one[None, :] - both  # only the first, only the second
+    neither = whole - one[:, None] - second
+    # A condition is no split of its own halves, so that leaves are among these.
+    held = (both.min(axis=2) + first.min(axis=2)).min(axis=1)
+    failed = (second.min(axis=2) + neither.min(axis=2)).min(axis=1)
+    single = min(float((one.min(axis=1) + (whole - one).min(axis=1)).min()), float(whole.min()))
+    return single, min(single, float((held + failed).min()))
 
 
 def joined(parts: list[BoolArray], groups: Groups, node: int) -> BoolArray:

@@ -19,6 +19,11 @@ from selector.learning.exact import Builder, Condition, Learned, Table
 START_S = 60.0  # beyond the time limit, for starting Python and building the model
 
 
+def has_odt() -> bool:
+    """Whether odtlearn is installed."""
+    return importlib.util.find_spec("odtlearn") is not None
+
+
 def learn_odt(
     table: Table, alpha: float, splits: Sequence[Condition], time_limit_s: float, layers: int
 ) -> Learned:
@@ -41,7 +46,7 @@ def learn_odt(
     InputError
         It found no tree in time, or failed.
     """
-    if importlib.util.find_spec("odtlearn") is None:
+    if not has_odt():
         raise UnavailableBackendError(
             "engine odtlearn is not installed; install it with: "
             "pip install 'counterfolio[odtlearn]'"

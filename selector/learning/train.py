@@ -49,7 +49,7 @@ class Recipe:
     Attributes
     ----------
     objective : what a row costs, see :meth:`selector.learning.examples.Examples.table`
-    skeleton : most splits per layer; with 1-2-2-2 take few thresholds, or expect a gap
+    skeleton : most splits per layer; with 1-2-2-2 and an alpha below 0.1 expect a gap
     engine : "exact" or "odtlearn"
     alpha : what a split must save, as a share of what the single best backend takes in all
     thresholds : most per descriptor

@@ -1,9 +1,18 @@
 """Sessions: one model for many rows, and honest times."""
 
+import json
+
 import pytest
 
 from encoders.errors import InputError
 from portfolio import Increase
+from selector import logs
+from selector.diagram import Diagram, Leaf
+from selector.learning.examples import examples
+from selector.logs.check import check
+from selector.online import FEWEST
+from selector.online_costs import OnlineCosts
+from selector.schedule import alone
 
 NAMES = ["cp", "cp:plain", "milp", "milp/highs:ocean", "maxsat", "maxsat:linear"]
 
@@ -54,3 +63,91 @@ def test_a_closed_session_starts_again(explainer, refused):
     session.close()
     assert session.explain(refused).distance == pytest.approx(first.distance)
     session.close()
+
+
+ALWAYS_CP = Diagram((Leaf(alone("cp")),))
+
+
+def taught(seconds):
+    """Costs of a diagram that always says CP, which took so long; there is much to spend."""
+    leaf = {"allowance_s": 1e6, "reverted": 0, "newest": [["cp", seconds, True]] * FEWEST}
+    whole = json.loads(OnlineCosts(ALWAYS_CP).to_json()) | {"leaves": {"0": leaf}}
+    return OnlineCosts.from_json(json.dumps(whole), ALWAYS_CP, "it")
+
+
+@pytest.fixture(scope="module")
+def by_cp(explainer):
+    return explainer.following(ALWAYS_CP)
+
+
+@pytest.fixture(scope="module")
+def some_refused(explainer, credit):
+    _, frame = credit
+    return [row for _, row in frame.iterrows() if explainer.predict(row) == "refused"][:8]
+
+
+def test_a_session_that_learns_begins_by_the_diagram(by_cp, some_refused):
+    costs = OnlineCosts(by_cp.diagram)
+    with by_cp.session("granted", strategy="auto", online=costs) as session:
+        results = [session.explain(row) for row in some_refused[:FEWEST]]
+    assert {(result.backend, result.decision) for result in results} == {("cp", "CP")}
+    assert len(costs.leaves[0].of("cp")) >= FEWEST and costs.leaves[0].allowance_s > 0
+
+
+def test_who_was_slow_is_asked_no_more(by_cp, some_refused):
+    costs = taught(50.0)
+    with by_cp.session("granted", strategy="auto", online=costs) as session:
+        results = [session.explain(row) for row in some_refused]
+    assert {result.backend for result in results} <= {"milp", "maxsat"}
+    assert all("is asked first" in result.decision for result in results)
+    for row, result in zip(some_refused, results, strict=True):
+        assert result.status == "optimal"
+        assert result.distance == pytest.approx(by_cp.explain(row, "granted").distance, rel=1e-6)
+    seen = costs.leaves[0]
+    assert len(seen.of("milp")) + len(seen.of("maxsat")) >= len(some_refused)
+    assert len(seen.of("cp")) == FEWEST
+
+
+def test_who_does_not_prove_in_a_moment_is_followed_by_the_diagram_s_own(by_cp, some_refused):
+    costs = taught(1e-5)
+    with by_cp.session("granted", strategy="auto", online=costs) as session:
+        for row in some_refused:
+            result = session.explain(row)
+            expected = by_cp.explain(row, "granted")
+            assert (result.status, result.verified) == ("optimal", True)
+            assert result.distance == pytest.approx(expected.distance, rel=1e-6)
+    tried = [took for took in costs.leaves[0].newest if took.backend != "cp"]
+    assert any(not took.proved for took in tried)
+
+
+def test_a_session_that_learns_may_be_closed_and_go_on(by_cp, some_refused):
+    session = by_cp.session("granted", strategy="auto", online=taught(50.0))
+    first = session.explain(some_refused[0])
+    session.close()
+    assert session.explain(some_refused[0]).distance == pytest.approx(first.distance)
+    session.close()
+
+
+def test_costs_that_do_not_fit_are_refused(by_cp, explainer):
+    costs = OnlineCosts(ALWAYS_CP)
+    with pytest.raises(InputError, match="pick for strategy 'auto', not for 'cp'"):
+        by_cp.session("granted", online=costs)
+    with pytest.raises(InputError, match="another diagram"):
+        explainer.session("granted", strategy="auto", online=costs)
+    with pytest.raises(InputError, match="must be OnlineCosts, got bool"):
+        by_cp.session("granted", strategy="auto", online=True)
+
+
+def test_what_a_session_that_learns_logs_teaches_like_other_logs(by_cp, some_refused, tmp_path):
+    with by_cp.session("granted", strategy="auto", online=taught(1e-5)) as session:
+        results = [session.explain(row, log=tmp_path) for row in some_refused]
+    records = logs.read(tmp_path)
+    assert not check(records)
+    assert len(records) == sum(len(result.attempts) for result in results)
+    assert set(records["mode"]) == {"session"}
+    learned = examples(records)
+    assert learned.solver.all() and "cp" in learned.backends
+    tried = [name for name in learned.backends if name != "cp"]
+    cut = learned.imputed[:, [learned.backends.index(name) for name in tried]]
+    brief = records[(records["limit_s"] < 30.0) & ~records["status"].isin(["optimal"])]
+    assert cut.any() == brief["backend"].isin(tried).any()

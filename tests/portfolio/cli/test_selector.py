@@ -7,10 +7,13 @@ import pytest
 from typer.testing import CliRunner
 
 from encoders.errors import InputError
+from portfolio.cli import evaluation_report
 from portfolio.cli.app import app
 from selector import logs
 from selector.diagram_places import SHIPPED
+from selector.learning import train
 from selector.learning.contention import Contention, Pace, write_contention
+from selector.learning.exact import learn_each
 from tests.support.records import campaign_of_six, record
 
 FEW = ("--alpha", "0.01", "--thresholds", 2)
@@ -66,6 +69,47 @@ def test_evaluation_prints_and_writes_every_policy(learned, folder, tmp_path):
         assert words in done.output
     assert (tmp_path / "e" / "evaluation.png").stat().st_size > 5000
     assert len((tmp_path / "e" / "evaluation.csv").read_text().splitlines()) == 1 + 2 * 10
+
+
+def told_by_odt(monkeypatch, learn):
+    """What is printed where odtlearn, or what stands for it here, learns trees."""
+    monkeypatch.setattr(evaluation_report, "has_odt", lambda: True)
+    monkeypatch.setattr(train, "learn_odt", learn)
+    monkeypatch.setattr(evaluation_report, "field", dict)
+
+
+def test_trees_of_odtlearn_are_judged_on_the_same_conditions(folder, monkeypatch):
+    asked = []
+
+    def learn(table, price, splits, limit_s, layers):
+        asked.append((price, splits, limit_s, layers))
+        return learn_each(table, (price,), splits, limit_s, layers)[0]
+
+    told_by_odt(monkeypatch, learn)
+    done = run("selector", "evaluate", folder, *FEW, "--field")
+    assert done.exit_code == 0, done.output
+    lines = [line.split("│") for line in done.output.splitlines()]
+    rows = {line[1].strip(): [part.strip() for part in line[2:]] for line in lines if len(line) > 2}
+    assert rows["odtlearn's tree"][0] == rows["diagram"][0] > rows["virtual best"][0]
+    assert len(asked) == 6 and {(limit_s, layers) for *_, limit_s, layers in asked} == {(30.0, 2)}
+
+
+def test_where_odtlearn_finds_no_tree_in_time_one_leaf_stands_for_it(folder, monkeypatch):
+    def fail(*_):
+        raise InputError("odtlearn did not stop in time.")
+
+    told_by_odt(monkeypatch, fail)
+    done = run("selector", "evaluate", folder, *FEW, "--field")
+    assert done.exit_code == 0, done.output
+    assert done.output.count("is one leaf: odtlearn did not stop in time.") == 6
+    assert "│ odtlearn's tree" in done.output
+
+
+def test_without_odtlearn_it_is_left_out(folder, monkeypatch):
+    monkeypatch.setattr(evaluation_report, "has_odt", lambda: False)
+    monkeypatch.setattr(evaluation_report, "field", dict)
+    done = run("selector", "evaluate", folder, *FEW, "--field")
+    assert done.exit_code == 0 and "odtlearn" not in done.output
 
 
 def test_part_of_the_portfolio_can_be_judged(folder):

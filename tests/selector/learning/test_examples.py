@@ -38,6 +38,24 @@ def test_a_kept_model_costs_what_solving_alone_takes(learned_from):
     }
 
 
+def test_a_brief_turn_says_little_of_what_the_whole_limit_is_good_for(learned_from):
+    turn = record("a", "milp", None, total_s=0.5, limit_s=0.5)
+    made = learned_from(
+        turn, record("a", "cp", 2.0), record("b", "milp", 4.0), record("b", "cp", 1.0)
+    )
+    assert made.backends == ("cp", "milp")
+    assert made.least[:, 1].tolist() == [0.5, 4.0] and made.imputed[:, 1].tolist() == [True, False]
+    assert made.penalised()[:, 1].tolist() == [4.0, 4.0]
+
+
+def test_most_of_the_limit_counts_as_all_of_it(learned_from):
+    made = learned_from(
+        record("a", "milp", None, total_s=18.0, limit_s=18.0), record("a", "cp", 2.0),
+        record("b", "milp", 4.0), record("b", "cp", 1.0),
+    )  # fmt: skip
+    assert not made.imputed.any() and made.penalised()[0, 1] == 10 * 20.0
+
+
 def test_infinite_descriptors_are_minus_one(learned_from):
     made = learned_from(record("q", "cp", 3.0))
     assert made.values[0, NAMES.index("left_incumbent")] == -1

@@ -1,0 +1,136 @@
+"""The whole problem in a session that learns from what its backends took."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import ClassVar
+
+from encoders.backends.attempt import Report, RunBackend, SolveReported
+from encoders.backends.interface import Outcome, Request
+from encoders.posing.pose import Posed
+from encoders.problem.problem import Problem
+from encoders.query.goal import Goal
+from portfolio.model.explained_model import ClassView
+from portfolio.solving.reduced import joined
+from portfolio.solving.strategies import Auto, configured
+from selector import BackendTurn, OnlineCosts, line_up
+from selector.logs.record import PROOFS
+from selector.online import Asked, Took
+
+MeasuredReport = tuple[Report, Took, float]  # and seconds on the clock, all included
+COUNTED = ("proved", "time_limit", "memory_limit", "error")  # ends that tell what a backend takes
+
+
+class KeptOnline:
+    """As :class:`portfolio.solving.strategies.Kept` by "auto", but own costs may say otherwise.
+
+    Every backend keeps a model of its own. For one thread at a time, as its session is.
+
+    Parameters
+    ----------
+    run_for : what runs a backend for a target class, given its index and the backend's name
+    auto : follows the diagram
+    costs : of the leaves of that diagram
+    """
+
+    mode: ClassVar[str] = "session"
+    in_parts: ClassVar[bool] = False
+    together: ClassVar[None] = None
+
+    def __init__(
+        self, run_for: Callable[[int, str], RunBackend], auto: Auto, costs: OnlineCosts
+    ) -> None:
+        self._run_for, self._auto, self._costs = run_for, auto, costs
+        self._ready: dict[int, set[str]] = {}  # by target, who has a model there
+
+    def forget(self) -> None:
+        """No backend has a model any more."""
+        self._ready = {}
+
+    def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
+        """See :class:`portfolio.solving.strategies.Strategy`.
+
+        Parameters
+        ----------
+        posed, view, goal : as in :class:`portfolio.solving.strategies.Strategy`
+        """
+        return lambda problem, request: self._solve(goal.target, problem, request)
+
+    def _solve(self, target: int, problem: Problem, request: Request) -> Report:
+        plan = self._auto.plan(problem, math.inf, 1)
+        own = plan.rounds[-1][0]
+        turns = {
+            turn.backend.name: turn
+            for turn in (own, *line_up(problem))
+            if turn.backend.capability.sessions
+        }
+        place, first = self._costs.place_of(plan.leaf), own.backend.name
+        others = [name for name in turns if name != first]
+        ready = self._ready.setdefault(target, set())
+        asked = self._costs.whom(place, first, others, request.time_limit_s, ready)
+        if asked.backend == first:
+            report, took, _ = self._measured(own, target, problem, request)
+            if _counts(report):
+                self._costs.tell_own(place, took)
+            return report.decided(plan.why)
+        other = turns[asked.backend]
+        why = f"{plan.why}; by what own sessions took {other.backend.title} is asked first"
+        return self._other_first(target, problem, request, (other, own), asked, place).decided(why)
+
+    def _other_first(
+        self,
+        target: int,
+        problem: Problem,
+        request: Request,
+        turns: tuple[BackendTurn, BackendTurn],
+        asked: Asked,
+        place: int,
+    ) -> Report:
+        """Another one than the diagram's own for a moment, then the diagram's own."""
+        other, own = turns
+        brief = replace(request, time_limit_s=asked.seconds)
+        report, took, spent_s = self._measured(other, target, problem, brief)
+        own_s = math.nan
+        if not took.proved:
+            if request.stop.is_set():
+                return report
+            left_s = max(0.0, request.time_limit_s - spent_s)
+            rest = replace(request, time_limit_s=left_s)
+            then, after, _ = self._measured(own, target, problem, rest)
+            own_s = after.seconds
+            report = _held(joined(problem, [report, then], 0.0))
+        if _counts(report):
+            self._costs.tell_other(place, asked, own.backend.name, took, spent_s, own_s)
+        return report
+
+    def _measured(
+        self, turn: BackendTurn, target: int, problem: Problem, request: Request
+    ) -> MeasuredReport:
+        """What a backend says, what it took as it counts, and what it took on the clock."""
+        name, ready = turn.backend.name, self._ready.setdefault(target, set())
+        began = time.perf_counter()
+        report = configured(turn, self._run_for(target, name))(problem, request)
+        spent_s = time.perf_counter() - began
+        outcome = report.outcome
+        proved = outcome.status in PROOFS
+        # Starting a process and building the first model are paid for once.
+        counts_s = spent_s if name in ready or not proved else outcome.solve_s
+        if proved:
+            ready.add(name)
+        else:
+            ready.discard(name)  # it may have been ended with its model
+            counts_s = max(spent_s, request.time_limit_s)
+        return report, Took(name, counts_s, proved), spent_s
+
+
+def _counts(report: Report) -> bool:
+    return report.outcome.stop_reason in COUNTED
+
+
+def _held(report: Report) -> Report:
+    """The report of two backends, where only the first one holds an answer."""
+    outcome: Outcome = report.outcome
+    if outcome.choices and outcome.status == "unknown":
+        return replace(report, outcome=replace(outcome, status="feasible"))
+    return report

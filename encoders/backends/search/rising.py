@@ -18,6 +18,7 @@ from encoders.backends.search.open_nodes import (
     HEAP,
     LOOKED,
     NODES,
+    Pool,
     floor_of,
     grown,
     make_pool,
@@ -89,6 +90,7 @@ def search_rising(
     tables = tables._replace(need=need[0].copy())
     pool, reserve, outside = make_pool(problem), slots_in_reserve(problem), tell_outside(tables)
     forbidden, forbidden_start = forbidden_boxes(problem)
+    spans = _spans(pool, limit.size, None)
     n_nodes = min(FIRST_SLICE, 1 + MOST // (SLICES * max(problem.n_leaves, 1)))
     while pool.counts[HEAP] and not settled.all() and not over():
         if pool.counts[LOOKED] >= MOST * (1 + settled.sum()):
@@ -101,11 +103,23 @@ def search_rising(
         pool = grown(pool, n_nodes + DIVE, reserve)
         if pool.counts[FREE] < reserve:
             break
-        rising_slice(tables, demands, pool, outside, forbidden, forbidden_start, n_nodes)
+        spans = _spans(pool, limit.size, spans)
+        rising_slice(tables, demands, pool, spans, outside, forbidden, forbidden_start, n_nodes)
         for i in np.flatnonzero(np.isfinite(demands.cost)):
             demands.limit[i] = min(demands.limit[i], below(float(demands.cost[i]), unit))
         settled = demands.limit <= floor_of(pool)
     return Risen(demands.choice, demands.cost, settled, floor_of(pool), int(pool.counts[NODES]))
+
+
+def _spans(pool: Pool, n_demands: int, held: IntArray | None) -> IntArray:
+    """Which demands the nodes of a pool are of interest for, with room for all of its slots."""
+    slots = len(pool.lo)
+    if held is not None and len(held) == slots:
+        return held
+    spans = np.tile(np.array([0, n_demands - 1]), (slots, 1))
+    if held is not None:
+        spans[: len(held)] = held
+    return spans
 
 
 def _demands(problem: Problem, need: IntArray, limit: FloatArray) -> Demands:

@@ -211,6 +211,11 @@ def _expand(
             return PRUNED, bound
         if changed == 0:
             break
+    # The split is the best for the highest demand: with it more boxes are out of all reach.
+    slack += demands.need[span[0]] - demands.need[span[1]]
+    while (slack < 0).any():
+        slack += demands.need[span[1]] - demands.need[span[1] - 1]
+        span[1] -= 1
     if not choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
         return PRUNED, bound
     return SPLIT, bound

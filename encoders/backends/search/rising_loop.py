@@ -178,7 +178,7 @@ def _expand(
     """
     bound, slack = key, np.zeros(t.need.size, dtype=np.int64)
     cost, upper = 0.0, 0.0
-    for turn in range(PROPAGATIONS):
+    for _ in range(PROPAGATIONS):
         cost = cheapest_point(t, lo, hi, point)
         _narrow(t, demands, lo, hi, point, cost, max(bound, cost), live, span)
         low, high = span[0], span[1]

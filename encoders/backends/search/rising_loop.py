@@ -78,33 +78,43 @@ def rising_slice(t, demands, pool, spans, outside, forbidden, forbidden_start, n
     point = np.zeros(t.best.size, dtype=np.int64)
     split = np.zeros(3, dtype=np.int64)
     span = np.zeros(2, dtype=np.int64)
-    end = pool.counts[NODES] + n_nodes
+    end, key, near = pool.counts[NODES] + n_nodes, 0.0, False
     while pool.counts[NODES] < end:
-        node = pop(pool)
-        if node < 0:
-            return
+        if not near:
+            node = pop(pool)
+            if node < 0:
+                return
+            lo[:] = pool.lo[node]
+            hi[:] = pool.hi[node]
+            key = pool.key[node]
+            span[:] = spans[node]
+            pool.free[pool.counts[FREE]] = node
+            pool.counts[FREE] += 1
+            leave_out(outside, t.level_start, lo, hi, live)
         pool.counts[NODES] += 1
         pool.counts[LOOKED] += live.size
-        lo[:] = pool.lo[node]
-        hi[:] = pool.hi[node]
-        key = pool.key[node]
-        span[:] = spans[node]
-        pool.free[pool.counts[FREE]] = node
-        pool.counts[FREE] += 1
-        leave_out(outside, t.level_start, lo, hi, live)
-        kind, bound = _expand(
+        kind, key = _expand(
             t, demands, lo, hi, key, span, forbidden, forbidden_start, point, live, best, up, down,
             split,
         )  # fmt: skip
+        near = False
         if kind == SPLIT and is_narrow(live):
             _dive(
-                t, demands, lo, hi, bound, span, pool, spans, forbidden, forbidden_start, point,
+                t, demands, lo, hi, key, span, pool, spans, forbidden, forbidden_start, point,
                 live, up, down, split,
             )  # fmt: skip
         elif kind == SPLIT:
             a, v, near_is_low = split[0], split[1], split[2]
-            for side in (1 - near_is_low, near_is_low):
-                push(pool, lo, hi, bound, a, v, side == 1, False)
+            push(pool, lo, hi, key, a, v, near_is_low == 0, False)
+            spans[pool.free[pool.counts[FREE]]] = span
+            if near_is_low:
+                hi[a] = v
+            else:
+                lo[a] = v + 1
+            # The near side is next where nothing open is cheaper; its leaves are known by now.
+            near = key <= pool.key[pool.heap[0]] and pool.counts[NODES] < end
+            if not near:
+                push_box(pool, lo, hi, key)
                 spans[pool.free[pool.counts[FREE]]] = span
 
 

@@ -92,8 +92,8 @@ def _walk() -> None:
 
 
 def _rise() -> None:
-    need = np.ones((1, 1), dtype=np.int64)
-    search_rising(_smallest(), need, np.array([10.0]), lambda: False)
+    problem, need = _smallest(), np.ones((1, 1), dtype=np.int64)
+    search_rising(problem, tabulate(problem), need, np.array([10.0]), lambda: False)
 
 
 def _list() -> None:

@@ -30,7 +30,7 @@ from encoders.backends.search.team import FIRST_SLICE
 from encoders.bounds.lagrange import LARGEST
 from encoders.bounds.rising_prices import rising_prices
 from encoders.problem.cost_unit import unit_of
-from encoders.problem.flat_problem import Tables, tabulate
+from encoders.problem.flat_problem import Tables
 from encoders.problem.problem import Problem
 
 # Of prices, once a search is long. With prices from the start, easy searches take a fifth longer.
@@ -67,6 +67,7 @@ class Risen:
 
 def search_rising(
     problem: Problem,
+    tables: Tables,
     need: IntArray,
     upper: FloatArray,
     over: Callable[[], bool],
@@ -76,14 +77,14 @@ def search_rising(
 
     Parameters
     ----------
-    problem : the minima of its leaf rows count for nothing
+    problem, tables : the minima of its leaf rows count for nothing
     need : int64 (n_demands, n_rows), what the rows need at least; no row's falls
     upper : float64 (n_demands,), the limits; finite, and none is below the one before
     over : whether to stop
     lowered : asked once, if the search is long: the limits again, which may be lower by now, given
         which demands are settled
     """
-    tables, unit = tabulate(problem), unit_of(problem)
+    unit = unit_of(problem)
     limit = np.array([below(each, unit) for each in upper])
     settled = np.zeros(limit.size, dtype=np.bool_)
     demands, priced = _demands(problem, need, limit), False

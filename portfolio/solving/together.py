@@ -166,7 +166,8 @@ class _Known:
             _pass_down(known, distance)
             return np.array([distance(choice) for choice in known])
 
-        risen = search_rising(small, tabulate(small), need, self.cost, over, lowered)
+        tables = self.tables if small is self.problem else tabulate(small)
+        risen = search_rising(small, tables, need, self.cost, over, lowered)
         words = f"{risen.nodes} nodes for {len(known)} questions"
         told: list[_Told] = []
         for i, choice in enumerate(known):

@@ -9,7 +9,7 @@ from encoders.reduce.compress import Lift, compress, identity
 from encoders.reduce.reduction import BUDGET
 from encoders.reduce.tighten import NOTHING_LEFT, tighten
 
-# Share of levels and leaves: where no more can go, to rebuild the problem takes longer than it saves.
+# Share of levels and leaves: where no more can go, rebuilding takes longer than it saves.
 FEW = 0.2
 EFFORT = 0  # of tighten; what more of it would drop takes longer to find than to search
 

@@ -17,9 +17,7 @@ from encoders.reduce.incumbent import WALKS, find_incumbent
 from encoders.reduce.quickly import shrink_quickly
 from encoders.reduce.reduction import Reduction
 
-# Exponent of the gain in walks from the query to problems that no walk reaches from the choice
-# before. Such walks for all of them would take longer than what they spare the search.
-WALK = (1.0,)
+WALK = (1.0,)  # exponent of the gain, where one incumbent is improved into the next
 Starts = Callable[[int], IntArray]
 
 
@@ -227,10 +225,10 @@ def _incumbents(
             continue
         found = None
         if known:
-            found = find_incumbent(problem, own, known[-1][None, :], over, (), 0)
+            found = find_incumbent(problem, own, known[-1][None, :], over, WALK, 0)
         if found is None:
             # What has no walk from an answer is mostly out of reach: the last one to be looked at.
-            found = find_incumbent(problem, own, starts(i), over, WALK if known else WALKS)
+            found = find_incumbent(problem, own, starts(i), over, () if known else WALKS)
         if found is None:
             break
         known.append(found)

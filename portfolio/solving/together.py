@@ -18,6 +18,7 @@ from encoders.reduce.quickly import shrink_quickly
 from encoders.reduce.reduction import Reduction
 
 WALK = (1.0,)  # exponent of the gain, where one incumbent is improved into the next
+TRIED = 4  # starts at most: what one more finds for one of many levels saves less than it takes
 Starts = Callable[[int], IntArray]
 
 
@@ -228,7 +229,8 @@ def _incumbents(
             found = find_incumbent(problem, own, known[-1][None, :], over, WALK, 0)
         if found is None:
             # What has no walk from an answer is mostly out of reach: the last one to be looked at.
-            found = find_incumbent(problem, own, starts(i), over, () if known else WALKS)
+            powers = () if known else WALKS
+            found = find_incumbent(problem, own, starts(i)[:TRIED], over, powers, 1)
         if found is None:
             break
         known.append(found)

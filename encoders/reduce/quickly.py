@@ -5,10 +5,12 @@ import numpy as np
 from encoders.problem.cost_unit import ceiling_below, unit_of
 from encoders.problem.flat_problem import Tables
 from encoders.problem.problem import Problem
-from encoders.reduce.compress import Lift, compress
+from encoders.reduce.compress import Lift, compress, identity
 from encoders.reduce.reduction import BUDGET
 from encoders.reduce.tighten import NOTHING_LEFT, tighten
 
+# Share of levels and leaves: where no more can go, rebuilding takes longer than it saves.
+FEW = 0.2
 EFFORT = 0  # of tighten; what more of it would drop takes longer to find than to search
 
 
@@ -25,11 +27,14 @@ def shrink_quickly(problem: Problem, tables: Tables, upper: float) -> tuple[Prob
 
     Returns
     -------
-    the smaller problem and the way back; None if there are no such choices
+    the smaller problem and the way back, itself where little can go; None if there are no such
+    choices
     """
     keep = np.ones(problem.cost.size, dtype=np.bool_)
     alive = np.ones(problem.n_leaves, dtype=np.bool_)
     limit = ceiling_below(upper, unit_of(problem))
     dropped, _ = tighten(tables, limit, keep, alive, EFFORT, BUDGET)
+    if 0 <= dropped <= FEW * (keep.size + alive.size):
+        return problem, identity(problem)
     smaller = None if dropped == NOTHING_LEFT else compress(problem, keep, alive)
     return None if smaller is None else (smaller.problem, smaller.lift)

@@ -15,8 +15,8 @@ import numpy as np
 from encoders.arrays import FloatArray, IntArray
 from encoders.backends.attempt import Report, RunBackend, SolveReported
 from encoders.backends.interface import Request
+from encoders.backends.search.many_choices import admitted
 from encoders.posing.pose import Posed, pose, pose_another
-from encoders.problem.many_choices import admitted
 from encoders.problem.problem import Problem
 from encoders.query.goal import Goal
 from encoders.query.query import Query

@@ -1,7 +1,7 @@
 """What a question may ask for more and more of: a probability, or the score of plausibility."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -121,7 +121,25 @@ class AskedForNumbers:
 
 @dataclass(frozen=True)
 class MorePlausibility:
-    """More of the score of the isolation forests that accept an answer."""
+    """More of the score of the isolation forests that accept an answer.
+
+    Attributes
+    ----------
+    _asking : by limit, the model that asks for it
+    """
+
+    _asking: dict[float, ExplainedModel] = field(default_factory=dict)
+
+    def asking(self, model: ExplainedModel, limit: float) -> ExplainedModel:
+        """The model that asks for answers at a limit, the same one each time.
+
+        Parameters
+        ----------
+        model, limit : as of :meth:`at`; the model is always the same
+        """
+        if limit not in self._asking:
+            self._asking[limit] = asking_for(model, limit)
+        return self._asking[limit]
 
     def at(self, model: ExplainedModel, query: Query, limit: float) -> tuple[ExplainedModel, Query]:
         """See :class:`More`.
@@ -130,7 +148,7 @@ class MorePlausibility:
         ----------
         model, query, limit : as there
         """
-        return asking_for(model, limit), query
+        return self.asking(model, limit), query
 
     def ask(
         self, model: ExplainedModel, query: Query, answers: Sequence[tuple[Query, FloatArray]]

@@ -18,6 +18,7 @@ from encoders.reduce.quickly import shrink_quickly
 from encoders.reduce.reduction import Reduction
 
 WALK = (1.0,)  # exponent of the gain, where one incumbent is improved into the next
+TRIED = 4  # starts at most: what one more finds for one of many levels saves less than it takes
 Starts = Callable[[int], IntArray]
 
 
@@ -73,7 +74,7 @@ def solve_together(
     cost = np.array([problems[0].distance(choice) for choice in known])
     looked: list[Looked | None] = [None] * len(problems)
     if len(known) < len(problems) and not over():
-        looked[len(known)] = _out_of_reach(problems[len(known)], over)
+        looked[len(known)] = _out_of_reach(problems[len(known)], tables, over)
     if known and not over():
         own = _Known(problems[0], tables, need[: len(known)], known, cost, began)
         looked[: len(known)] = own.solve(over)
@@ -85,30 +86,21 @@ def solve_together(
     return looked
 
 
-def _out_of_reach(problem: Problem, over: Callable[[], bool]) -> Looked:
+def _out_of_reach(problem: Problem, tables: Tables, over: Callable[[], bool]) -> Looked:
     """What is known of a problem that walks from all starts found no choice for: mostly a proof.
 
     A search below a limit that is above all costs ends sooner than one that begins with a
     reduction, which has little to go by where nothing is known to be too dear.
     """
     began = time.perf_counter()
-    limit = _above_all(problem)
-    shrunk = shrink_quickly(problem, tabulate(problem), limit)
-    reduce_s, began = time.perf_counter() - began, time.perf_counter()
-    nothing = Reduction(None, identity(problem), None, np.inf)
-    told, provenance = _Told(nothing, np.inf, "nothing left"), Provenance("reduce")
-    if shrunk is not None:
-        small, lift = shrunk
-        risen = search_rising(small, _needs([small]), np.array([limit]), over)
-        choice = lift.up(risen.choices[0]) if np.isfinite(risen.cost[0]) else None
-        cost = np.inf if choice is None else problem.distance(choice)
-        left = Reduction(None if risen.settled[0] else small, lift, choice, cost)
-        lower = cost if risen.settled[0] else min(cost, risen.lower)
-        told = _Told(left, lower, f"{risen.nodes} nodes")
-        provenance = Provenance("search", extent(small))
-    return Looked(
-        Report(told.outcome(time.perf_counter() - began), provenance, reduce_s), told.left
-    )
+    risen = search_rising(problem, tables, _needs([problem]), np.array([_above_all(problem)]), over)
+    choice = risen.choices[0] if np.isfinite(risen.cost[0]) else None
+    cost = np.inf if choice is None else problem.distance(choice)
+    settled = bool(risen.settled[0])
+    left = Reduction(None if settled else problem, identity(problem), choice, cost)
+    told = _Told(left, cost if settled else min(cost, risen.lower), f"{risen.nodes} nodes")
+    outcome = told.outcome(time.perf_counter() - began)
+    return Looked(Report(outcome, Provenance("search", extent(problem))), left)
 
 
 def _above_all(problem: Problem) -> float:
@@ -175,7 +167,8 @@ class _Known:
             _pass_down(known, distance)
             return np.array([distance(choice) for choice in known])
 
-        risen = search_rising(small, need, self.cost, over, lowered)
+        tables = self.tables if small is self.problem else tabulate(small)
+        risen = search_rising(small, tables, need, self.cost, over, lowered)
         words = f"{risen.nodes} nodes for {len(known)} questions"
         told: list[_Told] = []
         for i, choice in enumerate(known):
@@ -236,7 +229,8 @@ def _incumbents(
             found = find_incumbent(problem, own, known[-1][None, :], over, WALK, 0)
         if found is None:
             # What has no walk from an answer is mostly out of reach: the last one to be looked at.
-            found = find_incumbent(problem, own, starts(i), over, () if known else WALKS)
+            powers = () if known else WALKS
+            found = find_incumbent(problem, own, starts(i)[:TRIED], over, powers, 1)
         if found is None:
             break
         known.append(found)

@@ -14,6 +14,7 @@ from encoders.backends.search.cover import cover
 from encoders.backends.search.cover_loop import cover_slice
 from encoders.backends.search.listing import every_choice
 from encoders.backends.search.loop import run_slice
+from encoders.backends.search.many_choices import admitted
 from encoders.backends.search.open_nodes import push_others
 from encoders.backends.search.rising import search_rising
 from encoders.backends.search.rising_loop import rising_slice
@@ -65,6 +66,7 @@ def _once() -> None:
         find_incumbent(problem, tables, np.zeros((1, 2), dtype=np.int64))
         for effort in EFFORTS:
             tighten(tables, 10.0, keep.copy(), alive.copy(), effort, 100)
+        admitted(problem, np.zeros((1, 2), dtype=np.int64))
         drop_by_prices(tables, bound_by_prices(tables, 10.0), 10.0, keep, alive)
         solve(problem, Request(time_limit_s=1e6, threads=1, cutoff=10.0))
 
@@ -90,8 +92,8 @@ def _walk() -> None:
 
 
 def _rise() -> None:
-    need = np.ones((1, 1), dtype=np.int64)
-    search_rising(_smallest(), need, np.array([10.0]), lambda: False)
+    problem, need = _smallest(), np.ones((1, 1), dtype=np.int64)
+    search_rising(problem, tabulate(problem), need, np.array([10.0]), lambda: False)
 
 
 def _list() -> None:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from encoders.backends.search.many_choices import admitted
 from encoders.posing.pose import Posed
-from encoders.problem.many_choices import admitted
 from encoders.problem.problem import Problem
 from encoders.query.features import FeatureSpace
 from encoders.query.query import Query

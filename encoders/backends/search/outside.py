@@ -37,13 +37,20 @@ def tell_outside(t: Tables) -> Outside:
     above = np.zeros((n_levels, n_words), dtype=np.uint64)
     below = np.zeros_like(above)
     if n_levels:
-        _fill(t.level_start, t.leaf_of, t.axis, t.lo, t.hi, above, below)
+        mark_outside(t.level_start, t.leaf_of, t.axis, t.lo, t.hi, above, below)
     return Outside(above, below)
 
 
 @kernel
-def _fill(level_start, leaf_of, axis, lo, hi, above, below):
-    """Mark the leaves of each literal next to its ends, and then beyond them."""
+def mark_outside(level_start, leaf_of, axis, lo, hi, above, below):
+    """Mark the leaves of each literal next to its ends, and then beyond them.
+
+    Parameters
+    ----------
+    level_start : of the axes
+    leaf_of, axis, lo, hi : of each literal; none of the axis' levels may be within its ends
+    above, below : as of :class:`Outside`, filled
+    """
     for k in range(axis.size):
         first, end = level_start[axis[k]], level_start[axis[k] + 1]
         word = leaf_of[k] // BITS

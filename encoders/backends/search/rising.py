@@ -18,6 +18,7 @@ from encoders.backends.search.open_nodes import (
     HEAP,
     LOOKED,
     NODES,
+    Pool,
     floor_of,
     grown,
     make_pool,
@@ -29,7 +30,7 @@ from encoders.backends.search.team import FIRST_SLICE
 from encoders.bounds.lagrange import LARGEST
 from encoders.bounds.rising_prices import rising_prices
 from encoders.problem.cost_unit import unit_of
-from encoders.problem.flat_problem import Tables, tabulate
+from encoders.problem.flat_problem import Tables
 from encoders.problem.problem import Problem
 
 # Of prices, once a search is long. With prices from the start, easy searches take a fifth longer.
@@ -66,6 +67,7 @@ class Risen:
 
 def search_rising(
     problem: Problem,
+    tables: Tables,
     need: IntArray,
     upper: FloatArray,
     over: Callable[[], bool],
@@ -75,20 +77,21 @@ def search_rising(
 
     Parameters
     ----------
-    problem : the minima of its leaf rows count for nothing
+    problem, tables : the minima of its leaf rows count for nothing
     need : int64 (n_demands, n_rows), what the rows need at least; no row's falls
     upper : float64 (n_demands,), the limits; finite, and none is below the one before
     over : whether to stop
     lowered : asked once, if the search is long: the limits again, which may be lower by now, given
         which demands are settled
     """
-    tables, unit = tabulate(problem), unit_of(problem)
+    unit = unit_of(problem)
     limit = np.array([below(each, unit) for each in upper])
     settled = np.zeros(limit.size, dtype=np.bool_)
     demands, priced = _demands(problem, need, limit), False
     tables = tables._replace(need=need[0].copy())
     pool, reserve, outside = make_pool(problem), slots_in_reserve(problem), tell_outside(tables)
     forbidden, forbidden_start = forbidden_boxes(problem)
+    spans = _spans(pool, limit.size, None)
     n_nodes = min(FIRST_SLICE, 1 + MOST // (SLICES * max(problem.n_leaves, 1)))
     while pool.counts[HEAP] and not settled.all() and not over():
         if pool.counts[LOOKED] >= MOST * (1 + settled.sum()):
@@ -101,11 +104,23 @@ def search_rising(
         pool = grown(pool, n_nodes + DIVE, reserve)
         if pool.counts[FREE] < reserve:
             break
-        rising_slice(tables, demands, pool, outside, forbidden, forbidden_start, n_nodes)
+        spans = _spans(pool, limit.size, spans)
+        rising_slice(tables, demands, pool, spans, outside, forbidden, forbidden_start, n_nodes)
         for i in np.flatnonzero(np.isfinite(demands.cost)):
             demands.limit[i] = min(demands.limit[i], below(float(demands.cost[i]), unit))
         settled = demands.limit <= floor_of(pool)
     return Risen(demands.choice, demands.cost, settled, floor_of(pool), int(pool.counts[NODES]))
+
+
+def _spans(pool: Pool, n_demands: int, held: IntArray | None) -> IntArray:
+    """Which demands the nodes of a pool are of interest for, with room for all of its slots."""
+    slots = len(pool.lo)
+    if held is not None and len(held) == slots:
+        return held
+    spans = np.tile(np.array([0, n_demands - 1]), (slots, 1))
+    if held is not None:
+        spans[: len(held)] = held
+    return spans
 
 
 def _demands(problem: Problem, need: IntArray, limit: FloatArray) -> Demands:

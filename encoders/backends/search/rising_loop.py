@@ -28,7 +28,7 @@ from encoders.backends.search.outside import leave_out
 from encoders.backends.search.point import point_keeps_rows
 from encoders.backends.search.scan import scan_leaves
 from encoders.bounds.prices import Prices
-from encoders.compiled import inlined, inner, kernel
+from encoders.compiled import ONE, inlined, inner, kernel
 
 
 class Demands(NamedTuple):
@@ -56,7 +56,7 @@ class Demands(NamedTuple):
 
 
 @kernel
-def rising_slice(t, demands, pool, outside, forbidden, forbidden_start, n_nodes):
+def rising_slice(t, demands, pool, spans, outside, forbidden, forbidden_start, n_nodes):
     """Expand up to ``n_nodes`` nodes, the cheapest first; it is over when the heap is empty.
 
     Up to :data:`DIVE` more are expanded in the last box that has tables of its own.
@@ -66,6 +66,8 @@ def rising_slice(t, demands, pool, outside, forbidden, forbidden_start, n_nodes)
     t : see :mod:`encoders.compiled`; its ``need`` is written into
     demands : :class:`Demands`
     pool : the open nodes, changed in place; with room for those of a slice
+    spans : int64 (n_slots, 2), the lowest and highest demand that each open node is of interest
+        for; changed in place
     outside : of the tables, see :mod:`.outside`
     forbidden, forbidden_start : as of :func:`encoders.backends.search.loop.run_slice`
     n_nodes : at most so many
@@ -75,41 +77,57 @@ def rising_slice(t, demands, pool, outside, forbidden, forbidden_start, n_nodes)
     hi = np.zeros(t.best.size, dtype=np.int64)
     point = np.zeros(t.best.size, dtype=np.int64)
     split = np.zeros(3, dtype=np.int64)
-    end = pool.counts[NODES] + n_nodes
+    span = np.zeros(2, dtype=np.int64)
+    end, key, near = pool.counts[NODES] + n_nodes, 0.0, False
     while pool.counts[NODES] < end:
-        node = pop(pool)
-        if node < 0:
-            return
+        if not near:
+            node = pop(pool)
+            if node < 0:
+                return
+            lo[:] = pool.lo[node]
+            hi[:] = pool.hi[node]
+            key = pool.key[node]
+            span[:] = spans[node]
+            pool.free[pool.counts[FREE]] = node
+            pool.counts[FREE] += 1
+            leave_out(outside, t.level_start, lo, hi, live)
         pool.counts[NODES] += 1
         pool.counts[LOOKED] += live.size
-        lo[:] = pool.lo[node]
-        hi[:] = pool.hi[node]
-        key = pool.key[node]
-        pool.free[pool.counts[FREE]] = node
-        pool.counts[FREE] += 1
-        leave_out(outside, t.level_start, lo, hi, live)
-        kind, bound = _expand(
-            t, demands, lo, hi, key, forbidden, forbidden_start, point, live, best, up, down,
+        kind, key = _expand(
+            t, demands, lo, hi, key, span, forbidden, forbidden_start, point, live, best, up, down,
             split,
         )  # fmt: skip
+        near = False
         if kind == SPLIT and is_narrow(live):
             _dive(
-                t, demands, lo, hi, bound, pool, forbidden, forbidden_start, point, live, up, down,
-                split,
+                t, demands, lo, hi, key, span, pool, spans, forbidden, forbidden_start, point,
+                live, up, down, split,
             )  # fmt: skip
         elif kind == SPLIT:
             a, v, near_is_low = split[0], split[1], split[2]
-            push(pool, lo, hi, bound, a, v, near_is_low == 0, False)
-            push(pool, lo, hi, bound, a, v, near_is_low == 1, False)
+            push(pool, lo, hi, key, a, v, near_is_low == 0, False)
+            spans[pool.free[pool.counts[FREE]]] = span
+            if near_is_low:
+                hi[a] = v
+            else:
+                lo[a] = v + 1
+            # The near side is next where nothing open is cheaper; its leaves are known by now.
+            near = key <= pool.key[pool.heap[0]] and pool.counts[NODES] < end
+            if not near:
+                push_box(pool, lo, hi, key)
+                spans[pool.free[pool.counts[FREE]]] = span
 
 
 @inner
 def _dive(
-    t, demands, lo, hi, bound, pool, forbidden, forbidden_start, point, live, up, down, split
-):
+    t, demands, lo, hi, bound, span, pool, spans, forbidden, forbidden_start, point, live, up, down,
+    split,
+):  # fmt: skip
     """Look into a box depth first by tables of its own; what is left of it is opened in the end."""
     own, needs, live, best = _own(t, demands, live, lo, hi)
     boxes, keys, fitting = stack_of(DIVE, lo, hi, bound, live)
+    own_spans = np.empty((keys.size, 2), dtype=np.int64)
+    own_spans[0] = span
     n_open = 1
     for _ in range(DIVE):
         if n_open == 0:
@@ -118,14 +136,17 @@ def _dive(
         pool.counts[NODES] += 1
         pool.counts[LOOKED] += live.size
         lo[:], hi[:], live[:] = boxes[n_open, 0], boxes[n_open, 1], fitting[n_open]
+        span[:] = own_spans[n_open]
         kind, bound = _expand(
-            own, needs, lo, hi, keys[n_open], forbidden, forbidden_start, point, live, best,
+            own, needs, lo, hi, keys[n_open], span, forbidden, forbidden_start, point, live, best,
             up, down, split,
         )  # fmt: skip
         if kind == SPLIT:
+            own_spans[n_open] = own_spans[n_open + 1] = span
             n_open = stack_both(boxes, keys, fitting, n_open, lo, hi, bound, live, split)
     for i in range(n_open):
         push_box(pool, boxes[i, 0], boxes[i, 1], keys[i])
+        spans[pool.free[pool.counts[FREE]]] = own_spans[i]
 
 
 @inner
@@ -157,37 +178,42 @@ def _within(demands, weight, leaf, out):
 
 @inner
 def _expand(
-    t, demands, lo, hi, key, forbidden, forbidden_start, point, live, best, up, down, split
+    t, demands, lo, hi, key, span, forbidden, forbidden_start, point, live, best, up, down, split
 ):
     """Bound a box, shrink it, and prune or split it: (kind, lower bound).
 
-    Only leaves which are ``live`` may fit it.
-
-    Its bound is that of the lowest demand still open in it, under the limit of the highest that its
-    leaves reach: both hold for all between.
+    Only leaves which are ``live`` may fit it, and only the demands of ``span``, which is narrowed,
+    are of interest. What is left of it is bounded by the need of the lowest of them, under the
+    limit of the highest: both hold for all between.
     """
-    bound, turn = key, 0
-    low, high = _still_open(demands, bound, 0), demands.limit.size - 1
-    slack = np.zeros(t.need.size, dtype=np.int64)
-    cost = 0.0
-    while low <= high and turn < PROPAGATIONS:
+    bound, slack = key, np.zeros(t.need.size, dtype=np.int64)
+    cost, upper = 0.0, 0.0
+    for _ in range(PROPAGATIONS):
+        cost = cheapest_point(t, lo, hi, point)
+        _narrow(t, demands, lo, hi, point, cost, max(bound, cost), live, span)
+        low, high = span[0], span[1]
+        if low > high or overloaded(t, lo, hi):
+            return PRUNED, bound
         t.need[:] = demands.need[low]
         upper = demands.limit[high]
         raised = _raised(demands, low, high)
         prices = Prices(0.0, demands.constant[low] + raised, demands.leaf, demands.level)
-        cost = cheapest_point(t, lo, hi, point)
-        if cost >= upper or overloaded(t, lo, hi):
-            return PRUNED, bound
         lower = scan_leaves(t, prices, lo, hi, point, cost, upper, True, live, best)
         if lower >= upper or not fill_slack(t, best, slack):
             return PRUNED, bound
         bound = max(bound, cost, lower - raised)
-        opened, reached = _still_open(demands, bound, low), _within_reach(demands, slack, low, high)
         if point_keeps_rows(t, point, live, best, slack, forbidden, forbidden_start):
-            opened = max(opened, _take(t, demands, low, point, cost, live))
-        if opened > low or reached < high:
-            low, high = opened, reached
-            continue
+            _take(t, demands, low, point, cost, live)
+        opened = _still_open(demands, bound, low)
+        if opened > low:
+            span[0] = opened
+            if opened > high:
+                return PRUNED, bound
+            # What is left of the leaves is the same, and more is needed of them.
+            slack += demands.need[low] - demands.need[opened]
+            t.need[:] = demands.need[opened]
+            if (slack < 0).any():
+                return PRUNED, bound
         for r in range(t.need.size):
             fill_drops(t, r, lo, hi, point, live, best, up[r], down[r])
         changed = shrink(t, lo, hi, point, cost, upper, slack, up, down)
@@ -195,12 +221,83 @@ def _expand(
             return PRUNED, bound
         if changed == 0:
             break
-        turn += 1
-    if low > high:
-        return PRUNED, bound
-    if not choose_split(t, lo, hi, point, cost, demands.limit[high], slack, up, down, split):
+    # The split is the best for the highest demand: with it more boxes are out of all reach.
+    slack += demands.need[span[0]] - demands.need[span[1]]
+    while (slack < 0).any():
+        slack += demands.need[span[1]] - demands.need[span[1] - 1]
+        span[1] -= 1
+    if not choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
         return PRUNED, bound
     return SPLIT, bound
+
+
+@inner
+def _narrow(t, demands, lo, hi, point, cost, bound, live, span):
+    """Leave out demands at either end of a span that no choice of a box meets below its limit."""
+    low, high = _still_open(demands, bound, span[0]), span[1]
+    if not t.is_max and t.unimodal.all():
+        while low <= high and not _reaches(
+            t, demands.need[low], lo, hi, point, cost, demands.limit[low], live
+        ):
+            low += 1
+        while low < high and not _reaches(
+            t, demands.need[high], lo, hi, point, cost, demands.limit[high], live
+        ):
+            high -= 1
+    span[0], span[1] = low, high
+
+
+@inner
+def _reaches(t, need, lo, hi, point, cost, upper, live):
+    """Whether the best leaves that fit a box, each with a choice below ``upper``, meet a need.
+
+    Only where costs add up and never fall away from the best level. All leaves are taken to fit
+    and to be paid for, until one by one they are asked.
+    """
+    axis, low, high, leaf_start = t.axis, t.lo, t.hi, t.leaf_start
+    cost_of, level_start, group_of = t.cost, t.level_start, t.group_of
+    order, tree_start, weight = t.order, t.tree_start, t.weight
+    for r in range(need.size):
+        total = -need[r]
+        for tree in range(tree_start.size - 1):
+            i, end = np.uint64(tree_start[tree]), np.uint64(tree_start[tree + 1])
+            while i < end and not live[np.uint64(order[r, i])]:
+                i += ONE
+            if i == end:
+                return False
+            total += weight[r, order[r, i]]
+        if total < 0:
+            return False
+        for tree in range(tree_start.size - 1):
+            i, end = np.uint64(tree_start[tree]), np.uint64(tree_start[tree + 1])
+            top = np.int64(-1)
+            while i < end:
+                leaf = np.uint64(order[r, i])
+                i += ONE
+                if not live[leaf]:
+                    continue
+                if top < 0:
+                    top = weight[r, leaf]
+                    if top == 0:
+                        break
+                extra, outside = cost, False
+                for k in range(np.uint64(leaf_start[leaf]), np.uint64(leaf_start[leaf + ONE])):
+                    a = np.uint64(axis[k])
+                    at, first, last = point[a], low[k], high[k]
+                    outside |= (first > hi[a]) | (last < lo[a])
+                    if group_of[a] < 0:
+                        base = level_start[a]
+                        v = min(max(at, first), last)
+                        extra += cost_of[np.uint64(base + v)] - cost_of[np.uint64(base + at)]
+                if outside or extra >= upper:
+                    continue
+                total -= top - weight[r, leaf]
+                break
+            else:
+                return False
+            if total < 0:
+                return False
+    return True
 
 
 @inlined
@@ -227,23 +324,9 @@ def _raised(demands, low, high):
     return demands.limit[high] - room
 
 
-@inlined
-def _within_reach(demands, slack, low, high):
-    """The highest demand for which the best leaves of all trees are enough."""
-    i = high
-    while i > low:
-        enough = True
-        for r in range(slack.size):
-            enough = enough and slack[r] + demands.need[low, r] >= demands.need[i, r]
-        if enough:
-            break
-        i -= 1
-    return i
-
-
 @inner
 def _take(t, demands, low, point, cost, live):
-    """Keep a choice for all demands that it meets, from ``low`` on; the first that it does not."""
+    """Keep a choice for all demands that it meets, from ``low`` on."""
     weighs = np.zeros(t.need.size, dtype=np.int64)
     for leaf in range(live.size):
         if not live[leaf]:
@@ -264,4 +347,3 @@ def _take(t, demands, low, point, cost, live):
             demands.cost[i] = cost
             demands.choice[i] = point
         i += 1
-    return i

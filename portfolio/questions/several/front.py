@@ -15,7 +15,7 @@ from encoders.query.goal import Probability, Wanted, is_number
 from portfolio.as_json import AsJson, as_plain
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
-from portfolio.model.plausible_level import asking_for, least_score, score_of
+from portfolio.model.plausible_level import least_score, score_of
 from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import Series, with_more
@@ -194,12 +194,13 @@ def _by_plausibility(
     model = series.asker.model
     least = least_score(model)
     limits = sorted(set(levels or [share * least for share in SHARES]))
+    more = MorePlausibility()
 
     def ask(series: Series, level: float) -> Result:
-        asker = replace(series.asker, model=asking_for(model, level))
+        asker = replace(series.asker, model=more.asking(model, level))
         return replace(series, asker=asker).ask_instead(series.question)
 
-    return _rising(series, limits, MorePlausibility(), ask, partial(_plausibility, model))
+    return _rising(series, limits, more, ask, partial(_plausibility, model))
 
 
 def _rising(

@@ -9,6 +9,7 @@ import pytest
 from encoders.backends.attempt import ConfiguredBackend
 from encoders.backends.interface import Request
 from encoders.backends.search import rising
+from encoders.problem.flat_problem import tabulate
 from encoders.testing.enumeration import optimum
 from encoders.testing.random_problems import random_problem
 from portfolio.solving import together
@@ -86,7 +87,8 @@ def test_the_search_finds_them_without_any_known(seeds, monkeypatch):
         problems = rising_problems(seed)
         need = np.array([[row.minimum for row in p.leaf_rows] for p in problems], dtype=np.int64)
         above = np.full(len(problems), 1.0 + problems[0].cost.sum())
-        risen = rising.search_rising(problems[0], need, above, lambda: False)
+        tables = tabulate(problems[0])
+        risen = rising.search_rising(problems[0], tables, need, above, lambda: False)
         costs = [optimum(problem)[0] for problem in problems]
         assert risen.settled.all() and np.allclose(risen.cost, costs, rtol=1e-9, atol=1e-12), seed
 

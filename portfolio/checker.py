@@ -182,10 +182,8 @@ def costs_of(column: Any, start: float, power: int, edges: list[float], per_cost
     for value in near | {start} if column["stay"] else near:
         far = abs(Fraction(value) - Fraction(start)) / unit
         cost = (value != start) * weight * table.get(value, far**power)
-        costs[value] = (
-            min(int(cost * per_cost), DEAREST),
-            float(cost and max(min(cost, 2**1000), LEAST)),
-        )
+        told = cost and max(min(cost, 2**1000), LEAST)
+        costs[value] = min(int(cost * per_cost), DEAREST), float(told)
     return costs
 
 
@@ -356,8 +354,7 @@ def check(record: Any, model: Any, work: float = MOST_WORK) -> str:
 def load(path: str, trusted: bool) -> Any:
     """The model of a file."""
     if path.endswith((".json", ".ubj")):
-        model = __import__("xgboost").XGBClassifier()
-        model.load_model(path)
+        (model := __import__("xgboost").XGBClassifier()).load_model(path)
         return model
     if path.endswith(".skops"):
         skops = __import__("skops.io").io

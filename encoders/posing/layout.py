@@ -1,8 +1,8 @@
 """The axes of a query: what may be chosen, at what cost, in the order of the model's columns."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
 from encoders.trees.cells import Cells
 from encoders.trees.ensemble import Ensemble
+
+Nearest = Callable[[IntArray], IntArray]  # the level nearest to each code
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +77,8 @@ class Layout:
         levels = np.concatenate(own)
         return levels[chosen[levels]]
 
-    def nearest(self, cells: Cells) -> Iterator[IntArray]:
-        """For each axis the level nearest to each code of its column.
+    def nearest(self, cells: Cells) -> Iterator[Nearest]:
+        """For each axis what tells the level nearest to codes of its column.
 
         Codes are as in :class:`encoders.posing.starting_points.Reference`.
 
@@ -85,18 +87,18 @@ class Layout:
         cells : of the model
         """
         one_hot = {column for columns in self.one_hot for column in columns}
-        n_cells = cells.n_cells
         n_classes = {group.column: group.n_classes for group in cells.groups}
         for column, (begin, end) in enumerate(
             zip(self.first[:-1].tolist(), self.first[1:].tolist(), strict=True)
         ):
             own = self.axes[begin:end]
             if column in self.classes:
-                yield from _nearest_classes(own, self.classes[column], n_classes[column])
+                tables = _nearest_classes(own, self.classes[column], n_classes[column])
+                yield from (partial(np.take, table) for table in tables)
             elif column in one_hot:
-                yield np.array([0, own[0].value.size - 1])
+                yield partial(np.take, np.array([0, own[0].value.size - 1]))
             else:
-                yield _nearest(own[0].cell, int(n_cells[column]))
+                yield partial(_nearest, own[0].cell)
 
 
 def make_layout(
@@ -167,9 +169,8 @@ def make_layout(
     )
 
 
-def _nearest(known: IntArray, n_codes: int) -> IntArray:
+def _nearest(known: IntArray, codes: IntArray) -> IntArray:
     """For each code the level nearest to it."""
-    codes = np.arange(n_codes)
     above = np.minimum(np.searchsorted(known, codes), known.size - 1)
     below = np.maximum(above - 1, 0)
     closer_below = np.abs(codes - known[below]) < np.abs(known[above] - codes)

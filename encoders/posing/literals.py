@@ -1,13 +1,18 @@
 """Leaf boxes in levels instead of cells."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from encoders.arrays import BoolArray, IntArray, owners, starts
+from encoders.posing.axes import Axis
 from encoders.posing.layout import Layout
 from encoders.trees.cells import Cells
 from encoders.trees.groups import Group
+
+# Literals for each cell of all columns: with fewer, each is looked up by itself.
+FEW = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +100,28 @@ def place_literals(cells: Cells, layout: Layout) -> Literals:
     return placed
 
 
+def level_range(cells: Cells, axes: Sequence[Axis]) -> tuple[IntArray, IntArray]:
+    """The levels of each literal among all levels: the first, and the first after them.
+
+    Parameters
+    ----------
+    cells : without groups
+    axes : one of each column
+    """
+    first, width = starts(np.array([axis.cell.size for axis in axes])), int(cells.n_cells.max())
+    level = owners(first) * width + np.concatenate([axis.cell for axis in axes])
+    column = cells.column.astype(np.int64) * width
+    lo = np.searchsorted(level, column + cells.lo, side="left")
+    return lo, np.searchsorted(level, column + cells.hi, side="right")
+
+
 def _in_levels(cells: Cells, layout: Layout) -> tuple[IntArray, IntArray]:
     """The first and the last level of each literal; none is missing."""
     axes = [layout.axes[at] for at in layout.first[:-1]]
+    if cells.column.size < FEW * int(cells.n_cells.sum()):
+        lo, end = level_range(cells, axes)
+        before = starts(np.array([axis.cell.size for axis in axes]))[cells.column]
+        return lo - before, end - before - 1
     n_cells = cells.n_cells
     offset = starts(n_cells)
     every = [np.arange(n) for n in n_cells]

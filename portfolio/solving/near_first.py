@@ -118,7 +118,7 @@ class NearFirst:
 
         It joins what was seen.
         """
-        posed = self.near.within(radius)
+        posed = self.near.around(radius)
         if posed is None:
             return None
         starts = posed.closest(self.view.near(self.near.query.goal), STARTS)

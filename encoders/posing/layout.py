@@ -7,6 +7,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, owners, starts
+from encoders.clock import Over, look, never
 from encoders.errors import NothingAdmissibleError
 from encoders.posing.axes import Axis, category_axes, class_axes, coded_axis, ordered_axis
 from encoders.query.features import FeatureSpace
@@ -107,6 +108,7 @@ def make_layout(
     space: FeatureSpace,
     query: Query,
     within: Mapping[int, BoolArray],
+    over: Over = never,
 ) -> Layout:
     """Give every option its cost and drop what the constraints rule out.
 
@@ -117,17 +119,21 @@ def make_layout(
     space : features of its columns
     query : resolved for one row
     within : as for :func:`encoders.posing.pose.pose`
+    over : whether there is no time left
 
     Raises
     ------
     NothingAdmissibleError
         Constraints, bounds and cost tables that leave a feature no value.
+    OutOfTimeError
+        There is no time left.
     """
     values = space.values(query.row)
     groups = {group.column: group for group in cells.groups}
     axes: dict[int, list[Axis]] = {}
     classes: dict[int, IntArray] = {}
     for index, feature in enumerate(space.features):
+        look(over)
         start, admissible = float(values[index]), query.admissible[index]
         if feature.one_hot:
             boundaries = [cells.boundary[c] for c in feature.columns]

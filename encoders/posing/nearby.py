@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, runs, starts
+from encoders.clock import Over, look, never
 from encoders.posing.axes import Axis
 from encoders.posing.layout import Layout, make_layout
 from encoders.posing.literals import level_range, place_literals
@@ -39,6 +40,7 @@ class Nearby:
     ----------
     ensemble, cells, space, query : as for :func:`encoders.posing.pose.pose`
     layout : of the whole question
+    over : whether there is no time left; what is being posed then ends in :class:`OutOfTimeError`
     """
 
     ensemble: Ensemble
@@ -46,6 +48,7 @@ class Nearby:
     space: FeatureSpace
     query: Query
     layout: Layout
+    over: Over = never
 
     @cached_property
     def _costs(self) -> FloatArray:
@@ -68,7 +71,9 @@ class Nearby:
 
     def whole(self) -> Posed:
         """All of the question, as :func:`encoders.posing.pose.pose` has it."""
-        return pose_layout(self.ensemble, self.cells, self.space, self.query, self.layout)
+        return pose_layout(
+            self.ensemble, self.cells, self.space, self.query, self.layout, over=self.over
+        )
 
     def around(self, radius: float) -> Posed | None:
         """The part of the question in which no level costs more than this; None if empty.
@@ -109,16 +114,18 @@ class Nearby:
     def _posed(self, axes: list[Axis], limit: float) -> Posed | None:
         """These levels alone, and the leaves that a row of at most this cost may lie in."""
         leaves = self._reached(axes, limit)
+        look(self.over)
         cells = self.cells.only(leaves)
+        look(self.over)
         layout = replace(self.layout, axes=self._told_apart(axes, cells))
-        placed = place_literals(cells, layout)
+        placed = place_literals(cells, layout, self.over)
         if not held_by_all(cells.tree_start, placed.source):
             return None
-        posed = pose_layout(self.ensemble, cells, self.space, self.query, layout, placed)
+        posed = pose_layout(self.ensemble, cells, self.space, self.query, layout, placed, self.over)
         return replace(posed, source=leaves[posed.source])
 
     def _reached(self, axes: list[Axis], limit: float) -> IntArray:
-        """Leaves that may hold a row of these levels at such a cost, and maybe others, ascending."""
+        """Leaves that may hold a row of these levels at such a cost, ascending; maybe others, too."""
         # Compiled: numba is imported with it.
         from encoders.trees.ways import leaves_within
 
@@ -128,6 +135,7 @@ class Nearby:
         room = np.empty(int(size.max()), dtype=np.int64)
         found = []
         for root in ensemble.root.tolist():
+            look(self.over)
             count = leaves_within(ensemble.splits, root, levels, base, limit, room)
             found.append(np.sort(room[:count]))
         ends = np.concatenate(found)
@@ -193,16 +201,21 @@ def nearby(
     space: FeatureSpace,
     query: Query,
     within: Mapping[int, BoolArray],
+    over: Over = never,
 ) -> Nearby:
     """Ready a question to be posed within radii.
 
     Parameters
     ----------
     ensemble, cells, space, query, within : as for :func:`encoders.posing.pose.pose`
+    over : whether there is no time left
 
     Raises
     ------
     InputError
         Constraints, bounds and cost tables that leave a feature no value.
+    OutOfTimeError
+        There is no time left.
     """
-    return Nearby(ensemble, cells, space, query, make_layout(ensemble, cells, space, query, within))
+    layout = make_layout(ensemble, cells, space, query, within, over)
+    return Nearby(ensemble, cells, space, query, layout, over)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, owners, starts
+from encoders.clock import Over, look, never
 from encoders.posing.companion_rows import companion_rows
 from encoders.posing.goal_rows import goal_rows, relaxation_of, tangent
 from encoders.posing.layout import Layout, Nearest, make_layout
@@ -235,6 +236,7 @@ def pose_layout(
     query: Query,
     layout: Layout,
     placed: Literals | None = None,
+    over: Over = never,
 ) -> Posed:
     """The same for axes that are known.
 
@@ -243,12 +245,20 @@ def pose_layout(
     ensemble, cells, space, query : as for :func:`pose`
     layout : of the query, or with fewer levels
     placed : the leaves of the cells on these axes, at least one in each tree; None to place them
+    over : whether there is no time left
+
+    Raises
+    ------
+    OutOfTimeError
+        There is none.
     """
     changed = np.concatenate([axis.changed for axis in layout.axes])
-    placed = placed or place_literals(cells, layout)
+    placed = placed or place_literals(cells, layout, over)
+    look(over)
     tree = owners(cells.tree_start)[placed.source]
     tree_start = starts(np.bincount(tree, minlength=cells.tree_start.size - 1))
     asked = _rows(ensemble, cells, placed.source, tree_start, query)
+    look(over)
     problem = Problem(
         level_start=frozen(layout.level_start),
         cost=frozen(np.concatenate([axis.cost for axis in layout.axes])),

@@ -97,10 +97,24 @@ class Nearby:
         axes = self._axes(radius)
         if axes is None:
             return None
-        if self.query.cost.aggregate == "max":
-            return self._posed(axes, np.inf)
-        posed = self._posed(axes, radius + ADDED_UP * radius)
+        posed, limit = self._posed(axes, self._limit(radius)), self._limit(radius)
+        if limit == np.inf:
+            return posed
         return posed and replace(posed, parted=partial(self._posed, axes, np.inf))
+
+    def count(self, radius: float) -> int:
+        """Leaves that a choice of at most this cost may lie in.
+
+        Parameters
+        ----------
+        radius : a cost
+        """
+        axes = self._axes(radius)
+        return 0 if axes is None else self._reached(axes, self._limit(radius)).size
+
+    def _limit(self, radius: float) -> float:
+        """On what costs of levels add up to; none where only the dearest counts."""
+        return np.inf if self.query.cost.aggregate == "max" else radius + ADDED_UP * radius
 
     def _axes(self, radius: float) -> list[Axis] | None:
         """The levels that cost at most this; None if some feature has none."""
@@ -125,7 +139,7 @@ class Nearby:
         return replace(posed, source=leaves[posed.source])
 
     def _reached(self, axes: list[Axis], limit: float) -> IntArray:
-        """Leaves that may hold a row of these levels at such a cost, ascending; maybe others, too."""
+        """Leaves that may hold a row of these levels at such a cost, maybe others; ascending."""
         # Compiled: numba is imported with it.
         from encoders.trees.ways import leaves_within
 

@@ -205,6 +205,7 @@ def pose(
     space: FeatureSpace,
     query: Query,
     within: Mapping[int, BoolArray] | None = None,
+    over: Over = never,
 ) -> Posed:
     """Give every option its cost and drop what the constraints rule out.
 
@@ -219,14 +220,17 @@ def pose(
     query : resolved for one row
     within : classes to pose alone, bool (n_classes,), of columns that are split into sets; at
         least one that the query admits of each
+    over : whether there is no time left
 
     Raises
     ------
     InputError
         Constraints, bounds and cost tables that leave a feature no value.
+    OutOfTimeError
+        There is no time left.
     """
-    layout = make_layout(ensemble, cells, space, query, within or {})
-    return pose_layout(ensemble, cells, space, query, layout)
+    layout = make_layout(ensemble, cells, space, query, within or {}, over)
+    return pose_layout(ensemble, cells, space, query, layout, over=over)
 
 
 def pose_layout(

@@ -8,6 +8,7 @@ from functools import partial
 from encoders.backends.attempt import RunBackend, SolveReported, in_turn
 from encoders.backends.interface import Request, Status
 from encoders.backends.stopping import why
+from encoders.clock import OutOfTimeError
 from encoders.posing.goal_rows import has_room
 from encoders.posing.pose import Posed, pose
 from encoders.posing.wide_columns import Region, WideColumns, wide_columns
@@ -17,7 +18,7 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.solving.certify import Certificate, PosedQuery, certify
 from portfolio.solving.goal_parts import certify_goal_parts
 from portfolio.solving.join import Answer, cut_short, join
-from portfolio.solving.near_first import NearFirst, near_first
+from portfolio.solving.near_first import NearFirst, cut_off, near_first
 from portfolio.solving.parts import in_parts
 from portfolio.solving.progress import Progress
 from portfolio.solving.strategies import Strategy, others
@@ -164,16 +165,21 @@ def _part(
         solve = solver.way.solve_posed(posed, view, goal)
         return certified(solver, query, posed, solve, most_refused, request)
 
-    near = near_first(reading, query, region) if solver.way.in_parts else None
-    if near is not None:
-        oracle = replace(reading.oracle(goal.target), margin=query.margin)
-        confirm = partial(verify, query=query, space=reading.space, oracle=oracle)
-        certificate = NearFirst(near, view, request, solver.deadline, prove, confirm).answer()
-        pose_s = time.perf_counter() - began - certificate.times.total
-    else:
-        posed = pose(view.ensemble, view.cells, reading.space, query, region)
-        pose_s = time.perf_counter() - began
-        certificate = prove(posed, request)
+    def over() -> bool:
+        return request.stop.is_set() or time.perf_counter() >= solver.deadline
+
+    try:
+        near = near_first(reading, query, region, over) if solver.way.in_parts else None
+        if near is not None:
+            oracle = replace(reading.oracle(goal.target), margin=query.margin)
+            confirm = partial(verify, query=query, space=reading.space, oracle=oracle)
+            certificate = NearFirst(near, view, request, prove, confirm).answer()
+        else:
+            posed = pose(view.ensemble, view.cells, reading.space, query, region, over)
+            certificate = prove(posed, request)
+    except OutOfTimeError:
+        certificate = cut_off(request, query.margin)
+    pose_s = time.perf_counter() - began - certificate.times.total
     return Answer(certificate, goal if certificate.answer else None, pose_s)
 
 

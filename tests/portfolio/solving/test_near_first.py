@@ -108,14 +108,14 @@ def test_what_was_seen_is_told_and_kept_where_there_is_no_time_to_prove(monkeypa
     explainer = Explainer(model, X)
     best = explainer.explain(X[0], threads=1)
     began = Event()
-    proved = near_first.NearFirst._proved
+    proved = near_first.NearFirst._certified
 
-    def stopped(self, cost):
+    def stopped(self, reach, cost):
         began.set()
         self.request.stop.set()
-        return proved(self, cost)
+        return proved(self, reach, cost)
 
-    monkeypatch.setattr(near_first.NearFirst, "_proved", stopped)
+    monkeypatch.setattr(near_first.NearFirst, "_certified", stopped)
     told = []
     result = explainer.explain(X[0], threads=1, on_progress=lambda *now: told.append(now[1]))
     assert began.is_set() and result.status == "feasible"
@@ -129,12 +129,12 @@ def test_what_was_seen_is_no_answer_if_the_model_refuses_it(monkeypatch):
     monkeypatch.setattr(near_first, "MANY_LEAVES", 5000)
     explainer = Explainer(model, X)
 
-    def stopped(self, cost):
+    def stopped(self, reach, cost):
         self.request.stop.set()
-        return proved(self, cost)
+        return proved(self, reach, cost)
 
-    proved = near_first.NearFirst._proved
-    monkeypatch.setattr(near_first.NearFirst, "_proved", stopped)
+    proved = near_first.NearFirst._certified
+    monkeypatch.setattr(near_first.NearFirst, "_certified", stopped)
     monkeypatch.setattr(targets, "verify", lambda *asked, **rest: None)
     result = explainer.explain(X[0], threads=1)
     assert (result.status, result.distance) == ("unknown", math.inf)

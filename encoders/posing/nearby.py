@@ -29,6 +29,8 @@ if TYPE_CHECKING:  # ways are compiled, and numba takes a while to import
 FIRST_SHARE = 1 / 64  # of the levels, in the first radius; the share doubles from one to the next
 # Levels whose costs are sorted for radii, 10 ms; all ten millions of a very large forest take 1 s.
 MOST_SORTED = 100_000
+# Of trees that are walked in one call, which takes a tenth of a second at most.
+MANY_NODES = 2_000_000
 ADDED_UP = 1e-9  # of a radius: far above what sums of costs along a way can be off by
 
 
@@ -145,14 +147,19 @@ class Nearby:
 
         ensemble, levels = self.ensemble, self._levels(axes)
         base = float(sum(axis.cost.min() for axis in axes)) if limit < np.inf else 0.0
-        size = np.diff(np.append(ensemble.root, ensemble.column.size))
-        room = np.empty(int(size.max()), dtype=np.int64)
-        found = []
-        for root in ensemble.root.tolist():
+        begin = np.append(ensemble.root, ensemble.column.size)
+        found, first = [], 0
+        while first < ensemble.root.size:
             look(self.over)
+            # As many trees as have not too many nodes together, one at least.
+            last = int(np.searchsorted(begin, begin[first] + MANY_NODES, side="right")) - 1
+            last = max(last, first + 1)
+            room = np.empty(begin[last] - begin[first], dtype=np.int64)
+            root = ensemble.root[first:last]
             count = leaves_within(ensemble.splits, root, levels, base, limit, room)
-            found.append(np.sort(room[:count]))
-        ends = np.concatenate(found)
+            found.append(room[:count].copy())
+            first = last
+        ends = np.sort(np.concatenate(found))
         place = np.searchsorted(self.cells.node, ends)
         known = place < self.cells.node.size
         known[known] = self.cells.node[place[known]] == ends[known]
@@ -171,12 +178,14 @@ class Nearby:
             value=np.concatenate(value),
             below=np.concatenate([np.minimum.accumulate(axis.cost) for axis in axes]),
             above=np.concatenate([np.minimum.accumulate(axis.cost[::-1])[::-1] for axis in axes]),
-            both=np.array([not (np.diff(own, prepend=-np.inf) >= 0).all() for own in value]),
+            both=np.array([bool(np.isnan(own[-1]) or (own[1:] < own[:-1]).any()) for own in value]),
         )
 
     def _told_apart(self, axes: list[Axis], cells: Cells) -> list[Axis]:
         """Of neighbouring levels that no leaf tells apart the cheapest, and those of the query."""
         start = starts(np.array([axis.cell.size for axis in axes]))
+        if start[-1] <= cells.column.size:  # not much would be merged
+            return axes
         cost = np.concatenate([axis.cost for axis in axes])
         lo, end = level_range(cells, axes)
         cut = np.zeros(cost.size + 1, dtype=np.bool_)

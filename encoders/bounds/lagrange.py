@@ -173,8 +173,9 @@ def raise_bound(
         There is none for a first step.
     """
     look(over)
-    sizes = c.axis.size, t.need.size, c.allowed.size
-    state = Ascent(*(np.zeros(n) for n in np.repeat(sizes, 2)), np.zeros(5))
+    price, worth, toll = (np.zeros(n) for n in (c.axis.size, t.need.size, c.allowed.size))
+    slopes = price.copy(), worth.copy(), toll.copy()
+    state = Ascent(price, slopes[0], worth, slopes[1], toll, slopes[2], np.zeros(5))
     piece = max(1, PIECE // max(t.axis.size, 1))
     for first in range(0, steps, piece):
         ascend(t, c, upper, min(piece, steps - first), state, leaf, level, *kept)

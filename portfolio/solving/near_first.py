@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from encoders.arrays import FloatArray
-from encoders.backends.attempt import Provenance, in_turn
+from encoders.backends.attempt import Provenance
 from encoders.backends.interface import Request
 from encoders.backends.stopping import why
 from encoders.clock import OutOfTimeError, Over, look
@@ -18,6 +18,7 @@ from encoders.query.query import Query
 from encoders.reduce.incumbent import find_incumbent
 from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.solving.certify import Certificate, Times
+from portfolio.solving.in_turns import after
 from portfolio.solving.verify import Verified
 
 # Leaves of a model of which not all are posed at once. With fewer, posing all of them takes less
@@ -198,7 +199,7 @@ class NearFirst:
         return cost
 
     def _join(self, own: Certificate) -> None:
-        self.known = own if self.known is None else _after(self.known, own)
+        self.known = own if self.known is None else after(self.known, own)
 
 
 def cut_off(request: Request, margin: float) -> Certificate:
@@ -212,7 +213,13 @@ def cut_off(request: Request, margin: float) -> Certificate:
     return Certificate("unknown", why(request), None, 0.0, Times(), Provenance(), margin=margin)
 
 
-def near_first(reading: ExplainedModel, query: Query, region: Region, over: Over) -> Nearby | None:
+def near_first(
+    reading: ExplainedModel,
+    query: Query,
+    region: Region,
+    over: Over,
+    before: dict[ClassView, Nearby],
+) -> Nearby | None:
     """The question, if it is one about a large model; None if all of it is posed at once.
 
     Parameters
@@ -221,6 +228,7 @@ def near_first(reading: ExplainedModel, query: Query, region: Region, over: Over
     query : what is asked
     region : classes that are posed alone
     over : whether there is no time left
+    before : the same query towards other goals, by what decides about them; this one is added
 
     Raises
     ------
@@ -232,17 +240,9 @@ def near_first(reading: ExplainedModel, query: Query, region: Region, over: Over
         return None
     if not is_linear(view.ensemble, query.goal):  # each look would approach it anew
         return None
-    return nearby(view.ensemble, view.cells, reading.space, query, region, over)
-
-
-def _after(before: Certificate, now: Certificate) -> Certificate:
-    """What is proved now, with what it took to get there."""
-    attempts = in_turn([before.provenance.attempts, now.provenance.attempts])
-    # What was refused within a radius is a bound, unless nothing that is said now can be relied on.
-    lower = now.lower if now.message else max(before.lower, now.lower)
-    return replace(
-        now,
-        lower=lower if now.answer is None else min(lower, now.answer.distance),
-        times=before.times + now.times,
-        provenance=replace(now.provenance, attempts=attempts),
-    )
+    if view in before and not region:
+        return replace(before[view], query=query, over=over)
+    near = nearby(view.ensemble, view.cells, reading.space, query, region, over)
+    if not region:
+        before[view] = near
+    return near

@@ -1,4 +1,4 @@
-"""Several goals of a very large model: each has a share of the time, and what is open another one."""
+"""Several goals of a very large model: each has a share of the time, open ones another."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.arrays import FloatArray
-from encoders.bounds.lagrange import couple, raise_bound
+from encoders.bounds.coupling import couple
+from encoders.bounds.lagrange import raise_bound
 from encoders.problem.flat_problem import Tables
 
 

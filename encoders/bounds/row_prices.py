@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
+from encoders.bounds.coupling import Coupling, couple
 from encoders.bounds.lagrange import (
     STEPS,
-    Coupling,
     add_up,
-    couple,
     price_leaves,
     price_levels,
     raise_bound,

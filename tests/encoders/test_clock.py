@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from encoders.bounds import lagrange
-from encoders.bounds.lagrange import bound_by_prices, couple
+from encoders.bounds.coupling import couple
+from encoders.bounds.lagrange import bound_by_prices
 from encoders.clock import OutOfTimeError, look, never
 from encoders.problem.flat_problem import tabulate
 from encoders.reduce import compress, incumbent, reduce

@@ -77,17 +77,17 @@ class Nearby:
             self.ensemble, self.cells, self.space, self.query, self.layout, over=self.over
         )
 
-    def around(self, radius: float) -> Posed | None:
+    def around(self, radius: float, most: float = np.inf) -> Posed | None:
         """The part of the question in which no level costs more than this; None if empty.
-
-        Its trees part the space of its choices.
 
         Parameters
         ----------
         radius : a cost
+        most : leaves that only dearer choices lie in may be left out; where it is inf, trees part
+            the space of choices
         """
         axes = self._axes(radius)
-        return None if axes is None else self._posed(axes, np.inf)
+        return None if axes is None else self._posed(axes, self._limit(most))
 
     def within(self, radius: float) -> Posed | None:
         """The part of the question that holds every choice of at most this cost; None if empty.

@@ -29,24 +29,26 @@ def in_turns(ask: Ask, goals: Sequence[Goal], deadline: float, over: Callable[[]
     """
     found: dict[Goal, Answer] = {}
     began = time.perf_counter()
-    for until in (began + FIRST_TURNS * (deadline - began), deadline):
+    until, waiting = began + FIRST_TURNS * (deadline - began), list(goals)
+    while waiting:
         # Where least is proved the joint bound can rise.
-        open_ = [goal for goal in goals if goal not in found or is_open(found[goal], found)]
-        open_.sort(key=lambda goal: found[goal].certificate.lower if goal in found else 0.0)
-        for at, goal in enumerate(open_):
+        waiting.sort(key=lambda goal: found[goal].certificate.lower if goal in found else 0.0)
+        for at, goal in enumerate(waiting):
             now = time.perf_counter()
             if goal in found and over():
                 break
             share = max(now, until) - now
-            own = ask(goal, now + share / (len(open_) - at), joint(found.values()))
+            own = ask(goal, now + share / (len(waiting) - at), joint(found.values()))
             found[goal] = again(found[goal], own) if goal in found else own
+        until = deadline
+        waiting = [] if over() else [goal for goal in goals if is_open(found[goal], found)]
     together = joint(found.values())
     assert together is not None
     return together
 
 
 def is_open(own: Answer, found: dict[Goal, Answer]) -> bool:
-    """Whether a goal may have a cheaper answer than the best one.
+    """Whether more time may find a goal a cheaper answer than the best one of all.
 
     Parameters
     ----------
@@ -56,7 +58,7 @@ def is_open(own: Answer, found: dict[Goal, Answer]) -> bool:
     best = joint(found.values())
     assert best is not None
     certificate, cheapest = own.certificate, best.certificate.answer
-    if certificate.status in ("optimal", "infeasible") or certificate.message:
+    if certificate.stop_reason != "time_limit" or certificate.message:
         return False
     return cheapest is None or certificate.lower < cheapest.distance
 

@@ -96,7 +96,7 @@ class NearFirst:
         radius, cutoff = self.near.wider(self.proved), self.request.cutoff
         while radius is not None and radius < cutoff:
             look(self.near.over)
-            cost = self._found(self.near.around(radius))
+            cost = self._found(self.near.around(radius, cutoff))
             if cost is not None and cost <= self.proved:  # what the model itself refuses, once more
                 cost = radius
             if cost is not None:
@@ -140,7 +140,7 @@ class NearFirst:
             wider = self.near.wider(radius)
             if wider is None or wider >= cost:
                 break
-            radius, around = wider, self.near.around(wider)
+            radius, around = wider, self.near.around(wider, cost)
             cost = min(cost, self._found(around) or cost)
             if around is not None and around.problem.n_leaves > MANY_WITHIN:
                 break

@@ -68,8 +68,8 @@ def deep_forest():
 
 
 def counting(part_of, posed):
-    def counted(self, radius):
-        part = part_of(self, radius)
+    def counted(self, radius, *most):
+        part = part_of(self, radius, *most)
         posed.append(0 if part is None else part.problem.n_leaves)
         return part
 

@@ -15,8 +15,8 @@ import numpy as np
 from encoders.arrays import BoolArray, FloatArray
 from encoders.bounds.coupling import Coupling, couple
 from encoders.bounds.prices import Prices
-from encoders.clock import Over, look, never
 from encoders.compiled import ONE, inner, kernel
+from encoders.errors import Over, look, never
 from encoders.problem.flat_problem import Tables
 
 # At most; fewer leave the bound lower, more take longer. The few leave nearly as few nodes to

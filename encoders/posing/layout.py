@@ -7,8 +7,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, owners, starts
-from encoders.clock import Over, look, never
-from encoders.errors import NothingAdmissibleError
+from encoders.errors import NothingAdmissibleError, Over, look, never
 from encoders.posing.axes import Axis, category_axes, class_axes, coded_axis, ordered_axis
 from encoders.query.features import FeatureSpace
 from encoders.query.query import Query

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.arrays import BoolArray, IntArray, owners, starts
-from encoders.clock import Over, look, never
+from encoders.errors import Over, look, never
 from encoders.posing.axes import Axis
 from encoders.posing.layout import Layout
 from encoders.trees.cells import Cells

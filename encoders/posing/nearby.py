@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, runs, starts
-from encoders.clock import Over, look, never
+from encoders.errors import Over, look, never
 from encoders.posing.axes import Axis
 from encoders.posing.layout import Layout, make_layout
 from encoders.posing.literals import level_range, place_literals

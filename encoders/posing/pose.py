@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, owners, starts
-from encoders.clock import Over, look, never
+from encoders.errors import Over, look, never
 from encoders.posing.companion_rows import companion_rows
 from encoders.posing.goal_rows import goal_rows, relaxation_of, tangent
 from encoders.posing.layout import Layout, Nearest, make_layout

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, order_by, owners, starts
-from encoders.clock import Over, look, never
+from encoders.errors import Over, look, never
 from encoders.problem.problem import Problem
 
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from encoders.arrays import IntArray
-from encoders.clock import Over, never
 from encoders.compiled import inlined, inner, kernel
+from encoders.errors import Over, never
 from encoders.problem.flat_problem import Tables
 from encoders.problem.problem import Problem
 from encoders.reduce.level_rows import load_eased, load_kept, swap_kept

@@ -7,7 +7,7 @@ import numpy as np
 from encoders.arrays import IntArray
 from encoders.bounds.lagrange import FEW_STEPS, bound_by_prices, drop_by_prices
 from encoders.bounds.prices import Prices
-from encoders.clock import OutOfTimeError, Over, look, never
+from encoders.errors import OutOfTimeError, Over, look, never
 from encoders.problem.cost_unit import ceiling_below, unit_of
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import OnBounds, Problem

@@ -8,7 +8,7 @@ from encoders.arrays import FloatArray
 from encoders.backends.attempt import Provenance
 from encoders.backends.interface import Request
 from encoders.backends.stopping import why
-from encoders.clock import OutOfTimeError, Over, look
+from encoders.errors import OutOfTimeError, Over, look
 from encoders.posing.goal_rows import is_linear
 from encoders.posing.nearby import Nearby, nearby
 from encoders.posing.pose import Posed

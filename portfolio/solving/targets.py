@@ -8,7 +8,7 @@ from functools import partial
 from encoders.backends.attempt import RunBackend, SolveReported, in_turn
 from encoders.backends.interface import Request, Status
 from encoders.backends.stopping import why
-from encoders.clock import OutOfTimeError
+from encoders.errors import OutOfTimeError
 from encoders.posing.goal_rows import has_room
 from encoders.posing.nearby import Nearby
 from encoders.posing.pose import Posed, pose

@@ -17,7 +17,7 @@ from encoders.backends.search.team import Team
 from encoders.backends.stopping import why
 from encoders.bounds.lagrange import FEW_STEPS, STEPS, bound_by_prices
 from encoders.bounds.prices import Prices
-from encoders.clock import OutOfTimeError, Over, look, never
+from encoders.errors import OutOfTimeError, Over, look, never
 from encoders.problem.cost_unit import ceiling_below, unit_of
 from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem

@@ -6,7 +6,7 @@ import pytest
 from encoders.bounds import lagrange
 from encoders.bounds.coupling import couple
 from encoders.bounds.lagrange import bound_by_prices
-from encoders.clock import OutOfTimeError, look, never
+from encoders.errors import OutOfTimeError, look, never
 from encoders.problem.flat_problem import tabulate
 from encoders.reduce import compress, incumbent, reduce
 from encoders.reduce.incumbent import find_incumbent

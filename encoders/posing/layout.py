@@ -87,6 +87,7 @@ class Layout:
         cells : of the model
         """
         one_hot = {column for columns in self.one_hot for column in columns}
+        n_cells = cells.n_cells
         n_classes = {group.column: group.n_classes for group in cells.groups}
         for column, (begin, end) in enumerate(
             zip(self.first[:-1].tolist(), self.first[1:].tolist(), strict=True)
@@ -98,7 +99,7 @@ class Layout:
             elif column in one_hot:
                 yield partial(np.take, np.array([0, own[0].value.size - 1]))
             else:
-                yield partial(_nearest, own[0].cell)
+                yield partial(_nearest, own[0].cell, int(n_cells[column]))
 
 
 def make_layout(
@@ -174,8 +175,10 @@ def make_layout(
     )
 
 
-def _nearest(known: IntArray, codes: IntArray) -> IntArray:
-    """For each code the level nearest to it."""
+def _nearest(known: IntArray, n_codes: int, codes: IntArray) -> IntArray:
+    """For each code the level nearest to it; by way of a table where codes are fewer."""
+    if codes.size > n_codes:
+        return _nearest(known, n_codes, np.arange(n_codes))[codes]
     above = np.minimum(np.searchsorted(known, codes), known.size - 1)
     below = np.maximum(above - 1, 0)
     closer_below = np.abs(codes - known[below]) < np.abs(known[above] - codes)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, runs, starts
+from encoders.arrays import BoolArray, FloatArray, IntArray, read_only, runs, starts
 from encoders.errors import Over, look, never
 from encoders.posing.axes import Axis
 from encoders.posing.layout import Layout, make_layout
@@ -155,7 +155,7 @@ class Nearby:
             last = int(np.searchsorted(begin, begin[first] + MANY_NODES, side="right")) - 1
             last = max(last, first + 1)
             room = np.empty(begin[last] - begin[first], dtype=np.int64)
-            root = ensemble.root[first:last]
+            root = read_only(ensemble.root[first:last])
             count = leaves_within(ensemble.splits, root, levels, base, limit, room)
             found.append(room[:count].copy())
             first = last

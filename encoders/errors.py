@@ -1,4 +1,13 @@
-"""Errors that name the remedy; every one is also the standard type a caller would expect."""
+"""Errors that name the remedy; every one is also the standard type a caller would expect.
+
+And the one that no caller sees: no time is left. What can do with less time ends early by itself,
+and says what it has by then; what has nothing to say before all of it is done ends at a
+:func:`look` at the clock.
+"""
+
+from collections.abc import Callable
+
+Over = Callable[[], bool]  # whether there is no time left
 
 
 class CounterfolioError(Exception):
@@ -23,3 +32,28 @@ class UnavailableBackendError(CounterfolioError, RuntimeError):
 
 class BrokenProblemError(CounterfolioError, AssertionError):
     """A problem that is not what proofs rest on; a bug of ours, or a model that was misread."""
+
+
+class OutOfTimeError(CounterfolioError, TimeoutError):
+    """No time is left for what is being made; who asked for it has to do with what is known."""
+
+
+def never() -> bool:
+    """There is always time left."""
+    return False
+
+
+def look(over: Over) -> None:
+    """Go on only if there is time left.
+
+    Parameters
+    ----------
+    over : whether there is none
+
+    Raises
+    ------
+    OutOfTimeError
+        There is none.
+    """
+    if over():
+        raise OutOfTimeError

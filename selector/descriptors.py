@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from encoders.arrays import FloatArray, IntArray, order_by, runs, starts
 from encoders.query.features import FeatureSpace
 from encoders.trees.ensemble import Ensemble
 
@@ -67,13 +68,8 @@ def describe_ensemble(ensemble: Ensemble, space: FeatureSpace) -> EnsembleDescri
     kinds = [feature.kind for feature in space.features]
     inner = ensemble.column >= 0
     nodes, depth = _sizes(ensemble)
-    splits = np.unique(
-        np.stack([ensemble.column[inner].astype(np.float64), ensemble.last_left[inner]]), axis=1
-    )
-    owner = {column: i for i, f in enumerate(space.features) for column in f.columns}
-    per_feature = np.bincount(
-        [owner[int(column)] for column in splits[0]], minlength=len(space.features)
-    )
+    per_column = _thresholds(ensemble.column[inner], ensemble.last_left[inner], ensemble.n_columns)
+    per_feature = np.array([per_column[list(feature.columns)].sum() for feature in space.features])
     return EnsembleDescriptors(
         numeric=kinds.count("numeric"),
         ordinal=kinds.count("ordinal"),
@@ -93,7 +89,14 @@ def describe_ensemble(ensemble: Ensemble, space: FeatureSpace) -> EnsembleDescri
     )
 
 
-def _sizes(ensemble: Ensemble) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], int]:
+def _thresholds(column: IntArray, last_left: FloatArray, n_columns: int) -> IntArray:
+    """Distinct thresholds of each column."""
+    order = order_by(column, n_columns)
+    first = starts(np.bincount(column, minlength=n_columns))
+    return np.array([np.unique(last_left[order[a:b]]).size for a, b in runs(first)])
+
+
+def _sizes(ensemble: Ensemble) -> tuple[IntArray, int]:
     """Nodes of each tree, and the depth of the deepest."""
     tree = np.arange(ensemble.root.size)
     node, count, depth = ensemble.root, np.ones(ensemble.root.size, dtype=np.int64), 0

@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, starts
+from encoders.arrays import BoolArray, FloatArray
+from encoders.bounds.coupling import Coupling, couple
 from encoders.bounds.prices import Prices
 from encoders.compiled import ONE, inner, kernel
+from encoders.errors import Over, look, never
 from encoders.problem.flat_problem import Tables
 
 # At most; fewer leave the bound lower, more take longer. The few leave nearly as few nodes to
@@ -26,76 +28,32 @@ SHRINK = 0.6  # factor of the step length then; nearer 1 takes more steps
 # price changes by less in each step.
 KAPPA = 1000.0
 LARGEST = 1e4  # times ``upper``: no sum of prices may be larger
+PIECE = 10_000_000  # literals of all steps that are taken in one call, 0.1 s on large models
 ROUNDING = 1e-7  # of ``upper``: far above what sums of up to LARGEST can be off by
 
 
-class Coupling(NamedTuple):
-    """Rows between trees and axes, contiguous per tree and axis, by ascending level.
+class Ascent(NamedTuple):
+    """How far subgradient steps have come, so that they can go on; all change in place.
 
     Attributes
     ----------
-    axis, level : int64 (n_rows,): row r is about ``axis <= level``
-    below : bool (n_rows,): it binds leaves wholly at or below, else those wholly above
-    group_start : int64 (n_groups + 1,), rows of one tree, axis and side
-    group_of : int64 (n_rows,)
-    hi_row, lo_row : int64 (n_literals,), the row of a literal's own level, ``n_rows``
-        if it has none
-    share : float64 (n_leaf_rows, n_leaves), weights over the row's minimum
-    load, allowed : float64 (n_level_rows, n_levels) and (n_level_rows,), weights and maximum over
-        the row's largest weight
+    price, momentum : float64 (n_rows,), of the rows between trees and axes
+    worth, pull : float64 (n_leaf_rows,), price and momentum of the leaf rows
+    toll, push : float64 (n_level_rows,), of the level rows
+    told : float64 (5,): the best bound, its constant, steps without gain, the rate, and 1 once no
+        step is left
     """
 
-    axis: IntArray
-    level: IntArray
-    below: BoolArray
-    group_start: IntArray
-    group_of: IntArray
-    hi_row: IntArray
-    lo_row: IntArray
-    share: FloatArray
-    load: FloatArray
-    allowed: FloatArray
+    price: FloatArray
+    momentum: FloatArray
+    worth: FloatArray
+    pull: FloatArray
+    toll: FloatArray
+    push: FloatArray
+    told: FloatArray
 
 
-def couple(t: Tables) -> Coupling:
-    """The rows of a problem's tables.
-
-    Parameters
-    ----------
-    t : tables of any problem
-    """
-    last = t.level_start[1:] - t.level_start[:-1] - 1
-    tree = t.tree_of[t.leaf_of]
-    n_axes = t.best.size
-    below = np.flatnonzero(t.hi < last[t.axis])
-    above = np.flatnonzero(t.lo > 0)
-    literal = np.r_[below, above]
-    side = np.r_[np.ones(below.size, dtype=np.int64), np.zeros(above.size, dtype=np.int64)]
-    level = np.r_[t.hi[below], t.lo[above] - 1]
-    group = (tree[literal] * n_axes + t.axis[literal]) * 2 + side
-    width = int(level.max(initial=0)) + 1
-    key, row = np.unique(group * width + level, return_inverse=True)
-    _, group_of = np.unique(key // width, return_inverse=True)
-    hi_row = np.full(t.axis.size, key.size, dtype=np.int64)
-    lo_row = np.full(t.axis.size, key.size, dtype=np.int64)
-    hi_row[below], lo_row[above] = row[: below.size], row[below.size :]
-    need = np.maximum(t.need, 1).astype(np.float64)
-    heaviest = t.level_weight.max(axis=1, initial=1).astype(np.float64)
-    return Coupling(
-        axis=(key // width // 2) % n_axes,
-        level=key % width,
-        below=(key // width) % 2 == 1,
-        group_start=starts(np.bincount(group_of)),
-        group_of=group_of.astype(np.int64),
-        hi_row=hi_row,
-        lo_row=lo_row,
-        share=t.weight / need[:, None],
-        load=t.level_weight / heaviest[:, None],
-        allowed=t.level_limit / heaviest,
-    )
-
-
-def bound_by_prices(t: Tables, upper: float, steps: int = STEPS) -> Prices:
+def bound_by_prices(t: Tables, upper: float, steps: int = STEPS, over: Over = never) -> Prices:
     """Raise the bound towards ``upper``; only for "sum" and a finite ``upper``.
 
     Parameters
@@ -103,11 +61,53 @@ def bound_by_prices(t: Tables, upper: float, steps: int = STEPS) -> Prices:
     t : of a problem with objective "sum"
     upper : finite
     steps : at most so many
+    over : whether there is no time left; the prices are then those of fewer steps
+
+    Raises
+    ------
+    OutOfTimeError
+        There is none for a first step.
     """
-    coupling, nowhere = couple(t), np.zeros(0)
+    coupling, nowhere = couple(t, over), np.zeros(0)
     leaf, level = np.zeros(t.tree_of.size), np.zeros(t.cost.size)
-    bound, constant = ascend(t, coupling, upper, steps, leaf, level, nowhere, nowhere, nowhere)
+    kept = nowhere, nowhere, nowhere
+    bound, constant = raise_bound(t, coupling, upper, steps, leaf, level, kept, over)
     return Prices(bound, constant, leaf, level)
+
+
+def raise_bound(
+    t: Tables,
+    c: Coupling,
+    upper: float,
+    steps: int,
+    leaf: FloatArray,
+    level: FloatArray,
+    kept: tuple[FloatArray, FloatArray, FloatArray],
+    over: Over = never,
+) -> tuple[float, float]:
+    """Steps of :func:`ascend`, some at a time: the best bound and its constant.
+
+    Parameters
+    ----------
+    t, c, upper, steps : as there
+    leaf, level, kept : the prices there, filled
+    over : whether there is no time left
+
+    Raises
+    ------
+    OutOfTimeError
+        There is none for a first step.
+    """
+    look(over)
+    price, worth, toll = (np.zeros(n) for n in (c.axis.size, t.need.size, c.allowed.size))
+    slopes = price.copy(), worth.copy(), toll.copy()
+    state = Ascent(price, slopes[0], worth, slopes[1], toll, slopes[2], np.zeros(5))
+    piece = max(1, PIECE // max(t.axis.size, 1))
+    for first in range(0, steps, piece):
+        ascend(t, c, upper, min(piece, steps - first), state, leaf, level, *kept)
+        if state.told[4] or over():
+            break
+    return float(state.told[0]), float(state.told[1])
 
 
 def drop_by_prices(
@@ -138,8 +138,8 @@ def drop_by_prices(
 
 
 @kernel
-def ascend(t, c, upper, steps, leaf_price, level_price, kept_price, kept_worth, kept_toll):
-    """Subgradient steps; fills the prices of the best bound, returns it and its constant.
+def ascend(t, c, upper, steps, state, leaf_price, level_price, kept_price, kept_worth, kept_toll):
+    """Subgradient steps; fills the prices of the best bound.
 
     The step length is Polyak's (1969): what is missing to ``upper`` over the squared length of the
     subgradient, times a rate that shrinks.
@@ -149,6 +149,7 @@ def ascend(t, c, upper, steps, leaf_price, level_price, kept_price, kept_worth, 
     t, upper : see :mod:`encoders.compiled`
     c : :class:`Coupling`
     steps : at most so many
+    state : :class:`Ascent`, zeros to begin with; tells the best bound
     leaf_price : float64 (n_leaves,), filled
     level_price : float64 (n_levels,), filled
     kept_price, kept_worth, kept_toll : float64 (n_rows,), (n_leaf_rows,) and (n_level_rows,), the
@@ -156,9 +157,8 @@ def ascend(t, c, upper, steps, leaf_price, level_price, kept_price, kept_worth, 
     """
     n_trees, n_axes, n_rows = t.tree_start.size - 1, t.best.size, c.axis.size
     n_needs, n_limits = t.need.size, c.allowed.size
-    price, momentum = np.zeros(n_rows), np.zeros(n_rows)
-    worth, pull = np.zeros(n_needs), np.zeros(n_needs)
-    toll, push = np.zeros(n_limits), np.zeros(n_limits)
+    price, momentum, worth, pull = state.price, state.momentum, state.worth, state.pull
+    toll, push, told = state.toll, state.push, state.told
     chain, slope = np.zeros(n_rows + 1), np.zeros(n_rows)
     leaf_now, level_now = np.zeros(leaf_price.size), np.zeros(level_price.size)
     chosen = np.zeros(n_trees, dtype=np.int64)
@@ -166,8 +166,11 @@ def ascend(t, c, upper, steps, leaf_price, level_price, kept_price, kept_worth, 
     needed = np.zeros(n_needs)
     for r in range(n_needs):
         needed[r] = t.need[r] / max(t.need[r], 1)
-    _share_costs(t, c, price)
-    best, best_constant, stale, rate = -np.inf, 0.0, 0, 1.0
+    if told[3] == 0.0:
+        _share_costs(t, c, price)
+        told[0], told[3] = -np.inf, 1.0
+    best, best_constant, stale, rate = told[0], told[1], told[2], told[3]
+    told[4] = 1.0
     for _ in range(steps):
         constant = t.base
         for r in range(n_needs):
@@ -188,18 +191,18 @@ def ascend(t, c, upper, steps, leaf_price, level_price, kept_price, kept_worth, 
             t.level_start, t.cost, c.axis, c.level, c.below, price, c.load, toll, level_now, point
         )
         if total > best:
-            stale = 0 if total > best + 1e-4 * abs(upper - best) else stale + 1
+            stale = 0.0 if total > best + 1e-4 * abs(upper - best) else stale + 1.0
             best, best_constant = total, constant
             leaf_price[:] = leaf_now
             level_price[:] = level_now
             if kept_price.size:
                 kept_price[:], kept_worth[:], kept_toll[:] = price, worth, toll
         else:
-            stale += 1
+            stale += 1.0
         if best >= upper:
             break
         if stale > PATIENCE:
-            stale = 0
+            stale = 0.0
             rate *= SHRINK
             if rate < 0.01:
                 break
@@ -232,7 +235,9 @@ def ascend(t, c, upper, steps, leaf_price, level_price, kept_price, kept_worth, 
             worth[r] = max(0.0, worth[r] + KAPPA * stride * pull[r])
         for q in range(n_limits):
             toll[q] = max(0.0, toll[q] + stride * push[q])
-    return best, best_constant
+    else:
+        told[4] = 0.0
+    told[0], told[1], told[2], told[3] = best, best_constant, stale, rate
 
 
 @inner

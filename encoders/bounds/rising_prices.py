@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.arrays import FloatArray
-from encoders.bounds.lagrange import ascend, couple
+from encoders.bounds.coupling import couple
+from encoders.bounds.lagrange import raise_bound
 from encoders.problem.flat_problem import Tables
 
 
@@ -35,5 +36,5 @@ def rising_prices(t: Tables, upper: float, steps: int) -> RisingPrices:
     coupling = couple(t)
     leaf, level = np.zeros(t.tree_of.size), np.zeros(t.cost.size)
     kept = np.zeros(coupling.axis.size), np.zeros(t.need.size), np.zeros(coupling.allowed.size)
-    bound, constant = ascend(t, coupling, upper, steps, leaf, level, *kept)
+    bound, constant = raise_bound(t, coupling, upper, steps, leaf, level, kept)
     return RisingPrices(bound, constant, leaf, level, kept[1] / np.maximum(t.need, 1))

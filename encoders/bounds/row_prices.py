@@ -5,14 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
+from encoders.bounds.coupling import Coupling, couple
 from encoders.bounds.lagrange import (
     STEPS,
-    Coupling,
     add_up,
-    ascend,
-    couple,
     price_leaves,
     price_levels,
+    raise_bound,
 )
 from encoders.bounds.prices import Prices
 from encoders.problem.flat_problem import Tables
@@ -52,7 +51,7 @@ def row_prices(t: Tables, upper: float, grain: float) -> RowPrices:
     c = couple(t)
     price: FloatArray = np.zeros(c.axis.size)
     worth, leaf, level = np.zeros(t.need.size), np.zeros(t.tree_of.size), np.zeros(t.cost.size)
-    ascend(t, c, upper, STEPS, leaf, level, price, worth, np.zeros(0))
+    raise_bound(t, c, upper, STEPS, leaf, level, (price, worth, np.zeros(0)))
     price[:] = np.floor(price / grain) * grain
     tree = np.zeros(c.axis.size, dtype=np.int64)
     for own in (c.hi_row, c.lo_row):

@@ -1,18 +1,20 @@
 """The axes of a query: what may be chosen, at what cost, in the order of the model's columns."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, owners, starts
-from encoders.errors import NothingAdmissibleError
+from encoders.errors import NothingAdmissibleError, Over, look, never
 from encoders.posing.axes import Axis, category_axes, class_axes, coded_axis, ordered_axis
 from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
 from encoders.trees.cells import Cells
 from encoders.trees.ensemble import Ensemble
+
+Nearest = Callable[[IntArray], IntArray]  # the level nearest to each code
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +77,8 @@ class Layout:
         levels = np.concatenate(own)
         return levels[chosen[levels]]
 
-    def nearest(self, cells: Cells) -> Iterator[IntArray]:
-        """For each axis the level nearest to each code of its column.
+    def nearest(self, cells: Cells) -> Iterator[Nearest]:
+        """For each axis what tells the level nearest to codes of its column.
 
         Codes are as in :class:`encoders.posing.starting_points.Reference`.
 
@@ -92,11 +94,12 @@ class Layout:
         ):
             own = self.axes[begin:end]
             if column in self.classes:
-                yield from _nearest_classes(own, self.classes[column], n_classes[column])
+                tables = _nearest_classes(own, self.classes[column], n_classes[column])
+                yield from (partial(np.take, table) for table in tables)
             elif column in one_hot:
-                yield np.array([0, own[0].value.size - 1])
+                yield partial(np.take, np.array([0, own[0].value.size - 1]))
             else:
-                yield _nearest(own[0].cell, int(n_cells[column]))
+                yield partial(_nearest, own[0].cell, int(n_cells[column]))
 
 
 def make_layout(
@@ -105,6 +108,7 @@ def make_layout(
     space: FeatureSpace,
     query: Query,
     within: Mapping[int, BoolArray],
+    over: Over = never,
 ) -> Layout:
     """Give every option its cost and drop what the constraints rule out.
 
@@ -115,17 +119,21 @@ def make_layout(
     space : features of its columns
     query : resolved for one row
     within : as for :func:`encoders.posing.pose.pose`
+    over : whether there is no time left
 
     Raises
     ------
     NothingAdmissibleError
         Constraints, bounds and cost tables that leave a feature no value.
+    OutOfTimeError
+        There is no time left.
     """
     values = space.values(query.row)
     groups = {group.column: group for group in cells.groups}
     axes: dict[int, list[Axis]] = {}
     classes: dict[int, IntArray] = {}
     for index, feature in enumerate(space.features):
+        look(over)
         start, admissible = float(values[index]), query.admissible[index]
         if feature.one_hot:
             boundaries = [cells.boundary[c] for c in feature.columns]
@@ -167,9 +175,10 @@ def make_layout(
     )
 
 
-def _nearest(known: IntArray, n_codes: int) -> IntArray:
-    """For each code the level nearest to it."""
-    codes = np.arange(n_codes)
+def _nearest(known: IntArray, n_codes: int, codes: IntArray) -> IntArray:
+    """For each code the level nearest to it; by way of a table where codes are fewer."""
+    if codes.size > n_codes:
+        return _nearest(known, n_codes, np.arange(n_codes))[codes]
     above = np.minimum(np.searchsorted(known, codes), known.size - 1)
     below = np.maximum(above - 1, 0)
     closer_below = np.abs(codes - known[below]) < np.abs(known[above] - codes)

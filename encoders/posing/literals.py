@@ -1,13 +1,19 @@
 """Leaf boxes in levels instead of cells."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from encoders.arrays import BoolArray, IntArray, owners, starts
+from encoders.errors import Over, look, never
+from encoders.posing.axes import Axis
 from encoders.posing.layout import Layout
 from encoders.trees.cells import Cells
 from encoders.trees.groups import Group
+
+# Literals for each cell of all columns: with fewer, each is looked up by itself.
+FEW = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,17 +60,26 @@ class Literals:
         )
 
 
-def place_literals(cells: Cells, layout: Layout) -> Literals:
+def place_literals(cells: Cells, layout: Layout, over: Over = never) -> Literals:
     """The literals that still say something, of the leaves that an admissible row can reach.
 
     Parameters
     ----------
     cells : of the model
     layout : of the query
+    over : whether there is no time left
+
+    Raises
+    ------
+    OutOfTimeError
+        There is none.
     """
+    look(over)
     axis = layout.first[cells.column] if layout.classes else cells.column.astype(np.int64)
     leaf = owners(cells.leaf_start)
+    look(over)
     lo, hi = _in_levels(cells, layout)
+    look(over)
     alive = np.ones(cells.leaf_start.size - 1, dtype=np.bool_)
     last = layout.size[axis] - 1
     or_missing = None
@@ -79,6 +94,7 @@ def place_literals(cells: Cells, layout: Layout) -> Literals:
     if layout.one_hot:
         _simplify_one_hot(axis, lo, hi, layout, leaf, alive, tells)
     of_groups = [_group_literals(group, layout, alive) for group in cells.groups]
+    look(over)
     kept = np.flatnonzero(tells & alive[leaf])
     number = np.cumsum(alive) - 1
     beside = None if or_missing is None else or_missing[kept]
@@ -95,17 +111,31 @@ def place_literals(cells: Cells, layout: Layout) -> Literals:
     return placed
 
 
+def level_range(cells: Cells, axes: Sequence[Axis]) -> tuple[IntArray, IntArray]:
+    """The levels of each literal among all levels: the first, and the first after them.
+
+    Parameters
+    ----------
+    cells : without groups
+    axes : one of each column
+    """
+    offset = starts(cells.n_cells)
+    of_axis = np.repeat(offset[:-1], [axis.cell.size for axis in axes])
+    cell = of_axis + np.concatenate([axis.cell for axis in axes])  # ascending
+    first, last = offset[cells.column] + cells.lo, offset[cells.column] + cells.hi
+    if first.size < FEW * offset[-1]:
+        return np.searchsorted(cell, first, "left"), np.searchsorted(cell, last, "right")
+    held = np.bincount(cell, minlength=int(offset[-1]))
+    end = np.cumsum(held, dtype=np.int64)
+    return (end - held)[first], end[last]
+
+
 def _in_levels(cells: Cells, layout: Layout) -> tuple[IntArray, IntArray]:
     """The first and the last level of each literal; none is missing."""
     axes = [layout.axes[at] for at in layout.first[:-1]]
-    n_cells = cells.n_cells
-    offset = starts(n_cells)
-    every = [np.arange(n) for n in n_cells]
-    begin = [np.searchsorted(a.cell, e, side="left") for a, e in zip(axes, every, strict=True)]
-    end = [np.searchsorted(a.cell, e, side="right") - 1 for a, e in zip(axes, every, strict=True)]
-    lo = np.concatenate(begin)[offset[cells.column] + cells.lo]
-    hi = np.concatenate(end)[offset[cells.column] + cells.hi]
-    return lo, hi
+    lo, end = level_range(cells, axes)
+    before = starts(np.array([axis.cell.size for axis in axes]))[cells.column]
+    return lo - before, end - before - 1
 
 
 def _may_be_missing(cells: Cells, layout: Layout) -> BoolArray:

@@ -7,20 +7,31 @@ problem that holds every cheap answer is posed in milliseconds, where all of it 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray
+from encoders.arrays import BoolArray, FloatArray, IntArray, read_only, runs, starts
+from encoders.errors import Over, look, never
 from encoders.posing.axes import Axis
 from encoders.posing.layout import Layout, make_layout
+from encoders.posing.literals import level_range, place_literals
 from encoders.posing.pose import Posed, pose_layout
 from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
 from encoders.trees.cells import Cells
 from encoders.trees.ensemble import Ensemble
 
+if TYPE_CHECKING:  # ways are compiled, and numba takes a while to import
+    from encoders.trees.ways import Levels
+
 FIRST_SHARE = 1 / 64  # of the levels, in the first radius; the share doubles from one to the next
+# Levels whose costs are sorted for radii, 10 ms; all ten millions of a very large forest take 1 s.
+MOST_SORTED = 100_000
+# Of trees that are walked in one call, which takes a tenth of a second at most.
+MANY_NODES = 2_000_000
+ADDED_UP = 1e-9  # of a radius: far above what sums of costs along a way can be off by
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +42,7 @@ class Nearby:
     ----------
     ensemble, cells, space, query : as for :func:`encoders.posing.pose.pose`
     layout : of the whole question
+    over : whether there is no time left; what is being posed then ends in :class:`OutOfTimeError`
     """
 
     ensemble: Ensemble
@@ -38,11 +50,13 @@ class Nearby:
     space: FeatureSpace
     query: Query
     layout: Layout
+    over: Over = never
 
     @cached_property
     def _costs(self) -> FloatArray:
-        """What levels cost, ascending."""
-        return np.sort(np.concatenate([axis.cost for axis in self.layout.axes]))
+        """What levels cost, ascending; of very many evenly chosen ones, and the dearest."""
+        every = np.concatenate([axis.cost for axis in self.layout.axes])
+        return np.sort(np.append(every[:: -(-every.size // MOST_SORTED)], every.max()))
 
     def wider(self, radius: float) -> float | None:
         """A radius with about twice as many levels; None where that is the whole question.
@@ -59,7 +73,21 @@ class Nearby:
 
     def whole(self) -> Posed:
         """All of the question, as :func:`encoders.posing.pose.pose` has it."""
-        return pose_layout(self.ensemble, self.cells, self.space, self.query, self.layout)
+        return pose_layout(
+            self.ensemble, self.cells, self.space, self.query, self.layout, over=self.over
+        )
+
+    def around(self, radius: float, most: float = np.inf) -> Posed | None:
+        """The part of the question in which no level costs more than this; None if empty.
+
+        Parameters
+        ----------
+        radius : a cost
+        most : leaves that only dearer choices lie in may be left out; where it is inf, trees part
+            the space of choices
+        """
+        axes = self._axes(radius)
+        return None if axes is None else self._posed(axes, self._limit(most))
 
     def within(self, radius: float) -> Posed | None:
         """The part of the question that holds every choice of at most this cost; None if empty.
@@ -68,50 +96,126 @@ class Nearby:
         ----------
         radius : a cost
         """
+        axes = self._axes(radius)
+        if axes is None:
+            return None
+        posed, limit = self._posed(axes, self._limit(radius)), self._limit(radius)
+        if limit == np.inf:
+            return posed
+        return posed and replace(posed, parted=partial(self._posed, axes, np.inf))
+
+    def count(self, radius: float) -> int:
+        """Leaves that a choice of at most this cost may lie in.
+
+        Parameters
+        ----------
+        radius : a cost
+        """
+        axes = self._axes(radius)
+        return 0 if axes is None else self._reached(axes, self._limit(radius)).size
+
+    def _limit(self, radius: float) -> float:
+        """On what costs of levels add up to; none where only the dearest counts."""
+        return np.inf if self.query.cost.aggregate == "max" else radius + ADDED_UP * radius
+
+    def _axes(self, radius: float) -> list[Axis] | None:
+        """The levels that cost at most this; None if some feature has none."""
         axes = [axis.only(np.flatnonzero(axis.cost <= radius)) for axis in self.layout.axes]
         empty = not all(axis.cell.size for axis in axes)
         for columns in self.layout.one_hot:
             own = self.layout.first[list(columns)].tolist()
             empty |= not any((axes[at].value == 1).any() for at in own)
-        if empty:
-            return None
-        layout = replace(self.layout, axes=axes)
-        leaves = self._reached(axes)
+        return None if empty else axes
+
+    def _posed(self, axes: list[Axis], limit: float) -> Posed | None:
+        """These levels alone, and the leaves that a row of at most this cost may lie in."""
+        leaves = self._reached(axes, limit)
+        look(self.over)
         cells = self.cells.only(leaves)
-        posed = pose_layout(self.ensemble, cells, self.space, self.query, layout)
+        look(self.over)
+        layout = replace(self.layout, axes=self._told_apart(axes, cells))
+        placed = place_literals(cells, layout, self.over)
+        if not held_by_all(cells.tree_start, placed.source):
+            return None
+        posed = pose_layout(self.ensemble, cells, self.space, self.query, layout, placed, self.over)
         return replace(posed, source=leaves[posed.source])
 
-    def _reached(self, axes: list[Axis]) -> IntArray:
-        """Leaves that may hold a row of these levels, and maybe others, int64 ascending."""
-        ensemble = self.ensemble
-        low, high, unsure = self._ends(axes)
-        node, found = ensemble.root, []
-        while node.size:
-            column = ensemble.column[node]
-            inner = column >= 0
-            found.append(node[~inner])
-            node, column = node[inner], column[inner]
-            last, both = ensemble.last_left[node], unsure[column]
-            left = (low[column] <= last) | both
-            right = (high[column] > last) | both
-            node = np.concatenate([ensemble.left[node[left]], ensemble.right[node[right]]])
+    def _reached(self, axes: list[Axis], limit: float) -> IntArray:
+        """Leaves that may hold a row of these levels at such a cost, maybe others; ascending."""
+        # Compiled: numba is imported with it.
+        from encoders.trees.ways import leaves_within
+
+        ensemble, levels = self.ensemble, self._levels(axes)
+        base = float(sum(axis.cost.min() for axis in axes)) if limit < np.inf else 0.0
+        begin = np.append(ensemble.root, ensemble.column.size)
+        found, first = [], 0
+        while first < ensemble.root.size:
+            look(self.over)
+            # As many trees as have not too many nodes together, one at least.
+            last = int(np.searchsorted(begin, begin[first] + MANY_NODES, side="right")) - 1
+            last = max(last, first + 1)
+            room = np.empty(begin[last] - begin[first], dtype=np.int64)
+            root = read_only(ensemble.root[first:last])
+            count = leaves_within(ensemble.splits, root, levels, base, limit, room)
+            found.append(room[:count].copy())
+            first = last
         ends = np.sort(np.concatenate(found))
         place = np.searchsorted(self.cells.node, ends)
         known = place < self.cells.node.size
         known[known] = self.cells.node[place[known]] == ends[known]
         return place[known]  # those that no value gets to have been left out of the cells
 
-    def _ends(self, axes: list[Axis]) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Least and largest value of each column, as the model reads them; and whether both sides
-        of each of its splits are taken: it may be missing, or is split into sets."""
-        first, n_columns = self.layout.first, self.layout.first.size - 1
-        low, high = np.full(n_columns, -np.inf), np.full(n_columns, np.inf)
-        unsure = np.zeros(n_columns, dtype=np.bool_)
-        for column in range(n_columns):
-            values = axes[first[column]].value.astype(self.ensemble.dtype).astype(np.float64)
-            unsure[column] = column in self.layout.classes or bool(np.isnan(values).any())
-            low[column], high[column] = values.min(), values.max()
-        return low, high, unsure
+    def _levels(self, axes: list[Axis]) -> "Levels":
+        """What the axes hold, as walks through the trees look at it.
+
+        Both sides of each split of a column are taken where it may be missing.
+        """
+        from encoders.trees.ways import Levels
+
+        value = [axis.value.astype(self.ensemble.dtype).astype(np.float64) for axis in axes]
+        return Levels(
+            start=starts(np.array([axis.cell.size for axis in axes])),
+            value=np.concatenate(value),
+            below=np.concatenate([np.minimum.accumulate(axis.cost) for axis in axes]),
+            above=np.concatenate([np.minimum.accumulate(axis.cost[::-1])[::-1] for axis in axes]),
+            both=np.array([bool(np.isnan(own[-1]) or (own[1:] < own[:-1]).any()) for own in value]),
+        )
+
+    def _told_apart(self, axes: list[Axis], cells: Cells) -> list[Axis]:
+        """Of neighbouring levels that no leaf tells apart the cheapest, and those of the query."""
+        start = starts(np.array([axis.cell.size for axis in axes]))
+        if start[-1] <= cells.column.size:  # not much would be merged
+            return axes
+        cost = np.concatenate([axis.cost for axis in axes])
+        lo, end = level_range(cells, axes)
+        cut = np.zeros(cost.size + 1, dtype=np.bool_)
+        for at in (start, lo, end):
+            cut[at] = True
+        missing = np.isnan(np.concatenate([axis.value for axis in axes]))
+        cut[:-1] |= missing
+        segment = np.cumsum(cut[:-1]) - 1
+        least = np.minimum.reduceat(cost, np.flatnonzero(cut[:-1]))
+        cheap = np.flatnonzero(cost == least[segment])
+        kept = ~np.concatenate([axis.changed for axis in axes])
+        kept[cheap[np.diff(segment[cheap], prepend=-1) > 0]] = True
+        for columns in self.layout.one_hot:
+            for axis in self.layout.first[list(columns)].tolist():
+                kept[start[axis] : start[axis + 1]] = True
+        return [
+            axis.only(np.flatnonzero(kept[first:last]))
+            for axis, (first, last) in zip(axes, runs(start), strict=True)
+        ]
+
+
+def held_by_all(tree_start: IntArray, leaves: IntArray) -> bool:
+    """Whether each tree has one of the leaves.
+
+    Parameters
+    ----------
+    tree_start : int64 (n_trees + 1,)
+    leaves : int64 (n_chosen,), ascending
+    """
+    return bool((np.diff(np.searchsorted(leaves, tree_start)) > 0).all())
 
 
 def nearby(
@@ -120,16 +224,21 @@ def nearby(
     space: FeatureSpace,
     query: Query,
     within: Mapping[int, BoolArray],
+    over: Over = never,
 ) -> Nearby:
     """Ready a question to be posed within radii.
 
     Parameters
     ----------
     ensemble, cells, space, query, within : as for :func:`encoders.posing.pose.pose`
+    over : whether there is no time left
 
     Raises
     ------
     InputError
         Constraints, bounds and cost tables that leave a feature no value.
+    OutOfTimeError
+        There is no time left.
     """
-    return Nearby(ensemble, cells, space, query, make_layout(ensemble, cells, space, query, within))
+    layout = make_layout(ensemble, cells, space, query, within, over)
+    return Nearby(ensemble, cells, space, query, layout, over)

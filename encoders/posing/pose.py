@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, frozen, owners, starts
+from encoders.errors import Over, look, never
 from encoders.posing.companion_rows import companion_rows
 from encoders.posing.goal_rows import goal_rows, relaxation_of, tangent
-from encoders.posing.layout import Layout, make_layout
-from encoders.posing.literals import place_literals
+from encoders.posing.layout import Layout, Nearest, make_layout
+from encoders.posing.literals import Literals, place_literals
 from encoders.posing.related_levels import RelatedLevels, relate_levels
 from encoders.posing.relaxation import Relaxation
 from encoders.posing.requirements import Part
@@ -31,7 +32,7 @@ class Posed:
     ----------
     problem : axes in the order of the columns
     value : float64 (n_levels,), the column value each level stands for
-    nearest : per axis int64 (n_codes,), the level nearest to each code of its column
+    nearest : per axis what tells the level nearest to each code of its column
     column : int64 (n_axes,), the column of each axis
     cut : a row that a choice does not keep and every answer does, given the problem and the
         choice; None where there is none
@@ -41,11 +42,13 @@ class Posed:
     relaxation : gives the goal's rows part by part, those of the problem are of its whole; None
         where the rows are the goal but for rounding
     goal_rows : how many of the leaf rows, from the first on, are the goal's
+    parted : the same with leaves that only dearer choices lie in, so that trees part the space;
+        None where that is so
     """
 
     problem: Problem
     value: FloatArray
-    nearest: tuple[IntArray, ...]
+    nearest: tuple[Nearest, ...]
     column: IntArray
     cut: Callable[[Problem, IntArray], LeafRow | None]
     source: IntArray
@@ -53,6 +56,12 @@ class Posed:
     related: RelatedLevels | None = None
     relaxation: Relaxation | None = None
     goal_rows: int = 0
+    parted: Callable[[], "Posed | None"] | None = None
+
+    def all_leaves(self) -> Problem:
+        """The problem with leaves that only dearer choices lie in: its trees part the space."""
+        parted = None if self.parted is None else self.parted()
+        return self.problem if parted is None else parted.problem
 
     def within(self, part: Part) -> "Posed":
         """The same with the goal's rows in a part of it.
@@ -179,13 +188,14 @@ class Posed:
         count : at most so many
         """
         cost = np.zeros(len(codes))
-        for axis, (column, table) in enumerate(zip(self.column, self.nearest, strict=True)):
-            price = self.problem.cost[self.problem.level_start[axis] + table][codes[:, column]]
+        for axis, (column, nearest) in enumerate(zip(self.column, self.nearest, strict=True)):
+            near = nearest(codes[:, column])
+            price = self.problem.cost[self.problem.level_start[axis] + near]
             cost = cost + price if self.problem.aggregate == "sum" else np.maximum(cost, price)
         cheapest = codes[np.argsort(cost, kind="stable")[:count]]
         levels = np.empty((len(cheapest), self.column.size), dtype=np.int64)
-        for axis, (column, table) in enumerate(zip(self.column, self.nearest, strict=True)):
-            levels[:, axis] = table[cheapest[:, column]]
+        for axis, (column, nearest) in enumerate(zip(self.column, self.nearest, strict=True)):
+            levels[:, axis] = nearest(cheapest[:, column])
         return self.completed(self.problem, levels)
 
 
@@ -195,6 +205,7 @@ def pose(
     space: FeatureSpace,
     query: Query,
     within: Mapping[int, BoolArray] | None = None,
+    over: Over = never,
 ) -> Posed:
     """Give every option its cost and drop what the constraints rule out.
 
@@ -209,18 +220,27 @@ def pose(
     query : resolved for one row
     within : classes to pose alone, bool (n_classes,), of columns that are split into sets; at
         least one that the query admits of each
+    over : whether there is no time left
 
     Raises
     ------
     InputError
         Constraints, bounds and cost tables that leave a feature no value.
+    OutOfTimeError
+        There is no time left.
     """
-    layout = make_layout(ensemble, cells, space, query, within or {})
-    return pose_layout(ensemble, cells, space, query, layout)
+    layout = make_layout(ensemble, cells, space, query, within or {}, over)
+    return pose_layout(ensemble, cells, space, query, layout, over=over)
 
 
 def pose_layout(
-    ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Query, layout: Layout
+    ensemble: Ensemble,
+    cells: Cells,
+    space: FeatureSpace,
+    query: Query,
+    layout: Layout,
+    placed: Literals | None = None,
+    over: Over = never,
 ) -> Posed:
     """The same for axes that are known.
 
@@ -228,12 +248,21 @@ def pose_layout(
     ----------
     ensemble, cells, space, query : as for :func:`pose`
     layout : of the query, or with fewer levels
+    placed : the leaves of the cells on these axes, at least one in each tree; None to place them
+    over : whether there is no time left
+
+    Raises
+    ------
+    OutOfTimeError
+        There is none.
     """
     changed = np.concatenate([axis.changed for axis in layout.axes])
-    placed = place_literals(cells, layout)
+    placed = placed or place_literals(cells, layout, over)
+    look(over)
     tree = owners(cells.tree_start)[placed.source]
     tree_start = starts(np.bincount(tree, minlength=cells.tree_start.size - 1))
     asked = _rows(ensemble, cells, placed.source, tree_start, query)
+    look(over)
     problem = Problem(
         level_start=frozen(layout.level_start),
         cost=frozen(np.concatenate([axis.cost for axis in layout.axes])),

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray, order_by, owners, starts
+from encoders.errors import Over, look, never
 from encoders.problem.problem import Problem
 
 
@@ -61,7 +62,7 @@ class Tables(NamedTuple):
     one: IntArray
 
 
-def tabulate(problem: Problem) -> Tables:
+def tabulate(problem: Problem, over: Over = never) -> Tables:
     """Flatten a problem; pure.
 
     What is the problem's own is copied, so that all arrays are writeable here: numba compiles once
@@ -70,7 +71,14 @@ def tabulate(problem: Problem) -> Tables:
     Parameters
     ----------
     problem : with at least one leaf in each tree and one level on each axis
+    over : whether there is no time left
+
+    Raises
+    ------
+    OutOfTimeError
+        There is none.
     """
+    look(over)
     owner = problem.axis_of
     group_of = np.full(problem.n_axes, -1, dtype=np.int64)
     one = np.full(problem.n_axes, -1, dtype=np.int64)
@@ -88,7 +96,13 @@ def tabulate(problem: Problem) -> Tables:
     n_levels, n_leaves = problem.cost.size, problem.n_leaves
     weight = _stack([row.weight for row in problem.leaf_rows], n_leaves)
     tree_of = problem.tree_of
+    look(over)
     by_axis = order_by(problem.axis, problem.n_axes)
+    order = []
+    for row in weight:
+        look(over)
+        order.append(np.lexsort((-row, tree_of)))
+    look(over)
     return Tables(
         level_start=problem.level_start.copy(),
         cost=cost,
@@ -106,7 +120,7 @@ def tabulate(problem: Problem) -> Tables:
         by_axis=by_axis,
         axis_start=starts(np.bincount(problem.axis, minlength=problem.n_axes)),
         weight=weight,
-        order=_stack([np.lexsort((-row, tree_of)) for row in weight], n_leaves),
+        order=_stack(order, n_leaves),
         need=np.array([row.minimum for row in problem.leaf_rows], dtype=np.int64),
         level_weight=_stack([row.weight for row in problem.level_rows], n_levels),
         level_limit=np.array([row.maximum for row in problem.level_rows], dtype=np.int64),

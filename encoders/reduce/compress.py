@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.arrays import BoolArray, IntArray, order_by, owners, starts
+from encoders.errors import Over, look, never
 from encoders.problem.problem import Box, LeafRow, LevelRow, Problem
 
 
@@ -80,7 +81,9 @@ def identity(problem: Problem) -> Lift:
     return Lift(problem.level_start, np.arange(problem.cost.size) - first)
 
 
-def compress(problem: Problem, keep: BoolArray, alive: BoolArray) -> Smaller | None:
+def compress(
+    problem: Problem, keep: BoolArray, alive: BoolArray, over: Over = never
+) -> Smaller | None:
     """The problem without the levels and leaves not kept, None if no choice is left.
 
     Every choice of the original that uses only kept levels and leaves has one here that costs
@@ -91,10 +94,19 @@ def compress(problem: Problem, keep: BoolArray, alive: BoolArray) -> Smaller | N
     problem : to rebuild; stays as it is
     keep : bool (n_levels,)
     alive : bool (n_leaves,)
+    over : whether there is no time left
+
+    Raises
+    ------
+    OutOfTimeError
+        There is none.
     """
     keep = keep & _in_sole_leaves(problem, alive)
+    look(over)
     keep = _merge_levels(problem, keep, alive)
+    look(over)
     keep = _merge_categories(problem, keep, alive)
+    look(over)
     return drop(problem, keep, alive)
 
 

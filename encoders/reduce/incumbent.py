@@ -1,11 +1,12 @@
 """A good counterfactual in milliseconds: greedy walks and minimised training rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from encoders.arrays import IntArray
 from encoders.compiled import inlined, inner, kernel
+from encoders.errors import Over, never
 from encoders.problem.flat_problem import Tables
 from encoders.problem.problem import Problem
 from encoders.reduce.level_rows import load_eased, load_kept, swap_kept
@@ -26,15 +27,19 @@ WALKS = (0.5, 1.0, 2.0)  # exponents of the gain: with larger ones a walk prefer
 # made incumbents 2 to 3 times faster.
 POLISHED = 3
 TINY = 1e-12  # least cost of a step, so that gain over cost is finite
-# Literals of all axes that are polished in one call: 0.2 s on large models; each call costs 2 ms.
+# Literals of all moves that are made in one call: 0.2 s on large models; each call costs as much as
+# one move more.
 PIECE = 10_000_000
+MANY_LITERALS = 100_000  # with fewer a call polishes several axes; so many take 0.2 s an axis
+# How a call of descend ended: rows do not hold, all is done, it can be walked on, shrunk on.
+STUCK, DONE, WALKING, SHRINKING = 0, 1, 2, 3
 
 
 def find_incumbent(
     problem: Problem,
     t: Tables,
     starts: IntArray,
-    over: Callable[[], bool] = lambda: False,
+    over: Over = never,
     powers: Sequence[float] = WALKS,
     polished: int = POLISHED,
 ) -> IntArray | None:
@@ -57,20 +62,42 @@ def find_incumbent(
         if over():
             break
         levels = start.copy()
-        if descend(t, levels, power):
+        if _descended(t, levels, power, over):
             found[levels.tobytes()] = levels
     best, cheapest = None, np.inf
     for levels in sorted(found.values(), key=problem.distance)[: max(polished, 1)]:
         if polished:
-            _polish_all(t, levels, over)
+            _polish_all(problem, t, levels, over)
         cost = problem.distance(levels)
         if cost < cheapest and problem.admits(levels):
             best, cheapest = levels, cost
     return best
 
 
-def _polish_all(t: Tables, levels: IntArray, over: Callable[[], bool]) -> None:
+def _descended(t: Tables, levels: IntArray, power: float, over: Over) -> bool:
+    """Descend in pieces that take a moment each, in place; whether all rows hold in the end."""
+    every = most_moves(levels.size)
+    piece = min(every, max(1, PIECE // max(t.axis.size, 1)))
+    end = WALKING
+    for _ in range(1 if piece == every else 4 * -(-every // piece)):
+        end = descend(t, levels, power, piece)
+        if end in (STUCK, DONE) or over():
+            break
+    return end in (DONE, SHRINKING)
+
+
+def _polish_all(problem: Problem, t: Tables, levels: IntArray, over: Over) -> None:
     """Polish every axis, in pieces that take a moment each."""
+    if t.axis.size > MANY_LITERALS:
+        for a in np.flatnonzero((levels != t.best) & (t.group_of < 0)).tolist():
+            tried = levels.copy()
+            tried[a] = t.best[a]
+            if over():
+                break
+            held = _descended(t, tried, 1.0, over)
+            if held and problem.distance(tried) < problem.distance(levels):
+                levels[:] = tried
+        return
     piece = max(1, PIECE // max(t.axis.size, 1))
     for first in range(0, levels.size, piece):
         if over():
@@ -88,8 +115,19 @@ def _repaired(problem: Problem, t: Tables, start: IntArray) -> IntArray:
     return levels
 
 
+@inlined
+def most_moves(n_axes):
+    """Moves of a walk at most.
+
+    Parameters
+    ----------
+    n_axes : of the problem
+    """
+    return 4 * n_axes + 20
+
+
 @kernel
-def descend(t, levels, power):
+def descend(t, levels, power, most):
     """Walk until all rows hold, then make every change as small as it can be; in place.
 
     Parameters
@@ -97,17 +135,19 @@ def descend(t, levels, power):
     t : see :mod:`encoders.compiled`
     levels : int64 (n_axes,), changed in place
     power : exponent of the gain
+    most : moves of this call: it goes on where the last one ended
 
     Returns
     -------
-    Whether all rows hold in the end.
+    STUCK, DONE, WALKING or SHRINKING
     """
     misses, lead, load, _ = workspace(t)
     evaluate(t, levels, misses, lead, load)
-    if not _walk(t, levels, misses, lead, load, power):
-        return False
-    _shrink(t, levels, misses, lead, load)
-    return True
+    end = _walk(t, levels, misses, lead, load, power, most)
+    if end != DONE:
+        return end
+    unlimited = most >= most_moves(levels.size)
+    return _shrink(t, levels, misses, lead, load, -1 if unlimited else most)
 
 
 @kernel
@@ -128,8 +168,8 @@ def polish(t, levels, first, end):
         if levels[a] == t.best[a] or t.group_of[a] >= 0:
             continue
         move(t, levels, misses, lead, load, a, t.best[a])
-        if _walk(t, levels, misses, lead, load, 1.0):
-            _shrink(t, levels, misses, lead, load)
+        if _walk(t, levels, misses, lead, load, 1.0, most_moves(levels.size)) == DONE:
+            _shrink(t, levels, misses, lead, load, -1)
             now = total_cost(t, levels)
             if now < cost:
                 cost = now
@@ -141,7 +181,7 @@ def polish(t, levels, first, end):
 
 
 @inner
-def _walk(t, levels, misses, lead, load, power):
+def _walk(t, levels, misses, lead, load, power, most):
     """Greedy: the move with most gain (to a power) per cost, until nothing is missing."""
     cost, level_start, is_max = t.cost, t.level_start, t.is_max
     group_of, group_start, group_axes, one = t.group_of, t.group_start, t.group_axes, t.one
@@ -149,10 +189,10 @@ def _walk(t, levels, misses, lead, load, power):
     entered = np.zeros((lead.size, levels.size), dtype=np.int64)
     rest = np.zeros((lead.size, levels.size), dtype=np.int64)
     leads = np.zeros((lead.size, cost.size + levels.size), dtype=np.int64)
-    for _ in range(4 * levels.size + 20):
+    for _ in range(most):
         missing = deficit(lead, load)
         if missing == 0:
-            return True
+            return DONE
         broken = load.size > 0 and not np.isfinite(missing)
         now = total_cost(t, levels)
         best_ratio, best_axis, best_level = 0.0, -1, -1
@@ -206,9 +246,9 @@ def _walk(t, levels, misses, lead, load, power):
                 if ratio > best_ratio:
                     best_ratio, best_axis, best_level = ratio, a, one[a]
         if best_axis < 0:
-            return False
+            return STUCK
         move(t, levels, misses, lead, load, best_axis, best_level)
-    return deficit(lead, load) == 0
+    return DONE if deficit(lead, load) == 0 else WALKING
 
 
 @inlined
@@ -222,8 +262,11 @@ def _gain(missing, broken, leads, n_rows, i):
 
 
 @inner
-def _shrink(t, levels, misses, lead, load):
-    """Set each axis to its cheapest level that keeps all rows, dearest change first."""
+def _shrink(t, levels, misses, lead, load, most):
+    """Set each axis to its cheapest level that keeps all rows, dearest change first.
+
+    DONE, or SHRINKING after ``most`` moves.
+    """
     cost, level_start, best = t.cost, t.level_start, t.best
     rest = np.zeros((lead.size, levels.size), dtype=np.int64)
     leads = np.zeros((lead.size, cost.size + levels.size), dtype=np.int64)
@@ -260,6 +303,10 @@ def _shrink(t, levels, misses, lead, load):
             if pick != levels[a]:
                 move(t, levels, misses, lead, load, a, pick)
                 again, told = True, False
+                most -= 1
+                if most == 0:
+                    return SHRINKING
+    return DONE
 
 
 @inner

@@ -1,6 +1,5 @@
 """Incumbent, then tighten and compress to a fixpoint."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from encoders.arrays import IntArray
 from encoders.bounds.lagrange import FEW_STEPS, bound_by_prices, drop_by_prices
 from encoders.bounds.prices import Prices
+from encoders.errors import OutOfTimeError, Over, look, never
 from encoders.problem.cost_unit import ceiling_below, unit_of
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import OnBounds, Problem
@@ -56,7 +56,7 @@ def reduce(
     starts: IntArray,
     cutoff: float = np.inf,
     on_bounds: OnBounds = lambda upper, lower: None,
-    over: Callable[[], bool] = lambda: False,
+    over: Over = never,
 ) -> Reduction:
     """Shrink a problem to the choices that beat the best one known.
 
@@ -70,51 +70,89 @@ def reduce(
     on_bounds : told of the incumbent as soon as there is one
     over : whether there is no time left; what is left to decide is then as large as it is
     """
-    tables, upper = tabulate(problem), cutoff
-    later = problem.axis.size > MANY_LITERALS and cutoff < np.inf
-    incumbent = None if later else find_incumbent(problem, tables, starts, over)
-    if incumbent is not None:
-        upper = min(cutoff, problem.distance(incumbent))
-        on_bounds(upper, 0.0)
-    lift, small, looked, effort, priced = identity(problem), problem, 0, 0, np.inf
+    held = _Held(problem, identity(problem), None, cutoff)
+    try:
+        return _reduced(problem, held, starts, on_bounds, over)
+    except OutOfTimeError:
+        return held.left()
+
+
+@dataclass(eq=False)
+class _Held:
+    """What is known by now.
+
+    Attributes
+    ----------
+    small, lift : what is left to decide, and the way back
+    incumbent, upper : as of :class:`Reduction`
+    """
+
+    small: Problem
+    lift: Lift
+    incumbent: IntArray | None
+    upper: float
+
+    def left(self, prices: Prices | None = None) -> Reduction:
+        return Reduction(self.small, self.lift, self.incumbent, self.upper, prices)
+
+    def nothing_left(self) -> Reduction:
+        return Reduction(None, self.lift, self.incumbent, self.upper)
+
+    def take(self, problem: Problem, found: IntArray, on_bounds: OnBounds) -> None:
+        """A choice of the original becomes the incumbent."""
+        self.incumbent, self.upper = found, min(self.upper, problem.distance(found))
+        on_bounds(self.upper, 0.0)
+
+
+def _reduced(
+    problem: Problem, held: _Held, starts: IntArray, on_bounds: OnBounds, over: Over
+) -> Reduction:
+    """What is left once nothing more can be dropped; OutOfTimeError where that takes too long."""
+    tables = tabulate(problem, over)
+    later = problem.axis.size > MANY_LITERALS and held.upper < np.inf
+    found = None if later else find_incumbent(problem, tables, starts, over)
+    if found is not None:
+        held.take(problem, found, on_bounds)
+    looked, effort, priced = 0, 0, np.inf
     prices: Prices | None = None
-    while not over():
+    while True:
+        look(over)
+        small = held.small
         keep = np.ones(small.cost.size, dtype=np.bool_)
         alive = np.ones(small.n_leaves, dtype=np.bool_)
-        limit = ceiling_below(upper, unit_of(small))
+        limit = ceiling_below(held.upper, unit_of(small))
         dropped, more = tighten(tables, limit, keep, alive, effort, BUDGET - looked)
         looked += more
         if dropped == NOTHING_LEFT:
-            return Reduction(None, lift, incumbent, upper)
+            return held.nothing_left()
         # Prices are found anew once there is much less to price.
-        left = int(alive.sum())
-        if effort >= 1 and left <= AGAIN * priced and problem.aggregate == "sum" and upper < np.inf:
-            priced, prices = left, bound_by_prices(tables, limit, FEW_STEPS)
+        left, priceable = int(alive.sum()), problem.aggregate == "sum" and held.upper < np.inf
+        if effort >= 1 and left <= AGAIN * priced and priceable:
+            priced, prices = left, bound_by_prices(tables, limit, FEW_STEPS, over)
             drop_by_prices(tables, prices, limit, keep, alive)
         before = small.cost.size + small.n_leaves
         # What has been rebuilt once, and lost nothing since, would be rebuilt as it is.
         if small is problem or not (keep.all() and alive.all()):
-            smaller = compress(small, keep, alive)
+            smaller = compress(small, keep, alive, over)
             if smaller is None:
-                return Reduction(None, lift, incumbent, upper)
+                return held.nothing_left()
             if prices is not None:
                 places = smaller.lift.places(small.level_start)
                 prices = prices.within(smaller.leaf, smaller.certain, places)
-            small, lift = smaller.problem, lift.then(smaller.lift)
-            tables = tabulate(small)
+            small, held.lift = smaller.problem, held.lift.then(smaller.lift)
+            held.small = small
+            tables = tabulate(small, over)
         if small.n_leaves == 0 and small.admits(tables.best):
             # All that is left to decide is the cost, and what decides it may be dearer by now.
-            if small.distance(tables.best) < upper:
-                incumbent = lift.up(tables.best)
-                upper = problem.distance(incumbent)
-            return Reduction(None, lift, incumbent, upper)
+            if small.distance(tables.best) < held.upper:
+                held.incumbent = held.lift.up(tables.best)
+                held.upper = problem.distance(held.incumbent)
+            return held.nothing_left()
         if later and small.axis.size <= MANY_LITERALS:
             later, looked, effort = False, 0, 0
             found = find_incumbent(small, tables, np.empty((0, small.n_axes), np.int64), over)
             if found is not None:
-                incumbent = lift.up(found)
-                upper = min(upper, problem.distance(incumbent))
-                on_bounds(upper, 0.0)
+                held.take(problem, held.lift.up(found), on_bounds)
                 continue
         # Cheap rules again as long as they find something; dearer ones once they do not.
         if before - small.cost.size - small.n_leaves <= WORTHWHILE * before:
@@ -122,7 +160,7 @@ def reduce(
         if effort not in EFFORTS or looked > BUDGET:
             merged = merge_pairs(small)
             if merged is small or looked > BUDGET:
-                kept = prices if merged is small else None
-                return Reduction(merged, lift, incumbent, upper, kept)
-            small, tables, effort, prices = merged, tabulate(merged), 1, None
-    return Reduction(small, lift, incumbent, upper)
+                held.small = merged
+                return held.left(prices if merged is small else None)
+            held.small, effort, prices = merged, 1, None
+            tables = tabulate(merged, over)

@@ -13,7 +13,6 @@ from encoders.arrays import (
     IntArray,
     NarrowArray,
     frozen,
-    owners,
     read_only,
     starts,
 )
@@ -66,12 +65,15 @@ class Cells:
         ----------
         leaves : int64 (n_chosen,), ascending
         """
-        first, count = self.leaf_start[leaves], np.diff(self.leaf_start)[leaves]
+        # Few are chosen of very many, so nothing is made for each of all.
+        first = self.leaf_start[leaves]
+        count = self.leaf_start[leaves + 1] - first
         leaf_start = starts(count)
         literal = np.arange(leaf_start[-1]) + np.repeat(first - leaf_start[:-1], count)
-        tree = owners(self.tree_start)[leaves]
-        chosen = np.zeros(self.node.size, dtype=np.bool_)
-        chosen[leaves] = True
+        tree = np.searchsorted(self.tree_start, leaves, side="right") - 1
+        chosen = np.zeros(self.node.size if self.groups else 0, dtype=np.bool_)
+        if self.groups:
+            chosen[leaves] = True
         missing = self.takes_missing
         return replace(
             self,

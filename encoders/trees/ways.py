@@ -252,3 +252,98 @@ def boxes_of(
                 depth += 1
                 path[depth], turns[depth] = left[node] if turn == 0 else right[node], 0
     return counts
+
+
+class Levels(NamedTuple):
+    """Values that a row may have, column after column, and what they cost.
+
+    Attributes
+    ----------
+    start : int64 (n_columns + 1,), those of each column
+    value : float64 (n_levels,), as the model reads them, ascending but where both sides are taken
+    below, above : float64 (n_levels,), the least cost of a level of the column up to this one, and
+        from this one on
+    both : bool (n_columns,), columns of which each split sends some level to both sides
+    """
+
+    start: IntArray
+    value: FloatArray
+    below: FloatArray
+    above: FloatArray
+    both: BoolArray
+
+
+@kernel
+def leaves_within(
+    s: Splits, root: IntArray, t: Levels, base: float, limit: float, found: IntArray
+) -> int:
+    """Leaves of trees that a row of such levels may lie in, at a cost within a limit.
+
+    Both sides of a column are bounds on what its range costs, so that the larger one is.
+
+    Parameters
+    ----------
+    s : of all trees
+    root : int64 (n_trees,)
+    t : what rows may be
+    base : what every row costs at least
+    limit : on the cost
+    found : int64, room for all nodes of the trees; filled with leaves
+
+    Returns
+    -------
+    how many were found
+    """
+    column, last_left, right, left = s.column, s.last_left, s.right, s.left
+    start, value, below, above, both = t.start, t.value, t.below, t.above, t.both
+    lo, hi = start[:-1].copy(), start[1:] - 1
+    deepest = found.size
+    # The way to a node, its turns, what it costs, and what its column was and where it is split.
+    path, turns, spent = np.empty(deepest, np.int64), np.empty(deepest, np.int64), np.empty(deepest)
+    was_lo, was_hi = np.empty(deepest, np.int64), np.empty(deepest, np.int64)
+    place = np.empty(deepest, np.int64)
+    count = 0
+    for tree in range(root.size):
+        depth, path[0], turns[0], spent[0] = 0, root[tree], 0, base
+        while depth >= 0:
+            node = path[depth]
+            own, turn = column[node], turns[depth]
+            if own < 0:
+                found[count] = node
+                count += 1
+                depth -= 1
+                continue
+            if turn == 0:
+                was_lo[depth], was_hi[depth] = lo[own], hi[own]
+                first, end = lo[own], hi[own] + 1
+                while first < end and not both[own]:
+                    middle = (first + end) // 2
+                    if value[middle] <= last_left[node]:
+                        first = middle + 1
+                    else:
+                        end = middle
+                place[depth] = first
+            lo[own], hi[own] = was_lo[depth], was_hi[depth]
+            turns[depth] += 1
+            if turn == 2:
+                depth -= 1
+                continue
+            cost = spent[depth]
+            if not both[own]:
+                if turn == 0:
+                    hi[own] = place[depth] - 1
+                else:
+                    lo[own] = place[depth]
+                if lo[own] > hi[own]:
+                    continue
+                cost += max(below[hi[own]], above[lo[own]])
+                cost -= max(below[was_hi[depth]], above[was_lo[depth]])
+                if cost > limit:
+                    continue
+            depth += 1
+            path[depth], turns[depth], spent[depth] = (
+                left[node] if turn == 0 else right[node],
+                0,
+                cost,
+            )
+    return count

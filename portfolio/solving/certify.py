@@ -160,7 +160,7 @@ def certify(
         paused = any(pause(choice) for choice in rejected)
         outcome, name = report.outcome, report.provenance.backend
         if _claims_none(outcome) and found.answer is None and not again:
-            broken = law_broken(asked.posed.problem) if asked.whole else ""
+            broken = law_broken(asked.posed.all_leaves()) if asked.whole else ""
             if broken:
                 break
             if found.ask_witnesses(name, cutoff):

@@ -1,14 +1,14 @@
 """Large models are asked about what is near first; a proof about that is one about all rows."""
 
 import math
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from encoders.arrays import FloatArray
-from encoders.backends.attempt import Provenance, in_turn
+from encoders.backends.attempt import Provenance
 from encoders.backends.interface import Request
 from encoders.backends.stopping import why
+from encoders.errors import OutOfTimeError, Over, look
 from encoders.posing.goal_rows import is_linear
 from encoders.posing.nearby import Nearby, nearby
 from encoders.posing.pose import Posed
@@ -18,6 +18,7 @@ from encoders.query.query import Query
 from encoders.reduce.incumbent import find_incumbent
 from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.solving.certify import Certificate, Times
+from portfolio.solving.in_turns import after
 from portfolio.solving.verify import Verified
 
 # Leaves of a model of which not all are posed at once. With fewer, posing all of them takes less
@@ -26,6 +27,13 @@ MANY_LEAVES = 10_000
 # Of the cost of what was seen: by so much it is below the cutoff, so that it is not given up as one
 # that costs the same.
 ABOVE = 1e-8
+# Leaves of a model of which not even those within what was seen cost are posed at once: those
+# of default forests of tens of thousands of rows are fewer, and posed in a tenth of a second.
+VERY_MANY_LEAVES = 1_000_000
+# Leaves within the cost of what was seen, of which not all are posed at once: what is nearer is
+# asked about first. With fewer all of them take less than a second.
+MANY_WITHIN = 20_000
+MANY_LOOKED_AT = 200_000  # leaves of a last look before; with more a look takes several seconds
 WIDER = 1.5  # times a radius in which the model refuses all is the next one at most
 STARTS = 4  # nearest training rows that a look begins from
 
@@ -33,108 +41,185 @@ Certify = Callable[[Posed, Request], Certificate]
 Confirm = Callable[[FloatArray, float], Verified | None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class NearFirst:
-    """A question about a large model.
+    """A question about a large model; asked once.
 
     Attributes
     ----------
     near : the question, to be posed within any radius
     view : has training rows
     request : its cutoff is that of the whole question
-    deadline : ``time.perf_counter()`` at which to stop
     certify : what is proved of a posed part, given the request with its cutoff
     confirm : a row of the cost told, if the model itself says that it is an answer
+    seen : costs and rows of choices that the trees decide as wanted
+    known : what is proved by now, None before anything is
+    proved : nothing costs at most this
     """
 
     near: Nearby
     view: ClassView
     request: Request
-    deadline: float
     certify: Certify
     confirm: Confirm
+    seen: list[tuple[float, FloatArray]] = field(default_factory=list)
+    known: Certificate | None = None
+    proved: float = -1.0
 
     def answer(self) -> Certificate:
         """What is proved of the whole question, and where there is no time for that some answer."""
-        seen: list[tuple[float, FloatArray]] = []
-        held = self._answer(seen)
-        if held.status != "unknown":
+        try:
+            self._join(self._answer())
+        except OutOfTimeError:
+            self._join(cut_off(self.request, self.near.query.margin))
+        held = self.known
+        assert held is not None
+        if held.status not in ("unknown", "feasible"):
             return held
-        for cost, row in sorted(seen, key=lambda found: found[0]):
+        best = math.inf if held.answer is None else held.answer.distance
+        for cost, row in sorted(self.seen, key=lambda found: found[0]):
+            if cost >= min(best, self.request.cutoff):
+                break
             known = self.confirm(row, cost)
-            if known is not None and known.distance < self.request.cutoff:
+            if known is not None:
                 lower = min(held.lower, known.distance)
                 return replace(held, status="feasible", answer=known, lower=lower)
         return held
 
-    def _answer(self, seen: list[tuple[float, FloatArray]]) -> Certificate:
+    def _answer(self) -> Certificate:
         """What is proved of the whole question.
 
         A look at what is near finds some choice. All that cost no more are within the radius of
         its cost, so that what is proved within that radius is proved of all. Where the model
         itself refuses them, nothing lies within it, and the next look goes further.
         """
-        known: Certificate | None = None
-        proved = -1.0  # nothing costs at most this
-        radius, cutoff = self.near.wider(proved), self.request.cutoff
-        while radius is not None and radius < cutoff and not self._over():
-            cost = self._found(radius, seen)
-            if cost is not None and cost <= proved:  # what the model itself refuses, once more
+        radius, cutoff = self.near.wider(self.proved), self.request.cutoff
+        while radius is not None and radius < cutoff:
+            look(self.near.over)
+            cost = self._found(self.near.around(radius, cutoff))
+            if cost is not None and cost <= self.proved:  # what the model itself refuses, once more
                 cost = radius
             if cost is not None:
-                if cost >= cutoff or self._over():  # posing it takes a while, too
+                if cost >= cutoff:
                     break
-                own = self._proved(cost)
-                known = own if known is None else _after(known, own)
-                if own.status != "infeasible" or own.gave_up:
-                    return known
-                proved = cost
-            radius = self._next(max(radius, proved), proved)
-        if self._over():  # posing all takes seconds
-            unknown = Certificate(
-                "unknown", why(self.request), None, 0.0, Times(), Provenance(),
-                margin=self.near.query.margin,
-            )  # fmt: skip
-            return unknown if known is None else _after(known, unknown)
+                own = self._within(cost, radius)
+                if own is not None:
+                    return own
+            radius = self._next(max(radius, self.proved))
+        look(self.near.over)
         # Nothing beyond the cutoff is asked for.
         within = self.near.within(cutoff) if cutoff < math.inf else None
-        rest = self.certify(within or self.near.whole(), self.request)
-        return rest if known is None else _after(known, rest)
+        return self.certify(within or self.near.whole(), self.request)
 
-    def _proved(self, cost: float) -> Certificate:
-        """What is proved of all that costs at most this."""
-        cutoff = math.nextafter(cost * (1 + ABOVE), math.inf)
+    def _within(self, cost: float, radius: float) -> Certificate | None:
+        """What is proved of all that costs at most this, where a look found some choice.
+
+        None if nothing does. Where that is much, looks for a cheaper choice go on, and what is
+        nearer is asked about first.
+        """
+        reach = cost
+        if self.near.cells.node.size > VERY_MANY_LEAVES:
+            cost = reach = self._nearer(cost, radius)
+            while reach > 2 * max(radius, self.proved) and self.near.count(reach) > MANY_WITHIN:
+                reach /= 2
+        while True:
+            look(self.near.over)
+            own = self._certified(reach, cost)
+            if own.status != "infeasible" or own.gave_up:
+                return own
+            self._join(own)
+            self.proved = reach
+            if reach >= cost:
+                return None
+            self.request.on_bounds(cost, reach)
+            reach = min(2 * reach, cost)
+
+    def _nearer(self, cost: float, radius: float) -> float:
+        """The cost of a cheaper choice, where very much costs at most as much as the known one."""
+        while self.near.count(cost) > MANY_WITHIN:
+            wider = self.near.wider(radius)
+            if wider is None or wider >= cost:
+                break
+            radius, around = wider, self.near.around(wider, cost)
+            cost = min(cost, self._found(around) or cost)
+            if around is not None and around.problem.n_leaves > MANY_WITHIN:
+                break
+        if MANY_WITHIN < self.near.count(cost) <= MANY_LOOKED_AT:
+            cost = min(cost, self._found(self.near.within(cost)) or cost)
+        return cost
+
+    def _certified(self, reach: float, cost: float) -> Certificate:
+        """What is proved of all that costs at most ``reach``, of which something may cost ``cost``.
+
+        What was found beyond it on the way is kept.
+        """
+        cutoff = math.nextafter(reach * (1 + ABOVE), math.inf)
+
+        def told(upper: float, lower: float) -> None:
+            # A cutoff below all that is known is no cost of a choice.
+            self.request.on_bounds(upper if upper < cutoff else cost, lower)
+
         within = self.near.within(cutoff)
-        assert within is not None  # some choice was found there
-        return self.certify(within, replace(self.request, cutoff=cutoff))
+        if within is None:
+            margin = self.near.query.margin
+            return Certificate(
+                "infeasible", "proved", None, reach, Times(), Provenance(), margin=margin
+            )
+        asked = replace(self.request, cutoff=cutoff)
+        if reach < cost:
+            asked = replace(asked, on_bounds=told)
+        own = self.certify(within, asked)
+        if own.answer is None or own.answer.distance <= cutoff:
+            return own
+        self.seen.append((own.answer.distance, own.answer.row))
+        if own.status == "optimal":
+            return replace(own, status="infeasible", answer=None)
+        return replace(own, status="unknown", answer=None)
 
-    def _next(self, radius: float, proved: float) -> float | None:
+    def _next(self, radius: float) -> float | None:
         """The next radius to look within; not much more where answers are expected near."""
         wider = self.near.wider(radius)
-        return wider if wider is None or proved <= 0 else min(wider, WIDER * radius)
+        return wider if wider is None or self.proved <= 0 else min(wider, WIDER * radius)
 
-    def _found(self, radius: float, seen: list[tuple[float, FloatArray]]) -> float | None:
-        """Cost of some choice that the trees decide as wanted; None if none is found near.
+    def _found(self, posed: Posed | None) -> float | None:
+        """Cost of some choice that the trees decide as wanted; None if none is found there.
 
         It joins what was seen.
         """
-        posed = self.near.within(radius)
         if posed is None:
             return None
         starts = posed.closest(self.view.near(self.near.query.goal), STARTS)
-        found = find_incumbent(posed.problem, tabulate(posed.problem), starts, self._over)
+        over = self.near.over
+        found = find_incumbent(posed.problem, tabulate(posed.problem, over), starts, over)
         if found is None:
             return None
         cost = posed.problem.distance(found)
-        seen.append((cost, posed.decode(found)))
-        self.request.on_bounds(cost, 0.0)
+        self.seen.append((cost, posed.decode(found)))
+        self.request.on_bounds(cost, max(self.proved, 0.0))
         return cost
 
-    def _over(self) -> bool:
-        return self.request.stop.is_set() or time.perf_counter() >= self.deadline
+    def _join(self, own: Certificate) -> None:
+        self.known = own if self.known is None else after(self.known, own)
 
 
-def near_first(reading: ExplainedModel, query: Query, region: Region) -> Nearby | None:
+def cut_off(request: Request, margin: float) -> Certificate:
+    """Nothing is known, as time ran out.
+
+    Parameters
+    ----------
+    request : tells why
+    margin : of the query
+    """
+    return Certificate("unknown", why(request), None, 0.0, Times(), Provenance(), margin=margin)
+
+
+def near_first(
+    reading: ExplainedModel,
+    query: Query,
+    region: Region,
+    over: Over,
+    before: dict[ClassView, Nearby],
+) -> Nearby | None:
     """The question, if it is one about a large model; None if all of it is posed at once.
 
     Parameters
@@ -142,23 +227,22 @@ def near_first(reading: ExplainedModel, query: Query, region: Region) -> Nearby 
     reading : the model
     query : what is asked
     region : classes that are posed alone
+    over : whether there is no time left
+    before : the same query towards other goals, by what decides about them; this one is added
+
+    Raises
+    ------
+    OutOfTimeError
+        There is none.
     """
     view = reading.views[query.goal.target]
     if view.cells.node.size < MANY_LEAVES or view.cells.groups or query.related is not None:
         return None
     if not is_linear(view.ensemble, query.goal):  # each look would approach it anew
         return None
-    return nearby(view.ensemble, view.cells, reading.space, query, region)
-
-
-def _after(before: Certificate, now: Certificate) -> Certificate:
-    """What is proved now, with what it took to get there."""
-    attempts = in_turn([before.provenance.attempts, now.provenance.attempts])
-    # What was refused within a radius is a bound, unless nothing that is said now can be relied on.
-    lower = now.lower if now.message else max(before.lower, now.lower)
-    return replace(
-        now,
-        lower=lower if now.answer is None else min(lower, now.answer.distance),
-        times=before.times + now.times,
-        provenance=replace(now.provenance, attempts=attempts),
-    )
+    if view in before and not region:
+        return replace(before[view], query=query, over=over)
+    near = nearby(view.ensemble, view.cells, reading.space, query, region, over)
+    if not region:
+        before[view] = near
+    return near

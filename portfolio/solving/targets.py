@@ -2,22 +2,25 @@
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from encoders.backends.attempt import RunBackend, SolveReported, in_turn
 from encoders.backends.interface import Request, Status
 from encoders.backends.stopping import why
+from encoders.errors import OutOfTimeError
 from encoders.posing.goal_rows import has_room
+from encoders.posing.nearby import Nearby
 from encoders.posing.pose import Posed, pose
 from encoders.posing.wide_columns import Region, WideColumns, wide_columns
 from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
-from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.solving.certify import Certificate, PosedQuery, certify
 from portfolio.solving.goal_parts import certify_goal_parts
+from portfolio.solving.in_turns import in_turns
 from portfolio.solving.join import Answer, cut_short, join
-from portfolio.solving.near_first import NearFirst, near_first
+from portfolio.solving.near_first import VERY_MANY_LEAVES, NearFirst, cut_off, near_first
 from portfolio.solving.parts import in_parts
 from portfolio.solving.progress import Progress
 from portfolio.solving.strategies import Strategy, others
@@ -56,23 +59,34 @@ def answer(
     deadline : ``time.perf_counter()`` at which to stop
     progress : told of every bound
     """
-    joint: Answer | None = None
-    for goal in goals:
-        began = time.perf_counter()
-        if joint is not None and (began >= deadline or request.stop.is_set()):
-            return cut_short(joint, why(request))
-        best = joint.certificate.answer if joint else None
+    near: dict[ClassView, Nearby] = {}
+
+    def over() -> bool:
+        return request.stop.is_set() or time.perf_counter() >= deadline
+
+    def ask(goal: Goal, until: float, known: Answer | None) -> Answer:
+        best = known.certificate.answer if known else None
         bounded = replace(
             request,
             cutoff=request.cutoff if best is None else min(request.cutoff, best.distance),
             on_bounds=partial(progress.report, goal.target),
         )
-        solver = Solver(reading, way, run, bounded, deadline)
+        solver = Solver(reading, way, run, bounded, until, near)
         own = _one(solver, replace(query, goal=goal))
         certificate = own.certificate
-        joint = own if joint is None else join(joint, own)
         upper = math.inf if certificate.answer is None else certificate.answer.distance
         progress.report(goal.target, upper, certificate.lower)
+        return own
+
+    sizes = [reading.views[goal.target].cells.node.size for goal in goals]
+    if len(goals) > 1 and max(sizes) > VERY_MANY_LEAVES and way.in_parts:
+        return in_turns(ask, goals, deadline, over)
+    joint: Answer | None = None
+    for goal in goals:
+        if joint is not None and over():
+            return cut_short(joint, why(request))
+        own = ask(goal, deadline, joint)
+        joint = own if joint is None else join(joint, own)
     assert joint is not None
     return joint
 
@@ -85,6 +99,7 @@ class Solver:
     ----------
     reading, way, run, deadline : as in :func:`answer`
     request : with the cutoff of this target
+    near : what is near of the same query, by what decides about other targets
     """
 
     reading: ExplainedModel
@@ -92,6 +107,7 @@ class Solver:
     run: RunBackend
     request: Request
     deadline: float
+    near: dict[ClassView, Nearby] = field(default_factory=dict)
 
 
 def _one(solver: Solver, query: Query) -> Answer:
@@ -164,16 +180,23 @@ def _part(
         solve = solver.way.solve_posed(posed, view, goal)
         return certified(solver, query, posed, solve, most_refused, request)
 
-    near = near_first(reading, query, region) if solver.way.in_parts else None
-    if near is not None:
-        oracle = replace(reading.oracle(goal.target), margin=query.margin)
-        confirm = partial(verify, query=query, space=reading.space, oracle=oracle)
-        certificate = NearFirst(near, view, request, solver.deadline, prove, confirm).answer()
-        pose_s = time.perf_counter() - began - certificate.times.total
-    else:
-        posed = pose(view.ensemble, view.cells, reading.space, query, region)
-        pose_s = time.perf_counter() - began
-        certificate = prove(posed, request)
+    def over() -> bool:
+        return request.stop.is_set() or time.perf_counter() >= solver.deadline
+
+    try:
+        near = (
+            near_first(reading, query, region, over, solver.near) if solver.way.in_parts else None
+        )
+        if near is not None:
+            oracle = replace(reading.oracle(goal.target), margin=query.margin)
+            confirm = partial(verify, query=query, space=reading.space, oracle=oracle)
+            certificate = NearFirst(near, view, request, prove, confirm).answer()
+        else:
+            posed = pose(view.ensemble, view.cells, reading.space, query, region, over)
+            certificate = prove(posed, request)
+    except OutOfTimeError:
+        certificate = cut_off(request, query.margin)
+    pose_s = time.perf_counter() - began - certificate.times.total
     return Answer(certificate, goal if certificate.answer else None, pose_s)
 
 

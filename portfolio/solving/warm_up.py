@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from encoders.arrays import IntArray, starts
+from encoders.arrays import IntArray, read_only, starts
 from encoders.backends.interface import Request
 from encoders.backends.search.backend import solve
 from encoders.backends.search.cover import cover
@@ -28,6 +28,7 @@ from encoders.problem.problem import LeafRow, LevelRow, Problem
 from encoders.reduce.climb import climb, keeping, take_back
 from encoders.reduce.incumbent import find_incumbent
 from encoders.reduce.tighten import EFFORTS, tighten
+from encoders.trees.ways import Levels, leaves_within, splits_of
 
 WARMING = Lock()
 Part = Literal["walks", "fronts", "lists", "proofs", "maps"]
@@ -69,6 +70,7 @@ def _once() -> None:
         admitted(problem, np.zeros((1, 2), dtype=np.int64))
         drop_by_prices(tables, bound_by_prices(tables, 10.0), 10.0, keep, alive)
         solve(problem, Request(time_limit_s=1e6, threads=1, cutoff=10.0))
+        _reach()
 
 
 @cache
@@ -82,6 +84,15 @@ def _part_once(part: Part) -> None:
     }[part]
     with compile_notice(is_kept(kernel)):
         run()
+
+
+def _reach() -> None:
+    """Leaves near a row of a large model: here of a tree with one split."""
+    nothing = np.full(3, -1)
+    column, left, right = (np.append(first, nothing[1:]) for first in (0, 1, 2))
+    splits = splits_of(column, np.zeros(3), (left, right), None, None)
+    levels = Levels(np.array([0, 2]), np.arange(2.0), np.zeros(2), np.zeros(2), np.zeros(1, bool))
+    leaves_within(splits, read_only(np.zeros(1, np.int64)), levels, 0.0, np.inf, nothing)
 
 
 def _walk() -> None:

@@ -17,6 +17,7 @@ from encoders.backends.search.team import Team
 from encoders.backends.stopping import why
 from encoders.bounds.lagrange import FEW_STEPS, STEPS, bound_by_prices
 from encoders.bounds.prices import Prices
+from encoders.errors import OutOfTimeError, Over, look, never
 from encoders.problem.cost_unit import ceiling_below, unit_of
 from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem
@@ -45,21 +46,28 @@ def solve(problem: Problem, request: Request) -> Outcome:
     problem : with any objective
     request : see :class:`encoders.backends.interface.Request`
     """
-    began = time.perf_counter()
-    search = _Search(problem, request)
-    build_s = time.perf_counter() - began
+    began = built = time.perf_counter()
+    best, nodes = BestSoFar(problem, request), 0
     reason: StopReason = "proved"
-    with ThreadPoolExecutor(max(1, request.threads - 1)) as executor:
-        team = Team(problem, executor, request.threads)
-        while team.is_open:
-            if request.stop.is_set() or time.perf_counter() - began >= request.time_limit_s:
-                reason = why(request)
-                break
-            search.look_up(team.nodes)
-            team.expand(partial(search.expand, team.reserve), DIVE)
-            search.best.at_least(min(team.floor, search.upper))
-    solve_s = time.perf_counter() - began - build_s
-    best, raw = search.best, f"{team.nodes} nodes"
+
+    def over() -> bool:
+        return request.stop.is_set() or time.perf_counter() - began >= request.time_limit_s
+
+    try:
+        search = _Search(problem, request, best, over)
+        built = time.perf_counter()
+        with ThreadPoolExecutor(max(1, request.threads - 1)) as executor:
+            team = Team(problem, executor, request.threads)
+            while team.is_open:
+                look(over)
+                search.look_up(team.nodes)
+                team.expand(partial(search.expand, team.reserve), DIVE)
+                nodes = team.nodes
+                best.at_least(min(team.floor, search.upper))
+    except OutOfTimeError:
+        reason = why(request)
+    build_s = built - began
+    solve_s, raw = time.perf_counter() - began - build_s, f"{nodes} nodes"
     if reason != "proved":
         return best.ended(reason, build_s, solve_s, raw)
     return (best.nothing if best.beaten() else best.proved)(build_s, solve_s, raw)
@@ -68,16 +76,16 @@ def solve(problem: Problem, request: Request) -> Outcome:
 class _Search:
     """What all threads of a solve know: the tables, prices, and the best choice."""
 
-    def __init__(self, problem: Problem, request: Request) -> None:
-        self._problem, self._request = problem, request
-        self._tables, self._unit = tabulate(problem), unit_of(problem)
+    def __init__(self, problem: Problem, request: Request, best: BestSoFar, over: Over) -> None:
+        self._problem, self._request, self._over = problem, request, over
+        self._tables, self._unit = tabulate(problem, over), unit_of(problem)
         self._forbidden = forbidden_boxes(problem)
         self._found = threading.Lock()
-        self.best, self.upper = BestSoFar(problem, request), request.cutoff
+        self.best, self.upper = best, request.cutoff
         self._quick, prices = True, request.prices
         if prices is None:
             ceiling = ceiling_below(request.cutoff, self._unit)
-            prices = prices_of(problem, self._tables, ceiling, FEW_STEPS)
+            prices = prices_of(problem, self._tables, ceiling, FEW_STEPS, over)
         self._prices = prices
 
     def look_up(self, nodes: int) -> None:
@@ -85,7 +93,8 @@ class _Search:
         self.upper = min(self.upper, self._request.cutoff_now(self._problem))
         if self._quick and nodes >= HARD and np.isfinite(self.upper):
             limit = below(self.upper, self._unit)
-            self._quick, self._prices = False, prices_of(self._problem, self._tables, limit, STEPS)
+            self._quick = False
+            self._prices = prices_of(self._problem, self._tables, limit, STEPS, self._over)
 
     def expand(self, reserve: int, pool: Pool, n_nodes: int) -> None:
         """Expand nodes of a pool, and take what is found on the way; thread safe."""
@@ -110,7 +119,9 @@ class _Search:
                     self.upper = min(self.upper, self.best.upper)
 
 
-def prices_of(problem: Problem, tables: Tables, upper: float, steps: int = STEPS) -> Prices:
+def prices_of(
+    problem: Problem, tables: Tables, upper: float, steps: int = STEPS, over: Over = never
+) -> Prices:
     """A bound by prices where there is one: a sum of costs, and something to stay below.
 
     Parameters
@@ -118,9 +129,15 @@ def prices_of(problem: Problem, tables: Tables, upper: float, steps: int = STEPS
     problem, tables : of which choices are looked for
     upper : what they have to undercut
     steps : at most so many
+    over : whether there is no time left
+
+    Raises
+    ------
+    OutOfTimeError
+        There is none for a first step.
     """
     if problem.aggregate == "sum" and np.isfinite(upper):
-        return bound_by_prices(tables, upper, steps)
+        return bound_by_prices(tables, upper, steps, over)
     return Prices(0.0, 0.0, np.zeros(problem.n_leaves), np.zeros(problem.cost.size))
 
 

@@ -1,6 +1,8 @@
 """Large models, asked about what is near first, have the answers of the whole question."""
 
 import math
+import time
+from functools import cache
 from threading import Event
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
+from encoders.errors import BrokenProblemError
 from portfolio import Explainer
 from portfolio.solving import near_first, targets
 from tests.support.ensembles import KINDS, random_frame, random_model
@@ -33,6 +36,10 @@ def answers(seed, monkeypatch):
     found = []
     for most in (math.inf, 0):
         monkeypatch.setattr(near_first, "MANY_LEAVES", most)
+        # Every other model is one of very many leaves, of which few are posed at once.
+        monkeypatch.setattr(near_first, "MANY_WITHIN", 10)
+        for module in (near_first, targets):
+            monkeypatch.setattr(module, "VERY_MANY_LEAVES", math.inf if seed % 2 else most)
         found.append(explainer.explain(x, **asked))
     return f"seed {seed}, {kind}, {asked}", *found
 
@@ -60,19 +67,23 @@ def deep_forest():
     return RandomForestClassifier(30, random_state=0).fit(X, y), X
 
 
+def counting(part_of, posed):
+    def counted(self, radius, *most):
+        part = part_of(self, radius, *most)
+        posed.append(0 if part is None else part.problem.n_leaves)
+        return part
+
+    return counted
+
+
 def test_a_deep_forest_is_asked_about_few_of_its_leaves(monkeypatch):
     model, X = deep_forest()
     monkeypatch.setattr(near_first, "MANY_LEAVES", 5000)
     explainer = Explainer(model, X)
     posed = []
-    within = near_first.Nearby.within
-
-    def counted(self, radius):
-        part = within(self, radius)
-        posed.append(0 if part is None else part.problem.n_leaves)
-        return part
-
-    monkeypatch.setattr(near_first.Nearby, "within", counted)
+    for name in ("within", "around"):
+        part_of = getattr(near_first.Nearby, name)
+        monkeypatch.setattr(near_first.Nearby, name, counting(part_of, posed))
     monkeypatch.setattr(near_first.Nearby, "whole", None)  # nothing asks for it
     result = explainer.explain(X[0], threads=1)
     leaves = sum(tree.tree_.n_leaves for tree in model.estimators_)
@@ -98,6 +109,7 @@ def test_without_time_a_large_model_is_not_posed_whole(monkeypatch):
     explainer = Explainer(model, X)
     monkeypatch.setattr(near_first.Nearby, "whole", None)
     monkeypatch.setattr(near_first.Nearby, "within", None)
+    monkeypatch.setattr(near_first.Nearby, "around", None)
     result = explainer.explain(X[0], time_limit_s=1e-6, threads=1)
     assert (result.status, result.stop_reason) == ("unknown", "time_limit")
 
@@ -108,14 +120,14 @@ def test_what_was_seen_is_told_and_kept_where_there_is_no_time_to_prove(monkeypa
     explainer = Explainer(model, X)
     best = explainer.explain(X[0], threads=1)
     began = Event()
-    proved = near_first.NearFirst._proved
+    proved = near_first.NearFirst._certified
 
-    def stopped(self, cost):
+    def stopped(self, reach, cost):
         began.set()
         self.request.stop.set()
-        return proved(self, cost)
+        return proved(self, reach, cost)
 
-    monkeypatch.setattr(near_first.NearFirst, "_proved", stopped)
+    monkeypatch.setattr(near_first.NearFirst, "_certified", stopped)
     told = []
     result = explainer.explain(X[0], threads=1, on_progress=lambda *now: told.append(now[1]))
     assert began.is_set() and result.status == "feasible"
@@ -129,12 +141,100 @@ def test_what_was_seen_is_no_answer_if_the_model_refuses_it(monkeypatch):
     monkeypatch.setattr(near_first, "MANY_LEAVES", 5000)
     explainer = Explainer(model, X)
 
-    def stopped(self, cost):
+    def stopped(self, reach, cost):
         self.request.stop.set()
-        return proved(self, cost)
+        return proved(self, reach, cost)
 
-    proved = near_first.NearFirst._proved
-    monkeypatch.setattr(near_first.NearFirst, "_proved", stopped)
+    proved = near_first.NearFirst._certified
+    monkeypatch.setattr(near_first.NearFirst, "_certified", stopped)
     monkeypatch.setattr(targets, "verify", lambda *asked, **rest: None)
     result = explainer.explain(X[0], threads=1)
     assert (result.status, result.distance) == ("unknown", math.inf)
+
+
+def far_forest():
+    X, y = make_classification(1500, 12, n_informative=8, class_sep=2.0, random_state=0)
+    return RandomForestClassifier(20, random_state=0).fit(X, y), X
+
+
+def test_what_is_nearer_is_asked_about_first_and_its_bound_is_told(monkeypatch):
+    model, X = far_forest()
+    explainer = Explainer(model, X)
+    best = explainer.explain(X[0], threads=1)
+    monkeypatch.setattr(near_first, "MANY_LEAVES", 0)
+    monkeypatch.setattr(near_first, "VERY_MANY_LEAVES", 0)
+    monkeypatch.setattr(near_first, "MANY_WITHIN", 100)
+    told, reached = [], []
+    certified = near_first.NearFirst._certified
+
+    def counted(self, reach, cost):
+        reached.append(reach)
+        return certified(self, reach, cost)
+
+    monkeypatch.setattr(near_first.NearFirst, "_certified", counted)
+    result = explainer.explain(X[0], threads=1, on_progress=lambda *now: told.append(now[1:]))
+    assert result.status == "optimal" and result.distance == pytest.approx(best.distance)
+    assert len(reached) > 1 and reached == sorted(reached) and 2 * reached[0] <= reached[-1]
+    assert any(lower == reached[0] < upper for upper, lower in told)
+    assert all(best.distance <= upper * (1 + 1e-9) for upper, _ in told)
+    assert all(lower <= best.distance * (1 + 1e-9) for _, lower in told)
+
+
+def test_leaves_within_a_cost_are_few_and_all_of_them_part_the_space(monkeypatch):
+    model, X = far_forest()
+    monkeypatch.setattr(near_first, "MANY_LEAVES", 0)
+    explainer = Explainer(model, X)
+    parts = []
+    certified = near_first.NearFirst._certified
+
+    def kept(self, reach, cost):
+        parts.append((self.near.within(reach), self.near.around(reach)))
+        return certified(self, reach, cost)
+
+    monkeypatch.setattr(near_first.NearFirst, "_certified", kept)
+    assert explainer.explain(X[0], threads=1).status == "optimal"
+    for within, around in parts:
+        assert within.problem.n_leaves < 0.7 * around.problem.n_leaves
+        around.problem.check()
+        within.all_leaves().check()
+        with pytest.raises(BrokenProblemError):
+            within.problem.check()
+
+
+@pytest.mark.parametrize("looks", [1, 3, 8, 15, 25, 40, 60, 90, 130, 200, 300])
+def test_time_may_run_out_anywhere(looks, monkeypatch):
+    model, X, best = three_classes()
+    asked, clock = [0], time.perf_counter
+
+    def jumping():
+        asked[0] += 1
+        return clock() + (1e6 if asked[0] > looks else 0.0)
+
+    for name, most in (("MANY_LEAVES", 0), ("VERY_MANY_LEAVES", 0), ("MANY_WITHIN", 50)):
+        monkeypatch.setattr(near_first, name, most)
+    monkeypatch.setattr(targets, "VERY_MANY_LEAVES", 0)
+    explainer = Explainer(model, X)
+    explainer.explain(X[0], threads=1, time_limit_s=1e-9)  # what is made once
+    told = []
+    monkeypatch.setattr(time, "perf_counter", jumping)
+    result = explainer.explain(X[0], threads=1, on_progress=lambda *now: told.append(now[1]))
+    if asked[0] <= looks:
+        assert result.status == "optimal"
+        return
+    # Not much is looked at after the end: the clock is asked a few times for each class.
+    assert asked[0] < looks + 60
+    assert result.status in ("unknown", "feasible", "optimal")
+    assert result.lower_bound <= best * (1 + 1e-9)
+    if result.status == "unknown":
+        assert result.stop_reason == "time_limit" and min(told, default=math.inf) == math.inf
+    else:
+        assert best * (1 - 1e-9) <= result.distance == min(told) and result.verified
+
+
+@cache
+def three_classes():
+    X, y = make_classification(900, 8, n_informative=6, n_classes=3, flip_y=0.3, random_state=0)
+    model = RandomForestClassifier(10, random_state=0).fit(X, y)
+    best = Explainer(model, X).explain(X[0], threads=1)
+    assert best.status == "optimal"
+    return model, X, best.distance

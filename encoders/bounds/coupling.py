@@ -1,0 +1,84 @@
+"""Rows that tie the active leaf of each tree to the levels of axes."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from encoders.arrays import BoolArray, FloatArray, IntArray, starts
+from encoders.errors import Over, look, never
+from encoders.problem.flat_problem import Tables
+
+
+class Coupling(NamedTuple):
+    """Rows between trees and axes, contiguous per tree and axis, by ascending level.
+
+    Attributes
+    ----------
+    axis, level : int64 (n_rows,): row r is about ``axis <= level``
+    below : bool (n_rows,): it binds leaves wholly at or below, else those wholly above
+    group_start : int64 (n_groups + 1,), rows of one tree, axis and side
+    group_of : int64 (n_rows,)
+    hi_row, lo_row : int64 (n_literals,), the row of a literal's own level, ``n_rows``
+        if it has none
+    share : float64 (n_leaf_rows, n_leaves), weights over the row's minimum
+    load, allowed : float64 (n_level_rows, n_levels) and (n_level_rows,), weights and maximum over
+        the row's largest weight
+    """
+
+    axis: IntArray
+    level: IntArray
+    below: BoolArray
+    group_start: IntArray
+    group_of: IntArray
+    hi_row: IntArray
+    lo_row: IntArray
+    share: FloatArray
+    load: FloatArray
+    allowed: FloatArray
+
+
+def couple(t: Tables, over: Over = never) -> Coupling:
+    """The rows of a problem's tables.
+
+    Parameters
+    ----------
+    t : tables of any problem
+    over : whether there is no time left
+
+    Raises
+    ------
+    OutOfTimeError
+        There is none.
+    """
+    look(over)
+    last = t.level_start[1:] - t.level_start[:-1] - 1
+    tree = t.tree_of[t.leaf_of]
+    n_axes = t.best.size
+    below = np.flatnonzero(t.hi < last[t.axis])
+    above = np.flatnonzero(t.lo > 0)
+    literal = np.r_[below, above]
+    side = np.r_[np.ones(below.size, dtype=np.int64), np.zeros(above.size, dtype=np.int64)]
+    level = np.r_[t.hi[below], t.lo[above] - 1]
+    group = (tree[literal] * n_axes + t.axis[literal]) * 2 + side
+    width = int(level.max(initial=0)) + 1
+    look(over)
+    key, row = np.unique(group * width + level, return_inverse=True)
+    look(over)
+    _, group_of = np.unique(key // width, return_inverse=True)
+    hi_row = np.full(t.axis.size, key.size, dtype=np.int64)
+    lo_row = np.full(t.axis.size, key.size, dtype=np.int64)
+    hi_row[below], lo_row[above] = row[: below.size], row[below.size :]
+    need = np.maximum(t.need, 1).astype(np.float64)
+    heaviest = t.level_weight.max(axis=1, initial=1).astype(np.float64)
+    return Coupling(
+        axis=(key // width // 2) % n_axes,
+        level=key % width,
+        below=(key // width) % 2 == 1,
+        group_start=starts(np.bincount(group_of)),
+        group_of=group_of.astype(np.int64),
+        hi_row=hi_row,
+        lo_row=lo_row,
+        share=t.weight / need[:, None],
+        load=t.level_weight / heaviest[:, None],
+        allowed=t.level_limit / heaviest,
+    )

@@ -67,7 +67,7 @@ def test_files_hold_one_record_a_line_or_one_in_all(tmp_path, monkeypatch, capsy
     one, many = json.dumps(record, indent=1), f"{json.dumps(record)}\n\n{json.dumps(record)}\n"
     for name, text, code, told in (
         ("a.json", one, 0, "1: verified"),
-        ("a.jsonl", many, 0, "2: verified"),
+        ("a.jsonl", many, 0, "3: verified"),
         ("b.json", many, 1, "be read"),
         ("c.json", '{"version": 2}', 1, "no version 5 record"),
         ("d.json", "[" * 100_000, 1, "be read"),

@@ -13,6 +13,7 @@ from encoders.query.features import FeatureSpace
 from portfolio.data.datasets import Dataset, read_dataset
 
 BUNDLED = ("breast-cancer", "wine")
+GROUP = 8  # rows that are asked about together
 
 
 class Classifier(Protocol):
@@ -32,12 +33,14 @@ class DrawnQuery:
     ----------
     number : place in the draw, from 0
     row : place in the data set, from 0
+    group : the row, and those that follow it in the data set, eight together at most
     """
 
     number: int
     row: int
     x: "pd.Series[Any]"
     target: Any
+    group: pd.DataFrame
 
 
 def names(folder: Path | None, only: Sequence[str] = ()) -> list[str]:
@@ -117,7 +120,8 @@ def draw_queries(
         x = dataset.X.iloc[row]
         current = model.predict(x)
         others = np.array([label for label in model.classes if label != current])
-        yield DrawnQuery(number, row, x, rng.choice(others))
+        group = dataset.X.iloc[row : row + GROUP]
+        yield DrawnQuery(number, row, x, rng.choice(others), group)
 
 
 def _bundled(name: str) -> Dataset:

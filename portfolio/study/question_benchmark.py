@@ -8,6 +8,7 @@ from typing import Any
 
 from encoders.errors import InputError
 from encoders.query.constraints import MaxChanges
+from encoders.query.relations import Together
 from portfolio.data.collection import DrawnQuery, datasets, draw_queries
 from portfolio.data.datasets import Dataset
 from portfolio.data.trained_models import train
@@ -23,6 +24,7 @@ PLAUSIBLE = "explain-plausible"
 CAREFUL = (PLAUSIBLE, "front-plausibility")  # asked with an isolation forest of each class
 PROVED = ("optimal", "infeasible", "minimal")
 MISSED = 0.01  # of a feature's range: what "robust" withstands
+BUDGET = 0.5  # of an action that a group is asked for
 WARM_UP_S = 1.0
 
 # What is asked of a row; settings are the limits, threads and seed.
@@ -42,8 +44,16 @@ def _contrast(explainer: Explainer, query: DrawnQuery, settings: dict[str, Any])
     return explainer.contrast(query.x, found.counterfactual, **settings)
 
 
+def _related(explainer: Explainer, query: DrawnQuery, settings: dict[str, Any]) -> Any:
+    """With a relation: the first two features change together, or not at all."""
+    first, second, *_ = [feature.name for feature in explainer.features.features]
+    rule = Together(first, second)
+    return explainer.explain(query.x, query.target, constraints=[rule], **settings)
+
+
 QUESTIONS: dict[str, Ask] = {
     ANSWER: lambda e, q, s: e.explain(q.x, q.target, **s),
+    "related": _related,
     "several": lambda e, q, s: e.several(q.x, 3, q.target, **s),
     "diverse": lambda e, q, s: e.diverse(q.x, 3, 0.1, q.target, **s),
     "front": lambda e, q, s: e.front(q.x, "changes", None, q.target, **s),
@@ -59,6 +69,7 @@ QUESTIONS: dict[str, Ask] = {
     "reason-codes": lambda e, q, s: e.reason_codes(q.x, 4, q.target, **s),
     "contrast": _contrast,
     "robustness": lambda e, q, s: e.robustness(q.x, scale="range", **s),
+    "group": lambda e, q, s: e.explain_group(q.group, 1, BUDGET, q.target, **s),
 }
 
 

@@ -1,24 +1,13 @@
 """Run the benchmark of proofs with a progress bar, print its table, keep what is done."""
 
-import json
-import os
-from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from encoders.cores import usable_cores
-from encoders.whole_files import replace_whole
-from portfolio.cli.output import progress_bar
-from portfolio.data.collection import names
+from portfolio.cli.collected import collected
 from portfolio.study.benchmark import Benchmark
-from portfolio.study.proof_benchmark import (
-    VERIFIED,
-    ProofRun,
-    run_proofs,
-    summarise_proofs,
-)
+from portfolio.study.proof_benchmark import VERIFIED, ProofRun, run_proofs, summarise_proofs
 from selector.logs.record import PROOFS
 
 
@@ -36,29 +25,9 @@ def run_and_report_proofs(
     json_file : written even if the run breaks off; None for no file
     console : to print on
     """
-    runs: list[ProofRun] = []
-    sets = names(benchmark.folder, benchmark.only)
-    total = len(sets) * len(benchmark.kinds) * benchmark.queries
-    console.print(
-        f"{total} rows: {len(sets)} data sets, kinds {', '.join(benchmark.kinds)}, "
-        f"{benchmark.trees} trees of depth {benchmark.depth or 'any'}, "
-        f"limit {benchmark.time_limit_s:g} s; load {os.getloadavg()[0]:.2f} on "
-        f"{usable_cores()} cores."
+    runs = collected(
+        benchmark, 1, "rows", lambda tell: run_proofs(benchmark, tell, work), json_file, console
     )
-    try:
-        with progress_bar(console, "running", total) as tell:
-
-            def on_run(run: ProofRun) -> None:
-                runs.append(run)
-                tell(len(runs), total, f"{run.dataset} {run.kind}")
-
-            run_proofs(benchmark, on_run, work)
-    except KeyboardInterrupt:
-        console.print("Interrupted: reporting what is done.")
-    finally:
-        if json_file is not None:
-            text = json.dumps({"runs": [asdict(run) for run in runs]}, indent=1)
-            replace_whole(json_file, lambda partial: partial.write_text(text, encoding="utf-8"))
     return _print(console, runs)
 
 

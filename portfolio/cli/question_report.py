@@ -1,21 +1,14 @@
 """Run a benchmark of questions with a progress bar, print its table, keep what is done."""
 
-import json
-import os
 import statistics
-from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from encoders.cores import usable_cores
-from encoders.whole_files import replace_whole
-from portfolio.cli.output import progress_bar
-from portfolio.data.collection import names
+from portfolio.cli.collected import collected
 from portfolio.study.benchmark import Benchmark
 from portfolio.study.question_benchmark import (
-    QuestionRun,
     QuestionSummary,
     chosen_questions,
     run_questions,
@@ -37,30 +30,15 @@ def run_and_report_questions(
     json_file : written even if the run breaks off; None for no file
     console : to print on
     """
-    runs: list[QuestionRun] = []
-    sets = names(benchmark.folder, benchmark.only)
-    asked = chosen_questions(questions)
-    total = len(sets) * len(benchmark.kinds) * benchmark.queries * len(asked)
-    console.print(
-        f"{total} runs: {len(sets)} data sets, kinds {', '.join(benchmark.kinds)}, "
-        f"{benchmark.trees} trees of depth {benchmark.depth or 'any'}, "
-        f"limit {benchmark.time_limit_s:g} s; load {os.getloadavg()[0]:.2f} on "
-        f"{usable_cores()} cores."
+    each = len(chosen_questions(questions))
+    runs = collected(
+        benchmark,
+        each,
+        "runs",
+        lambda tell: run_questions(benchmark, questions, tell),
+        json_file,
+        console,
     )
-    try:
-        with progress_bar(console, "running", total) as tell:
-
-            def on_run(run: QuestionRun) -> None:
-                runs.append(run)
-                tell(len(runs), total, f"{run.dataset} {run.kind} {run.question}")
-
-            run_questions(benchmark, questions, on_run)
-    except KeyboardInterrupt:
-        console.print("Interrupted: reporting what is done.")
-    finally:
-        if json_file is not None:
-            text = json.dumps({"runs": [asdict(run) for run in runs]}, indent=1)
-            replace_whole(json_file, lambda partial: partial.write_text(text, encoding="utf-8"))
     if runs:
         _print(console, summarise_questions(runs))
     return 0

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from portfolio.study.protocol import KIND_NAMES
 from selector.logs.record import PROOFS
 
 AGREEMENT = 1e-6
+Run = TypeVar("Run")
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,39 @@ def run_benchmark(benchmark: Benchmark, on_run: Callable[[BenchmarkRun], None]) 
     KeyboardInterrupt
         On Ctrl-C; what was handed to ``on_run`` is whole.
     """
+    run_each_model(
+        benchmark, lambda dataset, kind, model: _runs_of(benchmark, dataset, kind, model), on_run
+    )
+
+
+def run_each_model(
+    benchmark: Benchmark,
+    runs_of: Callable[[Dataset, str, Any], Iterator[Run]],
+    on_run: Callable[[Run], None],
+) -> None:
+    """Train each model once, and hand on what is run with it.
+
+    Parameters
+    ----------
+    benchmark : its data sets, kinds, trees, depth and seed are looked at
+    runs_of : gives the runs of a data set, a kind and the fitted model
+    on_run : called with each run once it is over
+
+    Raises
+    ------
+    InputError
+        An unknown data set or kind.
+    KeyboardInterrupt
+        On Ctrl-C; what was handed to ``on_run`` is whole.
+    """
     with pressed() as stop:
         for dataset in datasets(benchmark.folder, benchmark.only):
             for kind in benchmark.kinds:
-                for run in _run_model(benchmark, dataset, kind):
+                if kind not in KIND_NAMES:
+                    raise InputError(f"unknown kind {kind!r}; known are {', '.join(KIND_NAMES)}.")
+                name, trees = KIND_NAMES[kind], benchmark.trees
+                model = train(dataset, name, trees, benchmark.depth, benchmark.seed)
+                for run in runs_of(dataset, kind, model):
                     on_run(run)
                     if stop.is_set():
                         raise KeyboardInterrupt
@@ -117,11 +147,10 @@ def size(benchmark: Benchmark) -> int:
     return sets * len(benchmark.kinds) * benchmark.queries * len(benchmark.backends)
 
 
-def _run_model(benchmark: Benchmark, dataset: Dataset, kind: str) -> Iterator[BenchmarkRun]:
-    if kind not in KIND_NAMES:
-        raise InputError(f"unknown kind {kind!r}; known are {', '.join(KIND_NAMES)}.")
+def _runs_of(
+    benchmark: Benchmark, dataset: Dataset, kind: str, model: Any
+) -> Iterator[BenchmarkRun]:
     backends, seed = benchmark.backends, benchmark.seed
-    model = train(dataset, KIND_NAMES[kind], benchmark.trees, benchmark.depth, seed)
     explainer = Explainer(model, dataset.X, freed(dataset.space))
     for query in draw_queries(dataset, explainer, benchmark.queries + 1, seed):
         if query.number == 0:  # warm-up: compiled code, caches, imports

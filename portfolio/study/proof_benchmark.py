@@ -7,16 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from encoders.errors import InputError
 from portfolio.checker import RejectedError
-from portfolio.data.collection import DrawnQuery, datasets, draw_queries
+from portfolio.data.collection import DrawnQuery, draw_queries
 from portfolio.data.datasets import Dataset
-from portfolio.data.trained_models import train
 from portfolio.explainer import Explainer
 from portfolio.proofs.record import Record
-from portfolio.study.benchmark import Benchmark
-from portfolio.study.pressed import pressed
-from portfolio.study.protocol import KIND_NAMES
+from portfolio.study.benchmark import Benchmark, run_each_model
 from selector.logs.record import PROOFS
 
 VERIFIED = "verified"
@@ -69,27 +65,16 @@ def run_proofs(
         On Ctrl-C; what was handed to ``on_run`` is whole.
     """
     allowed = {} if work is None else {"work": work}
-    with pressed() as stop:
-        for dataset in datasets(benchmark.folder, benchmark.only):
-            for kind in benchmark.kinds:
-                for run in _run_model(benchmark, dataset, kind, allowed):
-                    on_run(run)
-                    if stop.is_set():
-                        raise KeyboardInterrupt
 
+    def runs_of(dataset: Dataset, kind: str, model: Any) -> Iterator[ProofRun]:
+        explainer = Explainer(model, dataset.X, dataset.space)
+        where = dataset.name, kind
+        for query in draw_queries(dataset, explainer, benchmark.queries + 1, benchmark.seed):
+            run = _run(benchmark, explainer, model, where, query, allowed)
+            if query.number:  # the first: compiled code, caches, imports
+                yield run
 
-def _run_model(
-    benchmark: Benchmark, dataset: Dataset, kind: str, allowed: dict[str, float]
-) -> Iterator[ProofRun]:
-    if kind not in KIND_NAMES:
-        raise InputError(f"unknown kind {kind!r}; known are {', '.join(KIND_NAMES)}.")
-    seed = benchmark.seed
-    model = train(dataset, KIND_NAMES[kind], benchmark.trees, benchmark.depth, seed)
-    explainer = Explainer(model, dataset.X, dataset.space)
-    for query in draw_queries(dataset, explainer, benchmark.queries + 1, seed):
-        run = _run(benchmark, explainer, model, (dataset.name, kind), query, allowed)
-        if query.number:  # the first: compiled code, caches, imports
-            yield run
+    run_each_model(benchmark, runs_of, on_run)
 
 
 def _run(

@@ -9,15 +9,12 @@ from typing import Any
 from encoders.errors import InputError
 from encoders.query.constraints import MaxChanges
 from encoders.query.relations import Together
-from portfolio.data.collection import DrawnQuery, datasets, draw_queries
+from portfolio.data.collection import DrawnQuery, draw_queries
 from portfolio.data.datasets import Dataset
-from portfolio.data.trained_models import train
 from portfolio.explainer import Explainer
 from portfolio.model.plausibility import Plausibility
 from portfolio.questions.robust.nearby import Around
-from portfolio.study.benchmark import Benchmark
-from portfolio.study.pressed import pressed
-from portfolio.study.protocol import KIND_NAMES
+from portfolio.study.benchmark import Benchmark, run_each_model
 
 ANSWER = "explain"
 PLAUSIBLE = "explain-plausible"
@@ -114,13 +111,11 @@ def run_questions(
         On Ctrl-C; what was handed to ``on_run`` is whole.
     """
     chosen = chosen_questions(questions)
-    with pressed() as stop:
-        for dataset in datasets(benchmark.folder, benchmark.only):
-            for kind in benchmark.kinds:
-                for run in _run_model(benchmark, dataset, kind, chosen):
-                    on_run(run)
-                    if stop.is_set():
-                        raise KeyboardInterrupt
+
+    def runs_of(dataset: Dataset, kind: str, model: Any) -> Iterator[QuestionRun]:
+        return _runs_of(benchmark, dataset, kind, model, chosen)
+
+    run_each_model(benchmark, runs_of, on_run)
 
 
 def chosen_questions(questions: tuple[str, ...]) -> tuple[str, ...]:
@@ -143,13 +138,10 @@ def chosen_questions(questions: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((ANSWER, *questions)))
 
 
-def _run_model(
-    benchmark: Benchmark, dataset: Dataset, kind: str, questions: tuple[str, ...]
+def _runs_of(
+    benchmark: Benchmark, dataset: Dataset, kind: str, model: Any, questions: tuple[str, ...]
 ) -> Iterator[QuestionRun]:
-    if kind not in KIND_NAMES:
-        raise InputError(f"unknown kind {kind!r}; known are {', '.join(KIND_NAMES)}.")
     seed = benchmark.seed
-    model = train(dataset, KIND_NAMES[kind], benchmark.trees, benchmark.depth, seed)
     explainer = Explainer(model, dataset.X, dataset.space)
     careful = explainer
     if set(questions) & set(CAREFUL):

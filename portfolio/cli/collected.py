@@ -1,0 +1,63 @@
+"""Runs of a benchmark as they come: a progress bar, and a file that is written whatever ends it."""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from encoders.cores import usable_cores
+from encoders.whole_files import replace_whole
+from portfolio.cli.output import progress_bar
+from portfolio.data.collection import names
+from portfolio.study.benchmark import Benchmark
+
+
+def collected(
+    benchmark: Benchmark,
+    each: int,
+    what: str,
+    run: Callable[[Callable[[Any], None]], None],
+    json_file: Path | None,
+    console: Console,
+) -> list[Any]:
+    """All runs; after Ctrl-C those that are done.
+
+    Parameters
+    ----------
+    benchmark : that is run
+    each : runs of each row
+    what : they are, in words
+    run : runs it, given what to call with each run once it is over: a dataclass with ``dataset``,
+        ``kind`` and ``question`` or not
+    json_file : written even if the run breaks off; None for no file
+    console : to print on
+    """
+    runs: list[Any] = []
+    sets = names(benchmark.folder, benchmark.only)
+    total = len(sets) * len(benchmark.kinds) * benchmark.queries * each
+    console.print(
+        f"{total} {what}: {len(sets)} data sets, kinds {', '.join(benchmark.kinds)}, "
+        f"{benchmark.trees} trees of depth {benchmark.depth or 'any'}, "
+        f"limit {benchmark.time_limit_s:g} s; load {os.getloadavg()[0]:.2f} on "
+        f"{usable_cores()} cores."
+    )
+    try:
+        with progress_bar(console, "running", total) as tell:
+
+            def on_run(done: Any) -> None:
+                runs.append(done)
+                of = [done.dataset, done.kind, getattr(done, "question", "")]
+                tell(len(runs), total, " ".join(filter(None, of)))
+
+            run(on_run)
+    except KeyboardInterrupt:
+        console.print("Interrupted: reporting what is done.")
+    finally:
+        if json_file is not None:
+            text = json.dumps({"runs": [asdict(done) for done in runs]}, indent=1)
+            replace_whole(json_file, lambda partial: partial.write_text(text, encoding="utf-8"))
+    return runs

@@ -287,8 +287,9 @@ class Explainer(Questions, BatchQuestions, Variants):
         target, norm, scale, weights, constraints, margin, threads, seed : as for :meth:`explain`
         backend : what 0.1 had instead
         strategy : a backend, with an engine or a formulation or without (default "cp"), or "auto",
-            which picks by the seconds that solving takes; or "map", which makes a map of the model
-            and asks that, see :meth:`Explainer.with_map`
+            which picks by the seconds that solving takes; "search" keeps nothing and reduces each
+            query; or "map", which makes a map of the model and asks that, see
+            :meth:`Explainer.with_map`
         online : for "auto": costs that this session adds to and picks by, see
             :class:`selector.online_costs.OnlineCosts`. None: the diagram alone picks
 
@@ -300,7 +301,7 @@ class Explainer(Questions, BatchQuestions, Variants):
         from encoders.backends.registry import all_backends
         from portfolio.session import Session
         from portfolio.solving.make_maps import with_maps
-        from selector import OnlineCosts, check_name, keeps_models
+        from selector import OnlineCosts, check_name, takes_sessions
         from selector.candidates import AUTO
 
         if strategy is not None and backend != "cp":
@@ -321,10 +322,10 @@ class Explainer(Questions, BatchQuestions, Variants):
             options = Options(threads=threads, seed=seed)
             return Session(with_maps(self._asker, question), question, options, MAP)
         check_name(backend)
-        if not keeps_models(backend):
+        if not takes_sessions(backend):
             able = [own.name for own in all_backends() if own.capability.sessions]
             known = f"{', '.join(able[:-1])} or {able[-1]}"
-            raise InputError(f"backend {backend} keeps no model for a session; use {known}.")
+            raise InputError(f"backend {backend} takes no sessions; use {known}.")
         options = Options(backend, threads=threads, seed=seed, metric="solver")
         return Session(self._asker, question, options, backend, online)
 

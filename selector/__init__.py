@@ -1,6 +1,6 @@
 """Part of counterfolio: which backend should answer a query. Knows ``encoders`` only."""
 
-from selector.candidates import BackendTurn, check_name, keeps_models, line_up, named
+from selector.candidates import BackendTurn, check_name, line_up, named, takes_sessions
 from selector.case import Case, Metric
 from selector.choose import Plan, Selector
 from selector.diagram import Diagram, diagram_of
@@ -19,7 +19,7 @@ __all__ = [
     "Selector",
     "check_name",
     "diagram_of",
-    "keeps_models",
     "line_up",
     "named",
+    "takes_sessions",
 ]

@@ -129,8 +129,9 @@ def check_name(name: str) -> None:
         _parse(name)
 
 
-def keeps_models(name: str) -> bool:
-    """Whether the named backend can keep a model of all but the costs.
+def takes_sessions(name: str) -> bool:
+    """Whether the named backend can answer a session: it keeps a model of all but the costs, or
+    needs none.
 
     Parameters
     ----------

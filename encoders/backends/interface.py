@@ -143,12 +143,15 @@ class Capability:
     epsilon : absolute gap at which it stops, "feasible" with stop reason "gap"; 0 if it goes on
     isolated : it may ignore a stop, crash, or hold the interpreter, so it is run in a worker
         process
+    afresh : it starts so soon that there is no model to keep: in a session, too, it is given what
+        reduction leaves of each query
     """
 
     features: frozenset[Feature]
     tolerance: float = 1e-9
     epsilon: float = 0.0
     isolated: bool = False
+    afresh: bool = False
 
     @property
     def aggregates(self) -> frozenset[str]:
@@ -157,8 +160,8 @@ class Capability:
 
     @property
     def sessions(self) -> bool:
-        """It can keep a model of all but the costs for many queries."""
-        return Feature.KEEPS_MODELS in self.features
+        """It can answer many queries in a row: it keeps a model, or needs none."""
+        return self.afresh or Feature.KEEPS_MODELS in self.features
 
     @property
     def uses_rivals(self) -> bool:

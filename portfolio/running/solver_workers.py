@@ -114,7 +114,7 @@ class ModelKeeper:
 
         Parameters
         ----------
-        backend : one that keeps models
+        backend : one that keeps models, or needs none
         problem : to solve
         request : how, and whom to tell
 
@@ -123,12 +123,14 @@ class ModelKeeper:
         UnavailableBackendError
             The package it needs is not installed.
         """
+        keep = not backend.capability.afresh
         if not backend.capability.isolated:
-            return self._kept.solve(backend, problem, request)
+            solve = partial(self._kept.solve, backend) if keep else backend.load()
+            return solve(problem, request)
         backend.require()
         if self._worker is None or not self._worker.alive:
             self._worker = _Worker(self._memory_bytes)
-        return self._worker.solve(backend, problem, request, keep=True)
+        return self._worker.solve(backend, problem, request, keep)
 
     def close(self) -> None:
         """Drop the model and end the worker."""

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import ClassVar
 
@@ -13,11 +13,12 @@ from encoders.problem.problem import Problem
 from encoders.query.goal import Goal
 from portfolio.model.explained_model import ClassView
 from portfolio.solving.reduced import joined
-from portfolio.solving.strategies import Auto, configured
+from portfolio.solving.strategies import Auto, in_session
 from selector import BackendTurn, OnlineCosts, line_up
 from selector.logs.record import PROOFS
 from selector.online import Asked, Took
 
+SolverOf = Callable[[BackendTurn], SolveReported]
 MeasuredReport = tuple[Report, Took, float]  # and seconds on the clock, all included
 COUNTED = ("proved", "time_limit", "memory_limit", "error")  # ends that tell what a backend takes
 
@@ -25,7 +26,8 @@ COUNTED = ("proved", "time_limit", "memory_limit", "error")  # ends that tell wh
 class KeptOnline:
     """As :class:`portfolio.solving.strategies.Kept` by "auto", but own costs may say otherwise.
 
-    Every backend keeps a model of its own. For one thread at a time, as its session is.
+    Every backend keeps a model of its own, or needs none. For one thread at a time, as its session
+    is.
 
     Parameters
     ----------
@@ -55,9 +57,16 @@ class KeptOnline:
         ----------
         posed, view, goal : as in :class:`portfolio.solving.strategies.Strategy`
         """
-        return lambda problem, request: self._solve(goal.target, problem, request)
 
-    def _solve(self, target: int, problem: Problem, request: Request) -> Report:
+        def solver_of(turn: BackendTurn) -> SolveReported:
+            run = self._run_for(goal.target, turn.backend.name)
+            return in_session(turn, run, posed, view, goal)
+
+        return lambda problem, request: self._solve(goal.target, solver_of, problem, request)
+
+    def _solve(
+        self, target: int, solver_of: SolverOf, problem: Problem, request: Request
+    ) -> Report:
         plan = self._auto.plan(problem, math.inf, 1)
         own = plan.rounds[-1][0]
         turns = {
@@ -67,20 +76,23 @@ class KeptOnline:
         }
         place, first = self._costs.place_of(plan.leaf), own.backend.name
         others = [name for name in turns if name != first]
-        ready = self._ready.setdefault(target, set())
+        ready = self._ready.setdefault(target, set()) | _afresh(turns.values())
         asked = self._costs.whom(place, first, others, request.time_limit_s, ready)
         if asked.backend == first:
-            report, took, _ = self._measured(own, target, problem, request)
+            report, took, _ = self._measured(own, target, solver_of, problem, request)
             if _counts(report):
                 self._costs.tell_own(place, took)
             return report.decided(plan.why)
         other = turns[asked.backend]
         why = f"{plan.why}; by what own sessions took {other.backend.title} is asked first"
-        return self._other_first(target, problem, request, (other, own), asked, place).decided(why)
+        both = (other, own)
+        report = self._other_first(target, solver_of, problem, request, both, asked, place)
+        return report.decided(why)
 
     def _other_first(
         self,
         target: int,
+        solver_of: SolverOf,
         problem: Problem,
         request: Request,
         turns: tuple[BackendTurn, BackendTurn],
@@ -90,14 +102,14 @@ class KeptOnline:
         """Another one than the diagram's own for a moment, then the diagram's own."""
         other, own = turns
         brief = replace(request, time_limit_s=asked.seconds)
-        report, took, spent_s = self._measured(other, target, problem, brief)
+        report, took, spent_s = self._measured(other, target, solver_of, problem, brief)
         own_s = math.nan
         if not took.proved:
             if request.stop.is_set():
                 return report
             left_s = max(0.0, request.time_limit_s - spent_s)
             rest = replace(request, time_limit_s=left_s)
-            then, after, _ = self._measured(own, target, problem, rest)
+            then, after, _ = self._measured(own, target, solver_of, problem, rest)
             own_s = after.seconds
             report = _held(joined(problem, [report, then], 0.0))
         if _counts(report):
@@ -105,12 +117,17 @@ class KeptOnline:
         return report
 
     def _measured(
-        self, turn: BackendTurn, target: int, problem: Problem, request: Request
+        self,
+        turn: BackendTurn,
+        target: int,
+        solver_of: SolverOf,
+        problem: Problem,
+        request: Request,
     ) -> MeasuredReport:
         """What a backend says, what it took as it counts, and what it took on the clock."""
         name, ready = turn.backend.name, self._ready.setdefault(target, set())
         began = time.perf_counter()
-        report = configured(turn, self._run_for(target, name))(problem, request)
+        report = solver_of(turn)(problem, request)
         spent_s = time.perf_counter() - began
         outcome = report.outcome
         proved = outcome.status in PROOFS
@@ -122,6 +139,12 @@ class KeptOnline:
             ready.discard(name)  # it may have been ended with its model
             counts_s = max(spent_s, request.time_limit_s)
         return report, Took(name, counts_s, proved), spent_s
+
+
+def _afresh(turns: Iterable[BackendTurn]) -> set[str]:
+    """Those that have no model to build, and no process to start, before they can answer."""
+    able = [turn.backend for turn in turns]
+    return {b.name for b in able if b.capability.afresh and not b.capability.isolated}
 
 
 def _counts(report: Report) -> bool:

@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol
 
 import selector
 from encoders.backends.attempt import ConfiguredBackend, Report, RunBackend, SolveReported
-from encoders.backends.interface import Request
+from encoders.backends.interface import Backend, Outcome, Request
 from encoders.posing.pose import Posed
 from encoders.problem.problem import Problem
 from encoders.query.goal import Goal
@@ -197,6 +197,8 @@ class Plain:
 class Kept:
     """The whole problem in the backend's best formulation, run by what keeps its model.
 
+    A backend that needs no model reduces the problem, as part of its solving.
+
     Attributes
     ----------
     backend : its name, or "auto"
@@ -219,7 +221,7 @@ class Kept:
         posed, view, goal : as in :class:`Strategy`
         """
         first, why = _one(posed.problem, self.backend, self.auto)
-        own = configured(first, self.run_for(goal.target))
+        own = in_session(first, self.run_for(goal.target), posed, view, goal)
         return lambda problem, request: own(problem, request).decided(why)
 
 
@@ -282,6 +284,29 @@ def _one(problem: Problem, backend: str, auto: Auto) -> tuple[BackendTurn, str]:
         return named(problem, backend), ""
     plan = auto.plan(problem, float("inf"), 1)
     return plan.rounds[-1][0], plan.why
+
+
+def in_session(
+    turn: BackendTurn, run: RunBackend, posed: Posed, view: ClassView, goal: Goal
+) -> ConfiguredBackend:
+    """The backend of a turn, as a session asks it: about the whole problem.
+
+    Parameters
+    ----------
+    turn : names the backend and its options
+    run : what runs it, and keeps its model
+    posed, view, goal : as in :class:`Strategy`
+    """
+    if not turn.backend.capability.afresh:
+        return configured(turn, run)
+
+    def after_reducing(backend: Backend, problem: Problem, request: Request) -> Outcome:
+        plan = Plan([Step(configured(turn, run))])
+        report = _reduced(lambda left, asked: plan, posed, view, goal)(problem, request)
+        own = report.outcome
+        return replace(own, build_s=0.0, solve_s=report.reduce_s + own.build_s + own.solve_s)
+
+    return configured(turn, after_reducing)
 
 
 def _step(turns: Sequence[BackendTurn], run: RunBackend) -> Step:

@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,13 @@ from portfolio.explainer import Explainer
 from portfolio.fingerprint import fingerprint
 from portfolio.logbook import Log, Logbook, LogWarning
 from portfolio.model.plausibility import Plausibility
-from portfolio.question import PLAIN, Options, Question
+from portfolio.question import MAP, PLAIN, Options, Question
 from portfolio.result import Result
 from portfolio.running.solver_workers import Workers
 from portfolio.running.work import Answers, Record, Task
 from portfolio.session import Session
 from portfolio.solving.second import once_more
+from portfolio.study.asked import OF_THE_ROW, Settings, settings_of
 from portfolio.study.protocol import (
     KIND_NAMES,
     SECOND,
@@ -138,7 +139,7 @@ class Campaign:
 
     def _run(self, configuration: Configuration) -> int:
         explainer, dataset = self._explainer(configuration)
-        sessions: dict[tuple[str, Any], Session] = {}
+        sessions: dict[tuple[str, Any, int], Session] = {}
         runs = 0
         for query in draw_queries(dataset, explainer, self.protocol.queries, configuration.seed):
             own = _QueryRuns(self, configuration, explainer, sessions, query)
@@ -154,13 +155,14 @@ class _QueryRuns:
 
     Attributes
     ----------
-    sessions : by backend and target, kept for the queries that follow
+    sessions : by backend and target, kept for the queries that follow; and by the query, if what is
+        asked is about its row
     """
 
     campaign: Campaign
     configuration: Configuration
     explainer: Explainer
-    sessions: dict[tuple[str, Any], Session]
+    sessions: dict[tuple[str, Any, int], Session]
     query: DrawnQuery
 
     def make(self, entries: list[str]) -> int:
@@ -173,7 +175,9 @@ class _QueryRuns:
             elif entry.startswith(PLAIN):
                 self._explain(entry)
             elif entry.startswith(SESSION):
-                self._session(entry, backend_of(entry))
+                # A model that is too large for a map has no run of one.
+                with suppress(InputError) if backend_of(entry) == MAP else nullcontext():
+                    self._session(entry, backend_of(entry))
             elif first is not None and first.backend == REDUCE:
                 continue
             else:
@@ -203,19 +207,26 @@ class _QueryRuns:
         return self.explainer.explain(
             self.query.x,
             target=self.query.target,
-            norm=self.configuration.norm,
             strategy=entry,
             time_limit_s=protocol.limit_s(entry),
             threads=protocol.threads,
             seed=self.configuration.seed,
             log=log,
+            **self._settings,
+        )
+
+    @property
+    def _settings(self) -> Settings:
+        own, space = self.configuration, self.explainer.features
+        return {"norm": own.norm} | settings_of(
+            own.question, own.kind, own.trees, space, self.query
         )
 
     def _second(self, entry: str, first: Result) -> None:
         protocol, own, name = self.campaign.protocol, self.configuration, backend_of(entry)
         once_more(
             self.explainer._asker,
-            Question(self.query.target, own.norm),
+            Question(self.query.target, **self._settings),
             Options(name, protocol.limit_s(entry), protocol.threads, own.seed),
             self.query.x,
             first,
@@ -225,14 +236,15 @@ class _QueryRuns:
 
     def _session(self, entry: str, backend: str) -> None:
         protocol = self.campaign.protocol
-        key = (backend, self.query.target)
+        own = self.query.number if self.configuration.question in OF_THE_ROW else -1
+        key = (backend, self.query.target, own)
         if key not in self.sessions:
             self.sessions[key] = self.explainer.session(
                 self.query.target,
                 strategy=backend,
-                norm=self.configuration.norm,
                 threads=protocol.threads,
                 seed=self.configuration.seed,
+                **self._settings,
             )
         self.sessions[key].explain(self.query.x, protocol.time_limit_s, log=self._book(entry))
 

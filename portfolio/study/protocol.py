@@ -3,7 +3,7 @@
 import itertools
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ from encoders.errors import InputError
 from encoders.text_files import read_text
 from portfolio.data.trained_models import Trainable
 from portfolio.fingerprint import fingerprint
-from portfolio.question import PLAIN
+from portfolio.question import MAP, PLAIN
 from portfolio.solving.second import check_second
-from selector import check_name, keeps_models
+from portfolio.study.asked import ASKED, CHEAPEST
+from selector import check_name, takes_sessions
 
 KIND_NAMES: dict[str, Trainable] = {"soft": "forest", "hard": "hard-forest", "xgb": "xgboost"}
 KINDS = tuple(KIND_NAMES)
@@ -37,6 +38,7 @@ class Configuration:
     norm : "0", "1", "2" or "inf"
     plausible : answers must be inliers of an isolation forest
     seed : of the model, the forest, the rows drawn and the solvers
+    question : what is asked, of :data:`portfolio.study.asked.ASKED`
     """
 
     dataset: str
@@ -46,6 +48,7 @@ class Configuration:
     norm: str
     plausible: bool
     seed: int
+    question: str = field(default=CHEAPEST, metadata={"fingerprint": "given"})
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ class Protocol:
     Attributes
     ----------
     datasets : names, empty for all of the folder
-    trees, depths, kinds, norms, plausible, seeds : what is combined
+    trees, depths, kinds, norms, plausible, seeds, questions : what is combined; depth 0 is none,
+        the norm counts for nothing where a question has costs of its own
     cross : combine trees with depths; False: vary one at a time around 100 trees of depth 5
     sample : configurations drawn per data set, 0 for all
     queries : rows asked per configuration
@@ -73,6 +77,7 @@ class Protocol:
     norms: tuple[str, ...] = ("1",)
     plausible: tuple[bool, ...] = (False,)
     seeds: tuple[int, ...] = (0,)
+    questions: tuple[str, ...] = (CHEAPEST,)
     cross: bool = True
     sample: int = 0
     queries: int = 3
@@ -153,13 +158,13 @@ def load_protocol(name: str) -> Protocol:
 
 
 def _from_fields(path: Path, given: dict[str, Any]) -> Protocol:
-    known = {field.name: getattr(Protocol(), field.name) for field in fields(Protocol)}
+    known = {own.name: getattr(Protocol(), own.name) for own in fields(Protocol)}
     for name, value in given.items():
         if name not in known:
             raise InputError(f"{path}: there is no setting {name!r}; known are {', '.join(known)}.")
         _check_value(path, name, known[name], value)
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
-    for name, allowed in (("kinds", KINDS), ("norms", NORMS)):
+    for name, allowed in (("kinds", KINDS), ("norms", NORMS), ("questions", tuple(ASKED))):
         wrong = [v for v in values.get(name, ()) if v not in allowed]
         if wrong:
             raise InputError(f"{path}: {name} has {wrong[0]!r}; known are {', '.join(allowed)}.")
@@ -202,12 +207,14 @@ def backend_of(entry: str) -> str:
 def _check_entry(path: Path, entry: str) -> None:
     """A backend's name, with a prefix or not."""
     name = backend_of(entry)
+    if entry == SESSION + MAP:
+        return
     try:
         check_second(name) if entry.startswith(SECOND) else check_name(name)
     except InputError as error:
         raise InputError(f"{path}: entries has {entry!r}: {error}") from error
-    if entry.startswith(SESSION) and not keeps_models(name):
-        raise InputError(f"{path}: entries has {entry!r}, but {name} keeps no models.")
+    if entry.startswith(SESSION) and not takes_sessions(name):
+        raise InputError(f"{path}: entries has {entry!r}, but {name} takes no sessions.")
 
 
 def configurations(protocol: Protocol, datasets: Sequence[str]) -> list[Configuration]:
@@ -225,7 +232,8 @@ def configurations(protocol: Protocol, datasets: Sequence[str]) -> list[Configur
 
 def _of_dataset(protocol: Protocol, dataset: str) -> Iterator[Configuration]:
     every = [
-        Configuration(dataset, kind, trees, depth, norm, plausible, seed)
+        Configuration(dataset, kind, trees, depth, norm, plausible, seed, question)
+        for question in protocol.questions
         for seed in protocol.seeds
         for kind in protocol.kinds
         for trees, depth, norm, plausible in _shapes(protocol)

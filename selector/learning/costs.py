@@ -49,8 +49,7 @@ def spent_by(schedule: Schedule, runs: Runs, contention: Contention) -> Spent:
     """What a schedule takes on each row.
 
     What runs in a turn and the next one goes on. Racers are as much slower as was measured, or
-    share the cores. A kept model is solved by the first of the last turn that can keep one, as in
-    a session.
+    share the cores. A session asks the first of the last turn that it can ask.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from encoders.backends.interface import Request
+from encoders.backends.interface import Feature, Request
 from encoders.backends.prepared import PreparedModel, structure_key
 from encoders.backends.registry import all_backends
 from encoders.testing.conformance import configurations
@@ -16,7 +16,7 @@ from tests.support.checks import backend, check
 KEEPING = [
     (c.backend.name, c.engine, c.formulation)
     for able in all_backends()
-    if able.capability.sessions
+    if Feature.KEEPS_MODELS in able.capability.features
     for c in configurations(able)
 ]
 
@@ -73,4 +73,6 @@ def test_the_key_sees_everything_but_costs():
 
 
 def test_who_can_keep_a_model():
-    assert {b.name for b in all_backends() if b.capability.sessions} == {"cp", "milp", "maxsat"}
+    keeping = {name for name, _, _ in KEEPING}
+    assert keeping == {"cp", "milp", "maxsat"}
+    assert {b.name for b in all_backends() if b.capability.sessions} == {*keeping, "search"}

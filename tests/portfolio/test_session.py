@@ -8,7 +8,7 @@ import pytest
 from encoders.errors import InputError
 from portfolio import Increase
 from portfolio.solving import online
-from portfolio.solving.strategies import configured
+from portfolio.solving.strategies import in_session
 from selector import logs
 from selector.diagram import Diagram, Leaf
 from selector.learning.examples import examples
@@ -54,10 +54,18 @@ def test_without_a_target_every_class_has_its_own_model(explainer, credit):
             assert session.explain(row).distance == pytest.approx(expected.distance)
 
 
-@pytest.mark.parametrize("name", ["search", "smt"])
-def test_backends_without_models_to_keep_are_refused(explainer, name):
-    with pytest.raises(InputError, match=f"backend {name} keeps no model"):
-        explainer.session("granted", backend=name)
+def test_who_needs_no_model_reduces_and_tells_it_as_solving(explainer, some_refused):
+    with explainer.session("granted", strategy="search") as session:
+        for row in some_refused:
+            result = session.explain(row)
+            assert (result.status, result.verified, result.backend) == ("optimal", True, "search")
+            assert result.distance == explainer.explain(row, "granted").distance
+            assert result.timings.build == result.timings.reduce == 0 < result.timings.solve
+
+
+def test_backends_without_models_to_keep_are_refused(explainer):
+    with pytest.raises(InputError, match=r"backend smt takes no sessions; use search, .*cp"):
+        explainer.session("granted", backend="smt")
 
 
 def test_a_closed_session_starts_again(explainer, refused):
@@ -101,26 +109,26 @@ def test_who_was_slow_is_asked_no_more(by_cp, some_refused):
     costs = taught(50.0)
     with by_cp.session("granted", strategy="auto", online=costs) as session:
         results = [session.explain(row) for row in some_refused]
-    assert {result.backend for result in results} <= {"milp", "maxsat"}
+    assert {result.backend for result in results} <= {"milp", "maxsat", "search"}
     assert all("is asked first" in result.decision for result in results)
     for row, result in zip(some_refused, results, strict=True):
         assert result.status == "optimal"
         assert result.distance == pytest.approx(by_cp.explain(row, "granted").distance, rel=1e-6)
     seen = costs.leaves[0]
-    assert len(seen.of("milp")) + len(seen.of("maxsat")) >= len(some_refused)
+    assert sum(len(seen.of(name)) for name in ("milp", "maxsat", "search")) >= len(some_refused)
     assert len(seen.of("cp")) == FEWEST
 
 
 def test_who_does_not_prove_in_a_moment_is_followed_by_the_diagram_s_own(
     by_cp, some_refused, monkeypatch
 ):
-    def hurried(turn, run):
-        solve = configured(turn, run)
+    def hurried(turn, *query):
+        solve = in_session(turn, *query)
         if turn.backend.name == "cp":
             return solve
         return lambda problem, request: solve(problem, replace(request, time_limit_s=1e-9))
 
-    monkeypatch.setattr(online, "configured", hurried)
+    monkeypatch.setattr(online, "in_session", hurried)
     costs = taught(50.0)
     with by_cp.session("granted", strategy="auto", online=costs) as session:
         for row in some_refused:

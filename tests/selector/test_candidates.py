@@ -9,7 +9,7 @@ from encoders.backends.registry import all_backends
 from encoders.errors import InputError, UnavailableBackendError
 from encoders.testing.random_problems import random_problem
 from selector import Choice
-from selector.candidates import BackendTurn, check_name, keeps_models, line_up, named
+from selector.candidates import BackendTurn, check_name, line_up, named, takes_sessions
 
 
 def test_a_name_may_carry_an_engine_and_a_formulation():
@@ -33,7 +33,7 @@ def test_names_of_nothing_are_refused(name, message):
 
 def test_auto_is_a_name():
     check_name("auto")
-    assert keeps_models("auto") and keeps_models("cp") and not keeps_models("search")
+    assert all(map(takes_sessions, ("auto", "cp", "search"))) and not takes_sessions("smt")
 
 
 def test_a_problem_that_nobody_can_take_is_told():

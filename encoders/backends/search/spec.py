@@ -22,7 +22,8 @@ SEARCH = Backend(
                 Feature.STOPS,
                 Feature.USES_RIVALS,
             }
-        )
+        ),
+        afresh=True,
     ),
     licence="MIT",
     colour="#0072B2",

@@ -42,7 +42,7 @@ def test_bad_protocols(tmp_path, text, message):
     [
         'time_limit_s = "x"', "time_limit_s = -1", 'queries = "a"', "queries = 0", "threads = 0",
         "sample = -1", 'entries = ["nope"]', 'entries = ["second-auto"]',
-        'entries = ["session-search"]', 'seeds = ["x"]',
+        'entries = ["session-smt"]', 'questions = ["why"]', 'seeds = ["x"]',
         'plausible = ["yes"]', 'cross = "no"', "trees = 5",
     ],
 )  # fmt: skip

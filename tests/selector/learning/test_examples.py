@@ -129,7 +129,7 @@ def test_who_runs_goes_on_in_the_next_turn(racers):
 
 
 def test_kept_models_do_not_race(racers):
-    race = ((("search",), 0.1), (("search", "milp", "cp"), math.inf))
+    race = ((("search",), 0.1), (("milp", "search", "cp"), math.inf))
     assert racers.spent(race).wall[racers.solver].tolist() == [2.0]
 
 

@@ -209,7 +209,10 @@ class Jobs:
 
     def _work(self) -> None:
         while (job := self._queue.get()) is not None:
-            if job.stop.is_set():
+            # One that was put in before the start is in twice.
+            if (
+                job.stop.is_set() or job.state not in OPEN
+            ):  # one put in before the start is in twice
                 continue
             try:
                 self._run(job)

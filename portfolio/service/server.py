@@ -14,6 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from portfolio.service.app import create_app
+from portfolio.service.doorway import let_nobody_begin
 from portfolio.service.guard import JsonLines
 from portfolio.service.service import Service
 from portfolio.service.settings import Settings
@@ -72,6 +73,9 @@ class Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         every = [own for server in self.servers for own in server.sockets]
         listening = [socket.socket(fileno=os.dup(own.fileno())) for own in every]
+        for own in listening:
+            let_nobody_begin(own)
+        await asyncio.sleep(LOOK_S)  # whoever had begun is in by then
         for server in self.servers:
             server.close()
         await asyncio.sleep(0)  # the loop takes none any more

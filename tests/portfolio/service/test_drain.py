@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ import uvloop
 
 from portfolio.service import server as servers
 from portfolio.service.app import create_app
+from portfolio.service.doorway import let_nobody_begin
 from portfolio.service.pool import CLOSING, Pool
 from portfolio.service.server import Server, configured
 from portfolio.service.settings import Settings
@@ -98,6 +100,19 @@ def test_nobody_who_was_let_in_is_cut_under_load(app, row, keep, new_loop):
             each.result()
     assert {status for status, _ in told} == {200}
     assert told[200, True] >= CLIENTS
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="by a filter of Linux")
+def test_who_is_in_the_queue_stays_and_nobody_else_begins():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as waiting:
+            let_nobody_begin(listening)
+            with pytest.raises(TimeoutError):
+                socket.create_connection(("127.0.0.1", port), timeout=0.5)
+            waiting.sendall(b"still here")
+            with listening.accept()[0] as taken:
+                assert taken.recv(100) == b"still here"
 
 
 def test_who_waits_for_too_long_is_told_that_the_service_goes(app, row, monkeypatch):

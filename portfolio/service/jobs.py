@@ -210,9 +210,7 @@ class Jobs:
     def _work(self) -> None:
         while (job := self._queue.get()) is not None:
             # One that was put in before the start is in twice.
-            if (
-                job.stop.is_set() or job.state not in OPEN
-            ):  # one put in before the start is in twice
+            if job.stop.is_set() or job.state not in OPEN:
                 continue
             try:
                 self._run(job)

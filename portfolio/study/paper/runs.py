@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from portfolio.question import Question
+from portfolio.study.protocol import PAPER
 from selector.logs.record import PROOFS
 
 ANY = "any"  # in claims: whichever backend answered
@@ -51,19 +53,27 @@ def runs_of(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def described(frame: pd.DataFrame) -> pd.DataFrame:
-    """Records with the columns that parts and claims are about.
+    """Records of what the paper asks, with the columns that parts and claims are about.
+
+    Its protocol has no larger models, other norms, or constraints.
 
     Parameters
     ----------
     frame : records as :func:`selector.logs.read` gives them
     """
     several = frame["boosted"] & (frame["classes"] > 2)
-    return frame.assign(
+    told = frame.assign(
         kind=np.where(frame["votes"], "hard", np.where(frame["boosted"], "xgb", "soft")),
         proved=frame["status"].isin(PROOFS),
         rounds=frame["trees"] // frame["classes"].where(several, 1),
         depth=frame["max_depth"],
     )
+    return told[
+        (told["rounds"] <= max(PAPER.trees))
+        & (told["depth"] <= max(PAPER.depths))
+        & told["norm"].isin(PAPER.norms)
+        & (told["constraints"] == Question().digest)
+    ]
 
 
 def side_by_side(runs: pd.DataFrame, backends: tuple[str, ...], column: str) -> pd.DataFrame:

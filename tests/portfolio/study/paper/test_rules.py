@@ -75,6 +75,14 @@ def test_what_reduction_proved_counts_as_our_own(frame_of):
     assert set(runs_of(frame)["backend"]) == {"search"}
 
 
+@pytest.mark.parametrize(
+    "other", [{"norm": "inf"}, {"constraints": "ranges"}, {"max_depth": 30}, {"trees": 1000}]
+)
+def test_what_the_paper_does_not_ask_counts_for_nothing(frame_of, other):
+    frame = frame_of(("a", "cp", 1.0, {}), ("b", "cp", 1.0, other))
+    assert set(runs_of(frame)["query"]) == {"a"}
+
+
 def test_too_few_proofs_within_a_short_limit_refute_nothing(frame_of):
     of = claim("proves", bar=0.9)
     assert judged(frame_of(*pairs(9, None, None)), of).verdict == "undecided"

@@ -15,9 +15,7 @@ def frame_of(tmp_path):
     """Records as they are read, of (query, backend, seconds, more); questions as the paper's."""
 
     def frame(*told: tuple[str, str, float | None, dict[str, object]]) -> pd.DataFrame:
-        logs.append(
-            tmp_path, [record(q, b, s, **{**USUAL, **more}) for q, b, s, more in told]
-        )
+        logs.append(tmp_path, [record(q, b, s, **{**USUAL, **more}) for q, b, s, more in told])
         return logs.read(tmp_path)
 
     return frame

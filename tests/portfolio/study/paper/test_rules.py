@@ -1,6 +1,7 @@
 """Verdicts about claims."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,7 @@ from portfolio.study.paper.anytime import optima_of
 from portfolio.study.paper.published import Claim
 from portfolio.study.paper.rules import judge
 from portfolio.study.paper.runs import runs_of
+from tests.support.records import ENSEMBLE
 
 EVERY = "rounds > 0"
 
@@ -76,7 +78,13 @@ def test_what_reduction_proved_counts_as_our_own(frame_of):
 
 
 @pytest.mark.parametrize(
-    "other", [{"norm": "inf"}, {"constraints": "ranges"}, {"max_depth": 30}, {"trees": 1000}]
+    "other",
+    [
+        {"norm": "inf"},
+        {"constraints": "ranges"},
+        {"ensemble": replace(ENSEMBLE, max_depth=30)},
+        {"ensemble": replace(ENSEMBLE, trees=1000)},
+    ],
 )
 def test_what_the_paper_does_not_ask_counts_for_nothing(frame_of, other):
     frame = frame_of(("a", "cp", 1.0, {}), ("b", "cp", 1.0, other))

@@ -59,6 +59,7 @@ class Request(SolveSettings):
     on_bounds : called with (upper, lower) whenever one improves, from the solver's threads
     rival : the best choice that others have found by now, or None; may be asked at any time.
         Only what costs less is still of interest: a proof that there is nothing is "infeasible"
+    spare : how many more threads nobody uses at the moment; may be asked at any time
     prices : of the problem's leaves and levels, which bound what costs less than the cutoff; None
         if nobody has found any
     """
@@ -67,6 +68,7 @@ class Request(SolveSettings):
     on_choice: OnChoice = lambda levels: None
     on_bounds: OnBounds = lambda upper, lower: None
     rival: Callable[[], IntArray | None] = lambda: None
+    spare: Callable[[], int] = lambda: 0
     prices: Optional["Prices"] = None
 
     def cutoff_now(self, problem: Problem) -> float:

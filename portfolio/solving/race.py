@@ -144,6 +144,7 @@ class _Race:
                 on_choice=partial(self._take_choice, runner),
                 on_bounds=partial(self._take_bounds, runner),
                 rival=lambda: self._best,
+                spare=self._spare,
             )
             name = f"counterfolio-race-{runner.entrant.backend.name}"
             work = partial(self._work, runner, asked)
@@ -160,6 +161,11 @@ class _Race:
             if not self._over:
                 self._finish(runner, outcome)
             self._changed.notify()
+
+    def _spare(self) -> int:
+        """Threads beyond its own that each of those that run may use until others begin."""
+        busy = sum(runner.running for runner in self._runners)
+        return max(0, self._request.threads // max(busy, 1) - self._threads)
 
     @property
     def _cutoff(self) -> float:

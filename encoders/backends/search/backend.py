@@ -56,8 +56,9 @@ def solve(problem: Problem, request: Request) -> Outcome:
     try:
         search = _Search(problem, request, best, over)
         built = time.perf_counter()
-        with ThreadPoolExecutor(max(1, request.threads - 1)) as executor:
-            team = Team(problem, executor, request.threads)
+        most = request.threads + request.spare()
+        with ThreadPoolExecutor(max(1, most - 1)) as executor:
+            team = Team(problem, executor, most, lambda: request.threads + request.spare())
             while team.is_open:
                 look(over)
                 search.look_up(team.nodes)

@@ -25,6 +25,8 @@ from encoders.backends.search.open_nodes import (
 )
 from encoders.problem.problem import Problem
 
+Lane = list[tuple[int, tuple[Pool, int]]]  # that one thread works at: places of pools, and slices
+
 # Nodes until stop and time limit are looked at first, and seconds between looks after that: with
 # longer slices a stop is heard later.
 FIRST_SLICE, SLICE_S = 64, 0.02
@@ -39,7 +41,8 @@ class Team:
     ----------
     problem : that is searched
     executor : of the other threads
-    threads : at most so many at once
+    most : at most so many at once
+    now : how many at the moment, from 1 on; those that have nodes take turns then
 
     Attributes
     ----------
@@ -47,8 +50,15 @@ class Team:
     reserve : slots of each that are kept free for depth first
     """
 
-    def __init__(self, problem: Problem, executor: ThreadPoolExecutor, threads: int) -> None:
-        self._problem, self._executor, self._threads = problem, executor, threads
+    def __init__(
+        self,
+        problem: Problem,
+        executor: ThreadPoolExecutor,
+        most: int,
+        now: Callable[[], int] | None = None,
+    ) -> None:
+        self._problem, self._executor, self._most = problem, executor, most
+        self._now = now or (lambda: most)
         self.pools = [make_pool(problem)]
         self.reserve = slots_in_reserve(problem)
         self._slices = [FIRST_SLICE]
@@ -76,17 +86,26 @@ class Team:
         run : expands at most so many nodes of a pool; thread safe
         more : nodes beyond these that it may expand
         """
-        self._share()
+        threads = min(self._now(), self._most)
+        self._share(threads)
         for i, pool in enumerate(self.pools):
             self.pools[i] = self._grown(pool, self._slices[i] + more)
-        work = list(zip(self.pools, self._slices, strict=True))
-        others = [self._executor.submit(_run, run, *each) for each in work[1:]]
-        self._slices = [_run(run, *work[0]), *(other.result() for other in others)]
+        work = list(enumerate(zip(self.pools, self._slices, strict=True)))
+        lanes = [work[i::threads] for i in range(min(threads, len(work)))]
 
-    def _share(self) -> None:
+        def run_lane(lane: Lane) -> None:
+            for i, (pool, n_nodes) in lane:
+                self._slices[i] = _run(run, pool, n_nodes)
+
+        others = [self._executor.submit(run_lane, lane) for lane in lanes[1:]]
+        run_lane(lanes[0])
+        for other in others:
+            other.result()
+
+    def _share(self, threads: int) -> None:
         """Give nodes to who has few; begin another thread where there is enough for it."""
         rich = max(self.pools, key=_size)
-        if len(self.pools) < self._threads and _size(rich) >= ENOUGH * self._threads:
+        if len(self.pools) < threads and _size(rich) >= ENOUGH * threads:
             self.pools.append(empty_pool(self._problem))
             self._slices.append(FIRST_SLICE)
         poor = min(range(len(self.pools)), key=lambda i: _size(self.pools[i]))
@@ -96,7 +115,7 @@ class Team:
             deal(rich, other, max(0, min(n_dealt, int(other.counts[FREE]) - self.reserve)))
 
     def _grown(self, pool: Pool, nodes: int) -> Pool:
-        return grown(pool, nodes, self.reserve, self._threads)
+        return grown(pool, nodes, self.reserve, self._most)
 
 
 def _is_open(pool: Pool) -> bool:

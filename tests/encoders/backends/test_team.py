@@ -1,5 +1,6 @@
 """Several threads of one search: nodes are neither lost nor doubled, and answers are the same."""
 
+import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -71,8 +72,8 @@ def test_nodes_that_are_dealt_are_in_one_pool(most):
 def test_several_threads_find_what_one_does(soon, monkeypatch):
     sizes, share = [], Team._share
 
-    def counted(self):
-        share(self)
+    def counted(self, threads):
+        share(self, threads)
         sizes.append(sum(bool(pool.counts[HEAP]) for pool in self.pools))
 
     monkeypatch.setattr(Team, "_share", counted)
@@ -86,6 +87,16 @@ def test_several_threads_find_what_one_does(soon, monkeypatch):
         one, three = (backend.load()(problem, Request(60.0, threads)) for threads in (1, 3))
         assert (one.status, one.upper, one.lower) == (three.status, three.upper, three.lower)
     assert sizes.count(3) > 100
+
+
+def test_threads_may_come_and_go(soon):
+    """Nodes of those that have to wait are expanded in turn."""
+    backend = find_backend("search")
+    for seed in range(200):
+        problem, spare = random_problem(seed, *HARD), itertools.cycle([2, 0, 1])
+        request = Request(60.0, 1, spare=lambda spare=spare: next(spare))
+        outcome = backend.load()(problem, request)
+        check_outcome(problem, outcome, optimum(problem)[0], backend.capability)
 
 
 def test_several_threads_go_depth_first_when_memory_is_short(soon, monkeypatch):

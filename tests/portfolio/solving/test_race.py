@@ -230,6 +230,26 @@ def test_who_comes_later_is_woken_only_if_need_be():
     assert of(report, "search").began_s > of(report, "sleeps").began_s
 
 
+def test_who_is_alone_may_use_all_threads_until_another_begins():
+    (problem, _), spare, joined = *solvable(), [], threading.Event()
+
+    def first(problem, request):
+        spare.append((request.threads, request.spare()))
+        joined.wait(60.0)
+        spare.append((request.threads, request.spare()))
+        return says("infeasible", "proved")
+
+    def second(problem, request):
+        spare.append((request.threads, request.spare()))
+        joined.set()
+        return sleep(problem, request)
+
+    race(
+        [scripted("first", first), scripted("second", second)], problem, Request(60.0, 8), [0, 0.1]
+    )
+    assert spare == [(4, 4), (4, 0), (4, 0)]
+
+
 def test_losers_are_not_waited_for():
     problem, cost = solvable()[0]
     began = time.perf_counter()

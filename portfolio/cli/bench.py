@@ -125,10 +125,11 @@ def bench(
         told = run_and_report_frontier(datasets, lines, limit_s, own.json_file, wide_console())
         raise typer.Exit(told)
     if protocol == "contention":
+        from encoders.cores import usable_cores
         from portfolio.cli.contention_report import run_and_report_contention
         from portfolio.study.races import RaceStudy
 
-        study = RaceStudy(datasets, options.names(own.only))
+        study = RaceStudy(datasets, options.names(own.only), threads=usable_cores())
         raise typer.Exit(run_and_report_contention(study, out, deadline, wide_console()))
     from portfolio.cli.campaign_report import run_protocol
     from portfolio.study.protocol import load_protocol

@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,13 +12,16 @@ from portfolio.data.trained_models import train
 from portfolio.explainer import Explainer
 from portfolio.study.pressed import pressed
 from portfolio.study.protocol import KIND_NAMES
+from selector.backend_facts import HEAD_STARTER
 from selector.learning.contention import RacedQuery
 from selector.logs.record import PROOFS
+
+Way = tuple[tuple[str, ...], int]  # backends that race, and threads for all of them
 
 
 @dataclass(frozen=True)
 class RaceStudy:
-    """What races and when.
+    """What races and when, and what more threads bring to who begins.
 
     Attributes
     ----------
@@ -31,6 +34,7 @@ class RaceStudy:
     rounds : how often each query is asked each way, of which the median counts
     time_limit_s : of each run
     seed : of models, rows and solvers
+    threads : that the head starter is given alone, too, if it races; 1 for not at all
     """
 
     folder: Path | None
@@ -45,11 +49,19 @@ class RaceStudy:
     rounds: int = 2
     time_limit_s: float = 5.0
     seed: int = 0
+    threads: int = 1
 
     @property
     def backends(self) -> tuple[str, ...]:
         """All that race, each once."""
         return tuple(dict.fromkeys(name for race in self.races for name in race))
+
+    @property
+    def ways(self) -> list[Way]:
+        """Each backend alone on one thread, the head starter on several, and the races."""
+        alone = [((name,), 1) for name in self.backends]
+        teams = [((HEAD_STARTER,), self.threads)] if HEAD_STARTER in self.backends else []
+        return list(dict.fromkeys([*alone, *teams, *((race, len(race)) for race in self.races)]))
 
 
 def run_races(
@@ -92,8 +104,8 @@ def _run_model(study: RaceStudy, dataset: Dataset, kind: str) -> Iterator[list[R
     for query in draw_queries(dataset, explainer, study.queries + 1, study.seed):
         ask = _Asked(study, explainer, query)
         if query.number == 0:
-            for racers in [*((name,) for name in study.backends), *study.races]:
-                ask.seconds(racers)
+            for way in study.ways:
+                ask.seconds(way)
             continue
         yield ask.raced(f"{dataset.name} {kind} {query.row}")
 
@@ -108,8 +120,8 @@ class _Asked:
 
     def raced(self, name: str) -> list[RacedQuery]:
         """What the races of this query took, and their fastest racers alone."""
-        ways = [*((name,) for name in self.study.backends), *self.study.races]
-        took: dict[tuple[str, ...], list[float]] = {way: [] for way in ways}
+        ways = self.study.ways
+        took: dict[Way, list[float]] = {way: [] for way in ways}
         for turn in range(self.study.rounds):
             for way in ways if turn % 2 == 0 else reversed(ways):
                 seconds = self.seconds(way)
@@ -119,20 +131,22 @@ class _Asked:
         median = {way: statistics.median(seconds) for way, seconds in took.items()}
         proved = {way: seconds for way, seconds in median.items() if seconds != float("inf")}
         found = []
-        for race in self.study.races:
-            alone = [proved[name,] for name in race if (name,) in proved]
-            if race in proved and alone:
-                found.append(RacedQuery(name, len(race), min(alone), proved[race]))
+        for way in ways:
+            racers, threads = way
+            alone = [proved[(name,), 1] for name in racers if ((name,), 1) in proved]
+            if threads > 1 and way in proved and alone:
+                found.append(RacedQuery(name, len(racers), min(alone), proved[way]))
         return found
 
-    def seconds(self, racers: Sequence[str]) -> float | None:
+    def seconds(self, way: Way) -> float | None:
         """Until the proof; infinite without one, None if reduction alone proves."""
+        racers, threads = way
         result = self.explainer.explain(
             self.query.x,
             target=self.query.target,
             strategy=racers[0] if len(racers) == 1 else list(racers),
             time_limit_s=self.study.time_limit_s,
-            threads=len(racers),
+            threads=threads,
             seed=self.study.seed,
         )
         if result.stop_reason == "interrupted":  # Ctrl-C means the whole study

@@ -1,4 +1,4 @@
-"""How much slower backends are that race than alone: measured once, by real races."""
+"""What races and more threads change against one backend on one thread: measured once."""
 
 import json
 import math
@@ -29,8 +29,8 @@ class RacedQuery:
     Attributes
     ----------
     query : its name; several races may be of one query
-    racers : how many raced
-    alone_s : wall-clock seconds of the fastest of them alone, the median over rounds
+    racers : how many raced; 1 where the head starter had the threads of all cores
+    alone_s : wall-clock seconds of the fastest of them alone on one thread, the median over rounds
     race_s : those of the race, the median over rounds
     """
 
@@ -46,7 +46,8 @@ class Pace:
 
     Attributes
     ----------
-    slower : factor; below 1 where what racers tell each other saves more than sharing costs
+    slower : factor; below 1 where more threads, or what racers tell each other, save more than
+        sharing costs
     interval : of ``slower``, 95 %, by bootstrap over queries
     start_s : seconds to begin with
     queries : that it was measured on
@@ -65,7 +66,7 @@ class Contention:
     Attributes
     ----------
     cores : of the machine
-    paces : by how many race
+    paces : by how many race, 1 for the head starter with the threads of all cores
     load : one-minute load averages before and after the measurement, none if not measured
     """
 
@@ -97,8 +98,9 @@ class Contention:
         if not self.paces:
             return f"Races are not measured: on {self.cores} cores more racers share them evenly."
         told = "; ".join(
-            f"{count} race {pace.slower:.2f} times as slow ({pace.interval[0]:.2f} to "
-            f"{pace.interval[1]:.2f}, {pace.queries} queries) after {pace.start_s:.3f} s"
+            f"{f'{count} race' if count > 1 else 'search on all cores'} {pace.slower:.2f} times "
+            f"as slow ({pace.interval[0]:.2f} to {pace.interval[1]:.2f}, {pace.queries} queries) "
+            f"after {pace.start_s:.3f} s"
             for count, pace in sorted(self.paces.items())
         )
         load = f" at a load of {' to '.join(map(str, self.load))}" if self.load else ""
@@ -208,7 +210,7 @@ def read_contention(path: Path) -> Contention:
             raise InputError(f"{path} has format {whole['format']}; this version reads {FORMAT}.")
         paces = {int(count): _read_pace(pace) for count, pace in whole["paces"].items()}
         cores, load = int(whole["cores"]), tuple(float(load) for load in whole["load"])
-        if cores < 1 or not paces or min(paces) < 2:
+        if cores < 1 or not paces or min(paces) < 1:
             raise ValueError("it tells of no race")
     except InputError:
         raise

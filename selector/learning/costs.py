@@ -8,8 +8,11 @@ import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray
 from encoders.backends.registry import find_backend
+from selector.backend_facts import HEAD_STARTER
 from selector.learning.contention import Contention
 from selector.schedule import Schedule
+
+ALONE = (1.0, 0.0)  # how much slower, and seconds to begin with
 
 
 class Spent(NamedTuple):
@@ -49,7 +52,8 @@ def spent_by(schedule: Schedule, runs: Runs, contention: Contention) -> Spent:
     """What a schedule takes on each row.
 
     What runs in a turn and the next one goes on. Racers are as much slower as was measured, or
-    share the cores. A session asks the first of the last turn that it can ask.
+    share the cores; the head starter has the threads of all cores while it is alone. A session
+    asks the first of the last turn that it can ask.
 
     Parameters
     ----------
@@ -62,14 +66,18 @@ def spent_by(schedule: Schedule, runs: Runs, contention: Contention) -> Spent:
     offset, done = 0.0, dict[str, float]()  # seconds of work that each running backend has done
     for names, seconds in schedule:
         last, racers = math.isinf(seconds), len(names)
-        slower, start = contention.slower(racers), contention.start_s(racers)
+        measured = racers > 1 or names == (HEAD_STARTER,)
+        slower, start = (
+            (contention.slower(racers), contention.start_s(racers)) if measured else ALONE
+        )
         done = {name: done.get(name, 0.0) for name in names}
         took = runs.penalised if last else runs.seconds  # it goes on until the limit
         found = np.min([(took(name) - done[name]) * slower for name in names], axis=0)
         found += offset + start
         open_rows = np.isinf(wall)
         ends = open_rows & (found <= offset + seconds)
-        held = min(racers, contention.cores)
+        teamed = racers == 1 and slower < 1
+        held = contention.cores if teamed else min(racers, contention.cores)
         cores += held * np.where(ends, found - offset, np.where(open_rows, seconds, 0.0))
         wall = np.where(ends, found, wall)
         offset += seconds

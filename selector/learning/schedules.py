@@ -13,7 +13,7 @@ from selector.schedule import Schedule, alone
 # The head starter itself proves 97 % of the solo queries of training_logs within the first, and
 # 77 % within the second, in which no other process need be woken.
 SLICE_S = 2.0  # of the first of two that follow each other
-HEAD_START_S = 0.1  # before others join a race
+HEAD_STARTS_S = (0.1, SLICE_S)  # before others join a race
 DIGITS = 3  # of switch times, which are rounded up
 
 
@@ -23,7 +23,7 @@ def candidates(
     """Schedules to choose among, what copes with more surprises last.
 
     Single backends; a slice of the head starter before another one, or of another one before
-    it; as many that race as there are cores, the head starter being alone for a moment. With
+    it; as many that race as there are cores, the head starter being alone before. With
     switch times of one's own also each backend before each other one, which takes its place or,
     given two cores, joins it, at some of the times that the first was seen to prove at: whatever
     the rows, the best time to switch is one of those.
@@ -42,7 +42,12 @@ def candidates(
         turns += [(((HEAD_STARTER,), SLICE_S), *alone(name)) for name in others]
         turns += [(((name,), SLICE_S), *alone(HEAD_STARTER)) for name in others]
     first = sorted(backends, key=lambda name: name != HEAD_STARTER)
-    races = [_race(names) for count in range(2, cores + 1) for names in combinations(first, count)]
+    races = [
+        race
+        for count in range(2, cores + 1)
+        for names in combinations(first, count)
+        for race in _races(names)
+    ]
     joined: list[Schedule] = []
     for name, other in permutations(backends, 2):
         for time_s in _times(seconds[:, list(backends).index(name)], switches):
@@ -51,9 +56,11 @@ def candidates(
     return (*dict.fromkeys((*single, *turns, *(joined if cores > 1 else ()), *races)),)
 
 
-def _race(names: tuple[str, ...]) -> Schedule:
+def _races(names: tuple[str, ...]) -> list[Schedule]:
     race = (names, math.inf)
-    return ((names[:1], HEAD_START_S), race) if HEAD_STARTER in names else (race,)
+    if HEAD_STARTER not in names:
+        return [(race,)]
+    return [((names[:1], head_s), race) for head_s in sorted(HEAD_STARTS_S, reverse=True)]
 
 
 def _times(seconds: FloatArray, count: int) -> list[float]:

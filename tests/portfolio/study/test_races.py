@@ -1,5 +1,7 @@
 """What races cost, measured on a small model, and told."""
 
+from dataclasses import replace
+
 from rich.console import Console
 
 from portfolio.cli import contention_report
@@ -20,6 +22,12 @@ def test_races_are_held_against_their_fastest_racer_alone():
     for one in raced:
         assert one.query.startswith("breast-cancer soft ") and one.racers == 2
         assert one.alone_s > 0 and one.race_s > 0
+
+
+def test_who_begins_is_asked_on_more_threads_too():
+    told = []
+    run_races(replace(SMALL, threads=2), None, told.append)
+    assert {one.racers for found in told for one in found} == {1, 2}
 
 
 def test_the_deadline_ends_it_after_a_query():

@@ -28,6 +28,12 @@ def test_brief_queries_tell_the_start_and_longer_ones_the_pace(measured):
     assert pace.interval == pytest.approx((1.3, 1.3)) and pace.queries == 4
 
 
+def test_more_threads_for_who_begins_are_told(measured):
+    teamed = contention_of([*LONG, RacedQuery("c", 1, 1.0, 0.6)], 2, ())
+    assert (teamed.slower(1), teamed.start_s(1)) == (0.6, 0.0)
+    assert "search on all cores 0.60 times as slow" in str(teamed)
+
+
 def test_what_was_not_measured_shares_the_cores(measured):
     assert [measured.slower(racers) for racers in (1, 3, 4)] == [1.0, 1.5, 2.0]
     assert (measured.start_s(1), measured.start_s(3)) == (0.0, 0.0)
@@ -62,7 +68,7 @@ PACE = {"slower": 1, "interval": [1, 1], "start_s": 0, "queries": 1}
     [
         ({"format": 2}, "format 2"),
         ({"paces": {}}, "tells of no race"),
-        ({"paces": {"1": PACE}}, "no race"),
+        ({"paces": {"0": PACE}}, "no race"),
         ({"paces": {"2": PACE | {"slower": 0}}}, "above 0"),
         ({"paces": {"2": {"slower": 1}}}, "lacks 'interval'"),
         ({"paces": 3}, "holds no contention"),

@@ -72,6 +72,15 @@ def test_a_race_that_is_slowed_beyond_the_limit_proves_nothing():
     assert spent.wall.tolist() == [12.0, 200.0, 200.0]
 
 
+def test_the_head_starter_has_all_threads_while_it_is_alone():
+    """Of 3 s it does 1 s in the first half of one, as two threads do, and the rest in a race."""
+    team = Contention(2, {1: Pace(0.5, (0.5, 0.5), 0.0, 9), 2: Pace(1.0, (1.0, 1.0), 0.0, 9)})
+    spent = spent_by(((("search",), 0.5), (("search", "milp"), NEVER)), runs(), team)
+    assert spent.wall.tolist() == [0.2, 1.5, 200.0]
+    assert spent.cores.tolist() == [0.4, 3.0, 400.0]
+    assert spent_by(((("milp",), NEVER),), runs(), team).wall.tolist() == [2.0, 1.0, 200.0]
+
+
 def test_kept_models_are_solved_by_one_backend():
     spent = spent_by(((("search",), 0.5), (("milp", "search"), NEVER)), runs(True), SLOW)
     assert spent.wall.tolist() == spent.cores.tolist() == [2.0, 1.0, 200.0]

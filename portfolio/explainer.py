@@ -267,7 +267,7 @@ class Explainer(Questions, BatchQuestions, Variants):
     def session(
         self,
         target: Any = None,
-        backend: str = "cp",
+        backend: str | None = None,
         norm: Norm = 1,
         scale: str = "range",
         weights: Mapping[str, float] | Sequence[float] | None = None,
@@ -280,13 +280,14 @@ class Explainer(Questions, BatchQuestions, Variants):
     ) -> Session:
         """Keep one backend's model for many queries: structure once, costs per query.
 
-        The whole problem is solved, without reduction; ``session.explain(x)`` asks.
+        The whole problem is solved, without reduction but where a backend needs no model;
+        ``session.explain(x)`` asks.
 
         Parameters
         ----------
         target, norm, scale, weights, constraints, margin, threads, seed : as for :meth:`explain`
         backend : what 0.1 had instead
-        strategy : a backend, with an engine or a formulation or without (default "cp"), or "auto",
+        strategy : a backend, with an engine or a formulation or without, or "auto" (the default),
             which picks by the seconds that solving takes; "search" keeps nothing and reduces each
             query; or "map", which makes a map of the model and asks that, see
             :meth:`Explainer.with_map`
@@ -304,9 +305,9 @@ class Explainer(Questions, BatchQuestions, Variants):
         from selector import OnlineCosts, check_name, takes_sessions
         from selector.candidates import AUTO
 
-        if strategy is not None and backend != "cp":
+        if strategy is not None and backend is not None:
             raise InputError("give either strategy or backend, not both.")
-        backend = backend if strategy is None else strategy
+        backend = next((name for name in (strategy, backend) if name is not None), AUTO)
         if not isinstance(backend, str) or backend == RACE:
             raise InputError(
                 f"a session keeps one backend's model: name a backend, or 'auto', not {backend!r}."

@@ -154,7 +154,7 @@ def test_a_score_of_boosting_is_the_raw_one(prices):
 def test_constraints_and_sessions_take_goals(house):
     _, explainer, X = house
     asked = {"target": AtLeast(110.0), "constraints": [Fixed("age")]}
-    with explainer.session(**asked) as session:
+    with explainer.session(**asked, strategy="cp") as session:
         for i in range(3):
             kept, alone = session.explain(X.iloc[i]), explainer.explain(X.iloc[i], **asked)
             assert kept.distance == pytest.approx(alone.distance, rel=1e-9)

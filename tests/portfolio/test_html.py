@@ -32,7 +32,7 @@ def shown(hostile):
     result = explainer.explain(row, "granted")
     names = [feature.name for feature in explainer.features.features]
     none = explainer.explain(row, "granted", constraints=[Fixed(name) for name in names])
-    with explainer.session("granted") as session:
+    with explainer.session("granted", strategy="cp") as session:
         kept = session._repr_html_()
     made = {
         "result": result._repr_html_(),

@@ -38,7 +38,7 @@ def test_constraints_may_depend_on_the_row(explainer, credit):
     _, frame = credit
     rows = [row for _, row in frame.iterrows() if explainer.predict(row) == "refused"][:6]
     only_older = [Increase("age")]
-    with explainer.session("granted", constraints=only_older) as session:
+    with explainer.session("granted", strategy="cp", constraints=only_older) as session:
         for row in rows:
             expected = explainer.explain(row, target="granted", constraints=only_older)
             result = session.explain(row)
@@ -151,7 +151,7 @@ def test_a_session_that_learns_may_be_closed_and_go_on(by_cp, some_refused):
 def test_costs_that_do_not_fit_are_refused(by_cp, explainer):
     costs = OnlineCosts(ALWAYS_CP)
     with pytest.raises(InputError, match="pick for strategy 'auto', not for 'cp'"):
-        by_cp.session("granted", online=costs)
+        by_cp.session("granted", strategy="cp", online=costs)
     with pytest.raises(InputError, match="another diagram"):
         explainer.session("granted", strategy="auto", online=costs)
     with pytest.raises(InputError, match="must be OnlineCosts, got bool"):

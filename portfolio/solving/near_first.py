@@ -55,6 +55,7 @@ class NearFirst:
     seen : costs and rows of choices that the trees decide as wanted
     known : what is proved by now, None before anything is
     proved : nothing costs at most this
+    told : nothing costs less than this, by what was told on the way
     """
 
     near: Nearby
@@ -65,9 +66,17 @@ class NearFirst:
     seen: list[tuple[float, FloatArray]] = field(default_factory=list)
     known: Certificate | None = None
     proved: float = -1.0
+    told: float = 0.0
 
     def answer(self) -> Certificate:
         """What is proved of the whole question, and where there is no time for that some answer."""
+        on_bounds, cutoff = self.request.on_bounds, self.request.cutoff
+
+        def hear(upper: float, lower: float) -> None:
+            self.told = max(self.told, min(lower, cutoff, upper))
+            on_bounds(upper, lower)
+
+        self.request = replace(self.request, on_bounds=hear)
         try:
             self._join(self._answer())
         except OutOfTimeError:
@@ -77,6 +86,9 @@ class NearFirst:
         if held.status not in ("unknown", "feasible"):
             return held
         best = math.inf if held.answer is None else held.answer.distance
+        if not held.message and math.isfinite(self.told):
+            # Time may have run out in the middle of what told it.
+            held = replace(held, lower=min(max(held.lower, self.told), best))
         for cost, row in sorted(self.seen, key=lambda found: found[0]):
             if cost >= min(best, self.request.cutoff):
                 break

@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
-from encoders.errors import BrokenProblemError
+from encoders.errors import BrokenProblemError, OutOfTimeError
 from portfolio import Explainer
 from portfolio.solving import near_first, targets
 from tests.support.ensembles import KINDS, random_frame, random_model
@@ -217,18 +217,32 @@ def test_time_may_run_out_anywhere(looks, monkeypatch):
     explainer.explain(X[0], threads=1, time_limit_s=1e-9)  # what is made once
     told = []
     monkeypatch.setattr(time, "perf_counter", jumping)
-    result = explainer.explain(X[0], threads=1, on_progress=lambda *now: told.append(now[1]))
+    result = explainer.explain(X[0], threads=1, on_progress=lambda *now: told.append(now[1:]))
     if asked[0] <= looks:
         assert result.status == "optimal"
         return
     # Not much is looked at after the end: the clock is asked a few times for each class.
     assert asked[0] < looks + 60
     assert result.status in ("unknown", "feasible", "optimal")
-    assert result.lower_bound <= best * (1 + 1e-9)
+    upper, lower = (min(u for u, _ in told), max(b for _, b in told)) if told else (math.inf, 0.0)
+    assert lower * (1 - 1e-9) <= result.lower_bound <= best * (1 + 1e-9)
     if result.status == "unknown":
-        assert result.stop_reason == "time_limit" and min(told, default=math.inf) == math.inf
+        assert result.stop_reason == "time_limit" and upper == math.inf
     else:
-        assert best * (1 - 1e-9) <= result.distance == min(told) and result.verified
+        assert best * (1 - 1e-9) <= result.distance == upper and result.verified
+
+
+def test_a_bound_that_was_told_holds_where_time_ran_out_before_its_proof_was_over(monkeypatch):
+    model, X, best = three_classes()
+    monkeypatch.setattr(near_first, "MANY_LEAVES", 0)
+
+    def ran_out(*asked):
+        asked[-1].on_bounds(math.inf, best / 2)
+        raise OutOfTimeError
+
+    monkeypatch.setattr(targets, "certified", ran_out)
+    result = Explainer(model, X).explain(X[0], threads=1)
+    assert result.status == "feasible" and result.lower_bound == best / 2
 
 
 @cache

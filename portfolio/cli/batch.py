@@ -44,6 +44,8 @@ def batch(
     ] = False,
     proof_mb: options.ProofMb = PROOF_MB,
     map_folder: options.MapFolder = None,
+    map_seconds: options.MapSeconds = None,
+    map_mb: options.MapMb = None,
 ) -> None:
     """Explain every row of a file, or ask another question: exit code 0 all answered, 3 not all."""
     from portfolio.batch.answer_log import refuse_used
@@ -59,7 +61,8 @@ def batch(
         log = {"log": question.book(data)} if asking == EXPLAIN else {}
         first: dict[str, Any] = {"tie_break": True} if tie_break else {}
         first |= {"records": True, "proof_mb": proof_mb} if records else {}
-        first |= {} if map_folder is None else {"map_folder": map_folder}
+        maps = {"map_folder": map_folder, "map_seconds": map_seconds, "map_mb": map_mb}
+        first |= {name: given for name, given in maps.items() if given is not None}
         run = partial(
             ask,
             asked,

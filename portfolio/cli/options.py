@@ -33,6 +33,8 @@ ProofMb = Annotated[
 MapFolder = Annotated[
     Path | None, typer.Option(help="Where --strategy map keeps its maps for the next time.")
 ]
+MapSeconds = Annotated[float | None, typer.Option(help="What making maps may take; default 60.")]
+MapMb = Annotated[float | None, typer.Option(help="Megabytes that maps may take; default 256.")]
 Executor = Annotated[str, typer.Option(help="local or ray.")]
 Address = Annotated[
     str | None, typer.Option(help="Ray cluster, auto for the one at hand; default its own.")

@@ -53,6 +53,8 @@ class BatchQuestions:
         records: bool = False,
         proof_mb: float = PROOF_MB,
         map_folder: str | Path | None = None,
+        map_seconds: float | None = None,
+        map_mb: float | None = None,
     ) -> Any:
         """Explain every row of a table, with worker processes.
 
@@ -82,6 +84,8 @@ class BatchQuestions:
             ``why_no_proof`` says of each why it has none, "" if it has
         proof_mb : as for :meth:`Result.record`
         map_folder : where the strategy "map" keeps its maps and looks for them, None for nowhere
+        map_seconds, map_mb : what maps may take, None for 60 s and 256 MB; never more than half of
+            the seconds until the deadline
 
         Returns
         -------
@@ -128,7 +132,7 @@ class BatchQuestions:
             raise InputError("records are written beside the answers; give out, a folder for them.")
         if map_folder is not None and not mapped:
             raise InputError('map_folder is where maps are kept; ask with the strategy "map".')
-        asker, budget = self._asker, budget_before(settings.left_s)
+        asker, budget = self._asker, budget_before(settings.left_s, map_seconds, map_mb)
         if mapped:
             asker = with_maps(asker, question, budget, map_folder)
         elif name == "auto":

@@ -255,14 +255,19 @@ def budget_of(seconds: float, megabytes: float) -> Budget:
     return Budget(float(seconds), float(megabytes))
 
 
-def budget_before(ends_s: float | None) -> Budget:
-    """The usual budget, or half of the seconds that are left: rows need some, too.
+def budget_before(ends_s: float | None, seconds: float | None, megabytes: float | None) -> Budget:
+    """A budget as users give it, of at most half of the seconds that are left: rows need some, too.
 
     Parameters
     ----------
     ends_s : seconds until a batch has to end, None for no limit
+    seconds, megabytes : from 0 on, None for the usual ones
     """
-    return USUAL if ends_s is None else replace(USUAL, seconds=min(USUAL.seconds, ends_s / 2))
+    given = budget_of(
+        USUAL.seconds if seconds is None else seconds,
+        USUAL.megabytes if megabytes is None else megabytes,
+    )
+    return given if ends_s is None else replace(given, seconds=min(given.seconds, ends_s / 2))
 
 
 def check_size(expected: Guess, budget: Budget) -> None:

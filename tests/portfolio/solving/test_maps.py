@@ -115,6 +115,10 @@ def test_a_batch_and_a_session_make_maps_themselves(boosted):
     assert np.allclose(own["distance"], plain["distance"], rtol=1e-9)
     with pytest.raises(InputError, match="ask with the strategy"):
         explainer.explain_batch(rows, executor=here, map_folder="maps")
+    with pytest.raises(InputError, match=r"far more than 60 s and 1e-06 MB"):
+        explainer.explain_batch(rows, executor=here, strategy="map", map_mb=1e-6)
+    with pytest.raises(InputError, match="seconds"):
+        explainer.explain_batch(rows, executor=here, strategy="map", map_seconds=-1.0)
     with explainer.session(1, strategy="map") as session:
         results = [session.explain(x) for _, x in rows.iterrows()]
     assert {result.backend for result in results} <= {"map", "none"}
@@ -253,6 +257,6 @@ def test_a_large_batch_is_never_refused_for_its_map(boosted, monkeypatch):
 
 
 def test_a_deadline_leaves_rows_half_of_its_seconds():
-    assert budget_before(None) == budget_before(1000.0) == Budget()
-    assert budget_before(3.0) == Budget(seconds=1.5)
-    assert budget_before(0.0).seconds == 0
+    assert budget_before(None, None, None) == budget_before(1000.0, None, None) == Budget()
+    assert budget_before(3.0, None, 9.0) == Budget(seconds=1.5, megabytes=9.0)
+    assert budget_before(0.0, None, None).seconds == 0

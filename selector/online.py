@@ -23,6 +23,9 @@ FEWEST = 5  # entries of a backend that tell something
 # Times the mean of the diagram's own: how long another one may try. In less than twice its time
 # nobody proves who is a little slower, so that little would be learned of them.
 LONGEST = 2.0
+# The same, where the allowance covers no more and nothing was seen: who is many times as fast
+# proves within that.
+PEEK = 0.25
 # Seconds for starting a backend and building its model, once a session; 2.5 s are the slowest
 # tenth of MaxSAT's in training_logs.
 BUILD_S = 2.0
@@ -104,15 +107,27 @@ def whom(
     if len(seen) < FEWEST:
         return Asked(own)
     usual = _mean(seen)
-    least = {own: _least_loss(seen, usual, len(leaf.newest))}
-    least |= {name: _least_loss(leaf.of(name), usual, len(leaf.newest)) for name in others}
-    best = min(least, key=lambda name: least[name])  # the diagram's own of equal ones
-    proofs = [took.seconds for took in seen if took.proved]
-    seconds = LONGEST * usual + (0.0 if best in ready else BUILD_S)
-    seconds = min(seconds, limit_s - max(proofs, default=0.0))
-    if best == own or not 0 < seconds <= leaf.allowance_s:
+    left_s = limit_s - max((took.seconds for took in seen if took.proved), default=0.0)
+    tries = {name: _try(leaf, name, usual, name in ready, left_s) for name in others}
+    # Who can't be afforded yet does not stand in the way of who can.
+    able = [own, *(name for name in others if 0 < tries[name] <= leaf.allowance_s)]
+    best = min(able, key=lambda name: _least_loss(leaf.of(name), usual, len(leaf.newest)))
+    if best == own:  # also of equal ones
         return Asked(own, usual_s=usual)
-    return Asked(best, seconds, usual)
+    return Asked(best, tries[best], usual)
+
+
+def _try(leaf: LeafCosts, backend: str, usual: float, ready: bool, left_s: float) -> float:
+    """Seconds that another one gets; fewer, where the allowance covers no more, if they may be
+    enough for it."""
+    seen, build_s = leaf.of(backend), 0.0 if ready else BUILD_S
+    seconds = LONGEST * usual
+    if leaf.allowance_s < build_s + seconds:
+        if not seen:
+            seconds = PEEK * usual
+        elif all(took.proved for took in seen):
+            seconds = min(seconds, LONGEST * max(took.seconds for took in seen))
+    return min(build_s + seconds, left_s)
 
 
 def reserved(leaf: LeafCosts, asked: Asked) -> LeafCosts:

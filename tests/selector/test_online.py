@@ -11,6 +11,7 @@ from selector.online import (
     FEWEST,
     LONGEST,
     NEWEST,
+    PEEK,
     SAVED,
     Asked,
     LeafCosts,
@@ -113,6 +114,19 @@ def test_another_one_gets_twice_the_usual_time_and_what_building_takes():
     assert whom(USUAL, OWN, ["milp"], LIMIT_S, ()) == Asked("milp", LONGEST + BUILD_S, 1.0)
 
 
+def test_who_is_many_times_as_fast_is_found_out_soon():
+    poor = LeafCosts(USUAL.newest, 0.3)
+    peek = whom(poor, OWN, ["milp", "search"], LIMIT_S, {"search"})
+    assert peek == Asked("search", PEEK, 1.0)
+    fast = after_other(
+        reserved(poor, peek), peek, OWN, Took("search", 0.01, True), 0.01, math.nan, 0
+    )
+    assert fast.allowance_s == pytest.approx(1.29)
+    assert whom(fast, OWN, ["search"], LIMIT_S, {"search"}) == Asked("search", LONGEST * 0.01, 1.0)
+    slow = after_other(reserved(poor, peek), peek, OWN, Took("search", PEEK, False), PEEK, 1.0, 1)
+    assert whom(slow, OWN, ["search"], LIMIT_S, {"search"}) == Asked(OWN, usual_s=1.0)
+
+
 def test_enough_of_the_limit_is_left_for_what_the_own_one_ever_needed():
     slow = LeafCosts((*USUAL.newest, Took(OWN, 9.5, True)), 100.0)
     assert whom(slow, OWN, ["milp"], 10.0, {"milp"}).seconds == pytest.approx(0.5)
@@ -124,13 +138,13 @@ def test_enough_of_the_limit_is_left_for_what_the_own_one_ever_needed():
 
 def test_what_is_under_way_can_not_be_spent_again():
     asked = whom(USUAL, OWN, ["milp"], LIMIT_S, {"milp"})
-    covered = LeafCosts(USUAL.newest, LONGEST + 0.5)
+    covered = LeafCosts(USUAL.newest, LONGEST + 0.2)
     left = reserved(covered, asked)
-    assert left.allowance_s == pytest.approx(0.5)
+    assert left.allowance_s == pytest.approx(0.2)
     assert whom(left, OWN, ["milp"], LIMIT_S, {"milp"}).backend == OWN
     took = Took("milp", 0.2, True)
     after = after_other(left, asked, OWN, took, 0.2, math.nan, 0.1)
-    assert after.allowance_s == pytest.approx(LONGEST + 0.5 + 0.1 + 1.0 - 0.2)
+    assert after.allowance_s == pytest.approx(LONGEST + 0.2 + 0.1 + 1.0 - 0.2)
 
 
 def test_a_try_that_fails_costs_all_of_it():

@@ -14,7 +14,31 @@ from encoders.query.query import Query
 from encoders.trees.cells import Cells
 from encoders.trees.ensemble import Ensemble
 
-Nearest = Callable[[IntArray], IntArray]  # the level nearest to each code
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """Tells the level of an axis that is nearest to codes of its column.
+
+    Attributes
+    ----------
+    levels : given codes, int64 (n,), the level nearest to each
+    n_codes : all codes are below it
+    """
+
+    levels: Callable[[IntArray], IntArray]
+    n_codes: int
+
+    def prices(self, codes: IntArray, cost: FloatArray) -> FloatArray:
+        """What the nearest levels cost, float64 (n,); by way of a table where codes are fewer.
+
+        Parameters
+        ----------
+        codes : int64 (n,)
+        cost : of the axis' levels, float64 (at least n_levels,)
+        """
+        if codes.size <= self.n_codes:
+            return cost[self.levels(codes)]
+        return cost[self.levels(np.arange(self.n_codes))][codes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +119,11 @@ class Layout:
             own = self.axes[begin:end]
             if column in self.classes:
                 tables = _nearest_classes(own, self.classes[column], n_classes[column])
-                yield from (partial(np.take, table) for table in tables)
+                yield from (Nearest(partial(np.take, table), table.size) for table in tables)
             elif column in one_hot:
-                yield partial(np.take, np.array([0, own[0].value.size - 1]))
+                yield Nearest(partial(np.take, np.array([0, own[0].value.size - 1])), 2)
             else:
-                yield partial(_nearest, own[0].cell, int(n_cells[column]))
+                yield Nearest(partial(_nearest, own[0].cell), int(n_cells[column]))
 
 
 def make_layout(
@@ -175,10 +199,8 @@ def make_layout(
     )
 
 
-def _nearest(known: IntArray, n_codes: int, codes: IntArray) -> IntArray:
-    """For each code the level nearest to it; by way of a table where codes are fewer."""
-    if codes.size > n_codes:
-        return _nearest(known, n_codes, np.arange(n_codes))[codes]
+def _nearest(known: IntArray, codes: IntArray) -> IntArray:
+    """For each code the level nearest to it."""
     above = np.minimum(np.searchsorted(known, codes), known.size - 1)
     below = np.maximum(above - 1, 0)
     closer_below = np.abs(codes - known[below]) < np.abs(known[above] - codes)

@@ -189,13 +189,13 @@ class Posed:
         """
         cost = np.zeros(len(codes))
         for axis, (column, nearest) in enumerate(zip(self.column, self.nearest, strict=True)):
-            near = nearest(codes[:, column])
-            price = self.problem.cost[self.problem.level_start[axis] + near]
+            own = self.problem.cost[self.problem.level_start[axis] :]
+            price = nearest.prices(codes[:, column], own)
             cost = cost + price if self.problem.aggregate == "sum" else np.maximum(cost, price)
         cheapest = codes[np.argsort(cost, kind="stable")[:count]]
         levels = np.empty((len(cheapest), self.column.size), dtype=np.int64)
         for axis, (column, nearest) in enumerate(zip(self.column, self.nearest, strict=True)):
-            levels[:, axis] = nearest(cheapest[:, column])
+            levels[:, axis] = nearest.levels(cheapest[:, column])
         return self.completed(self.problem, levels)
 
 

@@ -63,7 +63,7 @@ def make_reference(
     for label in range(ensemble.n_classes):
         own = np.flatnonzero(winner == label)
         own = own[evenly(len(own), LARGEST_CLASS)]
-        rows.append(frozen(code[own]))
+        rows.append(frozen(np.asfortranarray(code[own])))  # questions go column by column
         sums.append(frozen(scores[own]))
     return Reference(tuple(rows), tuple(sums))
 

@@ -13,6 +13,7 @@ from encoders.arrays import (
     IntArray,
     NarrowArray,
     frozen,
+    order_by,
     read_only,
     starts,
 )
@@ -130,8 +131,10 @@ def _boundaries(ensemble: Ensemble) -> tuple[tuple[FloatArray, ...], IntArray]:
     position = np.full(ensemble.column.size, -1, dtype=np.int64)
     edges = {} if ensemble.sets is None else ensemble.sets.edges
     boundary = []
+    order = order_by(ensemble.column + 1, ensemble.n_columns + 1)  # leaves come first
+    begin = starts(np.bincount(ensemble.column + 1, minlength=ensemble.n_columns + 1))
     for column in range(ensemble.n_columns):
-        nodes = np.flatnonzero(ensemble.column == column)
+        nodes = order[begin[column + 1] : begin[column + 2]]
         values, index = np.unique(ensemble.last_left[nodes], return_inverse=True)
         position[nodes] = index
         boundary.append(frozen(edges.get(column, values)))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # ways are compiled, and numba takes a while to import
     from encoders.trees.ways import Splits
 
 CHUNK = 2**20  # rows times trees that are scored at once; more take more memory
+LARGE = 100_000  # nodes; below it walks are not worth the compiling of a quicker one
+LAID_OUT = 4  # nodes that take as long to lay out as a row to walk down a tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,12 +141,15 @@ class Ensemble:
         ----------
         rows : float64 (n_rows, n_columns)
         """
-        from encoders.trees.ways import walk_down
+        from encoders.trees.ways import walk_down, walk_down_laid_out
 
         values = rows.astype(self.dtype).astype(np.float64)
         cells = self._cells(values)
-        ends: IntArray = walk_down(
-            self.splits, read_only(self.root), read_only(values), read_only(cells)
+        given = (self.splits, read_only(self.root), read_only(values))
+        plain = self.default_left is None and cells.size == 0
+        many = len(rows) * self.root.size * LAID_OUT >= self.column.size >= LARGE
+        ends: IntArray = (
+            walk_down_laid_out(*given) if plain and many else walk_down(*given, read_only(cells))
         )
         return ends.T
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
@@ -23,6 +23,9 @@ from selector.learning.odt import has_odt
 from selector.learning.policies import Policy
 from selector.learning.train import Recipe
 from selector.logs.summary import PAR_FACTOR
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 METRICS = {"total": False, "solver": True}
 LEARNED, NAMED, OF_PAPER = "diagram", "diagram given", "paper's diagram"
@@ -197,8 +200,10 @@ def _closed(score: Score) -> tuple[str, str]:
     return f"{score.closed:.2f}", "" if np.isnan(low) else f"{low:.2f} to {high:.2f}"
 
 
-def _figure(scores: Mapping[str, Sequence[Score]]) -> Figure:
+def _figure(scores: Mapping[str, Sequence[Score]]) -> "Figure":
     """Mean PAR10 seconds of each policy with its interval, on a logarithmic scale."""
+    from matplotlib.figure import Figure  # a third of a second, which the page does not need
+
     figure = Figure(figsize=(4.2 * len(scores) + 0.8, 3.6), layout="constrained")
     axes = figure.subplots(1, len(scores), squeeze=False)[0]
     for place, (metric, rows) in zip(axes, scores.items(), strict=True):

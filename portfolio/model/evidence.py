@@ -100,7 +100,7 @@ def check_reading(
     UnsupportedModelError
         They differ: nothing proved about the trees would be true of the model.
     """
-    rows = _rows(ensemble, cells, training)
+    rows = _alike_together(ensemble, _rows(ensemble, cells, training))
     leaves = ensemble.leaves(rows)
     own = native.leaves(rows)
     if own is not None:
@@ -195,10 +195,17 @@ def _rows(ensemble: Ensemble, cells: Cells, training: FloatArray) -> FloatArray:
     known = np.ones(len(rows), dtype=np.bool_)
     for column, unsure in (ensemble.unsure or {}).items():
         known &= ~unsure.hold(rows[:, column])
-    # Rows that end in one leaf of a tree go much the same way in the others: what they pass is
-    # still in the fast memory, ours and the library's, which halves the time of large forests.
+    return rows[known]
+
+
+def _alike_together(ensemble: Ensemble, rows: FloatArray) -> FloatArray:
+    """The rows in the order of the first tree's leaves.
+
+    Those that end in one leaf of it go much the same way in the others: what they pass is still in
+    the fast memory, ours and the library's, which halves the time of large forests.
+    """
     alike = replace(ensemble, root=ensemble.root[:1]).leaves(rows)[:, 0]
-    return rows[known][np.argsort(alike[known], kind="stable")]
+    return rows[np.argsort(alike, kind="stable")]
 
 
 def _thinned(rows: FloatArray, most: int) -> FloatArray:

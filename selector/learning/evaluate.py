@@ -146,14 +146,13 @@ def left_out(
 
 def _scores(examples: Examples, took: Mapping[str, list[Spent]], seed: int) -> list[Score]:
     best, single = (took[name][0].wall for name in (VIRTUAL_BEST, SINGLE_BEST))
-    draws = _resampled(examples, seed)
+    means = _means_of_draws(np.array([spent[0].wall for spent in took.values()]), examples, seed)
+    drawn = dict(zip(took, means.T, strict=True))
+    sets = _members(examples)
     found = []
     for name, (strong, mild, least) in took.items():
         wall = strong.wall
         regret = wall - best
-        means = np.array([[part[rows].mean() for part in (wall, best, single)] for rows in draws])
-        means = means.reshape(-1, 3)
-        sets = _members(examples)
         score = Score(
             policy=name,
             rows=len(examples),
@@ -166,8 +165,10 @@ def _scores(examples: Examples, took: Mapping[str, list[Spent]], seed: int) -> l
             worst_regret_s=float(regret.max()),
             closed=float(_closed(wall.mean(), best.mean(), single.mean())),
             worst_set=max(float(wall[own].mean() / single[own].mean()) for own in sets),
-            par10_interval_s=_interval(means[:, 0]),
-            closed_interval=_interval(_closed(*means.T)),
+            par10_interval_s=_interval(drawn[name]),
+            closed_interval=_interval(
+                _closed(drawn[name], drawn[VIRTUAL_BEST], drawn[SINGLE_BEST])
+            ),
         )
         found.append(score)
     return found
@@ -181,6 +182,13 @@ def _closed(took: FloatArray, best: FloatArray, single: FloatArray) -> FloatArra
 def _members(examples: Examples) -> list[IntArray]:
     """Rows of each data set."""
     return [np.flatnonzero(examples.groups == group) for group in np.unique(examples.groups)]
+
+
+def _means_of_draws(walls: FloatArray, examples: Examples, seed: int) -> FloatArray:
+    """Mean seconds of policies on resampled rows, float64 (n_draws, n_policies)."""
+    draws = _resampled(examples, seed)
+    means = [np.take(walls, rows, axis=1).mean(axis=1) for rows in draws]
+    return np.array(means).reshape(-1, len(walls))
 
 
 def _resampled(examples: Examples, seed: int) -> list[IntArray]:

@@ -19,6 +19,7 @@ def batch(
     model: options.ModelOptions,
     out: Annotated[Path, typer.Option(help="Folder for the answers, made if need be.")],
     question: options.QuestionOptions,
+    maps: options.MapOptions,
     asking: Annotated[
         str, typer.Option("--question", help="explain, reasons, several, why-not, ...")
     ] = EXPLAIN,
@@ -43,9 +44,6 @@ def batch(
         bool, typer.Option("--records", help="A record with a proof beside each answer.")
     ] = False,
     proof_mb: options.ProofMb = PROOF_MB,
-    map_folder: options.MapFolder = None,
-    map_seconds: options.MapSeconds = None,
-    map_mb: options.MapMb = None,
 ) -> None:
     """Explain every row of a file, or ask another question: exit code 0 all answered, 3 not all."""
     from portfolio.batch.answer_log import refuse_used
@@ -61,8 +59,6 @@ def batch(
         log = {"log": question.book(data)} if asking == EXPLAIN else {}
         first: dict[str, Any] = {"tie_break": True} if tie_break else {}
         first |= {"records": True, "proof_mb": proof_mb} if records else {}
-        maps = {"map_folder": map_folder, "map_seconds": map_seconds, "map_mb": map_mb}
-        first |= {name: given for name, given in maps.items() if given is not None}
         run = partial(
             ask,
             asked,
@@ -76,6 +72,7 @@ def batch(
             **log,
             **words,
             **first,
+            **maps.given,
         )
         complete = batch_and_report(run, len(asked), out, Console())
     raise typer.Exit(0 if complete else EXIT_CODES["feasible"])

@@ -30,11 +30,6 @@ TieBreak = Annotated[
 ProofMb = Annotated[
     float, typer.Option("--proof-mb", help="Megabytes that a record's proof may take, compressed.")
 ]
-MapFolder = Annotated[
-    Path | None, typer.Option(help="Where --strategy map keeps its maps for the next time.")
-]
-MapSeconds = Annotated[float | None, typer.Option(help="What making maps may take; default 60.")]
-MapMb = Annotated[float | None, typer.Option(help="Megabytes that maps may take; default 256.")]
 Executor = Annotated[str, typer.Option(help="local or ray.")]
 Address = Annotated[
     str | None, typer.Option(help="Ray cluster, auto for the one at hand; default its own.")
@@ -80,6 +75,26 @@ def _parameters(group: Any) -> Iterator[inspect.Parameter]:
         default = inspect.Parameter.empty if field.default is MISSING else field.default
         kind = inspect.Parameter.KEYWORD_ONLY
         yield inspect.Parameter(field.name, kind, default=default, annotation=hints[field.name])
+
+
+@dataclass(frozen=True)
+class MapOptions:
+    """Where maps of a batch are kept, and what they may take."""
+
+    map_folder: Annotated[
+        Path | None, typer.Option(help="Where --strategy map keeps its maps for the next time.")
+    ] = None
+    map_seconds: Annotated[
+        float | None, typer.Option(help="What making maps may take; default 60.")
+    ] = None
+    map_mb: Annotated[
+        float | None, typer.Option(help="Megabytes that maps may take; default 256.")
+    ] = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Those that the user gave."""
+        return {name: value for name, value in vars(self).items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from encoders.query.cost import Norm
     from portfolio.batch.settings import OnAnswer
     from portfolio.logbook import Log
+    from portfolio.model.explained_model import ExplainedModel
     from portfolio.running.work import Answers
     from portfolio.solving.ask import Asker
 
@@ -106,7 +107,6 @@ class BatchQuestions:
         from portfolio.batch.rows import read_batch
         from portfolio.batch.run import run_batch
         from portfolio.batch.settings import BatchSettings
-        from portfolio.goals import wanted_of
         from portfolio.logbook import check_folder, check_log
         from portfolio.model.frames import as_kind, as_pandas
         from portfolio.solving.make_maps import budget_before, with_maps, with_maps_if_worth
@@ -122,8 +122,7 @@ class BatchQuestions:
         check_from_0("proof_mb", proof_mb)
         rows = read_batch(self._asker, question, X)
         check_folder(log)
-        model = self._asker.model
-        identity = model.identity_for(wanted_of(model, target) is not None)
+        identity = _identity(self._asker.model, target)
         # Digests without them are those of older versions.
         more = [*([tie_break] if tie_break else []), *(["records"] if records else [])]
         more += [proof_mb] if records and proof_mb != PROOF_MB else []
@@ -180,7 +179,6 @@ class BatchQuestions:
         from portfolio.batch.rows import read_batch
         from portfolio.batch.run import run_batch
         from portfolio.batch.settings import BatchSettings
-        from portfolio.goals import wanted_of
         from portfolio.model.frames import as_kind, as_pandas
         from portfolio.questions.batch_job import QuestionJob, settings_of
 
@@ -200,7 +198,7 @@ class BatchQuestions:
         rows = read_batch(self._asker, asked, X)
         if "y" in settings:  # a second row, of whatever kind, is told by its values
             settings["y"] = self._asker.read(settings["y"])
-        identity = model.identity_for(wanted_of(model, asked.target) is not None)
+        identity = _identity(model, asked.target)
         job = QuestionJob(self._asker, question, settings | {"threads": threads, "seed": seed})
         whole = (identity, question, settings, threads, seed, per_query_limit_s)
         return as_kind(run_batch(rows, job, whole, batch), as_pandas(X)[1])
@@ -272,3 +270,11 @@ class BatchQuestions:
         other: Any = copy.copy(self)
         other._asker, other._model = asker, asker.model
         return other
+
+
+def _identity(model: ExplainedModel, target: Any) -> str:
+    """The model's, as far as answers for a target depend on it."""
+    from portfolio.goals import wanted_of
+
+    identity: str = model.identity_for(wanted_of(model, target) is not None)
+    return identity

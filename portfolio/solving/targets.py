@@ -17,6 +17,7 @@ from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.solving.certify import Certificate, PosedQuery, certify
+from portfolio.solving.goal_order import nearest_first
 from portfolio.solving.goal_parts import certify_goal_parts
 from portfolio.solving.in_turns import in_turns
 from portfolio.solving.join import Answer, cut_short, join
@@ -46,7 +47,7 @@ def answer(
     deadline: float,
     progress: Progress,
 ) -> Answer:
-    """Solve for each goal in turn, each cut off at the best answer so far.
+    """Solve for each goal in turn, the nearest one first, each cut off at the best answer so far.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ def answer(
     if len(goals) > 1 and max(sizes) > VERY_MANY_LEAVES and way.in_parts:
         return in_turns(ask, goals, deadline, over)
     joint: Answer | None = None
-    for goal in goals:
+    for goal in nearest_first(reading, query, goals):
         if joint is not None and over():
             return cut_short(joint, why(request))
         own = ask(goal, deadline, joint)

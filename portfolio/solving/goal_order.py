@@ -1,0 +1,51 @@
+"""Which of several goals is asked first: an answer that costs little is a limit for all others."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from encoders.arrays import evenly
+from encoders.posing.starting_points import cells_of
+from encoders.query.goal import Goal
+from encoders.query.query import Query
+from portfolio.model.explained_model import ExplainedModel
+
+ROWS = 500  # of each goal that are looked at; more take longer at every query
+
+
+def nearest_first(reading: ExplainedModel, query: Query, goals: Sequence[Goal]) -> list[Goal]:
+    """The goals in the order of how near some training row is that reaches each.
+
+    A row is taken to cost what lies between its cells, each column in its unit and by its weight:
+    no problem needs to be posed for that, and nothing but time depends on it.
+
+    Parameters
+    ----------
+    reading : the model
+    query : about one row, whatever its goal
+    goals : to be asked
+    """
+    if len(goals) < 2:
+        return list(goals)
+    far = {goal: _distance(reading, query, goal) for goal in goals}
+    return sorted(goals, key=far.__getitem__)
+
+
+def _distance(reading: ExplainedModel, query: Query, goal: Goal) -> float:
+    """About what the nearest of a goal's training rows costs, inf without one."""
+    view = reading.views[goal.target]
+    rows = view.near(goal)
+    rows = rows[evenly(len(rows), ROWS)]
+    own = cells_of(view.ensemble, view.cells, reading.space, query.row[None, :])[0]
+    total = np.zeros(len(rows))
+    add = np.add if query.cost.aggregate == "sum" else np.maximum
+    for index, feature in enumerate(reading.space.features):
+        unit, weight = query.cost.unit[index], query.cost.weight[index]
+        for column in feature.columns:
+            there, here, edge = rows[:, column], own[column], view.cells.boundary[column]
+            step = weight * (there != here)
+            if feature.kind in ("numeric", "ordinal") and edge.size:
+                beyond = edge[np.minimum(there - (there > here), edge.size - 1)]
+                step *= np.nan_to_num(np.abs(beyond - query.row[column]) / unit, nan=1.0)
+            total = add(total, step)
+    return float(total.min(initial=np.inf))

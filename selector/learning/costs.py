@@ -82,7 +82,7 @@ def spent_by(schedule: Schedule, runs: Runs, contention: Contention) -> Spent:
         wall = np.where(ends, found, wall)
         offset += seconds
         done = {name: work + max(0.0, seconds - start) / slower for name, work in done.items()}
-    if len(schedule) > 1 or len(schedule[0][0]) > 1:
+    if len(schedule) > 1 or racers > 1 or teamed:
         late = wall > runs.limit_s
         cores = np.where(late, cores + held * (runs.late_s - wall), cores)
         wall = np.where(late, runs.late_s, wall)

@@ -79,6 +79,8 @@ def test_the_head_starter_has_all_threads_while_it_is_alone():
     assert spent.wall.tolist() == [0.2, 1.5, 200.0]
     assert spent.cores.tolist() == [0.4, 3.0, 400.0]
     assert spent_by(((("milp",), NEVER),), runs(), team).wall.tolist() == [2.0, 1.0, 200.0]
+    # What one thread did not prove within the limit is not known to be proved by two.
+    assert spent_by(((("search",), NEVER),), runs(), team).wall.tolist() == [0.2, 1.5, 200.0]
 
 
 def test_kept_models_are_solved_by_one_backend():

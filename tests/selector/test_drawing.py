@@ -26,7 +26,7 @@ def test_every_kind_has_the_words_and_the_flow(paper, draw, words):
 
 @pytest.mark.parametrize("draw", [as_text, as_dot])
 def test_schedules_are_told_whole(draw):
-    assert "search alone for 0.1 s, then search and MILP race" in draw(load_diagram(SHIPPED))
+    assert "search alone for 2 s, then search and MILP race" in draw(load_diagram(SHIPPED))
 
 
 def test_a_picture_is_xml_that_grows_with_its_page(paper):

@@ -49,16 +49,20 @@ def check_one(seed, backend):
     if backend == "map":
         explainer = mapped(explainer, explainer.classes[target], partly=bool(seed % 3))
         backend = "auto"
-    result = explainer.explain(
-        x,
-        target=explainer.classes[target],
-        norm="inf" if math.isinf(p) else p,
-        weights=weights,
-        constraints=constraints,
-        backend=backend,
-        threads=1,
-        reduce=backend == "auto" or bool(seed % 5),
-    )
+    asked = {
+        "target": explainer.classes[target],
+        "norm": "inf" if math.isinf(p) else p,
+        "weights": weights,
+        "constraints": constraints,
+        "threads": 1,
+    }
+    if backend == "session":
+        backend = "search"
+        with explainer.session(**asked, strategy=backend) as session:
+            result = session.explain(x)
+    else:
+        whole = backend != "auto" and not seed % 5
+        result = explainer.explain(x, **asked, backend=backend, reduce=not whole)
     where = f"seed {seed}, {kind}, {backend}, norm {p}, {constraints}"
     best = cost[valid].min(initial=math.inf)
     capability = find_backend("search" if backend == "auto" else backend).capability
@@ -90,7 +94,9 @@ def mapped(explainer, target, partly):
     return explainer
 
 
-@pytest.mark.parametrize("backend", ["map", *(backend.name for backend in all_backends())])
+@pytest.mark.parametrize(
+    "backend", ["map", "session", *(backend.name for backend in all_backends())]
+)
 @pytest.mark.parametrize("batch", few_and_large(CASES // BATCH, LARGE // BATCH))
 def test_optimum_equals_brute_force(batch, backend):
     seen = []

@@ -9,8 +9,13 @@ from sklearn.ensemble import RandomForestClassifier
 
 from portfolio import Explainer
 from portfolio.solving import targets
-from portfolio.solving.warm_up import warm_up_all
+from portfolio.solving.warm_up import warm_up, warm_up_all
 from tests.support.browser import open_browser
+
+
+def pytest_addoption(parser):
+    """What is compiled first: "plain" is for one answer to a question, and takes half as long."""
+    parser.addoption("--compile", choices=("all", "plain"), default="all")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -28,9 +33,9 @@ def _without_settings(tmp_path_factory):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _compiled():
+def _compiled(pytestconfig):
     """No test waits for the compiler within a time limit of its own."""
-    warm_up_all()
+    warm_up() if pytestconfig.getoption("--compile") == "plain" else warm_up_all()
 
 
 @pytest.fixture(scope="session")

@@ -74,6 +74,7 @@ class Job:
     total: int | None = None
     bounds: Bounds | None = None
     stop: threading.Event = field(default_factory=threading.Event)
+    _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def told(self) -> dict[str, Any]:
         """How it stands, as plain values."""
@@ -89,7 +90,7 @@ class Job:
         }
 
     def put(self, state: State, message: str = "") -> None:
-        """Another state, on disk too, if there is room.
+        """Another state, on disk too, if there is room; a job that has ended keeps its own.
 
         Where there is none, a service that starts anew goes on from the state before.
 
@@ -97,13 +98,16 @@ class Job:
         ----------
         state, message : the new ones
         """
-        self.state, self.message = state, message
-        told = {"state": state, "message": message, "answered": self.answered, "total": self.total}
-        text = json.dumps(told)
-        try:
-            replace_whole(self.folder / STATE, lambda partial: partial.write_text(text))
-        except OSError as error:
-            log.error("the state of job %s was not kept: %s", self.folder.name, error)
+        with self._turn:  # it may be ended while its rows are read
+            if self.state not in OPEN:
+                return
+            self.state, self.message = state, message
+            told = {"state": state, "message": message}
+            text = json.dumps(told | {"answered": self.answered, "total": self.total})
+            try:
+                replace_whole(self.folder / STATE, lambda partial: partial.write_text(text))
+            except OSError as error:
+                log.error("the state of job %s was not kept: %s", self.folder.name, error)
 
     def result(self) -> str | None:
         """What was found of a group or by an audit, as JSON; None where there is nothing."""
@@ -322,6 +326,9 @@ def read_rows(path: Path, model: Model, by: Any = None) -> tuple[pd.DataFrame, A
     lacking = [name for name in space.columns if name not in frame.columns]
     if lacking:
         raise InputError(f"the rows lack the column {lacking[0]!r}.")
+    for name in space.columns:
+        if not frame[name].map(pd.api.types.is_hashable).all():  # lists and objects of Parquet
+            raise InputError(f"the column {name!r} has values that are neither numbers nor text.")
     beside = isinstance(by, str) and space.named(by) is None and by in frame.columns
     return frame[list(space.columns)], frame[by] if beside else None
 

@@ -64,6 +64,7 @@ class Job:
     answered, total : rows
     bounds : of a group, how many rows actions may serve and do by now
     stop : ends it
+    busy : whether it is worked on, as it is for a moment after its end, too
     """
 
     folder: Path
@@ -74,6 +75,7 @@ class Job:
     total: int | None = None
     bounds: Bounds | None = None
     stop: threading.Event = field(default_factory=threading.Event)
+    busy: bool = False
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def told(self) -> dict[str, Any]:
@@ -114,14 +116,16 @@ class Job:
         path = self.folder / RESULT
         return path.read_text() if path.exists() else None
 
-    def page(self, offset: int, limit: int) -> list[dict[str, Any]]:
-        """Some answers of a job that has ended.
+    def page(self, offset: int, limit: int) -> list[dict[str, Any]] | None:
+        """Some answers of a job that has ended; None while the last ones come in.
 
         Parameters
         ----------
         offset : of the first
         limit : how many at most
         """
+        if self.busy and self.state == "cancelled":
+            return None
         path = self.folder / ANSWERS / TABLE
         if not path.exists():
             return []
@@ -216,6 +220,7 @@ class Jobs:
             # One that was put in before the start is in twice.
             if job.stop.is_set() or job.state not in OPEN:
                 continue
+            job.busy = True
             try:
                 self._run(job)
             except NoRoomError:  # for now; what is answered is kept
@@ -227,6 +232,8 @@ class Jobs:
             except Exception:  # of one job; the next ones go on
                 log.exception("job %s failed", job.folder.name)
                 job.put("failed", "a fault of the service, which its log tells.")
+            finally:
+                job.busy = False
 
     def _run(self, job: Job) -> None:
         model = self._models().get(job.batch.model)

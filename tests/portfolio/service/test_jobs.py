@@ -171,8 +171,10 @@ def test_a_job_that_is_ended_while_its_rows_are_read_stays_so(
         job = client.app.state.service.jobs.jobs[sent.json()["id"]]
         assert reading.wait(60)
         assert client.delete(f"/v1/jobs/{job.folder.name}").json()["state"] == "cancelled"
+        results = f"/v1/jobs/{job.folder.name}/results"
+        assert client.get(results).status_code == 409
         go.set()
-        until(lambda: job.total is not None)
+        until(lambda: client.get(results).status_code == 200)
         other = client.post(BATCH, json={"rows": rows.to_dict("records")}).json()["id"]
         assert wait_for(client, other)["state"] == "done"
     assert job.state == "cancelled"

@@ -121,5 +121,6 @@ def _scale(whole: float, n_trees: int, needed: float, grid: float) -> float:
         return 1.0 / grid
     wanted = LEAST_SCALE
     if needed > 0:
-        wanted = max(wanted, (n_trees / 2 + 1) / (ROUNDING_SHARE * needed))
-    return float(2.0 ** min(math.ceil(math.log2(wanted)), math.floor(math.log2(most))))
+        share = ROUNDING_SHARE * needed  # 0 or its inverse infinite where float64 holds no less
+        wanted = max(wanted, (n_trees / 2 + 1) / share if share else most)
+    return float(2.0 ** min(math.ceil(math.log2(min(wanted, most))), math.floor(math.log2(most))))

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOM_BYTES = 2 * 2**30  # beyond what is in use before the file is opened, and its size
 TIME_S, BYTES_PER_S = 30.0, 2**22
@@ -97,10 +98,9 @@ def complaint_about(path: Path) -> str:
         model = open_model(path)
         ensemble = read_ensemble(last_step(model) if is_pipeline(model) else model)
         native = wrap_native(model, ensemble.n_classes, ensemble.regression)
-        categorical = getattr(model, "is_categorical_", None)  # split or not
         coded = ensemble.sets is not None and ensemble.sets.coded
-        if is_pipeline(model) or coded or (categorical is not None and np.any(categorical)):
-            return ""  # such rows as it takes are not known here
+        if is_pipeline(model) or coded or _has_categories(model):
+            return ""
         random = np.random.default_rng(0)
         rows = random.normal(size=(ROWS, ensemble.n_columns)) * np.logspace(-3, 3, ROWS)[:, None]
         if ensemble.regression:
@@ -115,6 +115,16 @@ def complaint_about(path: Path) -> str:
     except Exception as error:  # whatever a damaged model makes its library raise
         return sentence(error)
     return ""
+
+
+def _has_categories(model: Any) -> bool:
+    """Whether some column has categories, be it split or not: such rows are not known here."""
+    import numpy as np
+
+    of_sklearn = getattr(model, "is_categorical_", None)
+    of_lightgbm = getattr(getattr(model, "booster_", model), "pandas_categorical", None)
+    of_xgboost = "c" in (getattr(model, "feature_types", None) or ())
+    return bool(of_lightgbm or of_xgboost or (of_sklearn is not None and np.any(of_sklearn)))
 
 
 def _limit_memory(size: int) -> None:

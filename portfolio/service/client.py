@@ -46,6 +46,8 @@ class _Asks:
     def __init__(self, url: str, model: str, key: str | None, transport: Any) -> None:
         self._path = f"/v1/models/{model}"
         self._options: dict[str, Any] = {"base_url": url, "timeout": LONGEST_S}
+        if key is not None and not key.isascii():
+            raise InputError("an API key is ASCII text.")
         if key is not None:
             self._options["headers"] = {"authorization": f"Bearer {key}"}
         if transport is not None:
@@ -291,9 +293,15 @@ class AsyncClient(_Asks, JobQuestions):
 
 
 def _document(response: "httpx.Response") -> dict[str, Any]:
-    if response.is_error:
+    if not response.is_success:
         raise _refusal(response.status_code, response.content, response.headers)
-    found: dict[str, Any] = response.json()
+    try:
+        found = response.json()
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        words = "what answers there is no service of counterfolio; look at the address."
+        raise ServiceError(words, response.status_code)
     return found
 
 

@@ -92,6 +92,8 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
         if told["state"] in OPEN:
             raise Problem(409, "the job is still at work; its answers are told at its end.")
         rows = await jobs(jobs_asked.page, number, offset, limit)
+        if rows is None:
+            raise Problem(409, "the job is about to end; ask again in a moment.")
         return {"job": told, "offset": offset, "rows": rows}
 
     @router.get("/jobs/{number}/result", summary="What was found of a group, or by an audit.")

@@ -64,6 +64,7 @@ class Job:
     answered, total : rows
     bounds : of a group, how many rows actions may serve and do by now
     stop : ends it
+    busy : whether it is worked on, as it is for a moment after its end, too
     """
 
     folder: Path
@@ -74,6 +75,8 @@ class Job:
     total: int | None = None
     bounds: Bounds | None = None
     stop: threading.Event = field(default_factory=threading.Event)
+    busy: bool = False
+    _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def told(self) -> dict[str, Any]:
         """How it stands, as plain values."""
@@ -89,7 +92,7 @@ class Job:
         }
 
     def put(self, state: State, message: str = "") -> None:
-        """Another state, on disk too, if there is room.
+        """Another state, on disk too, if there is room; a job that has ended keeps its own.
 
         Where there is none, a service that starts anew goes on from the state before.
 
@@ -97,27 +100,32 @@ class Job:
         ----------
         state, message : the new ones
         """
-        self.state, self.message = state, message
-        told = {"state": state, "message": message, "answered": self.answered, "total": self.total}
-        text = json.dumps(told)
-        try:
-            replace_whole(self.folder / STATE, lambda partial: partial.write_text(text))
-        except OSError as error:
-            log.error("the state of job %s was not kept: %s", self.folder.name, error)
+        with self._turn:  # it may be ended while its rows are read
+            if self.state not in OPEN:
+                return
+            self.state, self.message = state, message
+            told = {"state": state, "message": message}
+            text = json.dumps(told | {"answered": self.answered, "total": self.total})
+            try:
+                replace_whole(self.folder / STATE, lambda partial: partial.write_text(text))
+            except OSError as error:
+                log.error("the state of job %s was not kept: %s", self.folder.name, error)
 
     def result(self) -> str | None:
         """What was found of a group or by an audit, as JSON; None where there is nothing."""
         path = self.folder / RESULT
         return path.read_text() if path.exists() else None
 
-    def page(self, offset: int, limit: int) -> list[dict[str, Any]]:
-        """Some answers of a job that has ended.
+    def page(self, offset: int, limit: int) -> list[dict[str, Any]] | None:
+        """Some answers of a job that has ended; None while the last ones come in.
 
         Parameters
         ----------
         offset : of the first
         limit : how many at most
         """
+        if self.busy and self.state == "cancelled":
+            return None
         path = self.folder / ANSWERS / TABLE
         if not path.exists():
             return []
@@ -212,6 +220,7 @@ class Jobs:
             # One that was put in before the start is in twice.
             if job.stop.is_set() or job.state not in OPEN:
                 continue
+            job.busy = True
             try:
                 self._run(job)
             except NoRoomError:  # for now; what is answered is kept
@@ -223,6 +232,8 @@ class Jobs:
             except Exception:  # of one job; the next ones go on
                 log.exception("job %s failed", job.folder.name)
                 job.put("failed", "a fault of the service, which its log tells.")
+            finally:
+                job.busy = False
 
     def _run(self, job: Job) -> None:
         model = self._models().get(job.batch.model)
@@ -322,6 +333,9 @@ def read_rows(path: Path, model: Model, by: Any = None) -> tuple[pd.DataFrame, A
     lacking = [name for name in space.columns if name not in frame.columns]
     if lacking:
         raise InputError(f"the rows lack the column {lacking[0]!r}.")
+    for name in space.columns:
+        if not frame[name].map(pd.api.types.is_hashable).all():  # lists and objects of Parquet
+            raise InputError(f"the column {name!r} has values that are neither numbers nor text.")
     beside = isinstance(by, str) and space.named(by) is None and by in frame.columns
     return frame[list(space.columns)], frame[by] if beside else None
 

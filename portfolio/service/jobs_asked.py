@@ -104,8 +104,8 @@ def cancel(jobs: Jobs, number: str) -> dict[str, Any] | None:
     return told(jobs, number)
 
 
-def page(jobs: Jobs, number: str, offset: int, limit: int) -> list[dict[str, Any]]:
-    """Some answers of a job that has ended.
+def page(jobs: Jobs, number: str, offset: int, limit: int) -> list[dict[str, Any]] | None:
+    """Some answers of a job that has ended; None while the last ones come in.
 
     Parameters
     ----------

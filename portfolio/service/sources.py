@@ -205,10 +205,15 @@ def chosen(
     Raises
     ------
     InputError
-        No model is named, or there is more than one way to them.
+        No model is named, there is more than one way to them, or an option says nothing of them.
     """
     if (model is not None) + (models is not None) + demo != 1:
         raise InputError("give exactly one of --model, --models and --demo.")
+    if model is None and (data or label or name or trust_pickle):
+        raise InputError(
+            "--data, --label, --name and --trust-pickle go with --model; a TOML of --models says "
+            "data, label and trust_pickle itself."
+        )
     if models is not None:
         return partial(read_folder, models)
     if model is None:

@@ -183,13 +183,14 @@ def test_already_of_the_target_class():
     assert json.loads(result.to_json())["distance"] == 0.0
 
 
-def test_scores_too_large_for_the_margin_are_not_called_a_proof():
+@pytest.mark.parametrize("margin", [1e-25, 1e-310, 5e-324])
+def test_scores_too_large_for_the_margin_are_not_called_a_proof(margin):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     y = (X[:, 0] > 0).astype(int)
     model = RandomForestClassifier(4, max_depth=2, random_state=0).fit(X, y)
     x = X[model.predict(X) == 0][0]
-    result = Explainer(model, X).explain(x, target=1, margin=1e-25)
+    result = Explainer(model, X).explain(x, target=1, margin=margin)
     assert (result.status, result.stop_reason) == ("feasible", "error")
     assert result.lower_bound == 0.0
     assert "margin" in result.message

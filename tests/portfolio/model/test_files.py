@@ -187,9 +187,26 @@ def test_a_feature_file_of_brackets_is_refused(tmp_path):
         CliRunner().invoke(app, options, catch_exceptions=False)
 
 
-def test_categories_that_no_split_asks_about_are_no_reason_to_refuse(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        (
+            "model.joblib",
+            HistGradientBoostingClassifier(max_iter=2, categorical_features="from_dtype"),
+        ),
+        ("model.txt", LGBMClassifier(n_estimators=2, verbose=-1)),
+        ("lightgbm.joblib", LGBMClassifier(n_estimators=2, verbose=-1)),
+        ("model.json", XGBClassifier(n_estimators=2, enable_categorical=True)),
+    ],
+)
+def test_categories_that_no_split_asks_about_are_no_reason_to_refuse(tmp_path, name, model):
     X = pd.DataFrame({"a": np.arange(60.0), "c": pd.Categorical(["p", "q", "r"] * 20)})
-    model = HistGradientBoostingClassifier(max_iter=2, categorical_features="from_dtype")
-    path = tmp_path / "model.joblib"
-    joblib.dump(model.fit(X, X["a"] > 30), path)
+    path = tmp_path / name
+    model.fit(X, X["a"] > 30)
+    if path.suffix == ".joblib":
+        joblib.dump(model, path)
+    elif path.suffix == ".txt":
+        model.booster_.save_model(path)
+    else:
+        model.save_model(path)
     assert probe.probe(path) == ""

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from httpx import MockTransport, Response
 
 from encoders.errors import InputError
 from portfolio import AsyncClient, Client, Fixed, Probability, Retraining, Score, ServiceError
@@ -103,6 +104,19 @@ def test_errors_are_those_of_an_explainer_or_of_the_service(asks, client, refuse
     with Client("http://127.0.0.1:1", "none") as other, pytest.raises(ServiceError) as error:
         other.explain(refused)
     assert error.value.status == 0
+
+
+@pytest.mark.parametrize(
+    "content", [{"text": "<html>"}, {"json": [1]}, {"status_code": 302, "text": ""}]
+)
+def test_what_is_no_service_is_told(refused, content):
+    answers = MockTransport(lambda request: Response(**{"status_code": 200} | content))
+    other = Client("http://elsewhere", "credit", transport=answers)
+    with other, pytest.raises(ServiceError) as error:
+        other.explain(refused)
+    assert error.value.status == content.get("status_code", 200)
+    with pytest.raises(InputError, match="ASCII"):
+        Client("http://elsewhere", "credit", key="schlüssel")
 
 
 def test_many_questions_at_once(client, explainer, refused):

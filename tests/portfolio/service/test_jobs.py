@@ -2,14 +2,17 @@
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
+from threading import Event
 
 import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
 
-from portfolio import Explainer, Fixed
+from portfolio import Explainer, Fixed, InputError
 from portfolio.as_json import as_plain
+from portfolio.service import jobs
 from portfolio.service.app import create_app
 from portfolio.service.catalogue import Model
 from portfolio.service.examples import typical_row
@@ -142,6 +145,40 @@ def test_rows_are_the_same_from_every_kind_of_file(rows, explainer, tmp_path):
     for kind in ("parquet", "csv", "json"):
         found, _ = read_rows(tmp_path / f"rows.{kind}", model)
         pd.testing.assert_frame_equal(found.reset_index(drop=True), rows.reset_index(drop=True))
+
+
+def test_rows_of_lists_are_refused(rows, explainer, tmp_path):
+    model = Model("credit", explainer, b"", typical_row(explainer.features, rows), None)
+    path = tmp_path / "rows.parquet"
+    rows.assign(age=[[40.0]] * len(rows)).to_parquet(path)
+    with pytest.raises(InputError, match="the column 'age' has values that are neither"):
+        read_rows(path, model)
+
+
+def test_a_job_that_is_ended_while_its_rows_are_read_stays_so(
+    settings, rows, tmp_path, monkeypatch
+):
+    own, reading, go = replace(settings, jobs=tmp_path, logs=None, explore=0.0), Event(), Event()
+
+    def slowly(*given):
+        reading.set()
+        assert go.wait(60)
+        return read_rows(*given)
+
+    monkeypatch.setattr(jobs, "read_rows", slowly)
+    with started(own) as client:
+        sent = client.post(BATCH, json={"rows": rows.to_dict("records")})
+        job = client.app.state.service.jobs.jobs[sent.json()["id"]]
+        assert reading.wait(60)
+        assert client.delete(f"/v1/jobs/{job.folder.name}").json()["state"] == "cancelled"
+        results = f"/v1/jobs/{job.folder.name}/results"
+        assert client.get(results).status_code == 409
+        go.set()
+        until(lambda: client.get(results).status_code == 200)
+        other = client.post(BATCH, json={"rows": rows.to_dict("records")}).json()["id"]
+        assert wait_for(client, other)["state"] == "done"
+    assert job.state == "cancelled"
+    assert json.loads((job.folder / "state.json").read_text())["state"] == "cancelled"
 
 
 def check_refusals(client, rows, number):

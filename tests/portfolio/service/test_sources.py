@@ -13,7 +13,7 @@ from portfolio.service.app import create_app
 from portfolio.service.catalogue import Catalogue
 from portfolio.service.examples import plain_row, typical_row
 from portfolio.service.settings import Settings
-from portfolio.service.sources import AtHand, read_folder
+from portfolio.service.sources import AtHand, chosen, read_folder
 from tests.support.served import Unserved
 
 
@@ -44,6 +44,13 @@ def test_what_a_toml_may_not_say(folder, text, words):
     (source,) = read_folder(folder)
     with pytest.raises(InputError, match=words):
         source.open()
+
+
+@pytest.mark.parametrize("option", [{"label": "y"}, {"name": "m"}, {"trust_pickle": True}])
+def test_options_of_one_model_say_nothing_of_a_folder(tmp_path, option):
+    for way in ({"models": tmp_path}, {"demo": True}):
+        with pytest.raises(InputError, match="go with --model"):
+            chosen(**way, **option)
 
 
 def test_a_folder_without_models_is_refused(tmp_path):

@@ -3,6 +3,7 @@
 import logging
 import random
 from collections import Counter
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -19,6 +20,7 @@ from portfolio.service.settings import Settings
 from portfolio.service.ticket import Ticket
 from selector import words
 from selector.diagram import Leaf
+from selector.schedule import Schedule
 from selector.way import leaves_of
 
 log = logging.getLogger("counterfolio.service")
@@ -45,7 +47,7 @@ class Learning:
         self._explorer: Explorer | None = None
         if settings.logs is not None and settings.explore:
             self._explorer = Explorer(pool, settings.logs, self._complain)
-        self._decided: Counter[tuple[str, str, int, str]] = Counter()
+        self._decided: Counter[tuple[str, str, int, Schedule]] = Counter()
         self._complained = False
 
     def start(self) -> None:
@@ -84,8 +86,7 @@ class Learning:
         for place in leaves_of(nodes, told.decision):
             leaf = nodes[place]
             assert isinstance(leaf, Leaf)
-            decided = (model.name, model.diagram_digest, place, words.schedule(leaf.schedule))
-            self._decided[decided] += 1
+            self._decided[model.name, model.diagram_digest, place, leaf.schedule] += 1
         solved = told.members.get("attempts", NONE) != NONE
         if self._explorer is None or ticket.log is None or not solved:
             return
@@ -140,10 +141,12 @@ class Learning:
         ----------
         model : its name
         """
+        counted = [
+            (*leaf, count) for (name, *leaf), count in self._decided.items() if name == model
+        ]
         return [
-            {"diagram": diagram, "leaf": leaf, "schedule": schedule, "count": count}
-            for (name, diagram, leaf, schedule), count in sorted(self._decided.items())
-            if name == model
+            {"diagram": diagram, "leaf": at, "schedule": words.schedule(schedule), "count": count}
+            for diagram, at, schedule, count in sorted(counted, key=itemgetter(0, 1))
         ]
 
     def state(self) -> dict[str, Any]:

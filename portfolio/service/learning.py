@@ -3,7 +3,6 @@
 import logging
 import random
 from collections import Counter
-from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -142,11 +141,13 @@ class Learning:
         model : its name
         """
         counted = [
-            (*leaf, count) for (name, *leaf), count in self._decided.items() if name == model
+            (diagram, leaf, words.schedule(schedule), count)
+            for (name, diagram, leaf, schedule), count in self._decided.items()
+            if name == model
         ]
         return [
-            {"diagram": diagram, "leaf": at, "schedule": words.schedule(schedule), "count": count}
-            for diagram, at, schedule, count in sorted(counted, key=itemgetter(0, 1))
+            {"diagram": diagram, "leaf": leaf, "schedule": schedule, "count": count}
+            for diagram, leaf, schedule, count in sorted(counted)
         ]
 
     def state(self) -> dict[str, Any]:

@@ -40,5 +40,7 @@ def leaves_of(nodes: Sequence[Node], decision: str) -> frozenset[int]:
     """
     if not decision:
         return frozenset()
+    if not isinstance(nodes[0], Split):
+        return frozenset((0,))
     ends = {end for _, end in way_of(nodes, decision)} | {0}
     return frozenset(end for end in ends if not isinstance(nodes[end], Split))

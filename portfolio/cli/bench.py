@@ -48,12 +48,13 @@ class BenchmarkOptions:
     ] = 0
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all runs here.")] = None
 
-    def run(self, folder: Path | None) -> int:
+    def run(self, folder: Path | None, deadline: float | None = None) -> int:
         """Print the table; the exit code.
 
         Parameters
         ----------
         folder : of CSV data sets, None for the bundled ones
+        deadline : seconds for --service
         """
         from portfolio.cli.bench_report import run_and_report
         from portfolio.cli.question_report import run_and_report_questions
@@ -77,7 +78,9 @@ class BenchmarkOptions:
             with needing("service"):
                 from portfolio.cli.service_report import run_and_report_service
 
-            return run_and_report_service(benchmark, self.requests, self.json_file, wide_console())
+            return run_and_report_service(
+                benchmark, self.requests, deadline, self.json_file, wide_console()
+            )
         if self.proofs:
             from portfolio.cli.proof_report import run_and_report_proofs
 
@@ -101,7 +104,9 @@ def bench(
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of a protocol's logs.")] = Path("bench"),
-    deadline: Annotated[float | None, typer.Option(help="Seconds for a protocol.")] = None,
+    deadline: Annotated[
+        float | None, typer.Option(help="Seconds for a protocol, or for --service.")
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Runs of a protocol at once; default one per core.")
     ] = None,
@@ -117,7 +122,7 @@ def bench(
     --out is not made again.
     """
     if protocol is None:
-        raise typer.Exit(own.run(datasets))
+        raise typer.Exit(own.run(datasets, deadline))
     if protocol == "frontier":
         from portfolio.cli.frontier_report import run_and_report_frontier
 

@@ -3,7 +3,8 @@
 import json
 import os
 import statistics
-from dataclasses import asdict, astuple
+import time
+from dataclasses import asdict, astuple, dataclass, field
 from operator import attrgetter
 from pathlib import Path
 
@@ -13,55 +14,114 @@ from rich.table import Table
 
 from encoders.cores import usable_cores
 from encoders.whole_files import replace_whole
-from portfolio.service.benchmark import ServiceRun, run_service
+from portfolio.service.benchmark import LIMIT_S, ServiceRun, run_service
 from portfolio.study.benchmark import Benchmark
 
 BATCH = attrgetter("clients"), attrgetter("workers")  # a batch has no service
 
 
+class _TimeIsUp(Exception):  # noqa: N818
+    """The deadline has come."""
+
+
+@dataclass(frozen=True)
+class _Report:
+    """Prints models as they are over, and keeps all of them."""
+
+    console: Console
+    ends: float
+    runs: list[ServiceRun] = field(default_factory=list)
+
+    def begin(self, run: ServiceRun) -> None:
+        """Print the one before; another one begins."""
+        self.end()
+        self.runs.append(run)
+        self.step(f"{run.dataset} {run.kind}")
+
+    def step(self, words: str) -> None:
+        """Say what comes next, if there is time for it."""
+        if time.monotonic() > self.ends:
+            raise _TimeIsUp
+        load = os.getloadavg()[0]
+        self.console.print(f"{words}; load {load:.2f} on {usable_cores()} cores")
+
+    def end(self) -> None:
+        """Print the last one."""
+        if self.runs:
+            _print(self.console, self.runs[-1])
+
+
 def run_and_report_service(
-    benchmark: Benchmark, requests: int, json_file: Path | None, console: Console
+    benchmark: Benchmark,
+    requests: int,
+    deadline: float | None,
+    json_file: Path | None,
+    console: Console,
 ) -> int:
     """Run, print, optionally write JSON; 1 if an answer was another than in process.
+
+    Ctrl-C, SIGTERM and the deadline end the run, and what was measured by then is reported.
 
     Parameters
     ----------
     benchmark : to run
     requests : of the loop in which memory is looked at, 0 for none
-    json_file : None for no file
+    deadline : seconds for all of it, None for as long as it takes
+    json_file : written even if the run breaks off; None for no file
     console : to print on
     """
-    workers = usable_cores()
-    runs = []
-    for run in run_service(benchmark, workers, requests, lambda words: _tell(console, words)):
-        runs.append(run)
-        _print(console, run)
-    if json_file is not None:
-        text = json.dumps({"runs": [asdict(run) for run in runs]}, indent=1)
-        replace_whole(json_file, lambda partial: partial.write_text(text, encoding="utf-8"))
-    return int(any(load.wrong or load.codes.keys() != {200} for r in runs for load in r.loads))
-
-
-def _tell(console: Console, words: str) -> None:
-    console.print(f"{words}; load {os.getloadavg()[0]:.2f} on {usable_cores()} cores")
+    ends = float("inf") if deadline is None else time.monotonic() + deadline
+    report, workers = _Report(console, ends), usable_cores()
+    try:
+        run_service(benchmark, workers, requests, report.begin, report.step)
+    except KeyboardInterrupt:
+        console.print("Interrupted: reporting what is done.")
+    except _TimeIsUp:
+        console.print("Time is up: reporting what is done.")
+    finally:
+        if json_file is not None:
+            text = json.dumps({"runs": [asdict(run) for run in report.runs]}, indent=1)
+            replace_whole(json_file, lambda partial: partial.write_text(text, encoding="utf-8"))
+        report.end()
+    if len(report.runs) > 1:
+        _print_shares(console, report.runs)
+    loads = [load for run in report.runs for load in run.loads]
+    return int(any(load.wrong or load.codes.keys() - {200} for load in loads))
 
 
 def _print(console: Console, run: ServiceRun) -> None:
-    more = 1000.0 * np.array([pair.over_http - pair.in_process for pair in run.pairs])
-    alone = 1000.0 * statistics.median(pair.in_process for pair in run.pairs)
-    console.print(
-        f"{run.dataset} {run.kind}: HTTP adds {np.median(more):.2f} ms in the median and "
-        f"{np.quantile(more, 0.99):.2f} ms at the 99th percentile of {len(more)} questions, which "
-        f"take {alone:.2f} ms in process"
-    )
-    console.print(
-        "closed loops beside explain_batch with as many workers; clients and service have what "
-        f"those leave of {usable_cores()} cores"
-    )
+    if run.pairs:
+        more = _added_ms(run)
+        console.print(
+            f"{run.dataset} {run.kind}: HTTP adds {np.median(more):.2f} ms in the median and "
+            f"{np.quantile(more, 0.99):.2f} ms at the 99th percentile of {len(more)} questions, "
+            f"which take {_alone_ms(run):.2f} ms in process"
+        )
+    if run.left_out:
+        console.print(f"{run.left_out} rows are left out: not proved within {LIMIT_S:g} s")
+    if run.loads:
+        console.print(
+            f"closed loops about {run.in_loops} rows beside explain_batch with as many workers; "
+            f"clients and service have what those leave of {usable_cores()} cores"
+        )
+        console.print(_table(run))
+    for done, size in run.memory:
+        console.print(f"{done} questions: {size // 1_000_000} MB")
+
+
+def _added_ms(run: ServiceRun) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    return 1000.0 * np.array([pair.over_http - pair.in_process for pair in run.pairs])
+
+
+def _alone_ms(run: ServiceRun) -> float:
+    return 1000.0 * statistics.median(pair.in_process for pair in run.pairs)
+
+
+def _table(run: ServiceRun) -> Table:
     table = Table("clients", "workers", "answers", "others", "wrong", "a second", "batch", "share",
                   "ms of CPU: clients", "service", "workers", "a batch", "its workers")  # fmt: skip
     for load in run.loads:
-        each_ms = 1000.0 / sum(load.codes.values())
+        each_ms = 1000.0 / load.seen if load.seen else float("nan")
         good = load.codes.get(200, 0)
         table.add_row(
             str(load.clients),
@@ -75,6 +135,22 @@ def _print(console: Console, run: ServiceRun) -> None:
             *(f"{each_ms * seconds:.2f}" for seconds in astuple(load.cpu)),
             *("-".join(f"{1000 * own(each.cpu):.2f}" for each in load.batch) for own in BATCH),
         )
-    console.print(table)
-    for done, size in run.memory:
-        console.print(f"{done} questions: {size // 1_000_000} MB")
+    return table
+
+
+def _print_shares(console: Console, runs: list[ServiceRun]) -> None:
+    """One line a model: shares of explain_batch, as Markdown, which goes into pages as it is."""
+    loops = list(dict.fromkeys((own.clients, own.workers) for run in runs for own in run.loads))
+    heads = [f"{clients}, {workers}" for clients, workers in loops]
+    lines = [["set", "kind", "ms in process", "HTTP adds", "99 of 100 below", *heads]]
+    lines.append(["---"] * len(lines[0]))
+    for run in runs:
+        if run.pairs:
+            more = _added_ms(run)
+            each = [_alone_ms(run), np.median(more), np.quantile(more, 0.99)]
+            shares = {(own.clients, own.workers): own.share for own in reversed(run.loads)}
+            told = [f"{shares[own]:.2f}" if own in shares else "" for own in loops]
+            lines.append([run.dataset, run.kind, *(f"{own:.1f}" for own in each), *told])
+    console.print("Shares of explain_batch, by clients and workers:")
+    for line in lines:
+        console.print("| " + " | ".join(line) + " |", soft_wrap=True, markup=False)

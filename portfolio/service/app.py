@@ -11,6 +11,7 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from portfolio.service.guard import Guard
 from portfolio.service.job_routes import job_routes
@@ -61,7 +62,7 @@ def create_app(settings: Settings, jobs: AskJobs | None = None) -> FastAPI:
             await asyncio.gather(*beside, return_exceptions=True)
             await asyncio.to_thread(service.close)
 
-    app = FastAPI(
+    app = _Application(
         title="counterfolio",
         version=version("counterfolio"),
         description=ABOUT,
@@ -79,9 +80,26 @@ def create_app(settings: Settings, jobs: AskJobs | None = None) -> FastAPI:
     app.add_exception_handler(Problem, _as_problem)
     app.add_exception_handler(HTTPException, _as_problem)
     app.add_exception_handler(RequestValidationError, _as_problem)
-    app.add_middleware(Shortcut, service=service)
-    app.add_middleware(Guard, service=service)
+    app.front = Guard(Shortcut(app.routed, service), service)
     return app
+
+
+class _Application(FastAPI):
+    """One whose guard stands before all that the framework puts around each request."""
+
+    front: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.front(scope, receive, send)
+
+    async def routed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer by the framework's routes.
+
+        Parameters
+        ----------
+        scope, receive, send : as of ASGI
+        """
+        await super().__call__(scope, receive, send)
 
 
 def _state_routes(service: Service) -> APIRouter:

@@ -1,18 +1,21 @@
-"""How many rows a batch answers in a second, once its workers are warm."""
+"""How many rows a batch answers in a second, once all its workers are warm."""
 
 import os
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import astuple, dataclass, field, replace
+from math import inf
 
 import pandas as pd
 
+from portfolio.batch.together import JobTogether
 from portfolio.explainer import Explainer
 from portfolio.running.local_executor import LocalExecutor
-from portfolio.running.work import Record, Task, Work
-from portfolio.service.cpu import Cpu, children_of, cpu_of
+from portfolio.running.work import Record, Task, Together, Work, together_of
+from portfolio.service.cpu import Cpu, Mark, children_of, cpu_of
 
-WARM_S, SEEN_S = 1.0, 3.0  # seconds after the first record until rows are counted, and of that
+WARM_S, SEEN_S = 0.5, 2.5  # seconds after all workers' first until rows are counted, and of that
+SIGNED = "process"
 PAUSE_S = 0.005  # seconds between records that were not told at once
 
 
@@ -30,20 +33,26 @@ class Rate:
     cpu: Cpu
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A moment at which records came.
+@dataclass(frozen=True, eq=False)
+class _Signed:
+    """Work whose records say which process made them; a :class:`portfolio.running.work.Work`."""
 
-    Attributes
-    ----------
-    at : seconds
-    rows : answered before
-    cpu : taken by then
-    """
+    job: Work
 
-    at: float
-    rows: int
-    cpu: Cpu
+    def warm_up(self, task: Task) -> None:
+        self.job.warm_up(task)
+
+    def answer(self, task: Task) -> Record:
+        return self.job.answer(task) | {SIGNED: os.getpid()}
+
+    def together(self) -> Together | None:
+        together = together_of(self.job)
+        if not isinstance(together, JobTogether):
+            return together
+        return replace(together, job=_Signed(together.job))
+
+    def lost(self, task: Task, message: str, late: bool = False) -> Record:
+        return self.job.lost(task, message, late) | {SIGNED: 0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +77,14 @@ class Repeated:
         ----------
         job, tasks : as there
         """
-        last = began = 0.0
-        for rows, _ in enumerate(self.executor(job, self._endless(list(tasks)))):
+        last, warm_at, seen = 0.0, inf, set[int]()
+        for rows, record in enumerate(self.executor(_Signed(job), self._endless(list(tasks)))):
             now = time.monotonic()
-            began = began or now
-            if now - last > PAUSE_S and now - began > WARM_S:
+            # One that begins takes the processor from those that answer.
+            seen.add(record[SIGNED])
+            if len(seen) == self.executor.workers:
+                warm_at = min(warm_at, now + WARM_S)
+            if now - last > PAUSE_S and now > warm_at:
                 self.marks.append(Mark(now, rows, _taken()))
             last = now
         yield from ()

@@ -2,15 +2,13 @@
 
 import itertools
 import json
-import multiprocessing
 import os
-import socket
 import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -19,24 +17,23 @@ import pandas as pd
 
 from encoders.errors import InputError
 from portfolio.as_json import as_plain
-from portfolio.data.collection import datasets, draw_queries
-from portfolio.data.trained_models import train
+from portfolio.data.collection import draw_queries
+from portfolio.data.datasets import Dataset
 from portfolio.explainer import Explainer
 from portfolio.service.batch_rate import Rate, batch_rate
-from portfolio.service.closed_loop import Answered, closed_loop
+from portfolio.service.closed_loop import Answered, closed_loop, timed_loop
 from portfolio.service.cpu import Cpu, children_of, cpu_of
-from portfolio.service.server import run
-from portfolio.service.settings import Settings
-from portfolio.service.sources import AtHand
-from portfolio.study.benchmark import Benchmark
-from portfolio.study.protocol import KIND_NAMES
+from portfolio.service.served_apart import CALLED, connected, served_apart
+from portfolio.study.benchmark import Benchmark, run_each_model
 
 CLIENTS = (1, 8, 64)
-EACH, LEAST_S = 8, 3.0  # a loop has so many questions of each client, and takes about so long
-CALLED = "benchmark"  # the model's name
 PATH = f"/v1/models/{CALLED}/explain"
+# So that a model takes less than a minute, whatever its rows take.
+LIMIT_S = 2.0  # seconds that a row may take, or it is left out
+PAIRS_S = 10.0  # seconds after which no further row is asked about both ways
+ROUND_S = 1.0  # seconds that the rows of a loop may take, each asked once
+LOOP_S = 0.5, 2.5  # seconds until answers of a loop are counted, and of that
 PARTS = 10  # of the loop in which memory is looked at
-BEGIN_S = 300.0  # seconds that a service may take to be ready
 SAME = ("status", "distance", "lower_bound", "counterfactual")
 
 
@@ -46,12 +43,16 @@ class Asked:
 
     Attributes
     ----------
+    place : among the rows
     body : JSON
     expected : members of the answer that have to be the same
+    seconds : that it took in process
     """
 
+    place: int
     body: bytes
     expected: dict[str, Any]
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -75,25 +76,27 @@ class Load:
     ----------
     clients : how many
     workers : processes that answer them
-    seconds : that it took
-    codes : answers by status of HTTP
+    seconds : that were looked at
+    codes : answers by status of HTTP, all of them
+    seen : answers in those seconds
     wrong : answers that differ from those in process
-    cpu : what all of it took
-    batch : ``explain_batch`` with as many workers, before and after
+    cpu : what all of it took in those seconds
+    batch : ``explain_batch`` with as many workers, before, and after where it came to that
     """
 
     clients: int
     workers: int
     seconds: float
     codes: dict[int, int]
+    seen: int
     wrong: int
     cpu: Cpu
-    batch: tuple[Rate, Rate]
+    batch: tuple[Rate, ...]
 
     @property
     def rate(self) -> float:
         """Answers in a second."""
-        return self.codes.get(200, 0) / self.seconds
+        return self.seen / self.seconds
 
     @property
     def share(self) -> float:
@@ -103,11 +106,13 @@ class Load:
 
 @dataclass
 class ServiceRun:
-    """All that was measured of one model.
+    """All that was measured of one model by now.
 
     Attributes
     ----------
     pairs : questions both ways
+    left_out : rows that were not proved within ``LIMIT_S``
+    in_loops : rows that the loops ask about
     loads : closed loops
     memory : questions answered by then, and bytes of the service with its workers
     """
@@ -115,13 +120,19 @@ class ServiceRun:
     dataset: str
     kind: str
     pairs: list[Pair] = field(default_factory=list)
+    left_out: int = 0
+    in_loops: int = 0
     loads: list[Load] = field(default_factory=list)
     memory: list[tuple[int, int]] = field(default_factory=list)
 
 
 def run_service(
-    benchmark: Benchmark, workers: int, requests: int, on_step: Callable[[str], None]
-) -> Iterator[ServiceRun]:
+    benchmark: Benchmark,
+    workers: int,
+    requests: int,
+    on_model: Callable[[ServiceRun], None],
+    on_step: Callable[[str], None],
+) -> None:
     """Train each model once, serve it from another process, and ask it.
 
     Parameters
@@ -129,102 +140,162 @@ def run_service(
     benchmark : its backends are not looked at
     workers : of the service, and of the batch that it is held against
     requests : of the last loops, in which memory is looked at, 0 for none
-    on_step : told what comes next
+    on_model : told what will be measured of each model, which fills as that goes on
+    on_step : told what comes next; may raise, to end all of it
 
     Raises
     ------
     InputError
         An unknown data set or kind.
+    KeyboardInterrupt
+        On Ctrl-C; what was measured by then is in what ``on_model`` was told.
     """
-    for dataset in datasets(benchmark.folder, benchmark.only):
-        for kind in benchmark.kinds:
-            if kind not in KIND_NAMES:
-                raise InputError(f"unknown kind {kind!r}; known are {', '.join(KIND_NAMES)}.")
-            model = train(
-                dataset, KIND_NAMES[kind], benchmark.trees, benchmark.depth, benchmark.seed
-            )
-            explainer = Explainer(model, dataset.X, dataset.space)
-            drawn = draw_queries(dataset, explainer, benchmark.queries, benchmark.seed)
-            rows = pd.DataFrame([query.x for query in drawn]).drop_duplicates()
-            yield _measured(ServiceRun(dataset.name, kind), explainer, rows, workers, requests,
-                            on_step)  # fmt: skip
+
+    def runs_of(dataset: Dataset, kind: str, model: Any) -> Iterator[None]:
+        run = ServiceRun(dataset.name, kind)
+        on_model(run)
+        explainer = Explainer(model, dataset.X, dataset.space)
+        drawn = draw_queries(dataset, explainer, benchmark.queries, benchmark.seed)
+        rows = pd.DataFrame([query.x for query in drawn]).drop_duplicates()
+        limit_s = min(LIMIT_S, benchmark.time_limit_s)
+        measuring = _Measuring(run, explainer, rows, limit_s, on_step)
+        measuring.all_of_it(workers, requests)
+        yield
+
+    run_each_model(benchmark, runs_of, lambda _: None)
 
 
-def _measured(
-    run: ServiceRun,
-    explainer: Explainer,
-    rows: pd.DataFrame,
-    workers: int,
-    requests: int,
-    on_step: Callable[[str], None],
-) -> ServiceRun:
-    explainer.explain(rows.iloc[0], threads=1)  # compiled code, caches, imports
-    on_step("the same questions over HTTP and in process")
-    with _served(explainer, 1) as (port, _):
-        asked = [_pair(port, explainer, row, turn, run) for turn, (_, row) in _numbered(rows)]
-    for count in sorted({1, workers}):
-        run.loads += _loops(explainer, rows, asked, count, on_step)
-    if requests:
-        on_step(f"{requests} questions of {CLIENTS[1]} clients")
-        with _served(explainer, workers) as (port, pid):
-            part, batch = max(1, requests // PARTS), run.loads[-1].batch
+@dataclass(frozen=True, eq=False)
+class _Measuring:
+    """One model, which is measured."""
+
+    run: ServiceRun
+    explainer: Explainer
+    rows: pd.DataFrame
+    limit_s: float
+    on_step: Callable[[str], None]
+
+    def all_of_it(self, workers: int, requests: int) -> None:
+        """Both ways, loops, memory."""
+        self.explainer.explain(self.rows.iloc[0], threads=1, time_limit_s=self.limit_s)  # compiled
+        asked: list[Asked] | None = None
+        for count in sorted({1, workers}):
+            asked = self._loops(count, asked)
+            if not asked:
+                return
+        if requests and asked:
+            self._memory(workers, requests, asked)
+
+    def _loops(self, workers: int, asked: list[Asked] | None) -> list[Asked]:
+        """Closed loops between two batches of the same rows: others may use the machine as well."""
+        with served_apart(self.explainer, workers) as (port, pid):
+            if asked is None:
+                self.on_step("the same questions over HTTP and in process")
+                asked = rows_of_a_loop(list(self._both_ways(port)))
+                self.run.in_loops = len(asked)
+            if not asked:
+                return []
+            batch = self._batch(asked, workers)
+            bodies = [own.body for own in asked]
+            closed_loop(port, PATH, (bodies * workers)[: 8 * workers], workers)  # imports, caches
+            begun = len(self.run.loads)
+            for clients in (own for own in CLIENTS if own >= workers):
+                self.on_step(f"{clients} clients of {workers} workers")
+                seen = timed_loop(port, PATH, bodies, clients, LOOP_S, partial(_cpu, pid))
+                codes, wrong = _told(asked, seen.answers)
+                first, last = seen.first, seen.last
+                self.run.loads.append(
+                    Load(
+                        clients,
+                        workers,
+                        last.at - first.at,
+                        dict(codes),
+                        last.rows - first.rows,
+                        wrong,
+                        first.cpu.until(last.cpu),
+                        (batch,),
+                    )
+                )
+        after = self._batch(asked, workers)
+        self.run.loads[begun:] = [
+            replace(own, batch=(batch, after)) for own in self.run.loads[begun:]
+        ]
+        return asked
+
+    def _batch(self, asked: list[Asked], workers: int) -> Rate:
+        self.on_step(f"explain_batch with {workers} workers")
+        return batch_rate(self.explainer, self.rows.iloc[[own.place for own in asked]], workers)
+
+    def _memory(self, workers: int, requests: int, asked: list[Asked]) -> None:
+        part, clients = max(1, requests // PARTS), CLIENTS[1]
+        batch = self.run.loads[-1].batch
+        with served_apart(self.explainer, workers) as (port, pid):
             for number in range(1, PARTS + 1):
-                loop = _loop(port, pid, asked, part, CLIENTS[1])
-                run.loads.append(Load(CLIENTS[1], workers, *loop, batch))
-                run.memory.append((number * part, _memory(pid)))
-    return run
+                self.on_step(f"questions {part * (number - 1)} to {part * number}")
+                bodies = [own.body for own in itertools.islice(itertools.cycle(asked), part)]
+                before, began = _cpu(pid), time.perf_counter()
+                answers = closed_loop(port, PATH, bodies, clients)
+                seconds, cpu = time.perf_counter() - began, before.until(_cpu(pid))
+                codes, wrong = _told(asked, answers)
+                self.run.loads.append(
+                    Load(clients, workers, seconds, dict(codes), len(answers), wrong, cpu, batch)
+                )
+                self.run.memory.append((number * part, _memory(pid)))
+
+    def _both_ways(self, port: int) -> Iterator[Asked]:
+        """Rows that are proved in time, each asked both ways, first another way every time."""
+        ends = time.monotonic() + PAIRS_S
+        for place in range(len(self.rows)):
+            if time.monotonic() > ends:
+                return
+            asked = self._pair(port, place)
+            if asked is None:
+                self.run.left_out += 1
+            else:
+                yield asked
+
+    def _pair(self, port: int, place: int) -> Asked | None:
+        """None where it is not proved in time: how far it got is another thing each time."""
+        row = self.rows.iloc[place]
+        given = {"x": as_plain(dict(row)), "time_limit_s": self.limit_s}
+        body = json.dumps(given).encode()
+        with connected(port) as connection:
+            _post(connection, body[:0])  # the connection is made before the clock runs
+            if place % 2:
+                status, document, over_http = _timed(lambda: _post(connection, body))
+            _, found, in_process = _timed(
+                lambda: (0, self.explainer.explain(row, threads=1, time_limit_s=self.limit_s))
+            )
+            if found.stop_reason == "interrupted":  # Ctrl-C means all of it, not this row
+                raise KeyboardInterrupt
+            if found.stop_reason != "proved":
+                return None
+            if not place % 2:
+                status, document, over_http = _timed(lambda: _post(connection, body))
+        told = found.to_dict()
+        expected = json.loads(json.dumps({name: told[name] for name in SAME}))
+        if status == 200 and document["answer"]["stop_reason"] != "proved":
+            return None
+        if status != 200 or not _equal(document, expected):
+            raise InputError(f"the service answered another way than the explainer: {document}.")
+        self.run.pairs.append(Pair(in_process, over_http))
+        return Asked(place, body, expected, in_process)
 
 
-def _loops(
-    explainer: Explainer,
-    rows: pd.DataFrame,
-    asked: list[Asked],
-    workers: int,
-    on_step: Callable[[str], None],
-) -> Iterator[Load]:
-    """Closed loops between two batches of the same rows: others may use the machine as well."""
+def rows_of_a_loop(asked: Sequence[Asked]) -> list[Asked]:
+    """As many rows, in their order, as a loop asks about twice and more in its seconds.
 
-    def batch() -> Rate:
-        on_step(f"explain_batch with {workers} workers")
-        return batch_rate(explainer, rows, workers)
-
-    before, seen = batch(), []
-    with _served(explainer, workers) as (port, pid):
-        warming = [own.body for own in asked[: 8 * workers]]
-        closed_loop(port, PATH, warming, workers)  # each worker is warm
-        for clients in (own for own in CLIENTS if own >= workers):
-            on_step(f"{clients} clients of {workers} workers")
-            most = max(len(asked), EACH * clients, round(LEAST_S * before.rows))
-            seen.append((clients, _loop(port, pid, asked, most, clients)))
-    batches = before, batch()
-    for clients, loop in seen:
-        yield Load(clients, workers, *loop, batches)
-
-
-def _numbered(rows: pd.DataFrame) -> Iterator[tuple[int, Any]]:
-    return enumerate(rows.iterrows())
-
-
-def _again(asked: Sequence[Asked], count: int) -> list[Asked]:
-    return list(itertools.islice(itertools.cycle(asked), count))
-
-
-def _pair(port: int, explainer: Explainer, row: Any, turn: int, run: ServiceRun) -> Asked:
-    """Ask both ways, each first every other time."""
-    body = json.dumps({"x": as_plain(dict(row))}).encode()
-    with _connection(port) as connection:
-        _post(connection, body[:0])  # the connection is made before the clock runs
-        if turn % 2:
-            status, document, over_http = _timed(lambda: _post(connection, body))
-        _, found, in_process = _timed(lambda: (0, explainer.explain(row, threads=1)))
-        if not turn % 2:
-            status, document, over_http = _timed(lambda: _post(connection, body))
-    told = found.to_dict()
-    expected = json.loads(json.dumps({name: told[name] for name in SAME}))
-    if status != 200 or not _equal(document, expected):
-        raise InputError(f"the service answered another way than the explainer: {document}.")
-    run.pairs.append(Pair(in_process, over_http))
-    return Asked(body, expected)
+    Parameters
+    ----------
+    asked : rows and what they took
+    """
+    chosen: list[Asked] = []
+    left_s = ROUND_S
+    for own in asked:
+        if own.seconds <= left_s:
+            chosen.append(own)
+            left_s -= own.seconds
+    return chosen or sorted(asked, key=lambda own: own.seconds)[:1]
 
 
 def _timed(ask: Callable[[], tuple[int, Any]]) -> tuple[int, Any, float]:
@@ -237,19 +308,6 @@ def _equal(document: Any, expected: dict[str, Any]) -> bool:
     return {name: document["answer"][name] for name in SAME} == expected
 
 
-def _loop(
-    port: int, pid: int, asked: list[Asked], count: int, clients: int
-) -> tuple[float, dict[int, int], int, Cpu]:
-    """Seconds, answers by status, how many were wrong, and what they took."""
-    asked = _again(asked, count)
-    bodies = [own.body for own in asked]
-    before, began = _cpu(pid), time.perf_counter()
-    answers = closed_loop(port, PATH, bodies, clients)
-    seconds, cpu = time.perf_counter() - began, before.until(_cpu(pid))
-    codes, wrong = _told(asked, answers)  # afterwards: it takes what the service could use
-    return seconds, dict(codes), wrong, cpu
-
-
 def _cpu(pid: int) -> Cpu:
     """What this process, a service and its workers have taken."""
     return Cpu(time.process_time(), cpu_of(pid), sum(map(cpu_of, children_of(pid))))
@@ -258,61 +316,16 @@ def _cpu(pid: int) -> Cpu:
 def _told(asked: Sequence[Asked], answers: Sequence[Answered]) -> tuple[Counter[int], int]:
     """Answers by status, and how many differ."""
     differ = [
-        status == 200 and not _equal(json.loads(body), asked[place].expected)
+        status == 200 and not _equal(json.loads(body), asked[place % len(asked)].expected)
         for place, status, body in answers
     ]
     return Counter(status for _, status, _ in answers), sum(differ)
-
-
-@contextmanager
-def _connection(port: int) -> Iterator[HTTPConnection]:
-    made = HTTPConnection("127.0.0.1", port, timeout=BEGIN_S)
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 def _post(connection: HTTPConnection, body: bytes) -> tuple[int, Any]:
     connection.request("POST", PATH, body, {"content-type": "application/json"})
     response = connection.getresponse()
     return response.status, json.loads(response.read())
-
-
-@contextmanager
-def _served(explainer: Explainer, workers: int) -> Iterator[tuple[int, int]]:
-    """A service in a process of its own: its port and number."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    context = multiprocessing.get_context("spawn")
-    process = context.Process(target=_serve, args=(explainer, port, workers), daemon=False)
-    process.start()
-    try:
-        _await_ready(port)
-        assert process.pid is not None
-        yield port, process.pid
-    finally:
-        process.terminate()
-        process.join()
-
-
-def _serve(explainer: Explainer, port: int, workers: int) -> None:
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 2)  # the log, which is written all the same
-    source = AtHand(CALLED, explainer, {})
-    run(Settings(lambda: [source], workers=workers, reload_s=0), "127.0.0.1", port)
-
-
-def _await_ready(port: int) -> None:
-    late_at = time.monotonic() + BEGIN_S
-    while time.monotonic() < late_at:
-        with suppress(OSError), _connection(port) as connection:
-            connection.request("GET", "/ready")
-            if connection.getresponse().status == 200:
-                return
-        time.sleep(0.1)
-    raise InputError(f"the service was not ready within {BEGIN_S:g} seconds.")
 
 
 def _memory(pid: int) -> int:

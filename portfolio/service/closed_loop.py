@@ -1,11 +1,31 @@
 """Clients that ask again once they are answered, with as little of the processor as they can."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+
+from portfolio.service.cpu import Cpu, Mark
 
 END = b"\r\n\r\n"
 LENGTH = b"content-length:"
 Answered = tuple[int, int, bytes]  # place of the question, status of HTTP, body
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What came of a loop.
+
+    Attributes
+    ----------
+    answers : as they came
+    first, last : between them the loop ran as it does for long
+    """
+
+    answers: list[Answered]
+    first: Mark
+    last: Mark
 
 
 def closed_loop(port: int, path: str, bodies: Sequence[bytes], clients: int) -> list[Answered]:
@@ -18,8 +38,51 @@ def closed_loop(port: int, path: str, bodies: Sequence[bytes], clients: int) -> 
     bodies : JSON
     clients : how many ask at a time, each over a connection of its own
     """
-    requests = [_request(path, body) for body in bodies]
-    return asyncio.run(_all(port, requests, clients))
+    answers: list[Answered] = []
+    asyncio.run(_all(port, enumerate(_requests(path, bodies)), clients, answers))
+    return answers
+
+
+def timed_loop(
+    port: int,
+    path: str,
+    bodies: Sequence[bytes],
+    clients: int,
+    seconds: tuple[float, float],
+    taken: Callable[[], Cpu],
+) -> Seen:
+    """Post bodies again and again, in the same order; whoever has no answer then hangs up.
+
+    Parameters
+    ----------
+    port, path, bodies, clients : as of :func:`closed_loop`
+    seconds : until answers are counted, and of that
+    taken : what all of it has taken of the processors
+    """
+    requests = cycle(enumerate(_requests(path, bodies)))
+    answers: list[Answered] = []
+
+    def mark() -> Mark:
+        return Mark(time.perf_counter(), len(answers), taken())
+
+    async def watched() -> Seen:
+        asking = asyncio.create_task(_all(port, requests, clients, answers))
+        marks = []
+        for each in seconds:
+            await asyncio.wait([asking], timeout=each)
+            marks.append(mark())
+        asking.cancel()
+        # An error of a client is raised; that they hang up now is none.
+        [told] = await asyncio.gather(asking, return_exceptions=True)
+        if isinstance(told, Exception):
+            raise told
+        return Seen(answers, *marks)
+
+    return asyncio.run(watched())
+
+
+def _requests(path: str, bodies: Iterable[bytes]) -> list[bytes]:
+    return [_request(path, body) for body in bodies]
 
 
 def _request(path: str, body: bytes) -> bytes:
@@ -30,10 +93,11 @@ def _request(path: str, body: bytes) -> bytes:
     return head.encode() + body
 
 
-async def _all(port: int, requests: Sequence[bytes], clients: int) -> list[Answered]:
-    left, answers = iter(enumerate(requests)), list[Answered]()
-    await asyncio.gather(*[_client(port, left, answers) for _ in range(clients)])
-    return answers
+async def _all(
+    port: int, left: Iterable[tuple[int, bytes]], clients: int, answers: list[Answered]
+) -> None:
+    shared = iter(left)
+    await asyncio.gather(*[_client(port, shared, answers) for _ in range(clients)])
 
 
 async def _client(port: int, left: Iterator[tuple[int, bytes]], answers: list[Answered]) -> None:

@@ -32,6 +32,22 @@ class Cpu:
         return type(self)(*(after - before for before, after in zip(mine, others, strict=True)))
 
 
+@dataclass(frozen=True)
+class Mark:
+    """A moment at which answers came.
+
+    Attributes
+    ----------
+    at : seconds
+    rows : answered before
+    cpu : taken by then
+    """
+
+    at: float
+    rows: int
+    cpu: Cpu
+
+
 def cpu_of(pid: int) -> float:
     """Seconds of one process.
 

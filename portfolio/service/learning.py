@@ -19,6 +19,7 @@ from portfolio.service.settings import Settings
 from portfolio.service.ticket import Ticket
 from selector import words
 from selector.diagram import Leaf
+from selector.schedule import Schedule
 from selector.way import leaves_of
 
 log = logging.getLogger("counterfolio.service")
@@ -45,7 +46,7 @@ class Learning:
         self._explorer: Explorer | None = None
         if settings.logs is not None and settings.explore:
             self._explorer = Explorer(pool, settings.logs, self._complain)
-        self._decided: Counter[tuple[str, str, int, str]] = Counter()
+        self._decided: Counter[tuple[str, str, int, Schedule]] = Counter()
         self._complained = False
 
     def start(self) -> None:
@@ -84,8 +85,7 @@ class Learning:
         for place in leaves_of(nodes, told.decision):
             leaf = nodes[place]
             assert isinstance(leaf, Leaf)
-            decided = (model.name, model.diagram_digest, place, words.schedule(leaf.schedule))
-            self._decided[decided] += 1
+            self._decided[model.name, model.diagram_digest, place, leaf.schedule] += 1
         solved = told.members.get("attempts", NONE) != NONE
         if self._explorer is None or ticket.log is None or not solved:
             return
@@ -140,10 +140,14 @@ class Learning:
         ----------
         model : its name
         """
+        counted = [
+            (diagram, leaf, words.schedule(schedule), count)
+            for (name, diagram, leaf, schedule), count in self._decided.items()
+            if name == model
+        ]
         return [
             {"diagram": diagram, "leaf": leaf, "schedule": schedule, "count": count}
-            for (name, diagram, leaf, schedule), count in sorted(self._decided.items())
-            if name == model
+            for diagram, leaf, schedule, count in sorted(counted)
         ]
 
     def state(self) -> dict[str, Any]:

@@ -79,6 +79,7 @@ class _PoolCollector(Collector):
         told = {
             "counterfolio_queue": ("Questions that wait.", self._pool.waiting),
             "counterfolio_workers": ("Worker processes.", self._pool.workers),
+            "counterfolio_workers_warm": ("Workers that are warm.", self._pool.warm),
             "counterfolio_workers_busy": ("Workers that answer.", self._pool.busy),
             "counterfolio_worker_restarts": ("Workers that were replaced.", self._pool.restarts),
         }

@@ -106,7 +106,12 @@ class Pool:
     @property
     def ready(self) -> bool:
         """Whether a worker is warm."""
-        return not self._closed and any(line.warm for line in self._lines)
+        return not self._closed and self.warm > 0
+
+    @property
+    def warm(self) -> int:
+        """How many workers are warm."""
+        return sum(line.warm for line in self._lines)
 
     @property
     def why(self) -> str:

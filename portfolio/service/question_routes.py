@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from portfolio.service.bodies import read_json
+from portfolio.service.bodies import header, read_json
 from portfolio.service.problems import MEDIA_TYPE, SCHEMA, Problem, respond
 from portfolio.service.questions import QUESTIONS, ServedQuestion
 from portfolio.service.service import Service
@@ -94,7 +94,7 @@ def _handler(service: Service, question: ServedQuestion, streams: bool) -> Handl
     async def ask(name: str, request: Request) -> Response:
         model = service.model(name)
         body = await read_json(request, service.settings.largest_body)
-        if streams or EVENTS in request.headers.get("accept", ""):
+        if streams or EVENTS in header(request.scope, b"accept"):
             events = await service.stream(request, model, question, body)
             fresh = {"Cache-Control": "no-store"}
             return StreamingResponse(events, headers=fresh, media_type=EVENTS)

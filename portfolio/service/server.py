@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from portfolio.service.app import create_app
 from portfolio.service.doorway import let_nobody_begin
 from portfolio.service.guard import JsonLines
+from portfolio.service.one_write import writing_once
 from portfolio.service.service import Service
 from portfolio.service.settings import Settings
 
@@ -126,15 +127,19 @@ def configured(app: FastAPI, host: str = "127.0.0.1", port: int = 0) -> uvicorn.
     # Those that are still without an answer when the service is ended get one, for which there
     # is a second.
     longest_s = app.state.service.settings.longest_s + DRAIN_S + 1.0
-    return uvicorn.Config(
+    config = uvicorn.Config(
         app,
         host=host,
         port=port,
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nothing asks where a request is from
         timeout_graceful_shutdown=ceil(longest_s),
     )
+    config.load()
+    config.http_protocol_class = writing_once(config.http_protocol_class)
+    return config
 
 
 def log_as_lines(*names: str) -> None:

@@ -28,6 +28,7 @@ log = logging.getLogger("counterfolio.service")
 PATIENCE_S = 30.0  # seconds beyond the longest question that one may wait for a worker
 START_S = 5.0  # seconds that one waits for the first worker
 TELL_S = 0.1  # seconds between looks at what the first worker does
+SOON_S = 0.1  # seconds after which it is looked whether a client is still there
 LOOK_S = 1.0  # seconds between looks at one that has been waiting for longer
 BEAT_S = 15.0  # seconds of silence after which a stream says that it lives
 
@@ -197,10 +198,8 @@ class Service:
         told = asked.ticket.future
         told.add_done_callback(lambda _: loop.call_soon_threadsafe(_end, over))
         self.submit(asked.ticket)
-        gone = asyncio.create_task(_gone(request))
-        gone.add_done_callback(lambda _: _end(over))
-        looking = _Looking(loop, partial(self._check_patience, asked), over)
-        looking.again(self._patience_s if self.pool.begun else LOOK_S)
+        looking = _Looking(loop, request, partial(self._check_patience, asked), over)
+        looking.begin(self._patience_s if self.pool.begun else LOOK_S)
         try:
             await over
             if not told.done():
@@ -208,7 +207,6 @@ class Service:
             return asked.document(told.result())
         finally:
             looking.end()
-            gone.cancel()
             asked.ticket.stop()
 
     def _check_patience(self, asked: "_Asked") -> None:
@@ -343,22 +341,36 @@ class _Asked:
 
 
 class _Looking:
-    """Looks again and again whether a question has waited for too long, which ends the waiting."""
+    """Looks whether a client is gone, or has waited for too long; either ends the waiting."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, check: Callable[[], None], over: asyncio.Future[None]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        request: Request,
+        check: Callable[[], None],
+        over: asyncio.Future[None],
     ) -> None:
-        self._loop, self._check, self._over = loop, check, over
+        self._loop, self._request, self._check, self._over = loop, request, check, over
         self._next: asyncio.TimerHandle | None = None
+        self._gone: asyncio.Task[None] | None = None
 
-    def again(self, after_s: float) -> None:
-        """Look in a while."""
-        self._next = self._loop.call_later(after_s, self._look)
+    def begin(self, after_s: float) -> None:
+        """Look soon whether the client is there, as most answers come sooner, and later again."""
+        self._next = self._loop.call_later(SOON_S, self._watch, after_s)
 
     def end(self) -> None:
         """Look no more."""
-        if self._next is not None:
-            self._next.cancel()
+        for each in (self._next, self._gone):
+            if each is not None:
+                each.cancel()
+
+    def _watch(self, after_s: float) -> None:
+        self._gone = self._loop.create_task(_gone(self._request))
+        self._gone.add_done_callback(lambda _: _end(self._over))
+        self._again(after_s)
+
+    def _again(self, after_s: float) -> None:
+        self._next = self._loop.call_later(after_s, self._look)
 
     def _look(self) -> None:
         if self._over.done():
@@ -368,7 +380,7 @@ class _Looking:
         except Problem as problem:
             self._over.set_exception(problem)
         else:
-            self.again(LOOK_S)
+            self._again(LOOK_S)
 
 
 def _end(over: asyncio.Future[None]) -> None:

@@ -1,6 +1,5 @@
 """A question on its way to a worker and back."""
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -41,6 +40,7 @@ class Ticket:
     taken : whether a worker has it, and it does not wait
     died : how many workers died at it
     alone : whether it is asked without others, as it was with others in vain
+    stopped : whether nobody waits for it any more
     future : the answer
     """
 
@@ -53,13 +53,8 @@ class Ticket:
     taken: bool = False
     died: int = 0
     alone: bool = False
+    stopped: bool = False
     future: "Future[Told | Refused]" = field(default_factory=Future)
-    _stop: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def stopped(self) -> bool:
-        """Whether nobody waits for it any more."""
-        return self._stop.is_set()
 
     @property
     def plain(self) -> bool:
@@ -69,7 +64,7 @@ class Ticket:
 
     def stop(self) -> None:
         """End it, waiting or not."""
-        self._stop.set()
+        self.stopped = True
         self.future.cancel()
 
     def tell(self, answer: Told | Refused) -> None:

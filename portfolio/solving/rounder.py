@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from functools import cached_property
 from itertools import islice, product
 from typing import Any
 
@@ -90,17 +91,17 @@ class Rounder:
     def fewest(self) -> Rounded | None:
         """The answer with the fewest digits that costs hardly more; None if it has them already."""
         most = self.found.distance * (1 + DEARER)
-        exact = {index: self._exact(index) for index in self._free()}
-        now = sum(map(_digits, exact.values()))
-        lists = [self._coarsest(index, value, most) for index, value in exact.items()]
-        tries: list[tuple[int, float, int, Verified]] = []
-        for values in islice(product(*lists), MOST_ROWS):
-            digits = sum(map(_digits, values))
-            tried = self._tried(dict(zip(exact, values, strict=True))) if digits < now else None
-            if tried is not None and tried.distance <= most:
-                tries.append((digits, tried.distance, len(tries), tried))
-        for _, _, _, tried in sorted(tries)[:MOST_ASKED]:
-            if self._holds(tried):
+        lists = [self._coarsest(index, most) for index in self._free()]
+        now = sum(numbers[-1].digits for numbers in lists)
+        tries: list[tuple[int, float, int, tuple[_Number, ...]]] = []
+        for numbers in islice(product(*lists), MOST_ROWS):
+            digits = sum(own.digits for own in numbers)
+            distance = self._distance(numbers) if digits < now else math.inf
+            if distance <= most:
+                tries.append((digits, distance, len(tries), numbers))
+        for _, _, _, numbers in sorted(tries)[:MOST_ASKED]:
+            tried = self._tried({own.index: own.value for own in numbers})
+            if tried is not None and self._holds(tried):
                 dearer = tried.distance / self.found.distance - 1 if self.found.distance else 0.0
                 row = self.row.holding(tried.row)
                 return Rounded(tried.distance, max(0.0, dearer), tried.changed, row)
@@ -118,11 +119,12 @@ class Rounder:
     def _exact(self, index: int) -> float:
         return float(self.found.row[self.space.features[index].column])
 
-    def _coarsest(self, index: int, exact: float, most: float) -> list[float]:
+    def _coarsest(self, index: int, most: float) -> list["_Number"]:
         """Some roundings of a feature that are not too dear by themselves, and the exact number."""
-        return [*islice(self._affordable(index, exact, most), COARSEST), exact]
+        exact = self._number(index, self._exact(index), self.found)
+        return [*islice(self._affordable(index, exact.value, most), COARSEST), exact]
 
-    def _affordable(self, index: int, exact: float, most: float) -> Iterator[float]:
+    def _affordable(self, index: int, exact: float, most: float) -> Iterator["_Number"]:
         seen = {exact}
         for digits in range(1, MOST_DIGITS):
             value = self._rounded(index, digits)
@@ -130,7 +132,35 @@ class Rounder:
                 seen.add(value)
                 tried = self._tried({index: value})
                 if tried is not None and tried.distance <= most:
-                    yield value
+                    yield self._number(index, value, tried)
+
+    def _number(self, index: int, value: float, tried: Verified) -> "_Number":
+        return _Number(index, value, _digits(value), self._costs(tried).get(index, 0.0))
+
+    def _costs(self, tried: Verified) -> dict[int, float]:
+        """What each feature that changes costs."""
+        costs = {change.feature: change.cost for change in tried.changed}
+        return {
+            at: costs[own.name] for at, own in enumerate(self.space.features) if own.name in costs
+        }
+
+    def _distance(self, numbers: tuple["_Number", ...]) -> float:
+        """Of the answer with these numbers, each of which the question admits by itself.
+
+        Costs are of one feature each, and their sum is exact in whatever order. So thousands of
+        rows need not be priced one by one, but where relations of features cost something, too.
+        """
+        if self.query.related is not None:
+            tried = self._tried({own.index: own.value for own in numbers})
+            return math.inf if tried is None else tried.distance
+        costs = self._found_costs | {own.index: own.cost for own in numbers}
+        if self.query.cost.aggregate == "sum":
+            return math.fsum(costs.values())
+        return max(costs.values(), default=0.0)
+
+    @cached_property
+    def _found_costs(self) -> dict[int, float]:
+        return self._costs(self.found)
 
     def _rounded(self, index: int, digits: int) -> float:
         """The answer's number away from the query, to so many digits of the change."""
@@ -155,6 +185,16 @@ class Rounder:
 
     def _holds(self, tried: Verified) -> bool:
         return self.oracle.accepts_with(tried.row, self.query.goal, self.query.margin)
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A number that a feature may be rounded to."""
+
+    index: int
+    value: float
+    digits: int
+    cost: float
 
 
 def _digits(value: float) -> int:

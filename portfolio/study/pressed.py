@@ -4,17 +4,20 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+# What ends a program unless it says otherwise; who did say so is not interfered with.
+USUAL: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 
 
 @contextmanager
 def pressed() -> Iterator[threading.Event]:
     """Set on Ctrl-C, which a question takes for its own and does not tell of if it is proved then.
 
-    Works in the main thread, where nothing else listens to Ctrl-C.
+    SIGTERM is taken for Ctrl-C. Works in the main thread, where nothing else listens to them.
     """
     event = threading.Event()
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not usual or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield event
         return
 
@@ -22,8 +25,11 @@ def pressed() -> Iterator[threading.Event]:
         event.set()
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, press)
+    heard = [number for number, usual in USUAL.items() if signal.getsignal(number) is usual]
+    for number in heard:
+        signal.signal(number, press)
     try:
         yield event
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in heard:
+            signal.signal(number, USUAL[number])

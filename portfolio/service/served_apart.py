@@ -1,0 +1,95 @@
+"""A service in a process of its own, to be measured."""
+
+import multiprocessing
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.client import HTTPConnection
+
+from encoders.errors import InputError
+from portfolio.explainer import Explainer
+from portfolio.service.server import run
+from portfolio.service.settings import Settings
+from portfolio.service.sources import AtHand
+
+CALLED = "benchmark"  # the model's name
+BEGIN_S = 300.0  # seconds that a service may take until its workers are warm
+LOOK_S = 0.1  # seconds between looks whether they are
+WARM = "\ncounterfolio_workers_warm "
+
+
+@contextmanager
+def served_apart(explainer: Explainer, workers: int) -> Iterator[tuple[int, int]]:
+    """A service whose workers are all warm: its port, and the number of its process.
+
+    Parameters
+    ----------
+    explainer : of its only model
+    workers : how many
+
+    Raises
+    ------
+    InputError
+        It did not begin.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=_serve, args=(explainer, port, workers), daemon=False)
+    process.start()
+    try:
+        await_workers(port, workers)
+        assert process.pid is not None
+        yield port, process.pid
+    finally:
+        process.terminate()
+        process.join()
+
+
+def await_workers(port: int, workers: int) -> None:
+    """Wait until so many are warm: one that begins takes the processor from those that answer.
+
+    Parameters
+    ----------
+    port : of the service
+    workers : how many
+
+    Raises
+    ------
+    InputError
+        That takes too long.
+    """
+    late_at = time.monotonic() + BEGIN_S
+    while time.monotonic() < late_at:
+        with suppress(OSError), connected(port) as connection:
+            connection.request("GET", "/metrics")
+            told = connection.getresponse().read().decode()
+            if float(told.partition(WARM)[2].partition("\n")[0]) >= workers:
+                return
+        time.sleep(LOOK_S)
+    raise InputError(f"the service was not ready within {BEGIN_S:g} seconds.")
+
+
+@contextmanager
+def connected(port: int) -> Iterator[HTTPConnection]:
+    """A connection to a service of this machine.
+
+    Parameters
+    ----------
+    port : of it
+    """
+    made = HTTPConnection("127.0.0.1", port, timeout=BEGIN_S)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def _serve(explainer: Explainer, port: int, workers: int) -> None:
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)  # the log, which is written all the same
+    source = AtHand(CALLED, explainer, {})
+    run(Settings(lambda: [source], workers=workers, reload_s=0), "127.0.0.1", port)

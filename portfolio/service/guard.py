@@ -36,7 +36,6 @@ class Guard:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service
         self._keys = [key.encode() for key in sorted(service.settings.keys)]
-        self._lines = _Requests()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request.
@@ -79,7 +78,7 @@ class Guard:
             self._service.metrics.requested(status)
             told = {"request": number, "method": scope["method"], "path": scope["path"],
                     "status": status, "seconds": round(time.perf_counter() - began, 6)}  # fmt: skip
-            self._lines.tell(told)
+            _line(told)
 
     def _refusal(self, scope: Scope) -> Problem | None:
         path = scope["path"]
@@ -103,27 +102,11 @@ class Guard:
         return any(same)
 
 
-class _Requests:
-    """Lines about requests, without looking up for each who logs it: that takes as long again."""
-
-    def __init__(self) -> None:
+def _line(told: dict[str, Any]) -> None:
+    """Log a request, without looking up who logs it: that takes as long again."""
+    if log.isEnabledFor(logging.INFO):
         about = (log.name, logging.INFO, __file__, 0, "request", (), None)
-        self._like = vars(log.makeRecord(*about))
-
-    def tell(self, told: dict[str, Any]) -> None:
-        """Log a request.
-
-        Parameters
-        ----------
-        told : of it
-        """
-        if log.isEnabledFor(logging.INFO):
-            now = time.time()
-            line = logging.LogRecord.__new__(logging.LogRecord)
-            line.__dict__ = {
-                **self._like, "created": now, "msecs": 1000.0 * (now % 1.0), "told": told,
-            }  # fmt: skip
-            log.handle(line)
+        log.handle(log.makeRecord(*about, extra={"told": told}))
 
 
 class JsonLines(logging.Formatter):

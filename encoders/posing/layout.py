@@ -38,7 +38,8 @@ class Nearest:
         """
         if codes.size <= self.n_codes:
             return cost[self.levels(codes)]
-        return cost[self.levels(np.arange(self.n_codes))][codes]
+        # All codes are within the table, so that "clip" changes none; it only takes half as long.
+        return np.take(cost[self.levels(np.arange(self.n_codes))], codes, mode="clip")
 
 
 @dataclass(frozen=True, eq=False)

@@ -161,16 +161,14 @@ def _simplify_one_hot(
     grouped = np.zeros(first.size, dtype=np.int64)
     for number, columns in enumerate(layout.one_hot, 1):
         grouped[layout.first[list(columns)]] = number
-    mine = np.flatnonzero((grouped[axis] > 0) & (lo <= hi))
-    of, begin = grouped[axis[mine]], first[axis[mine]]
-    says_one, says_zero = is_one[begin + lo[mine]], layout.value[begin + hi[mine]] == 0
-    counts = says_zero & possible[axis[mine]]
+    of = np.where(lo <= hi, grouped[axis], 0)
     for number in range(1, len(layout.one_hot) + 1):
-        own = of == number
-        ones = np.bincount(leaf[mine[own & says_one]], minlength=alive.size)
-        zeros = np.bincount(leaf[mine[own & counts]], minlength=alive.size)
-        alive &= (ones < 2) & (zeros < np.count_nonzero(possible[grouped == number]))
-        zero = mine[own & says_zero]
+        mine = np.flatnonzero(of == number)
+        begin = first[axis[mine]]
+        zero = mine[layout.value[begin + hi[mine]] == 0]
+        ones = np.bincount(leaf[mine[is_one[begin + lo[mine]]]], minlength=alive.size)
+        zeros = np.bincount(leaf[zero[possible[axis[zero]]]], minlength=alive.size)
+        alive &= (ones < 2) & (zeros < possible[grouped == number].sum())
         tells[zero[ones[leaf[zero]] > 0]] = False
 
 

@@ -191,8 +191,7 @@ class Posed:
         for axis, (column, nearest) in enumerate(zip(self.column, self.nearest, strict=True)):
             own = self.problem.cost[self.problem.level_start[axis] :]
             price = nearest.prices(codes[:, column], own)
-            add = np.add if self.problem.aggregate == "sum" else np.maximum
-            add(cost, price, out=cost)
+            cost = cost + price if self.problem.aggregate == "sum" else np.maximum(cost, price)
         cheapest = codes[np.argsort(cost, kind="stable")[:count]]
         levels = np.empty((len(cheapest), self.column.size), dtype=np.int64)
         for axis, (column, nearest) in enumerate(zip(self.column, self.nearest, strict=True)):

@@ -253,20 +253,16 @@ def category_axes(
     allowed = _allowed_categories(index, feature, float(own), admissible, cost)
     price = np.zeros(categories.size)
     price[allowed] = cost.of(index, feature, float(own), categories[allowed].astype(np.float64))
+    value = np.array([0.0, 1.0])
+    costs = price[:, None] * value
+    changed = (categories != own)[:, None] & (value == 1)
+    count, is_allowed = int(allowed.sum()), allowed.tolist()
     axes = []
     for category, boundary in enumerate(boundaries):
-        levels = [0] if allowed.sum() > allowed[category] else []
-        levels += [1] if allowed[category] else []
-        value = np.array(levels, dtype=np.float64)
-        is_own = category == own
-        axes.append(
-            Axis(
-                cell=np.searchsorted(boundary, value).astype(np.int64),
-                value=value,
-                cost=value * price[category],
-                changed=(value == 1) & (not is_own),
-            )
-        )
+        # Which of the two levels some admissible category has.
+        some = slice(0 if count > is_allowed[category] else 1, 2 if is_allowed[category] else 1)
+        cell = boundary.searchsorted(value[some])
+        axes.append(Axis(cell, value[some], costs[category, some], changed[category, some]))
     return axes
 
 

@@ -131,16 +131,18 @@ def drop(problem: Problem, keep: BoolArray, alive: BoolArray) -> Smaller | None:
     size = np.diff(level_start)
 
     def place(axis: IntArray, lo: IntArray, hi: IntArray) -> tuple[IntArray, IntArray]:
-        return at_or_above[first[axis] + lo], at_or_below[first[axis] + hi]
+        begin = first[axis]
+        return at_or_above[begin + lo], at_or_below[begin + hi]
 
-    lo, hi = place(problem.axis, problem.lo, problem.hi)
-    leaf = problem.leaf_of
+    literal = np.flatnonzero(alive[problem.leaf_of])
+    axis, leaf = problem.axis[literal], problem.leaf_of[literal]
+    lo, hi = place(axis, problem.lo[literal], problem.hi[literal])
     alive = alive.copy()
     alive[leaf[lo > hi]] = False
     held = np.bincount(problem.tree_of[alive], minlength=problem.tree_start.size - 1)
     if (size == 0).any() or (held == 0).any():
         return None
-    tells = ((lo > 0) | (hi < size[problem.axis] - 1)) & alive[leaf]
+    tells = ((lo > 0) | (hi < size[axis] - 1)) & alive[leaf]
     tried = alive
     alive, rows = _fix_trees(problem, alive, np.bincount(leaf[tells], minlength=alive.size))
     tells &= alive[leaf]
@@ -154,7 +156,7 @@ def drop(problem: Problem, keep: BoolArray, alive: BoolArray) -> Smaller | None:
         one_hot=_one_hot(problem, keep, rank),
         tree_start=starts(per_tree[per_tree > 0]),
         leaf_start=starts(per_leaf),
-        axis=problem.axis[tells],
+        axis=axis[tells],
         lo=lo[tells],
         hi=hi[tells],
         leaf_rows=rows,

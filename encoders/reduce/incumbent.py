@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from encoders.arrays import IntArray
+from encoders.arrays import IntArray, runs
 from encoders.compiled import inlined, inner, kernel
 from encoders.errors import Over, never
 from encoders.problem.flat_problem import Tables
@@ -56,7 +56,7 @@ def find_incumbent(
     polished : how many of what is found are improved further
     """
     walks = [(t.best, power) for power in powers]
-    walks += [(_repaired(problem, t, start), 1.0) for start in starts]
+    walks += [(start, 1.0) for start in _repaired(t, starts)]
     found: dict[bytes, IntArray] = {}
     for start, power in walks:
         if over():
@@ -105,13 +105,13 @@ def _polish_all(problem: Problem, t: Tables, levels: IntArray, over: Over) -> No
         polish(t, levels, first, min(first + piece, levels.size))
 
 
-def _repaired(problem: Problem, t: Tables, start: IntArray) -> IntArray:
-    """A start may lie outside the admissible categories: it then gets the cheapest one."""
-    levels = start.copy()
-    for group in problem.one_hot:
-        axes = np.searchsorted(problem.level_start, group, side="right") - 1
-        if (problem.level_start[axes] + levels[axes] == group).sum() != 1:
-            levels[axes] = t.best[axes]
+def _repaired(t: Tables, starts: IntArray) -> IntArray:
+    """Starts may lie outside the admissible categories: they then get the cheapest one."""
+    levels = starts.copy()
+    for first, end in runs(t.group_start):
+        axes = t.group_axes[first:end]
+        wrong = np.flatnonzero((levels[:, axes] == t.one[axes]).sum(axis=1) != 1)
+        levels[np.ix_(wrong, axes)] = t.best[axes]
     return levels
 
 

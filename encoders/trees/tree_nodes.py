@@ -86,6 +86,8 @@ class TreeNodes:
             raise _no_tree(source, "a child is missing")
         if ((column < 0) | (column >= n_columns)).any():
             raise _no_tree(source, "a split is on an unknown column")
+        if _each_after_its_parent(children[:, inner], np.flatnonzero(inner), size):
+            return self
         seen: BoolArray = np.zeros(size, dtype=np.bool_)
         level, place = np.zeros(1, dtype=np.int64), np.empty(size, dtype=np.int64)
         while level.size:
@@ -107,6 +109,15 @@ class TreeNodes:
             None if self.default_left is None else self.default_left[kept],
             {int(number[node]): own for node, own in self.sets.items() if kept[node]},
         )
+
+
+def _each_after_its_parent(children: IntArray, parents: IntArray, size: int) -> bool:
+    """Whether each node but the first one has one parent, before it, so that a row can get to all.
+
+    Libraries that number nodes as they make them have them so; it is known at a glance.
+    """
+    met = np.bincount(children.ravel(), minlength=size)
+    return bool((children > parents).all() and met[0] == 0 and (met[1:] == 1).all())
 
 
 def _no_tree(source: str, why: str) -> UnsupportedModelError:

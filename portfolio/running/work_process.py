@@ -3,6 +3,7 @@
 import pickle
 import queue
 import time
+from collections import deque
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -62,19 +63,30 @@ def _one_by_one(job: Work, tasks: list[Task]) -> Iterator[list[Record]]:
 
 def _several(job: Work, together: Together, tasks: list[Task]) -> Iterator[list[Record]]:
     """The same; records are held back until a few can be verified at once, but not for long."""
-    held_from = time.monotonic()
-    for at, task in enumerate(tasks, 1):
-        due = task.now()
-        if due is not None:
-            with watchdog(due.limit_s + OVERRUN_S):
-                together.take(due)
-        if due is None or at == len(tasks) or time.monotonic() - held_from > HELD_S:
-            with watchdog(OVERRUN_S):
-                records, again = together.settle()
-            if records:
-                yield records
-            yield from _one_by_one(job, again)
-            held_from = time.monotonic()
-        if due is None:
+    waiting = deque(tasks)
+    while waiting:
+        due = _take_some(together, waiting)
+        with watchdog(OVERRUN_S):
+            records, again = together.settle()
+        if records:
+            yield records
+        yield from _one_by_one(job, again)
+        if not due:
             yield []
             return
+
+
+def _take_some(together: Together, waiting: deque[Task]) -> bool:
+    """Work on tasks for a while; False if it is too late for the next one.
+
+    One watchdog is for all of them: the thread that it starts costs a batch some percent, and one
+    for each task would bite no more than ``HELD_S`` later.
+    """
+    held_from = time.monotonic()
+    with watchdog(HELD_S + max(task.limit_s for task in waiting) + OVERRUN_S):
+        while waiting and time.monotonic() - held_from <= HELD_S:
+            due = waiting.popleft().now()
+            if due is None:
+                return False
+            together.take(due)
+    return True

@@ -25,7 +25,7 @@ from portfolio.question import LONGEST_S, MAP, Options, Question, check_from_0
 from portfolio.result import Result
 from portfolio.running.interrupt import run_interruptible
 from portfolio.running.solver_workers import Workers
-from portfolio.solving.join import Answer
+from portfolio.solving.join import Answer, below
 from portfolio.solving.progress import OnProgress, Progress
 from portfolio.solving.rounder import Rounder
 from portfolio.solving.strategies import Auto, Strategy, strategy_of
@@ -206,6 +206,7 @@ class Asker:
         asked_of = (model, query, goals, strategy, run, request, deadline, progress)
         found = run_interruptible(partial(self.answering, *asked_of), stop)
         progress.reraise()
+        found = below(found, options.cutoff)
         result = self._result(found, query, row, asked, progress, began)
         return replace(result, recorder=recorder)
 

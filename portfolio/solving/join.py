@@ -6,6 +6,7 @@ from encoders.backends.attempt import in_turn
 from encoders.backends.interface import Status, StopReason
 from encoders.query.goal import Goal
 from portfolio.solving.certify import Certificate
+from portfolio.solving.verify import RELATIVE_TOLERANCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,24 @@ def cut_short(joint: Answer, reason: StopReason) -> Answer:
     held = joint.certificate
     status: Status = "unknown" if held.answer is None else "feasible"
     return replace(joint, certificate=replace(held, status=status, stop_reason=reason, lower=0.0))
+
+
+def below(found: Answer, cutoff: float) -> Answer:
+    """What is known of what costs at most a cutoff: nothing does, where what was found is dearer.
+
+    A proof that nothing does is none that nothing is cheaper than such an answer.
+
+    Parameters
+    ----------
+    found : of a question that was asked with the cutoff
+    cutoff : cost, inf for none
+    """
+    held = found.certificate
+    if held.status != "optimal" or held.answer is None or held.answer.distance <= cutoff:
+        return found
+    if held.lower >= held.answer.distance * (1 - RELATIVE_TOLERANCE):
+        return found
+    return replace(found, certificate=replace(held, status="infeasible", answer=None), goal=None)
 
 
 def join(first: Answer, second: Answer) -> Answer:

@@ -41,6 +41,42 @@ def test_nodes_that_form_no_tree_are_refused(change, words):
         tree.reachable(3, "xgboost")
 
 
+@pytest.mark.parametrize("orphans", [0, 2])
+@pytest.mark.parametrize("in_order", [True, False])
+def test_of_nodes_in_any_order_those_are_kept_that_a_row_gets_to(in_order, orphans):
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        left, right, leaves = [-1], [-1], [0]
+        for _ in range(int(random.integers(0, 9))):  # a leaf becomes a split
+            node = leaves.pop(random.integers(len(leaves)))
+            left[node], right[node] = len(left), len(left) + 1
+            leaves += [left[node], right[node]]
+            left, right = [*left, -1, -1], [*right, -1, -1]
+        size = len(left)
+        left, right = np.array(left + [-1] * orphans), np.array(right + [-1] * orphans)
+        place = np.arange(left.size)
+        if not in_order:  # the root stays the first
+            place[1:] = 1 + random.permutation(left.size - 1)
+        at = np.argsort(place)
+        new = np.append(place, -1)
+        name = at.astype(np.float64)  # a node goes by what it was called before
+        tree = TreeNodes(
+            column=np.where(left >= 0, 0, -1)[at],
+            last_left=name,
+            left=new[left][at],
+            right=new[right][at],
+            score=name[:, None],
+        )
+        kept = tree.reachable(1, "xgboost")
+        assert kept.last_left.tolist() == [own for own in name if own < size]
+        assert (kept is tree) == (orphans == 0)
+        for node, called in enumerate(kept.last_left.astype(int)):
+            below = [
+                kept.last_left[c] if c >= 0 else -1 for c in (kept.left[node], kept.right[node])
+            ]
+            assert below == [left[called], right[called]]
+
+
 def test_a_lightgbm_model_of_category_columns_needs_such_columns(tumours):
     from lightgbm import LGBMClassifier
 

@@ -11,6 +11,7 @@ import pandas as pd
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
 from portfolio.data.datasets import Dataset, read_dataset
+from portfolio.data.wide_tables import WIDE, wide_table
 
 BUNDLED = ("breast-cancer", "wine")
 GROUP = 8  # rows that are asked about together
@@ -49,7 +50,7 @@ def names(folder: Path | None, only: Sequence[str] = ()) -> list[str]:
     Parameters
     ----------
     folder : of CSV files, None for the bundled sets
-    only : those to take, empty for all
+    only : those to take, empty for all; also of :data:`portfolio.data.wide_tables.WIDE`
 
     Raises
     ------
@@ -62,9 +63,10 @@ def names(folder: Path | None, only: Sequence[str] = ()) -> list[str]:
         if not folder.is_dir():
             raise InputError(f"there is no folder {folder}.")
         known = sorted(path.name.split(".")[0] for path in folder.glob("*.csv*"))
-    missing = [name for name in only if name not in known]
+    missing = [name for name in only if name not in (*known, *WIDE)]
     if missing:
-        raise InputError(f"there is no data set {missing[0]!r}; there are {', '.join(known)}.")
+        there = ", ".join([*known, *WIDE])
+        raise InputError(f"there is no data set {missing[0]!r}; there are {there}.")
     return list(only) or known
 
 
@@ -80,16 +82,19 @@ def datasets(folder: Path | None, only: Sequence[str] = ()) -> Iterator[Dataset]
 
 
 def one_dataset(folder: Path | None, name: str) -> Dataset:
-    """A data set of a folder, or a bundled one.
+    """A data set of a folder, or one that needs no file.
 
     Parameters
     ----------
     folder : None for the bundled ones
     name : one that :func:`names` gives
     """
+    files = [] if folder is None else sorted(folder.glob(f"{name}.csv*"))
+    if name in WIDE and not files:
+        return wide_table(name)
     if folder is None:
         return _bundled(name)
-    return read_dataset(next(iter(sorted(folder.glob(f"{name}.csv*")))))
+    return read_dataset(files[0])
 
 
 def freed(space: FeatureSpace) -> FeatureSpace:

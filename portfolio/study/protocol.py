@@ -67,7 +67,8 @@ class Protocol:
         formulation, unreduced), "session-cp" (unreduced, with the model kept), "second-cp" (a
         second opinion: unreduced, and only whether anything costs less than what others found)
     time_limit_s, threads : of each run
-    smt_limit_s : time limit of smt, which proves least and takes longest
+    brief : backends that prove least and take longest
+    smt_limit_s : time limit of those
     """
 
     datasets: tuple[str, ...] = ()
@@ -85,6 +86,7 @@ class Protocol:
     time_limit_s: float = 20.0
     smt_limit_s: float = 5.0
     threads: int = 1
+    brief: tuple[str, ...] = ("smt",)
 
     def limit_s(self, entry: str) -> float:
         """Seconds for a run of an entry.
@@ -93,7 +95,8 @@ class Protocol:
         ----------
         entry : one of ``entries``
         """
-        return self.smt_limit_s if "smt" in entry else self.time_limit_s
+        asked = backend_of(entry).partition(":")[0]
+        return self.smt_limit_s if asked in self.brief else self.time_limit_s
 
 
 PAPER = Protocol(
@@ -190,6 +193,8 @@ def _check_value(path: Path, name: str, example: Any, value: Any) -> None:
             raise InputError(f"{path}: {name} takes {words}, got {item!r}.")
         if name == "entries":
             _check_entry(path, item)
+        if name == "brief":
+            _check_backend(path, item)
 
 
 def backend_of(entry: str) -> str:
@@ -202,6 +207,13 @@ def backend_of(entry: str) -> str:
     for prefix in (PLAIN, SESSION, SECOND):
         entry = entry.removeprefix(prefix)
     return entry
+
+
+def _check_backend(path: Path, name: str) -> None:
+    try:
+        check_name(name)
+    except InputError as error:
+        raise InputError(f"{path}: brief has {name!r}: {error}") from error
 
 
 def _check_entry(path: Path, entry: str) -> None:

@@ -11,7 +11,7 @@ from portfolio.cli.app import app
 from portfolio.study.protocol import Protocol
 from selector.logs.record import flat
 from tests.docs.pages import ROOT
-from tests.docs.tables import MADE, PAGE, TABLES, written
+from tests.docs.tables import MADE, PAGES, TABLES, written
 from tests.support.records import record
 
 OLD = {"levels_": "thresholds_"}  # names of columns until log schema 1
@@ -51,10 +51,15 @@ def test_every_backend_is_told(page):
     assert told == {backend.name for backend in all_backends()}
 
 
-def test_tables_of_what_can_be_read_are_what_the_code_says():
-    text = PAGE.read_text(encoding="utf-8")
-    assert {name for _, name, _, _ in MADE.findall(text)} == set(TABLES)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_tables_are_what_code_and_logs_say(page):
+    text = page.read_text(encoding="utf-8")
     assert written(text) == text, "write them anew: python -m tests.docs.tables"
+
+
+def test_every_table_stands_on_one_page():
+    texts = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert sorted(name for _, name, _, _ in MADE.findall(texts)) == sorted(TABLES)
 
 
 def test_every_model_that_is_read_has_a_row():

@@ -1,5 +1,7 @@
 """Protocols: what the paper ran, and what is refused."""
 
+from dataclasses import replace
+
 import pytest
 
 from encoders.errors import InputError
@@ -43,7 +45,7 @@ def test_bad_protocols(tmp_path, text, message):
         'time_limit_s = "x"', "time_limit_s = -1", 'queries = "a"', "queries = 0", "threads = 0",
         "sample = -1", 'entries = ["nope"]', 'entries = ["second-auto"]',
         'entries = ["session-smt"]', 'questions = ["why"]', 'seeds = ["x"]',
-        'plausible = ["yes"]', 'cross = "no"', "trees = 5",
+        'plausible = ["yes"]', 'cross = "no"', "trees = 5", 'brief = ["nope"]',
     ],
 )  # fmt: skip
 def test_wrong_protocols_are_refused(tmp_path, line):
@@ -51,3 +53,10 @@ def test_wrong_protocols_are_refused(tmp_path, line):
     path.write_text(line)
     with pytest.raises(InputError, match=line.split()[0]):
         load_protocol(str(path))
+
+
+def test_brief_backends_have_a_limit_of_their_own():
+    own = replace(QUICK, brief=("cp", "maxsat"), smt_limit_s=1.0)
+    limits = {entry: own.limit_s(entry) for entry in ("search", "smt", "cp", "plain-cp", "maxsat")}
+    assert limits == {"search": 5.0, "smt": 5.0, "cp": 1.0, "plain-cp": 1.0, "maxsat": 1.0}
+    assert QUICK.limit_s("smt") == QUICK.limit_s("plain-smt") == QUICK.smt_limit_s

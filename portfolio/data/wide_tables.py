@@ -1,0 +1,92 @@
+"""Data sets of many columns that need no file: scikit-learn's digits, and some that are drawn.
+
+They are for protocols that ask what is hard after reduction: all columns matter, and classes lie
+far apart, so that a row has to change in many places. The same tables on every machine.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.query.infer_features import infer_features
+from portfolio.data.datasets import Dataset
+
+Drawn = tuple[FloatArray, IntArray]
+DECIMALS = 2  # of what is drawn: columns of measurements repeat values, too
+
+
+def wide_table(name: str) -> Dataset:
+    """One of :data:`WIDE`.
+
+    Parameters
+    ----------
+    name : of them
+    """
+    values, labels = WIDE[name]()
+    frame = pd.DataFrame(values, columns=[f"x{place}" for place in range(values.shape[1])])
+    return Dataset(name, frame, labels, infer_features(frame), {})
+
+
+def _digits(*shown: int) -> Drawn:
+    """Images of 8 x 8 points in 17 shades, of some of the ten digits."""
+    from sklearn.datasets import load_digits
+
+    data = load_digits()
+    kept = np.isin(data.target, shown)
+    labels = np.searchsorted(np.array(shown), data.target[kept])
+    return np.asarray(data.data[kept], dtype=np.float64), labels.astype(np.int64)
+
+
+def _frequencies(columns: int, rows: int, seed: int) -> Drawn:
+    """How frequent words are in messages of two kinds: most are 0, others have a heavy tail."""
+    rng = np.random.default_rng(seed)
+    labels = rng.random(rows) < 0.4
+    usual = rng.beta(1, 4, columns)
+    telling = rng.normal(size=columns)
+    odds = np.log(usual / (1 - usual)) + np.where(labels[:, None], telling, -telling) / 2
+    there = rng.random((rows, columns)) < 1 / (1 + np.exp(-odds))
+    values = np.where(there, rng.lognormal(-1, 1, (rows, columns)), 0)
+    return values.round(DECIMALS), labels.astype(np.int64)
+
+
+def _spectra(columns: int, rows: int, seed: int) -> Drawn:
+    """Twelve substances, one of which tells the classes apart, each seen at every wavelength."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, rows)
+    lines = rng.normal(size=(12, columns))
+    amounts = rng.normal(size=(rows, 12))
+    amounts[:, 0] += 2.5 * (2 * labels - 1)
+    seen = amounts @ lines / np.sqrt(12)
+    values = np.exp(0.5 * seen + 0.4 * rng.normal(size=(rows, columns)))
+    return values.round(DECIMALS + 1), labels
+
+
+def _clusters(columns: int, rows: int, seed: int) -> Drawn:
+    """Two clusters in general position, far apart."""
+    from sklearn.datasets import make_classification
+
+    values, labels = make_classification(
+        rows,
+        columns,
+        n_informative=columns,
+        n_redundant=0,
+        n_clusters_per_class=1,
+        class_sep=2.0,
+        random_state=seed,
+    )
+    return np.asarray(values), np.asarray(labels, dtype=np.int64)
+
+
+# As many columns as Spambase and the digits have, or so; another draw would do as well.
+WIDE: MappingProxyType[str, Callable[[], Drawn]] = MappingProxyType(
+    {
+        "clusters": partial(_clusters, 40, 3000, 0),
+        "digits-3-8": partial(_digits, 3, 8),
+        "frequencies": partial(_frequencies, 57, 4000, 0),
+        "spectra": partial(_spectra, 60, 2000, 2),
+    }
+)

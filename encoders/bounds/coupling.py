@@ -20,7 +20,8 @@ class Coupling(NamedTuple):
     group_of : int64 (n_rows,)
     hi_row, lo_row : int64 (n_literals,), the row of a literal's own level, ``n_rows``
         if it has none
-    share : float64 (n_leaf_rows, n_leaves), weights over the row's minimum
+    share, needed : float64 (n_leaf_rows, n_leaves) and (n_leaf_rows,), weights and minimum over
+        the row's minimum
     load, allowed : float64 (n_level_rows, n_levels) and (n_level_rows,), weights and maximum over
         the row's largest weight
     """
@@ -33,6 +34,7 @@ class Coupling(NamedTuple):
     hi_row: IntArray
     lo_row: IntArray
     share: FloatArray
+    needed: FloatArray
     load: FloatArray
     allowed: FloatArray
 
@@ -79,6 +81,25 @@ def couple(t: Tables, over: Over = never) -> Coupling:
         hi_row=hi_row,
         lo_row=lo_row,
         share=t.weight / need[:, None],
+        needed=t.need / need,
         load=t.level_weight / heaviest[:, None],
         allowed=t.level_limit / heaviest,
+    )
+
+
+def uncoupled() -> Coupling:
+    """No rows at all, where nobody looks for prices."""
+    none, nothing = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
+    return Coupling(
+        axis=none,
+        level=none,
+        below=np.zeros(0, dtype=np.bool_),
+        group_start=none,
+        group_of=none,
+        hi_row=none,
+        lo_row=none,
+        share=nothing,
+        needed=np.zeros(0),
+        load=nothing,
+        allowed=np.zeros(0),
     )

@@ -53,7 +53,13 @@ class Ascent(NamedTuple):
     told: FloatArray
 
 
-def bound_by_prices(t: Tables, upper: float, steps: int = STEPS, over: Over = never) -> Prices:
+def bound_by_prices(
+    t: Tables,
+    upper: float,
+    steps: int = STEPS,
+    over: Over = never,
+    coupling: Coupling | None = None,
+) -> Prices:
     """Raise the bound towards ``upper``; only for "sum" and a finite ``upper``.
 
     Parameters
@@ -62,13 +68,14 @@ def bound_by_prices(t: Tables, upper: float, steps: int = STEPS, over: Over = ne
     upper : finite
     steps : at most so many
     over : whether there is no time left; the prices are then those of fewer steps
+    coupling : of the tables, None where nobody has made it
 
     Raises
     ------
     OutOfTimeError
         There is none for a first step.
     """
-    coupling, nowhere = couple(t, over), np.zeros(0)
+    coupling, nowhere = couple(t, over) if coupling is None else coupling, np.zeros(0)
     leaf, level = np.zeros(t.tree_of.size), np.zeros(t.cost.size)
     kept = nowhere, nowhere, nowhere
     bound, constant = raise_bound(t, coupling, upper, steps, leaf, level, kept, over)
@@ -104,7 +111,7 @@ def raise_bound(
     state = Ascent(price, slopes[0], worth, slopes[1], toll, slopes[2], np.zeros(5))
     piece = max(1, PIECE // max(t.axis.size, 1))
     for first in range(0, steps, piece):
-        ascend(t, c, upper, min(piece, steps - first), state, leaf, level, *kept)
+        ascend(t, c, upper, upper, min(piece, steps - first), state, leaf, level, *kept)
         if state.told[4] or over():
             break
     return float(state.told[0]), float(state.told[1])
@@ -138,16 +145,19 @@ def drop_by_prices(
 
 
 @kernel
-def ascend(t, c, upper, steps, state, leaf_price, level_price, kept_price, kept_worth, kept_toll):
+def ascend(
+    t, c, upper, aim, steps, state, leaf_price, level_price, kept_price, kept_worth, kept_toll
+):
     """Subgradient steps; fills the prices of the best bound.
 
-    The step length is Polyak's (1969): what is missing to ``upper`` over the squared length of the
+    The step length is Polyak's (1969): what is missing to ``aim`` over the squared length of the
     subgradient, times a rate that shrinks.
 
     Parameters
     ----------
     t, upper : see :mod:`encoders.compiled`
     c : :class:`Coupling`
+    aim : what steps are led to, ``upper`` or more; they end at ``upper``
     steps : at most so many
     state : :class:`Ascent`, zeros to begin with; tells the best bound
     leaf_price : float64 (n_leaves,), filled
@@ -156,16 +166,13 @@ def ascend(t, c, upper, steps, state, leaf_price, level_price, kept_price, kept_
         prices of the rows, filled; empty where nobody asks
     """
     n_trees, n_axes, n_rows = t.tree_start.size - 1, t.best.size, c.axis.size
-    n_needs, n_limits = t.need.size, c.allowed.size
+    needed, n_needs, n_limits = c.needed, t.need.size, c.allowed.size
     price, momentum, worth, pull = state.price, state.momentum, state.worth, state.pull
     toll, push, told = state.toll, state.push, state.told
     chain, slope = np.zeros(n_rows + 1), np.zeros(n_rows)
     leaf_now, level_now = np.zeros(leaf_price.size), np.zeros(level_price.size)
     chosen = np.zeros(n_trees, dtype=np.int64)
     point = np.zeros(n_axes, dtype=np.int64)
-    needed = np.zeros(n_needs)
-    for r in range(n_needs):
-        needed[r] = t.need[r] / max(t.need[r], 1)
     if told[3] == 0.0:
         _share_costs(t, c, price)
         told[0], told[3] = -np.inf, 1.0
@@ -228,7 +235,7 @@ def ascend(t, c, upper, steps, state, leaf_price, level_price, kept_price, kept_
                 size += push[q] * push[q]
         if size == 0.0:
             break
-        stride = rate * (upper - total) / size
+        stride = rate * (aim - total) / size
         for i in range(n_rows):
             price[i] = max(0.0, price[i] + stride * momentum[i])
         for r in range(n_needs):

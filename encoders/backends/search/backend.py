@@ -15,6 +15,7 @@ from encoders.backends.search.narrow import DIVE
 from encoders.backends.search.open_nodes import NODES, Pool
 from encoders.backends.search.team import Team
 from encoders.backends.stopping import why
+from encoders.bounds.coupling import couple, uncoupled
 from encoders.bounds.lagrange import FEW_STEPS, STEPS, bound_by_prices
 from encoders.bounds.prices import Prices
 from encoders.errors import OutOfTimeError, Over, look, never
@@ -87,15 +88,19 @@ class _Search:
         if prices is None:
             ceiling = ceiling_below(request.cutoff, self._unit)
             prices = prices_of(problem, self._tables, ceiling, FEW_STEPS, over)
-        self._prices = prices
+        self._prices, self._coupling = prices, uncoupled()
 
     def look_up(self, nodes: int) -> None:
-        """See what rivals have, and look for better prices once many nodes were expanded."""
+        """See what rivals have; after many nodes look for better prices, of boxes as well."""
         self.upper = min(self.upper, self._request.cutoff_now(self._problem))
         if self._quick and nodes >= HARD and np.isfinite(self.upper):
             limit = below(self.upper, self._unit)
             self._quick = False
-            self._prices = prices_of(self._problem, self._tables, limit, STEPS, self._over)
+            if self._problem.aggregate == "sum":
+                self._coupling = couple(self._tables, self._over)
+                self._prices = bound_by_prices(
+                    self._tables, limit, STEPS, self._over, self._coupling
+                )
 
     def expand(self, reserve: int, pool: Pool, n_nodes: int) -> None:
         """Expand nodes of a pool, and take what is found on the way; thread safe."""
@@ -106,6 +111,7 @@ class _Search:
             cost = run_slice(
                 self._tables,
                 self._prices,
+                self._coupling,
                 pool,
                 point,
                 below(self.upper, self._unit),

@@ -17,6 +17,7 @@ from encoders.backends.search.open_nodes import (
     slots_in_reserve,
 )
 from encoders.backends.search.team import FIRST_SLICE
+from encoders.bounds.coupling import uncoupled
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import Problem
 
@@ -51,6 +52,7 @@ def every_choice(
         cost = run_slice(
             tables,
             prices,
+            uncoupled(),
             pool,
             point,
             upper,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encoders.backends.search.narrow import is_narrow, narrowed
+from encoders.backends.search.narrow import PRICED_DIVE, is_narrow, is_worth_pricing, narrowed
 from encoders.backends.search.node import (
     PRUNED,
     SOLVED,
@@ -11,9 +11,19 @@ from encoders.backends.search.node import (
     fill_drops,
     overloaded,
 )
-from encoders.backends.search.open_nodes import FREE, NODES, STACK, pop, push, push_box
+from encoders.backends.search.open_nodes import (
+    FREE,
+    NODES,
+    PRICED,
+    SHUT,
+    STACK,
+    pop,
+    push,
+    push_box,
+)
 from encoders.backends.search.point import point_keeps_rows
-from encoders.backends.search.scan import scan_leaves
+from encoders.backends.search.scan import priced_out, scan_leaves
+from encoders.bounds.box_prices import box_prices
 from encoders.bounds.prices import Prices
 from encoders.compiled import inlined, inner, kernel
 
@@ -24,7 +34,9 @@ CATEGORY, FLAT, LITTLE = 100.0, 0.2, 0.01
 
 
 @kernel
-def run_slice(t, prices, pool, found, upper, forbidden, forbidden_start, n_nodes, reserve, dive):
+def run_slice(
+    t, prices, coupling, pool, found, upper, forbidden, forbidden_start, n_nodes, reserve, dive
+):
     """Expand up to ``n_nodes`` nodes, and at most ``dive`` more.
 
     Returns at once when a choice cheaper than ``upper`` is found (in ``found``): its cost, else
@@ -34,6 +46,7 @@ def run_slice(t, prices, pool, found, upper, forbidden, forbidden_start, n_nodes
     ----------
     t, upper : see :mod:`encoders.compiled`
     prices : of :func:`encoders.bounds.lagrange.bound_by_prices`, zeros for none
+    coupling : of the tables, where boxes may have prices of their own, else :func:`.uncoupled`
     pool : the open nodes, changed in place
     found : int64 (n_axes,), filled
     forbidden : int64 (n_literals, 3), axis, lo and hi of the literals of all forbidden boxes
@@ -68,10 +81,11 @@ def run_slice(t, prices, pool, found, upper, forbidden, forbidden_start, n_nodes
         if kind == SPLIT:
             a, v, near_is_low = split[0], split[1], split[2]
             deep = pool.counts[FREE] < reserve + dive or pool.counts[STACK] > 0
-            if dive and not deep and is_narrow(live):
+            priced = coupling.axis.size > 0 and is_worth_pricing(pool.counts, live)
+            if dive and not deep and (priced or is_narrow(live)):
                 cost = _dive(
-                    t, prices, lo, hi, bound, pool, found, upper, forbidden, forbidden_start, live,
-                    up, down, split, dive,
+                    t, prices, coupling, lo, hi, bound, pool, found, upper, forbidden,
+                    forbidden_start, live, up, down, split, dive, priced,
                 )  # fmt: skip
                 if cost < np.inf:
                     return cost
@@ -101,14 +115,25 @@ def workspace(t):
 
 @inner
 def _dive(
-    t, prices, lo, hi, bound, pool, found, upper, forbidden, forbidden_start, live, up, down,
-    split, n_nodes,
+    t, prices, coupling, lo, hi, bound, pool, found, upper, forbidden, forbidden_start, live, up,
+    down, split, n_nodes, priced,
 ):  # fmt: skip
     """Look into a box depth first by tables of its own; what is left of it is opened in the end.
 
     Returns the cost of a choice that is cheaper than ``upper``, inf if none was found.
     """
-    own, own_prices, live, best = _own(t, prices, live, lo, hi)
+    own, own_prices, live, best, leaf = _own(t, prices, live, lo, hi)
+    if priced:
+        n_nodes = min(n_nodes, PRICED_DIVE)
+        pool.counts[PRICED] += 1
+        if (lo > hi).any() or cheapest_point(own, lo.copy(), hi.copy(), found) >= upper:
+            return np.inf
+        its = box_prices(t, coupling, own, leaf, lo, hi, found, upper)
+        if its.bound >= priced_out(upper):
+            pool.counts[SHUT] += 1
+            return np.inf
+        if its.bound > bound:
+            own_prices, bound = its, its.bound
     boxes, keys, fitting = stack_of(n_nodes, lo, hi, bound, live)
     n_open, cost = 1, np.inf
     for _ in range(n_nodes):
@@ -133,7 +158,7 @@ def _dive(
 
 @inner
 def _own(t, prices, live, lo, hi):
-    """A box's own tables and prices, and what expansions by them fill; the box is shrunk."""
+    """A box's own tables and prices, what expansions fill, its leaves; the box is shrunk."""
     own, leaf, out = narrowed(t, live, lo, hi)
     price, constant = prices.leaf, prices.constant
     for certain in out:
@@ -143,7 +168,7 @@ def _own(t, prices, live, lo, hi):
         own_price[i] = price[leaf[i]]
     own_prices = Prices(prices.bound, constant, own_price, prices.level)
     best = np.zeros((t.need.size + 1, own.tree_start.size - 1), dtype=np.int64)
-    return own, own_prices, np.ones(leaf.size, dtype=np.bool_), best
+    return own, own_prices, np.ones(leaf.size, dtype=np.bool_), best, leaf
 
 
 @inner

@@ -8,7 +8,7 @@ from encoders.arrays import FloatArray, IntArray, NarrowArray
 from encoders.compiled import inner, kernel
 from encoders.problem.problem import Problem
 
-HEAP, STACK, FREE, NODES, LOOKED = 0, 1, 2, 3, 4  # counters in Pool.counts
+HEAP, STACK, FREE, NODES, LOOKED, PRICED, SHUT, SKIPPED = range(8)  # counters in Pool.counts
 POOL_BYTES = 256 * 2**20  # of open nodes; beyond, the search goes depth first
 LARGEST_POOL, FIRST_POOL = 200_000, 1024  # slots at most, and at the start, besides the reserve
 
@@ -24,8 +24,9 @@ class Pool(NamedTuple):
     lo, hi : int32 (n_slots, n_axes), boxes
     key : float64 (n_slots,), lower bounds
     heap, stack, free : int64 (n_slots,), slots; only as many as ``counts`` says are in use
-    counts : int64 (5,), at HEAP, STACK and FREE sizes of those, at NODES nodes taken so far, at
-        LOOKED leaves looked at for them where that is counted
+    counts : int64 (8,), at HEAP, STACK and FREE sizes of those, at NODES nodes taken so far, at
+        LOOKED leaves looked at for them where that is counted, at PRICED boxes that got prices of
+        their own, at SHUT those of them that these shut, at SKIPPED those that went without
     floor : float64 (1,)
     """
 
@@ -62,7 +63,7 @@ def make_pool(problem: Problem) -> Pool:
     hi[0] = problem.size - 1
     heap = np.zeros(slots, dtype=np.int64)
     free = np.arange(slots, dtype=np.int64)[::-1].copy()
-    count = np.zeros(5, dtype=np.int64)
+    count = np.zeros(8, dtype=np.int64)
     count[HEAP], count[FREE] = 1, slots - 1
     return Pool(lo, hi, np.zeros(slots), heap, heap.copy(), free, count, np.full(1, np.inf))
 

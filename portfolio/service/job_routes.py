@@ -82,6 +82,19 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
     async def cancel(number: str) -> dict[str, Any]:
         return _known(number, await jobs(jobs_asked.cancel, number))
 
+    @router.post(
+        "/jobs/{number}/resume",
+        status_code=202,
+        summary="Go on with a job that failed for lack of room; what is answered is kept.",
+    )
+    async def resume(number: str) -> dict[str, Any]:
+        told, goes_on = await jobs(jobs_asked.resume, number)
+        known = _known(number, told)
+        if not goes_on:
+            words = f"the job is {known['state']}; one that failed for lack of room is resumed."
+            raise Problem(409, words)
+        return known
+
     @router.get("/jobs/{number}/results", summary="A page of answers.")
     async def results(
         number: str,

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from encoders.errors import InputError
+from encoders.query.features import FeatureSpace
 from portfolio.data.datasets import open_table
 from portfolio.service.catalogue import Model
 
@@ -34,7 +35,7 @@ def read_rows(path: Path, model: Model, by: Any = None) -> tuple[pd.DataFrame, A
         frame = pd.DataFrame(json.loads(path.read_bytes()))
     else:
         try:
-            frame = open_table(path, text)
+            frame = open_table(path, text, _categories(model.explainer.features))
         except InputError as error:  # folders of this machine are nobody's business
             raise InputError(str(error).replace(str(path), path.name)) from error
     space = model.explainer.features
@@ -46,3 +47,12 @@ def read_rows(path: Path, model: Model, by: Any = None) -> tuple[pd.DataFrame, A
             raise InputError(f"the column {name!r} has values that are neither numbers nor text.")
     beside = isinstance(by, str) and space.named(by) is None and by in frame.columns
     return frame[list(space.columns)], frame[by] if beside else None
+
+
+def _categories(space: FeatureSpace) -> dict[str, set[str]]:
+    """By column, those that its values are named by; an empty text is a missing value."""
+    return {
+        space.columns[feature.column]: set(feature.labels) - {""}
+        for feature in space.features
+        if feature.labels and not feature.one_hot
+    }

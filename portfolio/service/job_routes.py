@@ -13,7 +13,8 @@ from portfolio.explainer import Explainer
 from portfolio.service import jobs_asked
 from portfolio.service.bodies import media_type, parsed, read_bytes
 from portfolio.service.catalogue import Model
-from portfolio.service.group_questions import GROUP_QUESTIONS, RowsBody, example, limit
+from portfolio.service.example_bodies import body_about_rows, body_of_a_batch
+from portfolio.service.group_questions import GROUP_QUESTIONS, RowsBody, limit
 from portfolio.service.jobs import OPEN, Batch
 from portfolio.service.jobs_asked import AskJobs
 from portfolio.service.problems import Problem
@@ -48,7 +49,12 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
     """
     router = APIRouter(prefix="/v1", tags=["batches"])
 
-    @router.post("/models/{name}/batch", status_code=202, summary="Ask a question of many rows.")
+    @router.post(
+        "/models/{name}/batch",
+        status_code=202,
+        summary="Ask a question of many rows.",
+        openapi_extra={"requestBody": _body_of_rows(*_batch_described(service))},
+    )
     async def batch(
         name: str, request: Request, question: str = EXPLAIN, settings: str = "{}"
     ) -> JSONResponse:
@@ -67,7 +73,7 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
             status_code=202,
             name=asked.method,
             summary=asked.summary,
-            openapi_extra={"requestBody": _request_body(service, asked)},
+            openapi_extra={"requestBody": _body_of_rows(*_described(service, asked))},
         )
 
     @router.get("/jobs", summary="All jobs.")
@@ -162,14 +168,25 @@ async def _begun(jobs: AskJobs, batch: Batch, content: bytes) -> JSONResponse:
     return JSONResponse(told, 202, {"Location": f"/v1/jobs/{told['id']}"})
 
 
-def _request_body(service: Service, question: ServedQuestion) -> dict[str, Any]:
+def _batch_described(service: Service) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The schema of a batch in JSON, and a body for each model."""
+    models = service.catalogue.models.values()
+    return BatchBody.model_json_schema(), {own.name: body_of_a_batch(own) for own in models}
+
+
+def _described(service: Service, question: ServedQuestion) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The schema of a question about rows in JSON, and a body for each model."""
     models = service.catalogue.models.values()
     schema = question.body.model_json_schema()
     rows = RowsBody.model_json_schema()
     schema["properties"]["rows"] = rows["properties"]["rows"]
     schema["required"] = ["rows", *schema.get("required", ())]
-    examples = {model.name: {"value": example(question.method, model)} for model in models}
+    return schema, {own.name: body_about_rows(question.method, own) for own in models}
+
+
+def _body_of_rows(schema: dict[str, Any], bodies: dict[str, Any]) -> dict[str, Any]:
     media: dict[str, Any] = {kind: {} for kind in FILES}
+    examples = {name: {"value": body} for name, body in bodies.items()}
     media["application/json"] = {"schema": schema, "examples": examples}
     return {"required": True, "content": media}
 

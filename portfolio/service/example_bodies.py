@@ -62,7 +62,7 @@ def body_of_a_batch(model: Model) -> dict[str, Any]:
 
 
 def reached(model: Model, already: bool = False) -> list[float | None]:
-    """Limits of a prediction that another row keeps and the model's example does not, or the reverse.
+    """Limits that another row keeps and the model's example does not, or the reverse.
 
     Parameters
     ----------

@@ -76,6 +76,13 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
             openapi_extra={"requestBody": _body_of_rows(*_described(service, asked))},
         )
 
+    _follow(router, jobs)
+    return router
+
+
+def _follow(router: APIRouter, jobs: AskJobs) -> None:
+    """Routes for jobs that have begun."""
+
     @router.get("/jobs", summary="All jobs.")
     async def every() -> dict[str, Any]:
         return {"jobs": await jobs(jobs_asked.every)}
@@ -124,8 +131,6 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
         if found is None:
             raise Problem(404, "the job has no result; a batch has /results.")
         return Response(found, media_type="application/json")
-
-    return router
 
 
 def _group_handler(

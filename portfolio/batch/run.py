@@ -27,15 +27,17 @@ class BatchError(CounterfolioError, OSError):
     ----------
     message : one sentence on what went wrong
     frame : what was answered
+    answered : how many of its rows were
 
     Attributes
     ----------
     frame : as :meth:`Explainer.explain_batch` gives it, with what was answered, written or not
+    answered : how many of its rows have an answer, or a reason why they have none
     """
 
-    def __init__(self, message: str, frame: pd.DataFrame) -> None:
+    def __init__(self, message: str, frame: pd.DataFrame, answered: int) -> None:
         super().__init__(message)
-        self.frame = frame
+        self.frame, self.answered = frame, answered
 
 
 def run_batch(rows: BatchRows, job: BatchWork, asked: Any, settings: BatchSettings) -> pd.DataFrame:
@@ -167,6 +169,7 @@ class _Batch:
             f"can't write the answers: {error.strerror}; {self.answered()} of {len(self._keys)} "
             "rows are answered, and those written before are safe. Put that right, then resume.",
             self._table("error"),
+            self.answered(),
         )
 
     def answered(self) -> int:

@@ -2,9 +2,10 @@
 
 import gzip
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +19,12 @@ from encoders.query.infer_features import as_entry, infer_features, load_overrid
 
 LARGEST_FILE = 2**30
 MOST_COLUMNS, LONGEST_LINE = 10_000, 10_000_000
+# What pandas reads as missing.
+MISSING = frozenset(
+    ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
+)  # fmt: skip
+NO_CATEGORIES: Mapping[str, Collection[str]] = MappingProxyType({})
 KINDS = {"N": "numeric", "D": "ordinal", "C": "categorical", "B": "binary"}
 ACTIONS: dict[str, Action] = {
     "FREE": "free", "INC": "increase", "DEC": "decrease", "FIXED": "fixed"
@@ -242,13 +249,16 @@ def read_rows(path: str | Path, dataset: Dataset, lenient: bool = False) -> pd.D
     return dataset.encode(raw, str(path), lenient)
 
 
-def open_table(path: Path, text: Sequence[str] = ()) -> pd.DataFrame:
+def open_table(
+    path: Path, text: Sequence[str] = (), categories: Mapping[str, Collection[str]] = NO_CATEGORIES
+) -> pd.DataFrame:
     """A table as it is, with one header line.
 
     Parameters
     ----------
     path : ending in .parquet for Parquet, else CSV, packed if it ends in .gz
     text : columns of a CSV that hold text, whatever it looks like
+    categories : of columns of a CSV; such a text is no missing value there, even if it is "NA"
 
     Raises
     ------
@@ -257,7 +267,12 @@ def open_table(path: Path, text: Sequence[str] = ()) -> pd.DataFrame:
     """
     if path.suffix == ".parquet":
         return _open_parquet(path)
-    return _read_rows(path, skip=[], dtype=dict.fromkeys(text, str))
+    options: dict[str, Any] = {"dtype": dict.fromkeys(text, str)}
+    if any(not MISSING.isdisjoint(known) for known in categories.values()):
+        names = _open_csv(path, nrows=0).columns
+        missing = {name: MISSING.difference(categories.get(name.strip(), ())) for name in names}
+        options |= {"keep_default_na": False, "na_values": missing}
+    return _read_rows(path, skip=[], **options)
 
 
 def _open_parquet(path: Path) -> pd.DataFrame:

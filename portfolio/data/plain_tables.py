@@ -55,7 +55,8 @@ class PlainTable:
             No such file, or a column is lacking.
         """
         text = [n for n in self.X.columns if not pd.api.types.is_numeric_dtype(self.X[n].dtype)]
-        found = open_table(path, text)
+        categories = {str(name): set(self.X[name].dropna().map(str)) - {""} for name in text}
+        found = open_table(path, text, categories)
         lacking = [name for name in self.X.columns if name not in found.columns]
         if lacking:
             raise InputError(f"{path} lacks the column {lacking[0]!r}.")

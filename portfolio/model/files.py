@@ -14,7 +14,9 @@ KNOWN = (
 )
 
 
-def load_model(path: str | Path, trust_pickle: bool = False) -> Any:
+def load_model(
+    path: str | Path, trust_pickle: bool = False, remedy: str = "say --trust-pickle"
+) -> Any:
     """Load a model by its file ending, in a process of its own first.
 
     A damaged file can crash, hang or fill the process that reads it: only what was loaded, read
@@ -24,6 +26,7 @@ def load_model(path: str | Path, trust_pickle: bool = False) -> Any:
     ----------
     path : of the file; its ending tells which library reads it
     trust_pickle : allow .pkl, .pickle and .joblib, which can run any code when loaded
+    remedy : what who trusts one does, where it is refused
 
     Raises
     ------
@@ -40,7 +43,7 @@ def load_model(path: str | Path, trust_pickle: bool = False) -> Any:
     if ending in PICKLE and not trust_pickle:
         raise InputError(
             f"{path} is a pickle, which can run any code when loaded; if you trust where it "
-            "comes from, say --trust-pickle."
+            f"comes from, {remedy}."
         )
     if ending not in (*XGBOOST, *PICKLE, ".txt", ".skops", ".cbm"):
         raise InputError(f"{path}: unknown model ending {ending!r}; known are {KNOWN}.")

@@ -18,6 +18,7 @@ from portfolio.explainer import Explainer
 from portfolio.fingerprint import fingerprint
 from portfolio.question import RACE
 from portfolio.running.solver_workers import Workers
+from portfolio.service.examples import another_row
 from portfolio.service.sources import Source, without_folders
 from selector.diagram import Diagram, diagram_of
 from selector.diagram_places import default_place
@@ -58,6 +59,11 @@ class Model:
     def diagram_digest(self) -> str:
         """Of what picks backends."""
         return self.explainer.diagram.digest
+
+    @cached_property
+    def another(self) -> dict[str, Any] | None:
+        """A row that is predicted otherwise than the example; None where none was found."""
+        return another_row(self.explainer, self.example)
 
     def short(self) -> dict[str, Any]:
         """Which one it is."""

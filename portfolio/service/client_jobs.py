@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from time import sleep
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -115,6 +116,28 @@ class JobQuestions:
 
         whole = arguments | {"by": by, "target": target}
         return self._run(job_calls(self._path, AUDIT, X, whole, tell))
+
+    def resume(self, job: str) -> Any:
+        """Go on with a job that failed for lack of room; what is answered is kept.
+
+        Parameters
+        ----------
+        job : its id, which the error names
+
+        Returns
+        -------
+        How the job stands, by name.
+
+        Raises
+        ------
+        ServiceError
+            There is no such job, or it failed for another reason or not at all.
+        """
+        return self._run(_resumed(job))
+
+
+def _resumed(job: str) -> Calls:
+    return (yield Call("POST", f"/v1/jobs/{quote(job, safe='')}/resume"))
 
 
 def job_calls(

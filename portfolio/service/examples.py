@@ -3,10 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from encoders.errors import InputError
 from encoders.query.features import Feature, FeatureSpace
 from portfolio.as_json import as_plain
+from portfolio.explainer import Explainer
+
+TRIES = 50  # rows; a prediction takes some ms
 
 
 def typical_row(space: FeatureSpace, X: pd.DataFrame) -> dict[str, Any]:
@@ -31,6 +36,42 @@ def plain_row(row: "pd.Series[Any] | Mapping[Any, Any]") -> dict[str, Any]:
     row : by column
     """
     return {str(name): as_plain(value) for name, value in row.items()}
+
+
+def another_row(explainer: Explainer, row: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A row that is predicted otherwise; None where none was drawn.
+
+    Parameters
+    ----------
+    explainer : of the model
+    row : that is predicted in one way
+    """
+    rng, space, own = np.random.default_rng(0), explainer.features, explainer.predict(row)
+    for _ in range(TRIES):
+        drawn: dict[str, Any] = {}
+        for feature in space.features:
+            names = [space.columns[at] for at in feature.columns]
+            drawn |= dict(zip(names, _drawn(feature, rng), strict=True))
+        found = {name: drawn[name] for name in space.columns}
+        try:
+            if explainer.predict(found) != own:
+                return found
+        except InputError:  # such as one that breaks a rule of the pipeline
+            continue
+    return None
+
+
+def _drawn(feature: Feature, rng: np.random.Generator) -> list[Any]:
+    """Values of its columns."""
+    if feature.one_hot:
+        at = rng.integers(len(feature.columns))
+        return [float(place == at) for place in range(len(feature.columns))]
+    if feature.kind == "categorical":
+        return [feature.show(float(rng.integers(len(feature.labels))))]
+    if feature.values:
+        return [feature.show(feature.values[rng.integers(len(feature.values))])]
+    value = float(rng.uniform(feature.lower, feature.upper))
+    return [value if feature.kind == "numeric" else float(round(value))]
 
 
 def _typical(feature: Feature, part: pd.DataFrame) -> dict[str, Any]:

@@ -64,18 +64,3 @@ def limit(
         arguments["deadline_s"] = min(arguments.get("deadline_s") or longest_job_s, longest_job_s)
     else:
         arguments["time_limit_s"] = min(arguments.get("time_limit_s", usual_s), longest_job_s)
-
-
-def example(question: str, model: Any) -> dict[str, Any]:
-    """A body that asks.
-
-    Parameters
-    ----------
-    question : one of these
-    model : of :mod:`portfolio.service.catalogue`
-    """
-    target = next((str(own) for own in model.explainer.classes), None)
-    more = (
-        {"budget": 1.0} if question == GROUP else {"by": model.explainer.features.features[0].name}
-    )
-    return {"rows": [model.example], "target": target, **more}

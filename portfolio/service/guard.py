@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from portfolio.service.bodies import header
 from portfolio.service.problems import Problem, respond
 from portfolio.service.service import Service
-from portfolio.service.settings import LOCAL
+from portfolio.service.settings import is_local
 
 log = logging.getLogger("counterfolio.service")
 REQUEST_ID = b"x-request-id"
@@ -85,7 +85,7 @@ class Guard:
         if not self._keys:
             host = header(scope, b"host").lower()
             name = host.partition("]")[0] + "]" if host[:1] == "[" else host.partition(":")[0]
-            if name in LOCAL:
+            if is_local(name):
                 return None
             return Problem(421, "a service without API keys answers to the name localhost only.")
         if path in OPEN or path.startswith(OPEN_FILES) or self._known(scope):

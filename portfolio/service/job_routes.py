@@ -13,7 +13,8 @@ from portfolio.explainer import Explainer
 from portfolio.service import jobs_asked
 from portfolio.service.bodies import media_type, parsed, read_bytes
 from portfolio.service.catalogue import Model
-from portfolio.service.group_questions import GROUP_QUESTIONS, RowsBody, example, limit
+from portfolio.service.example_bodies import body_about_rows, body_of_a_batch
+from portfolio.service.group_questions import GROUP_QUESTIONS, RowsBody, limit
 from portfolio.service.jobs import OPEN, Batch
 from portfolio.service.jobs_asked import AskJobs
 from portfolio.service.problems import Problem
@@ -48,7 +49,12 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
     """
     router = APIRouter(prefix="/v1", tags=["batches"])
 
-    @router.post("/models/{name}/batch", status_code=202, summary="Ask a question of many rows.")
+    @router.post(
+        "/models/{name}/batch",
+        status_code=202,
+        summary="Ask a question of many rows.",
+        openapi_extra={"requestBody": _body_of_rows(*_batch_described(service))},
+    )
     async def batch(
         name: str, request: Request, question: str = EXPLAIN, settings: str = "{}"
     ) -> JSONResponse:
@@ -67,8 +73,15 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
             status_code=202,
             name=asked.method,
             summary=asked.summary,
-            openapi_extra={"requestBody": _request_body(service, asked)},
+            openapi_extra={"requestBody": _body_of_rows(*_described(service, asked))},
         )
+
+    _follow(router, jobs)
+    return router
+
+
+def _follow(router: APIRouter, jobs: AskJobs) -> None:
+    """Routes for jobs that have begun."""
 
     @router.get("/jobs", summary="All jobs.")
     async def every() -> dict[str, Any]:
@@ -81,6 +94,19 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
     @router.delete("/jobs/{number}", summary="End a job; what is answered by then stays.")
     async def cancel(number: str) -> dict[str, Any]:
         return _known(number, await jobs(jobs_asked.cancel, number))
+
+    @router.post(
+        "/jobs/{number}/resume",
+        status_code=202,
+        summary="Go on with a job that failed for lack of room; what is answered is kept.",
+    )
+    async def resume(number: str) -> dict[str, Any]:
+        told, goes_on = await jobs(jobs_asked.resume, number)
+        known = _known(number, told)
+        if not goes_on:
+            words = f"the job is {known['state']}; one that failed for lack of room is resumed."
+            raise Problem(409, words)
+        return known
 
     @router.get("/jobs/{number}/results", summary="A page of answers.")
     async def results(
@@ -105,8 +131,6 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
         if found is None:
             raise Problem(404, "the job has no result; a batch has /results.")
         return Response(found, media_type="application/json")
-
-    return router
 
 
 def _group_handler(
@@ -149,14 +173,25 @@ async def _begun(jobs: AskJobs, batch: Batch, content: bytes) -> JSONResponse:
     return JSONResponse(told, 202, {"Location": f"/v1/jobs/{told['id']}"})
 
 
-def _request_body(service: Service, question: ServedQuestion) -> dict[str, Any]:
+def _batch_described(service: Service) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The schema of a batch in JSON, and a body for each model."""
+    models = service.catalogue.models.values()
+    return BatchBody.model_json_schema(), {own.name: body_of_a_batch(own) for own in models}
+
+
+def _described(service: Service, question: ServedQuestion) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The schema of a question about rows in JSON, and a body for each model."""
     models = service.catalogue.models.values()
     schema = question.body.model_json_schema()
     rows = RowsBody.model_json_schema()
     schema["properties"]["rows"] = rows["properties"]["rows"]
     schema["required"] = ["rows", *schema.get("required", ())]
-    examples = {model.name: {"value": example(question.method, model)} for model in models}
+    return schema, {own.name: body_about_rows(question.method, own) for own in models}
+
+
+def _body_of_rows(schema: dict[str, Any], bodies: dict[str, Any]) -> dict[str, Any]:
     media: dict[str, Any] = {kind: {} for kind in FILES}
+    examples = {name: {"value": body} for name, body in bodies.items()}
     media["application/json"] = {"schema": schema, "examples": examples}
     return {"required": True, "content": media}
 

@@ -1,5 +1,6 @@
 """Batches that the service works on: one after another, each kept in a folder and resumed there."""
 
+import errno
 import json
 import logging
 import queue
@@ -17,11 +18,12 @@ from encoders.errors import CounterfolioError, InputError
 from encoders.whole_files import replace_whole
 from portfolio.as_json import as_plain
 from portfolio.batch.answer_log import TABLE
-from portfolio.data.datasets import open_table
+from portfolio.batch.run import BatchError
 from portfolio.running.work import Answers, NoRoomError, Record, Task, Work
 from portfolio.service.asking import meant
 from portfolio.service.catalogue import Model
 from portfolio.service.group_work import RESULT, ask_group, keep_audit, keep_group
+from portfolio.service.job_rows import read_rows
 from portfolio.service.learning import Learning
 from portfolio.service.messages import AUDIT, GROUP, Bounds
 from portfolio.service.questions import EXPLAIN, QUESTIONS
@@ -30,6 +32,7 @@ log = logging.getLogger("counterfolio.service")
 JOB, STATE, ANSWERS = "job.json", "state.json", "answers"
 ANEW = "begun anew: what was found of a group before a restart is not kept."
 OPEN = ("queued", "running")
+FULL = (errno.ENOSPC, errno.EDQUOT)
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 
 
@@ -65,6 +68,8 @@ class Job:
     bounds : of a group, how many rows actions may serve and do by now
     stop : ends it
     busy : whether it is worked on, as it is for a moment after its end, too
+    resumable : whether it failed for lack of room, and may be resumed
+    held : its answers, where there was no room for their table
     """
 
     folder: Path
@@ -76,6 +81,8 @@ class Job:
     bounds: Bounds | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     busy: bool = False
+    resumable: bool = False
+    held: pd.DataFrame | None = field(default=None, repr=False)
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def told(self) -> dict[str, Any]:
@@ -89,9 +96,10 @@ class Job:
             "rows": self.total,
             "bounds": None if self.bounds is None else vars(self.bounds),
             "message": self.message,
+            "resumable": self.resumable,
         }
 
-    def put(self, state: State, message: str = "") -> None:
+    def put(self, state: State, message: str = "", resumable: bool = False) -> None:
         """Another state, on disk too, if there is room; a job that has ended keeps its own.
 
         Where there is none, a service that starts anew goes on from the state before.
@@ -99,17 +107,40 @@ class Job:
         Parameters
         ----------
         state, message : the new ones
+        resumable : whether it lacks nothing but room
         """
         with self._turn:  # it may be ended while its rows are read
-            if self.state not in OPEN:
-                return
-            self.state, self.message = state, message
-            told = {"state": state, "message": message}
-            text = json.dumps(told | {"answered": self.answered, "total": self.total})
-            try:
-                replace_whole(self.folder / STATE, lambda partial: partial.write_text(text))
-            except OSError as error:
-                log.error("the state of job %s was not kept: %s", self.folder.name, error)
+            if self.state in OPEN:
+                self.state, self.message, self.resumable = state, message, resumable
+                self._keep()
+
+    def reopen(self) -> bool:
+        """Queue a job that failed for lack of room again; False for any other, which stays."""
+        with self._turn:
+            if not self.resumable:
+                return False
+            self.state, self.message, self.resumable = "queued", "", False
+            self._keep()
+            return True
+
+    def lacks_room(self, reason: str) -> None:
+        """Let it fail, and say how it goes on.
+
+        Parameters
+        ----------
+        reason : of the system
+        """
+        rows = "" if self.total is None else f"; {self.answered} of {self.total} rows are answered"
+        again = f"make room, then POST /v1/jobs/{self.folder.name}/resume."
+        self.put("failed", f"what was found can't be kept ({reason}){rows}; {again}", True)
+
+    def _keep(self) -> None:
+        told = {"state": self.state, "message": self.message, "resumable": self.resumable}
+        text = json.dumps(told | {"answered": self.answered, "total": self.total})
+        try:
+            replace_whole(self.folder / STATE, lambda partial: partial.write_text(text))
+        except OSError as error:
+            log.error("the state of job %s was not kept: %s", self.folder.name, error)
 
     def result(self) -> str | None:
         """What was found of a group or by an audit, as JSON; None where there is nothing."""
@@ -126,11 +157,14 @@ class Job:
         """
         if self.busy and self.state == "cancelled":
             return None
-        path = self.folder / ANSWERS / TABLE
-        if not path.exists():
+        frame, path = self.held, self.folder / ANSWERS / TABLE
+        if frame is None and not path.exists():
             return []
-        frame = pd.read_parquet(path).iloc[offset : offset + limit]
-        found: list[dict[str, Any]] = as_plain(frame.to_dict("records"))
+        if frame is None:
+            frame = pd.read_parquet(path)
+        found: list[dict[str, Any]] = as_plain(
+            frame.iloc[offset : offset + limit].to_dict("records")
+        )
         return found
 
 
@@ -215,6 +249,18 @@ class Jobs:
             job.put("cancelled")
             job.stop.set()
 
+    def resume(self, job: Job) -> bool:
+        """Go on with a job that failed for lack of room; False for any other.
+
+        Parameters
+        ----------
+        job : one of these
+        """
+        again = job.reopen()
+        if again:
+            self._queue.put(job)
+        return again
+
     def _work(self) -> None:
         while (job := self._queue.get()) is not None:
             # One that was put in before the start is in twice.
@@ -223,12 +269,21 @@ class Jobs:
             job.busy = True
             try:
                 self._run(job)
+                job.held = None
             except NoRoomError:  # for now; what is answered is kept
                 self._queue.put(job)
+            except BatchError as error:
+                if job.batch.question != AUDIT:  # whose results are others
+                    job.held = error.frame
+                job.answered = error.answered
+                job.lacks_room(_reason(error) or str(error))
             except CounterfolioError as error:
-                job.put("failed", str(error))
+                if (reason := _reason(error)) is None:
+                    job.put("failed", str(error))
+                else:
+                    job.lacks_room(reason)
             except OSError as error:
-                job.put("failed", f"what was found can't be kept ({error.strerror}); make room.")
+                job.lacks_room(error.strerror or str(error))
             except Exception:  # of one job; the next ones go on
                 log.exception("job %s failed", job.folder.name)
                 job.put("failed", "a fault of the service, which its log tells.")
@@ -303,41 +358,13 @@ class _Stoppable:
         yield from self.executor(job, left)
 
 
-def read_rows(path: Path, model: Model, by: Any = None) -> tuple[pd.DataFrame, Any]:
-    """The rows of a file, and a column of theirs besides.
-
-    Parameters
-    ----------
-    path : ending in .csv, .parquet, or .json for a list of rows
-    model : whose columns they have
-    by : name of a column that may be none of the model's; anything else is none
-
-    Returns
-    -------
-    The model's columns, and the other one, or None.
-
-    Raises
-    ------
-    InputError
-        It is no such file.
-    """
-    text = [name for name, value in model.example.items() if isinstance(value, str)]
-    if path.suffix == ".json":
-        frame = pd.DataFrame(json.loads(path.read_bytes()))
-    else:
-        try:
-            frame = open_table(path, text)
-        except InputError as error:  # folders of this machine are nobody's business
-            raise InputError(str(error).replace(str(path), path.name)) from error
-    space = model.explainer.features
-    lacking = [name for name in space.columns if name not in frame.columns]
-    if lacking:
-        raise InputError(f"the rows lack the column {lacking[0]!r}.")
-    for name in space.columns:
-        if not frame[name].map(pd.api.types.is_hashable).all():  # lists and objects of Parquet
-            raise InputError(f"the column {name!r} has values that are neither numbers nor text.")
-    beside = isinstance(by, str) and space.named(by) is None and by in frame.columns
-    return frame[list(space.columns)], frame[by] if beside else None
+def _reason(error: BaseException) -> str | None:
+    """What the system says of a disk that is full; None where an error is of another kind."""
+    cause = error.__cause__
+    if not isinstance(cause, OSError):
+        return None
+    written = isinstance(error, BatchError) or cause.errno in FULL
+    return cause.strerror if written else None
 
 
 def _kept(folder: Path) -> Iterator[Job]:
@@ -349,4 +376,6 @@ def _kept(folder: Path) -> Iterator[Job]:
             told = json.loads((path.parent / STATE).read_text())
             job.state, job.message = told["state"], told["message"]
             job.answered, job.total = told["answered"], told["total"]
+            if told.get("resumable"):  # as what was held is gone with the process
+                job.state, job.message = "queued", ""
         yield job

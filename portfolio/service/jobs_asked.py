@@ -104,6 +104,23 @@ def cancel(jobs: Jobs, number: str) -> dict[str, Any] | None:
     return told(jobs, number)
 
 
+def resume(jobs: Jobs, number: str) -> tuple[dict[str, Any] | None, bool]:
+    """Go on with a job that failed for lack of room.
+
+    Parameters
+    ----------
+    jobs : of a service
+    number : of one
+
+    Returns
+    -------
+    How it stands, None where there is none, and whether it goes on.
+    """
+    job = jobs.jobs.get(number)
+    goes_on = job is not None and jobs.resume(job)
+    return told(jobs, number), goes_on
+
+
 def page(jobs: Jobs, number: str, offset: int, limit: int) -> list[dict[str, Any]] | None:
     """Some answers of a job that has ended; None while the last ones come in.
 

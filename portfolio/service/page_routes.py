@@ -11,6 +11,7 @@ from starlette.routing import Mount
 from portfolio.proofs.report import report
 from portfolio.service.bodies import read_json
 from portfolio.service.problems import Problem
+from portfolio.service.question_routes import request_body
 from portfolio.service.questions import EXPLAIN, QUESTIONS
 from portfolio.service.service import Service
 from selector.drawing import as_svg, flow_of
@@ -50,7 +51,11 @@ def page_routes(service: Service) -> APIRouter:
         own = service.model(name).explainer.diagram
         return Response(as_svg(own, flow_of(own), decision), media_type="image/svg+xml")
 
-    @router.post("/v1/models/{name}/report", summary="The answer as a page to keep and to print.")
+    @router.post(
+        "/v1/models/{name}/report",
+        summary="The answer as a page to keep and to print.",
+        openapi_extra={"requestBody": request_body(service, QUESTIONS[EXPLAIN])},
+    )
     async def document(name: str, request: Request) -> Response:
         model, question = service.model(name), QUESTIONS[EXPLAIN]
         body = await read_json(request, service.settings.largest_body)

@@ -8,6 +8,7 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from portfolio.service.bodies import header, read_json
+from portfolio.service.example_bodies import body_about_a_row
 from portfolio.service.problems import MEDIA_TYPE, SCHEMA, Problem, respond
 from portfolio.service.questions import QUESTIONS, ServedQuestion
 from portfolio.service.service import Service
@@ -84,7 +85,7 @@ def question_routes(service: Service) -> APIRouter:
                 name=path[1:].replace("/", "-"),
                 summary=question.summary + (" As server-sent events." if streams else ""),
                 responses=_responses(streams),
-                openapi_extra={"requestBody": _request_body(service, question)},
+                openapi_extra={"requestBody": request_body(service, question)},
                 response_class=Response,
             )
     return router
@@ -114,9 +115,17 @@ def _responses(streams: bool) -> dict[int | str, dict[str, Any]]:
     return {200: {"description": words, "content": {kind: {}}}, **told}
 
 
-def _request_body(service: Service, question: ServedQuestion) -> dict[str, Any]:
+def request_body(service: Service, question: ServedQuestion) -> dict[str, Any]:
+    """What a question about a row is sent with, for OpenAPI.
+
+    Parameters
+    ----------
+    service : whose models are asked
+    question : that is asked
+    """
     models = service.catalogue.models.values()
-    examples = {model.name: {"value": {"x": model.example, **question.example}} for model in models}
+    bodies = {model.name: body_about_a_row(question, model) for model in models}
+    examples = {name: {"value": body} for name, body in bodies.items() if body is not None}
     schema = question.body.model_json_schema()
     return {
         "required": True,

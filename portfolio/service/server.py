@@ -58,8 +58,17 @@ class Server(uvicorn.Server):
         late = asyncio.get_running_loop().call_later(late_s, self._service.pool.close)
         try:
             await super().shutdown(sockets)
+            if self.force_exit:  # at a second Ctrl-C uvicorn leaves the application as it is
+                await self.lifespan.shutdown()
+                await self._tell_the_rest()
         finally:
             late.cancel()
+
+    async def _tell_the_rest(self) -> None:
+        """Without workers whoever is under way is told so, which takes a moment."""
+        ends = time.monotonic() + LAST_CALL_S
+        while self.server_state.tasks and time.monotonic() < ends:
+            await asyncio.sleep(LOOK_S)
 
     async def _wait(self, seconds: float, over: Callable[[], bool]) -> None:
         ends = time.monotonic() + seconds
@@ -113,7 +122,8 @@ def run(settings: Settings, host: str, port: int) -> None:
     """
     log_as_lines("counterfolio.service", "uvicorn")
     app = create_app(settings)
-    Server(configured(app, host, port), app.state.service).run()
+    with suppress(KeyboardInterrupt):  # told by uvicorn once all has ended, as it was asked to
+        Server(configured(app, host, port), app.state.service).run()
 
 
 def configured(app: FastAPI, host: str = "127.0.0.1", port: int = 0) -> uvicorn.Config:

@@ -106,6 +106,24 @@ def read_keys(path: Path | None) -> frozenset[str]:
     return frozenset(found - {""})
 
 
+def is_local(host: str) -> bool:
+    """Whether a host is this machine's name or an address that it has for itself.
+
+    Such an address is safe from pages of strangers: they can have their own names lead there, but
+    then it is these names that a browser asks for.
+
+    Parameters
+    ----------
+    host : to listen on, or asked for, maybe in brackets
+    """
+    if host in LOCAL:
+        return True
+    try:
+        return ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
+    except ValueError:
+        return False
+
+
 def check_address(host: str, keys: frozenset[str]) -> None:
     """Raise :class:`InputError` where strangers could ask without a key.
 
@@ -114,13 +132,7 @@ def check_address(host: str, keys: frozenset[str]) -> None:
     host : to listen on
     keys : that requests need
     """
-    if keys or host in LOCAL:
-        return
-    try:
-        local = ip_address(host).is_loopback
-    except ValueError:
-        local = False
-    if not local:
+    if not keys and not is_local(host):
         raise InputError(
             f"others could ask at {host}, so API keys are needed: give --keys FILE, or {KEYS} in "
             "the environment."

@@ -57,6 +57,7 @@ class ModelFiles:
     label : column of the data that the model predicts
     also : model files under which answers have to hold, too
     trust_pickle : load pickles, which can run any code
+    toml : that says all this; None: options of the command line do
     features : JSON that overrides features
     contamination : share of training rows that count as outliers; answers are then inliers
     diagram : what picks backends; None for ours
@@ -68,6 +69,7 @@ class ModelFiles:
     label: str | None = None
     also: tuple[Path, ...] = ()
     trust_pickle: bool = False
+    toml: Path | None = None
     features: Path | None = None
     contamination: float | None = None
     diagram: Path | None = None
@@ -95,13 +97,16 @@ class ModelFiles:
             if table.y is None:
                 raise InputError(f"{self.name}: contamination needs label, a column of the data.")
             plausibility = Plausibility.fit(table.X, table.y, self.contamination)
+        remedy = "say --trust-pickle"
+        if self.toml is not None:
+            remedy = f"write trust_pickle = true in {self.toml.name}"
         explainer = Explainer(
-            load_model(self.model, self.trust_pickle),
+            load_model(self.model, self.trust_pickle, remedy),
             table.X,
             self.features,
             plausibility=plausibility,
             diagram=self.diagram,
-            also=[load_model(path, self.trust_pickle) for path in self.also],
+            also=[load_model(path, self.trust_pickle, remedy) for path in self.also],
             model_file=self.model,
         )
         return Opened(explainer, typical_row(explainer.features, table.X))
@@ -270,7 +275,7 @@ def read_toml(path: Path) -> ModelFiles:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {error}.") from error
-    known = {own.name for own in fields(ModelFiles)} - {"name"}
+    known = {own.name for own in fields(ModelFiles)} - {"name", "toml"}
     if strange := sorted(given.keys() - known):
         names = ", ".join(sorted(known))
         raise InputError(f"{path}: no setting {strange[0]!r}; known are {names}.")
@@ -283,7 +288,7 @@ def read_toml(path: Path) -> ModelFiles:
     for name in given.keys() & {"model", "data", "features", "diagram"}:
         given[name] = path.parent / given[name]
     also = tuple(path.parent / str(each) for each in given.pop("also", ()))
-    return ModelFiles(check_model_name(path.stem), also=also, **given)
+    return ModelFiles(check_model_name(path.stem), also=also, toml=path, **given)
 
 
 def check_model_name(name: str) -> str:

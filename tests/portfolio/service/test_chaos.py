@@ -1,5 +1,6 @@
 """Full disks, slow clients, requests that are none, and servers that are killed at a batch."""
 
+import asyncio
 import json
 import os
 import random
@@ -18,9 +19,11 @@ import pandas as pd
 import pytest
 
 from portfolio import Explainer
+from portfolio.batch import answer_log
 from portfolio.data.demo import make_demo
 from portfolio.service import bodies, group_work, jobs
 from portfolio.service.app import create_app
+from portfolio.service.client import AsyncClient, Client, ServiceError
 from portfolio.service.messages import Told
 from portfolio.service.settings import Settings
 from tests.support.served import Unserved, ready, until
@@ -86,6 +89,66 @@ def test_a_group_that_a_full_disk_can_not_keep_says_so(app, credit, monkeypatch)
         held.close()
     assert "No space left on device" in client.get(f"/v1/jobs/{number}").json()["message"]
     assert client.get(f"/v1/jobs/{number}/result").status_code == 404
+
+
+@pytest.mark.parametrize("where", ["write_all", "to_parquet"])
+def test_a_batch_that_had_no_room_is_resumed_with_what_it_had(app, credit, monkeypatch, where):
+    client, held = Unserved(app), app.state.service.jobs
+    asked = {"rows": credit[1].head(4).to_dict("records")}
+    number = client.post(BATCH, json=asked).json()["id"]
+    lacking = {"write_all": answer_log, "to_parquet": pd.DataFrame}[where]
+    calls, own = [], getattr(lacking, where)
+
+    def until_full(*given):
+        calls.append(given)
+        return own(*given) if where == "write_all" and len(calls) < 3 else full()
+
+    def state():
+        return client.get(f"/v1/jobs/{number}").json()
+
+    monkeypatch.setattr(lacking, where, until_full)
+    held.start()
+    try:
+        until(lambda: state()["state"] == "failed")
+        told, page = state(), client.get(f"/v1/jobs/{number}/results").json()["rows"]
+        answered = 3 if where == "write_all" else 4
+        assert told["resumable"] and told["answered"] == answered
+        assert [row["status"] for row in page].count("optimal") == answered
+        words = f"{answered} of 4 rows are answered; make room, then POST /v1/jobs/{number}/resume."
+        assert told["message"].endswith(words)
+        kept = held.jobs[number].folder / jobs.ANSWERS / answer_log.LINES
+        before = kept.read_text()
+        assert [job.state for job in jobs._kept(held.jobs[number].folder.parent)] == ["queued"]
+        monkeypatch.setattr(lacking, where, own)
+        assert resumed(app, number)["state"] in ("queued", "running", "done")
+        until(lambda: state()["state"] == "done")
+        assert not state()["resumable"] and state()["answered"] == 4
+        assert kept.read_text().startswith(before)
+        page = client.get(f"/v1/jobs/{number}/results").json()["rows"]
+        assert [row["status"] for row in page] == ["optimal"] * 4
+        with pytest.raises(ServiceError, match="the job is done"):
+            resumed(app, number)
+        assert client.post("/v1/jobs/none/resume").status_code == 404
+    finally:
+        held.close()
+
+
+def resumed(app, number):
+    async def ask():
+        transport = httpx.ASGITransport(app)
+        async with AsyncClient("http://localhost", "credit", transport=transport) as client:
+            return await client.resume(number)
+
+    return asyncio.run(ask())
+
+
+def test_a_client_that_waits_resumes_a_job_by_its_id():
+    def answer(request):
+        assert (request.method, request.url.path) == ("POST", "/v1/jobs/7/resume")
+        return httpx.Response(202, json={"id": "7", "state": "queued"})
+
+    with Client("http://localhost", "credit", transport=httpx.MockTransport(answer)) as client:
+        assert client.resume("7")["state"] == "queued"
 
 
 def test_clients_that_dawdle_or_vanish_take_nothing_from_others(client, row, monkeypatch):

@@ -12,11 +12,12 @@ from lightgbm import LGBMClassifier
 
 from portfolio import Explainer, Fixed, InputError
 from portfolio.as_json import as_plain
+from portfolio.data.plain_tables import PlainTable
 from portfolio.service import jobs
 from portfolio.service.app import create_app
 from portfolio.service.catalogue import Model
 from portfolio.service.examples import typical_row
-from portfolio.service.jobs import read_rows
+from portfolio.service.job_rows import read_rows
 from portfolio.service.settings import Settings
 from selector import logs
 from tests.support.served import Unserved, until
@@ -135,6 +136,35 @@ def test_categories_that_are_numbers_are_the_same_from_every_kind_of_file(tmp_pa
         for at, expected in enumerate(own):
             told = explainer.explain(found.iloc[[at]], threads=1)
             assert (told.status, told.distance) == ("optimal", expected.distance)
+
+
+def test_a_category_called_na_is_one_in_every_kind_of_file(tmp_path):
+    rng = np.random.default_rng(0)
+    codes = rng.choice(["NA", "None", "b"], 300)
+    X = pd.DataFrame({"amount": rng.normal(size=300), "code": pd.Categorical(codes)})
+    y = ((X["amount"] > 0) ^ (codes == "NA")).astype(int)
+    X.loc[::7, "code"], X.loc[::5, "amount"] = None, None
+    explainer = Explainer(LGBMClassifier(n_estimators=5, verbose=-1).fit(X, y), X)
+    model, rows = Model("m", explainer, b"", typical_row(explainer.features, X), None), X.head(40)
+    assert {"NA", "None"} <= set(rows["code"])
+    rows.to_parquet(tmp_path / "rows.parquet")
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    rows.to_csv(tmp_path / "rows.csv.gz", index=False)
+    lines = rows.assign(amount=rows["amount"].map(str).replace("nan", "NA"))
+    lines.to_csv(tmp_path / "words.csv", index=False)
+    (tmp_path / "rows.json").write_text(json.dumps(as_plain(rows.to_dict("records"))))
+    for name in ("rows.parquet", "rows.csv", "words.csv", "rows.json"):
+        found, _ = read_rows(tmp_path / name, model)
+        assert found["code"].astype(object).where(found["code"].notna(), None).tolist() == (
+            rows["code"].astype(object).where(rows["code"].notna(), None).tolist()
+        )
+        assert found["amount"].tolist() == pytest.approx(rows["amount"].tolist(), nan_ok=True)
+    table = PlainTable("rows", X, None)
+    pd.testing.assert_frame_equal(
+        table.rows(tmp_path / "rows.csv.gz"),
+        rows.assign(code=rows["code"].astype(str).where(rows["code"].notna())),
+        check_dtype=False,
+    )
 
 
 def test_rows_are_the_same_from_every_kind_of_file(rows, explainer, tmp_path):

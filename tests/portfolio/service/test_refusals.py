@@ -158,7 +158,10 @@ def test_with_a_key_anybody_may_ask(guarded):
 def test_without_keys_only_names_of_this_machine_are_answered(service):
     app = Unserved(service[0])
     check_problem(app.get("/v1/models", host="example.org"), 421)
-    assert app.get("/v1/models", host="127.0.0.1").status_code == 200
+    for host in ("example.org:8000", "127.0.0.2.example.org", "192.0.2.1", "[2001:db8::1]:80"):
+        check_problem(app.get("/v1/models", host=host), 421)
+    for host in ("127.0.0.1", "127.0.0.2:8000", "[::1]:8000"):
+        assert app.get("/v1/models", host=host).status_code == 200
 
 
 def test_no_other_origin_is_let_in(client):

@@ -46,6 +46,18 @@ def test_what_a_toml_may_not_say(folder, text, words):
         source.open()
 
 
+@pytest.mark.parametrize("setting", ["model = 'm.pkl'", "model = 'forest.skops'\nalso = ['m.pkl']"])
+def test_a_pickle_is_refused_with_the_setting_that_its_toml_lacks(folder, setting):
+    (folder / "m.pkl").write_bytes(b"")
+    (folder / "credit.toml").write_text(f"{setting}\ndata = 'rows.csv'\nlabel = 'y'\n")
+    (source,) = read_folder(folder)
+    with pytest.raises(InputError, match=r"write trust_pickle = true in credit\.toml\.$"):
+        source.open()
+    (source,) = chosen(model=folder / "m.pkl", data=folder / "rows.csv")()
+    with pytest.raises(InputError, match=r"say --trust-pickle\.$"):
+        source.open()
+
+
 @pytest.mark.parametrize("option", [{"label": "y"}, {"name": "m"}, {"trust_pickle": True}])
 def test_options_of_one_model_say_nothing_of_a_folder(tmp_path, option):
     for way in ({"models": tmp_path}, {"demo": True}):

@@ -156,6 +156,25 @@ def demo_row(process):
     return process[1].get("/v1/models/demo").json()["example"]
 
 
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_ends_in_lines_of_the_log_and_nothing_else(process, two, demo_row, presses):
+    server, client, lines = process
+    if presses == 2:  # somebody does not wait for what is under way
+        asked = {"x": demo_row, "k": 20, "within": 1000.0, "time_limit_s": 50.0}
+        told = two.submit(client.post, f"/v1/models/demo/{LONG}", json=asked)
+        until(lambda: "counterfolio_workers_busy 1.0" in client.get("/metrics").text)
+    children = children_of(server.pid)
+    os.kill(server.pid, signal.SIGINT)
+    until(lambda: any("Shutting down" in line for line in lines))
+    if presses == 2:
+        os.kill(server.pid, signal.SIGINT)
+        assert told.result().status_code == 503
+    assert server.wait(20) == 0
+    until(lambda: not any(lives(child) for child in children))
+    assert not [line for line in lines if "traceback" in line.lower()]
+    assert all(json.loads(line)["message"] for line in lines)  # no sentence beside them
+
+
 def test_sigterm_answers_what_is_under_way(process, two, demo_row):
     server, client, lines = process
     asked = {"x": demo_row, "k": 20, "within": 1000.0, "time_limit_s": 1.5}

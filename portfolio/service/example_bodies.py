@@ -1,0 +1,82 @@
+"""Bodies that ask, for the description of the paths: each is answered as it stands."""
+
+from typing import Any
+
+from portfolio.explainer import Explainer
+from portfolio.service.catalogue import Model
+from portfolio.service.messages import GROUP
+from portfolio.service.questions import EXPLAIN, QUESTIONS, ServedQuestion
+
+OWN = "region"  # is about what the row reaches already
+
+
+def body_about_a_row(question: ServedQuestion, model: Model) -> dict[str, Any] | None:
+    """A body that asks a question; None where it can't be asked of the model.
+
+    Parameters
+    ----------
+    question : about a row
+    model : that is asked
+    """
+    explainer, members = model.explainer, question.body.model_fields
+    found = {"x": model.example, **question.example}
+    if explainer.classes:
+        if "y" not in members:
+            return found
+        return None if model.another is None else found | {"y": model.another}
+    if "y" in members:  # a regressor decides nothing
+        return None
+    if "target" in members:
+        found["target"] = reached(model, already=question.name == OWN)
+    if "against" in members:  # nor are there classes to be trained again
+        found["against"] = _around(explainer)
+    return found
+
+
+def body_about_rows(question: str, model: Model) -> dict[str, Any]:
+    """A body that asks about a group, or for an audit.
+
+    Parameters
+    ----------
+    question : name of the method
+    model : that is asked
+    """
+    explainer = model.explainer
+    target: Any = next((str(own) for own in explainer.classes), None)
+    if target is None:
+        target = reached(model)
+    more = {"budget": 1.0} if question == GROUP else {"by": explainer.features.features[0].name}
+    return {"rows": [model.example], "target": target, **more}
+
+
+def body_of_a_batch(model: Model) -> dict[str, Any]:
+    """A body that asks for the cheapest change of each row.
+
+    Parameters
+    ----------
+    model : that is asked
+    """
+    asked = body_about_a_row(QUESTIONS[EXPLAIN], model) or {}
+    settings = {name: own for name, own in asked.items() if name != "x"}
+    return {"question": EXPLAIN, "settings": settings, "rows": [model.example]}
+
+
+def reached(model: Model, already: bool = False) -> list[float | None]:
+    """Limits that another row keeps and the model's example does not, or the reverse.
+
+    Parameters
+    ----------
+    model : a regressor
+    already : whether the example keeps them
+    """
+    own, other = model.explainer.predict(model.example), model.another
+    limit = own + 1.0 if other is None else (own + model.explainer.predict(other)) / 2
+    return [limit, None] if (limit > own) != already else [None, limit]
+
+
+def _around(explainer: Explainer) -> dict[str, Any]:
+    """Answers that hold although a number is met only by and by."""
+    for feature in explainer.features.features:
+        if feature.kind == "numeric":
+            return {"Around": {feature.name: 0.01 * (feature.upper - feature.lower)}}
+    return {"Around": {explainer.features.features[0].name: 1}}

@@ -54,7 +54,15 @@ def short(monkeypatch):
     monkeypatch.setattr(portfolio.service.batch_rate, "SEEN_S", 0.5)
 
 
-def test_a_command_that_is_ended_tells_all_that_it_measured(short, tmp_path):
+@pytest.fixture
+def as_in_a_command():
+    """SIGTERM as a program finds it; Ray, where a test began it, has left its own."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_a_command_that_is_ended_tells_all_that_it_measured(short, as_in_a_command, tmp_path):
     screen, out = Ending(), tmp_path / "runs.json"
     code = run_and_report_service(WINE, 0, None, out, Console(file=screen, width=200))
     told = screen.getvalue()

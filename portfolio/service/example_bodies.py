@@ -11,13 +11,15 @@ OWN = "region"  # is about what the row reaches already
 
 
 def body_about_a_row(question: ServedQuestion, model: Model) -> dict[str, Any] | None:
-    """A body that asks a question; None where it can't be asked of the model.
+    """A body that asks a question; None where it can't be asked of the model, or no row is known.
 
     Parameters
     ----------
     question : about a row
     model : that is asked
     """
+    if not model.example:
+        return None
     explainer, members = model.explainer, question.body.model_fields
     found = {"x": model.example, **question.example}
     if explainer.classes:
@@ -69,6 +71,8 @@ def reached(model: Model, already: bool = False) -> list[float | None]:
     model : a regressor
     already : whether the example keeps them
     """
+    if not model.example:
+        return [None, None]
     own, other = model.explainer.predict(model.example), model.another
     limit = own + 1.0 if other is None else (own + model.explainer.predict(other)) / 2
     return [limit, None] if (limit > own) != already else [None, limit]

@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
 
@@ -41,7 +41,7 @@ def served_apart(explainer: Explainer, workers: int) -> Iterator[tuple[int, int]
     process = context.Process(target=_serve, args=(explainer, port, workers), daemon=False)
     process.start()
     try:
-        await_workers(port, workers)
+        await_workers(port, workers, process.is_alive)
         assert process.pid is not None
         yield port, process.pid
     finally:
@@ -49,28 +49,31 @@ def served_apart(explainer: Explainer, workers: int) -> Iterator[tuple[int, int]
         process.join()
 
 
-def await_workers(port: int, workers: int) -> None:
+def await_workers(port: int, workers: int, alive: Callable[[], bool]) -> None:
     """Wait until so many are warm: one that begins takes the processor from those that answer.
 
     Parameters
     ----------
     port : of the service
     workers : how many
+    alive : whether the service is there still
 
     Raises
     ------
     InputError
-        That takes too long.
+        That takes too long, or it has ended.
     """
     late_at = time.monotonic() + BEGIN_S
-    while time.monotonic() < late_at:
+    while time.monotonic() < late_at and alive():
         with suppress(OSError), connected(port) as connection:
             connection.request("GET", "/metrics")
             told = connection.getresponse().read().decode()
             if float(told.partition(WARM)[2].partition("\n")[0]) >= workers:
                 return
         time.sleep(LOOK_S)
-    raise InputError(f"the service was not ready within {BEGIN_S:g} seconds.")
+    if alive():
+        raise InputError(f"the service was not ready within {BEGIN_S:g} seconds.")
+    raise InputError("the service ended before it was ready.")
 
 
 @contextmanager

@@ -173,7 +173,7 @@ class AtHand:
     ----------
     name : as it is called in paths
     explainer : to serve
-    example : a row
+    example : a row, empty for none
     """
 
     name: str

@@ -158,5 +158,5 @@ def test_a_loop_that_nobody_answers_is_an_error():
 def test_nothing_is_measured_before_all_workers_are_warm():
     told = iter(["0.0", "1.0", "2.0"])
     with answering(lambda _: f"a 1\ncounterfolio_workers_warm {next(told)}\n".encode()) as port:
-        await_workers(port, 2)
+        await_workers(port, 2, lambda: True)
     assert next(told, None) is None

@@ -309,7 +309,7 @@ class Result(AsJson):
                 else {
                     "distance": rounded.distance,
                     "dearer": rounded.dearer,
-                    "counterfactual": by_name(rounded.counterfactual),
+                    "counterfactual": by_name(rounded.row.named()),
                     "changes": [each.to_dict() for each in rounded.changed],
                 },
                 "timings": vars(self.timings),

@@ -10,7 +10,7 @@ from portfolio.service.line import Line
 from portfolio.service.messages import Refused
 from portfolio.service.ticket import Loaded, Ticket
 
-TOGETHER_S = 0.03  # seconds that questions may take which are asked together
+TOGETHER_S = 0.08  # seconds that questions may take which are asked together
 CLOSING = "the service is going down; ask again."
 COMPILING = (
     "no worker is warm yet: the solver is being compiled for this machine, which takes about half "
@@ -230,12 +230,12 @@ class Pool:
         return several
 
     def _share(self) -> int:
-        """How many questions a worker is given at once: all that wait have to be soon answered.
+        """How many questions a worker is given at once: its share of those that wait.
 
-        While they are, there should be others that come next; or the worker would wait for those
-        who ask again.
+        The model is asked once about all of them, and what is not in its caches by then takes as
+        long as many rows. Yet the first of them has to be soon answered.
         """
-        fair = ceil(len(self._tickets) / max(2, self.workers))
+        fair = ceil(len(self._tickets) / self.workers)
         return max(1, min(fair, int(TOGETHER_S / self._pace_s)))
 
     def rest(self, line: Line) -> list[Ticket]:

@@ -121,8 +121,9 @@ class Rounder:
 
     def _coarsest(self, index: int, most: float) -> list["_Number"]:
         """Some roundings of a feature that are not too dear by themselves, and the exact number."""
-        exact = self._number(index, self._exact(index), self.found)
-        return [*islice(self._affordable(index, exact.value, most), COARSEST), exact]
+        exact = self._exact(index)
+        kept = _Number(index, exact, _digits(exact), self._found_costs.get(index, 0.0))
+        return [*islice(self._affordable(index, exact, most), COARSEST), kept]
 
     def _affordable(self, index: int, exact: float, most: float) -> Iterator["_Number"]:
         seen = {exact}
@@ -130,19 +131,22 @@ class Rounder:
             value = self._rounded(index, digits)
             if value not in seen:
                 seen.add(value)
-                tried = self._tried({index: value})
-                if tried is not None and tried.distance <= most:
-                    yield self._number(index, value, tried)
+                number = self._number(index, value)
+                if number is not None and self._distance((number,)) <= most:
+                    yield number
 
-    def _number(self, index: int, value: float, tried: Verified) -> "_Number":
-        return _Number(index, value, _digits(value), self._costs(tried).get(index, 0.0))
-
-    def _costs(self, tried: Verified) -> dict[int, float]:
-        """What each feature that changes costs."""
-        costs = {change.feature: change.cost for change in tried.changed}
-        return {
-            at: costs[own.name] for at, own in enumerate(self.space.features) if own.name in costs
-        }
+    def _number(self, index: int, value: float) -> "_Number | None":
+        """What the feature costs with this number; None if the question does not admit it."""
+        feature, admissible = self.space.features[index], self.query.admissible[index]
+        if not admissible.lower <= value <= admissible.upper:
+            return None
+        before = float(self.query.row[feature.column])
+        moved = np.array([value])
+        try:
+            cost = self.query.cost.of(index, feature, before, moved, admissible.missing)
+        except InputError:  # the user's own costs know no such number
+            return None
+        return _Number(index, value, _digits(value), float(cost[0]))
 
     def _distance(self, numbers: tuple["_Number", ...]) -> float:
         """Of the answer with these numbers, each of which the question admits by itself.
@@ -160,7 +164,9 @@ class Rounder:
 
     @cached_property
     def _found_costs(self) -> dict[int, float]:
-        return self._costs(self.found)
+        """What each feature that changes costs."""
+        places = {own.name: at for at, own in enumerate(self.space.features)}
+        return {places[change.feature]: change.cost for change in self.found.changed}
 
     def _rounded(self, index: int, digits: int) -> float:
         """The answer's number away from the query, to so many digits of the change."""

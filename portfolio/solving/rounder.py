@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import cached_property
-from itertools import islice, product
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,13 @@ from encoders.query.query import Query
 from portfolio.change import Change
 from portfolio.model.oracle import Oracle
 from portfolio.model.tabular import Row
-from portfolio.solving.verify import Verified, priced
+from portfolio.solving.verify import RELATIVE_TOLERANCE, Verified, priced
 
 DEARER = 0.001  # share of the distance that fewer digits may cost
 TOLD_DIGITS = 4  # of a change that sentences keep, so that they are right to a thousandth of it
 MOST_DIGITS = 17  # that tell any two float64 apart
 COARSEST = 4  # roundings of a feature that are tried together with those of others
-MOST_ROWS, MOST_ASKED = 4096, 16  # that are priced, that are predicted
+MOST_ROWS, MOST_ASKED = 4096, 16  # that are looked at, that are predicted
 DECIMAL = Context(prec=80)
 
 
@@ -90,22 +90,43 @@ class Rounder:
 
     def fewest(self) -> Rounded | None:
         """The answer with the fewest digits that costs hardly more; None if it has them already."""
-        most = self.found.distance * (1 + DEARER)
-        lists = [self._coarsest(index, most) for index in self._free()]
-        now = sum(numbers[-1].digits for numbers in lists)
-        tries: list[tuple[int, float, int, tuple[_Number, ...]]] = []
-        for numbers in islice(product(*lists), MOST_ROWS):
-            digits = sum(own.digits for own in numbers)
-            distance = self._distance(numbers) if digits < now else math.inf
-            if distance <= most:
-                tries.append((digits, distance, len(tries), numbers))
-        for _, _, _, numbers in sorted(tries)[:MOST_ASKED]:
+        most, asked = self.found.distance * (1 + DEARER), 0
+        for numbers in self._combined(most):
             tried = self._tried({own.index: own.value for own in numbers})
-            if tried is not None and self._holds(tried):
+            if tried is None or tried.distance > most:
+                continue
+            if self._holds(tried):
                 dearer = tried.distance / self.found.distance - 1 if self.found.distance else 0.0
                 row = self.row.holding(tried.row)
                 return Rounded(tried.distance, max(0.0, dearer), tried.changed, row)
+            asked += 1
+            if asked == MOST_ASKED:
+                break
         return None
+
+    def _combined(self, most: float) -> Iterator[tuple["_Number", ...]]:
+        """A number for each feature: those with the fewest digits come first, cheap ones of them.
+
+        Costs are of one feature each. So thousands of rows need not be priced one by one; those
+        that come out of it are, for relations of features may cost something on top.
+        """
+        free = self._free()
+        lists = [self._coarsest(index, most) for index in free]
+        now = sum(own[-1].digits for own in lists)
+        row = np.arange(min(MOST_ROWS, math.prod(map(len, lists))))
+        add = np.add if self.query.cost.aggregate == "sum" else np.maximum
+        others = (cost for index, cost in self._found_costs.items() if index not in free)
+        costs = np.full(row.size, add.reduce([0.0, *others]))
+        digits, places = np.zeros(row.size, dtype=np.int64), []
+        for numbers in reversed(lists):
+            row, place = np.divmod(row, len(numbers))
+            places.append(place)
+            digits += np.array([own.digits for own in numbers])[place]
+            costs = add(costs, np.array([own.cost for own in numbers])[place])
+        fewer = np.flatnonzero((digits < now) & (costs <= most * (1 + RELATIVE_TOLERANCE)))
+        for at in fewer[np.lexsort((costs[fewer], digits[fewer]))]:
+            chosen = zip(lists, reversed(places), strict=True)
+            yield tuple(numbers[place[at]] for numbers, place in chosen)
 
     def _free(self) -> list[int]:
         """Features that have changed to what may be any number of an interval."""
@@ -132,7 +153,7 @@ class Rounder:
             if value not in seen:
                 seen.add(value)
                 number = self._number(index, value)
-                if number is not None and self._distance((number,)) <= most:
+                if number is not None and self._distance(number) <= most:
                     yield number
 
     def _number(self, index: int, value: float) -> "_Number | None":
@@ -148,16 +169,12 @@ class Rounder:
             return None
         return _Number(index, value, _digits(value), float(cost[0]))
 
-    def _distance(self, numbers: tuple["_Number", ...]) -> float:
-        """Of the answer with these numbers, each of which the question admits by itself.
-
-        Costs are of one feature each, and their sum is exact in whatever order. So thousands of
-        rows need not be priced one by one, but where relations of features cost something, too.
-        """
+    def _distance(self, number: "_Number") -> float:
+        """Of the answer with another number, which the question admits by itself."""
         if self.query.related is not None:
-            tried = self._tried({own.index: own.value for own in numbers})
+            tried = self._tried({number.index: number.value})
             return math.inf if tried is None else tried.distance
-        costs = self._found_costs | {own.index: own.cost for own in numbers}
+        costs = self._found_costs | {number.index: number.cost}
         if self.query.cost.aggregate == "sum":
             return math.fsum(costs.values())
         return max(costs.values(), default=0.0)

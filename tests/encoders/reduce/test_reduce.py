@@ -10,10 +10,11 @@ from encoders.arrays import owners, starts
 from encoders.bounds.lagrange import bound_by_prices, drop_by_prices
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import LeafRow, LevelRow, Problem
+from encoders.reduce import incumbent as incumbent_module
 from encoders.reduce import reduce
 from encoders.reduce import reduction as reduction_module
 from encoders.reduce.compress import compress
-from encoders.reduce.incumbent import find_incumbent
+from encoders.reduce.incumbent import AGREED, WALKS, find_incumbent
 from encoders.reduce.local_moves import evaluate, move, profile_groups
 from encoders.reduce.merge_trees import merge_pairs
 from encoders.reduce.tighten import NOTHING_LEFT, tighten
@@ -252,6 +253,24 @@ def test_incumbents_keep_all_rows(seeds):
             assert problem.admits(levels)
             assert problem.distance(levels) >= optimum(problem)[0] - 1e-12
     assert found > len(seeds) // 3
+
+
+def test_starts_that_end_where_others_did_are_soon_enough(monkeypatch):
+    walk, walked = incumbent_module._descended, []
+
+    def counted(*arguments):
+        held = walk(*arguments)
+        walked.append(held)
+        return held
+
+    monkeypatch.setattr(incumbent_module, "_descended", counted)
+    for seed in range(PART):
+        problem, walked[:] = random_problem(seed), []
+        t = tabulate(problem)
+        find_incumbent(problem, t, np.repeat(t.best[None], 20, axis=0))
+        # The query itself is where the second walk began: each start ends where that one did.
+        again = AGREED if walked[-1] else 20
+        assert len(walked) == len(WALKS) + again
 
 
 def test_reduce_and_lift_give_the_optimum(seeds):

@@ -4,6 +4,7 @@ import json
 import math
 import pickle
 import re
+from itertools import islice, product
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 from portfolio import AllowMissing, Explainer, Fixed, Probability, Range
+from portfolio.solving.rounder import DEARER, MOST_ROWS
+from portfolio.solving.verify import priced
 
 MODELS = {
     "forest": lambda: RandomForestClassifier(20, max_depth=4, random_state=0),
@@ -210,3 +213,29 @@ def test_missing_values_are_filled_in_and_left(tumours):
             again = result.rounded.counterfactual.to_frame().T
             assert model.predict(again)[0] == result.target
     assert emptied
+
+
+@pytest.mark.parametrize("norm", [1, 2, "inf"])
+def test_numbers_are_ranked_as_if_each_row_was_priced(explained, tumours, norm):
+    _, explainer = explained
+    ranked = 0
+    for _, row in tumours[0].iloc[:20].iterrows():
+        rounder = explainer.explain(row, norm=norm).rounder
+        most = rounder.found.distance * (1 + DEARER)
+        lists = [rounder._coarsest(index, most) for index in rounder._free()]
+        expected = []
+        for numbers in islice(product(*lists), MOST_ROWS):
+            values = rounder.found.row.copy()
+            for own in numbers:
+                values[rounder.space.features[own.index].column] = own.value
+            cost = priced(values, rounder.query, rounder.space).distance
+            count = sum(digits(own.value) for own in numbers)
+            if count < sum(digits(own[-1].value) for own in lists) and cost <= most:
+                expected.append((count, cost))
+        found = []
+        for numbers in rounder._combined(most):
+            tried = rounder._tried({own.index: own.value for own in numbers})
+            found.append((sum(own.digits for own in numbers), tried.distance))
+        assert found == [(count, pytest.approx(cost)) for count, cost in sorted(expected)]
+        ranked += len(found)
+    assert ranked > 50

@@ -10,25 +10,17 @@ from encoders.arrays import owners, starts
 from encoders.bounds.lagrange import bound_by_prices, drop_by_prices
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import LeafRow, LevelRow, Problem
-from encoders.reduce import incumbent as incumbent_module
 from encoders.reduce import reduce
 from encoders.reduce import reduction as reduction_module
 from encoders.reduce.compress import compress
-from encoders.reduce.incumbent import AGREED, WALKS, find_incumbent
+from encoders.reduce.incumbent import find_incumbent
 from encoders.reduce.local_moves import evaluate, move, profile_groups
 from encoders.reduce.merge_trees import merge_pairs
 from encoders.reduce.tighten import NOTHING_LEFT, tighten
 from encoders.testing.enumeration import optimum
 from encoders.testing.random_problems import random_problem
-from tests.support.parts import few_and_large
 
-PART = 160
 NO_STARTS = np.zeros((0, 0), dtype=np.int64)
-
-
-@pytest.fixture(params=few_and_large(1, 4))
-def seeds(request):
-    return range(PART * request.param, PART * (request.param + 1))
 
 
 @pytest.mark.parametrize("effort", [0, 1, 2])
@@ -242,37 +234,6 @@ def test_categories_are_profiled_as_they_would_move(seeds):
     assert compared > len(seeds) // 8
 
 
-def test_incumbents_keep_all_rows(seeds):
-    found = 0
-    for seed in seeds:
-        problem = random_problem(seed)
-        starts_from = np.zeros((1, problem.n_axes), dtype=np.int64)
-        levels = find_incumbent(problem, tabulate(problem), starts_from)
-        if levels is not None:
-            found += 1
-            assert problem.admits(levels)
-            assert problem.distance(levels) >= optimum(problem)[0] - 1e-12
-    assert found > len(seeds) // 3
-
-
-def test_starts_that_end_where_others_did_are_soon_enough(monkeypatch):
-    walk, walked = incumbent_module._descended, []
-
-    def counted(*arguments):
-        held = walk(*arguments)
-        walked.append(held)
-        return held
-
-    monkeypatch.setattr(incumbent_module, "_descended", counted)
-    for seed in range(PART):
-        problem, walked[:] = random_problem(seed), []
-        t = tabulate(problem)
-        find_incumbent(problem, t, np.repeat(t.best[None], 20, axis=0))
-        # The query itself is where the second walk began: each start ends where that one did.
-        again = AGREED if walked[-1] else 20
-        assert len(walked) == len(WALKS) + again
-
-
 def test_reduce_and_lift_give_the_optimum(seeds):
     proved = 0
     for seed in seeds:
@@ -332,21 +293,6 @@ def test_a_reduction_that_is_cut_short_loses_nothing(seeds):
         assert min(again, held) == pytest.approx(optimum(problem)[0])
         cut += reduction.problem is problem
     assert cut > len(seeds) // 9
-
-
-def test_walks_from_afar_keep_limits_on_changes(seeds):
-    """Starts that break the limit come back to it, and mostly find an answer where there is one."""
-    found = possible = 0
-    many = range(4 * seeds.start, 4 * seeds.stop)  # one in ten has a limit and no group
-    for seed in many:
-        problem = random_problem(seed)
-        last = np.diff(problem.level_start) - 1
-        starts = np.array([last // part for part in (1, 2, 3)])
-        if not problem.level_rows or problem.one_hot or not np.isfinite(optimum(problem)[0]):
-            continue
-        possible += 1
-        found += find_incumbent(problem, tabulate(problem), starts) is not None
-    assert possible > len(many) // 40 and found > 0.9 * possible
 
 
 def test_the_incumbent_is_never_lost(seeds):

@@ -10,7 +10,7 @@ from portfolio.service.messages import Ask, Told
 
 EXPLORE = "explore"
 # Those of explain that say who solves, or ask for more than the cheapest change.
-LEFT_OUT = ("strategy", "metric", "second", "tie_break", "record", "text")
+LEFT_OUT = ("strategy", "metric", "second", "tie_break", "record", "rounded", "text")
 
 
 def explorable() -> list[str]:

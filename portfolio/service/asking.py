@@ -5,8 +5,8 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 from encoders.backends.attempt import Attempt
 from encoders.errors import InputError
@@ -22,6 +22,33 @@ from portfolio.solving.progress import OnProgress
 from portfolio.written import GOALS, read_constraints, read_written
 
 AGAINST: dict[str, Callable[..., Any]] = {"Around": Around, "Retraining": Retraining}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an answer is to bring besides its numbers.
+
+    Attributes
+    ----------
+    rounded : the same in fewer digits
+    text : its sentences
+    record : its record, with a proof
+    """
+
+    rounded: bool = True
+    text: bool = False
+    record: bool = False
+
+    @classmethod
+    def taken_from(cls, given: dict[str, Any]) -> Self:
+        """What a question says of it, which is no argument of a method and is taken out.
+
+        Parameters
+        ----------
+        given : arguments by name
+        """
+        named = [own.name for own in fields(cls) if own.name in given]
+        return cls(**{name: given.pop(name) for name in named})
 
 
 def answer(
@@ -45,7 +72,7 @@ def answer(
         It can't be asked.
     """
     given = meant(explainer, ask.arguments)
-    recorded, worded = given.pop("record", False), given.pop("text", False)
+    wanted = Wanted.taken_from(given)
     question = QUESTIONS[ask.question]
     heard = {"on_progress": _telling(on_bounds)} if ask.streamed and question.progresses else {}
     if ask.log is not None:
@@ -53,29 +80,31 @@ def answer(
     with complaints() as heard_of:
         found = getattr(explainer, question.method)(**given, **heard)
     # Numbers are there at once, or soon enough; the server gives more time where it is told to.
-    if worded or recorded or not isinstance(found, Result) or _is_late(ask, found):
+    if wanted.text or wanted.record or not isinstance(found, Result) or _is_late(ask, found):
         on_found()
-    told = told_of(found, worded)
-    if recorded:
+    told = told_of(found, wanted)
+    if wanted.record:
         left_s = max(0.0, ask.limit_s - found.timings.total)
         told.members["record"] = found.record(left_s).to_json()
     return replace(told, complaint="; ".join(heard_of))
 
 
-def told_of(found: Any, worded: bool) -> Told:
+def told_of(found: Any, wanted: Wanted) -> Told:
     """An answer as the service tells it.
 
     Parameters
     ----------
     found : by an explainer
-    worded : whether its sentences come with it, which those of other questions always do
+    wanted : what comes with it; sentences of other questions always do
     """
+    if isinstance(found, Result) and not wanted.rounded:
+        found.__dict__.update(rounded=None)  # where it looks before it asks the model
     told = found.to_dict()
     members = {"answer": _json(told)}
-    if worded or not isinstance(found, Result):
+    if wanted.text or not isinstance(found, Result):
         members["text"] = _json(str(found))
     if isinstance(found, Result):
-        members["beside"] = _json(_beside(found, worded))
+        members["beside"] = _json(_beside(found, wanted.text))
         members["attempts"] = _json([_attempt(each) for each in found.attempts])
     return Told(members, *(str(told.get(name, "")) for name in ("status", "backend", "decision")))
 

@@ -1,4 +1,7 @@
-"""What HTTP adds to a question, and how much the service answers under load."""
+"""What HTTP adds to a question, and how much the service answers under load.
+
+Questions want no rounded numbers: in process and in batches nobody looks them up, either.
+"""
 
 import itertools
 import json
@@ -257,7 +260,7 @@ class _Measuring:
     def _pair(self, port: int, place: int) -> Asked | None:
         """None where it is not proved in time: how far it got is another thing each time."""
         row = self.rows.iloc[place]
-        given = {"x": as_plain(dict(row)), "time_limit_s": self.limit_s}
+        given = {"x": as_plain(dict(row)), "time_limit_s": self.limit_s, "rounded": False}
         body = json.dumps(given).encode()
         with connected(port) as connection:
             _post(connection, body[:0])  # the connection is made before the clock runs

@@ -93,6 +93,7 @@ class Client(_Asks, JobQuestions):
         time_limit_s: float | None = None,
         on_progress: OnProgress | None = None,
         text: bool = True,
+        rounded: bool = True,
         **more: Any,
     ) -> Result:
         """The cheapest change; see :meth:`Explainer.explain`.
@@ -103,6 +104,8 @@ class Client(_Asks, JobQuestions):
         time_limit_s : seconds; None for what is usual at the service
         on_progress : called with (seconds, upper bound, lower bound)
         text : whether sentences are to come with it; without them ``str`` has all digits
+        rounded : whether the same in fewer digits is to come with it; without it
+            :attr:`Result.rounded` is None, and the answer comes sooner
         **more : strategy, tie_break, second, threads, seed, metric
 
         Raises
@@ -114,8 +117,8 @@ class Client(_Asks, JobQuestions):
         """
         limit = {} if time_limit_s is None else {"time_limit_s": time_limit_s}
         given = {"target": target, "norm": norm, "scale": scale, "weights": weights,
-                 "constraints": constraints, "margin": margin, "text": text, **limit,
-                 **more}  # fmt: skip
+                 "constraints": constraints, "margin": margin, "text": text,
+                 "rounded": rounded, **limit, **more}  # fmt: skip
         body = body_of(x, given)
         if on_progress is None:
             return result_of(self._post("explain", body), x, target)

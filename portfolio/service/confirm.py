@@ -13,6 +13,7 @@ from portfolio.model.lent import Loans
 from portfolio.model.native import NativeModel
 from portfolio.model.scoring import Scoring
 from portfolio.result import Result
+from portfolio.service.asking import Wanted
 from portfolio.service.messages import Ask
 from selector.logs.record import LogRecord
 
@@ -25,7 +26,7 @@ class Held:
     ----------
     ask : the question
     found : the answer
-    worded : whether its sentences are told
+    wanted : what is told besides its numbers
     native : the model that is explained
     loans : what the trees said for the model
     records : for the log, if it is to be logged
@@ -33,7 +34,7 @@ class Held:
 
     ask: Ask
     found: Result
-    worded: bool
+    wanted: Wanted
     native: NativeModel
     loans: Loans
     records: tuple[LogRecord, ...] = ()

@@ -10,7 +10,7 @@ from portfolio.service.line import Line
 from portfolio.service.messages import Refused
 from portfolio.service.ticket import Loaded, Ticket
 
-TOGETHER_S = 0.08  # seconds that questions may take which are asked together
+TOGETHER_S = 0.2  # seconds that questions may take which are asked together
 CLOSING = "the service is going down; ask again."
 COMPILING = (
     "no worker is warm yet: the solver is being compiled for this machine, which takes about half "

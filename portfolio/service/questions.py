@@ -56,10 +56,14 @@ PARAMETERS: dict[str, tuple[Any, str]] = {
     "bounds": (Literal["features"] | None, "null for any numbers."),
     "against": (Written, '{"Retraining": {"confidence": 0.9}} or {"Around": {"income": 50}}.'),
 }
-# What explain may bring besides its answer.
+# What explain may bring besides its answer: whether it does where nothing is said, and what.
 EXTRAS = {
-    "record": "Whether the answer's record comes with it, with a proof.",
-    "text": "Whether sentences come with it; numbers are rounded for them, which takes a while.",
+    "record": (False, "Whether the answer's record comes with it, with a proof."),
+    "rounded": (True, "Whether the same in fewer digits comes with it, which takes a while."),
+    "text": (
+        False,
+        "Whether sentences come with it; numbers are rounded for them, which takes a while.",
+    ),
 }
 EXAMPLES = {"radius": 1.0, "against": {"Retraining": {"confidence": 0.9}}}
 RENAMED = {"explain_robust": "robust"}
@@ -148,7 +152,10 @@ def served_question(
             default = []
         members[known] = (kind, Field(... if needed else default, description=words))
     if name == EXPLAIN:
-        members |= {key: (bool, Field(False, description=own)) for key, own in EXTRAS.items()}
+        members |= {
+            key: (bool, Field(default, description=words))
+            for key, (default, words) in EXTRAS.items()
+        }
     ordered = {key: members[key] for key in (*parameters, *EXTRAS) if key in members}
     words = "".join(part.title() for part in name.split("_"))
     body = create_model(f"{words}Question", __config__=BODY, **ordered)

@@ -13,7 +13,7 @@ from portfolio.explainer import Explainer
 from portfolio.logbook import PendingLogbook
 from portfolio.model.lent import Loans, lending
 from portfolio.model.native import NativeModel
-from portfolio.service.asking import meant, told_of
+from portfolio.service.asking import Wanted, meant, told_of
 from portfolio.service.confirm import Held, confirm
 from portfolio.service.messages import Ask
 from selector.logs.files import LogRecord, append
@@ -59,14 +59,15 @@ class Lender:
         """
         self.loans.clear()
         given = meant(self.explainer, ask.arguments)
-        worded = given.pop("text", False)
+        wanted = Wanted.taken_from(given)
         kept: list[LogRecord] = []
         if ask.log is not None:
             given["log"] = PendingLogbook(ask.log.folder, ask.log.dataset, records=kept)
         found = self.explainer.until(stop).explain(**given)
-        for name in ("rounded", "told") if worded else ("rounded",):
-            getattr(found, name)  # looked up now, while the trees may speak
-        return Held(ask, found, worded, self.native, self.loans.split(), tuple(kept))
+        for name, needed in (("rounded", wanted.rounded), ("told", wanted.text)):
+            if needed:
+                getattr(found, name)  # looked up now, while the trees may speak
+        return Held(ask, found, wanted, self.native, self.loans.split(), tuple(kept))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +117,7 @@ class Together:
             return
         try:
             good = confirm(held)
-            told = {each.ask.number: told_of(each.found, each.worded) for each in good}
+            told = {each.ask.number: told_of(each.found, each.wanted) for each in good}
         except Exception:  # of one row perhaps
             good, told = [], {}
         wrong = tuple(each.ask.number for each in held if each.ask.number not in told)

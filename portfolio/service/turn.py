@@ -11,7 +11,7 @@ from portfolio.service.ticket import Ticket
 
 GRACE_S = 5.0  # seconds beyond its limit, or after a stop, that a question may take
 TELLING_S = 60.0  # seconds that sentences about what was found may take
-HURRY_S = 0.2  # seconds that answers wait for others at most
+HURRY_S = 0.4  # seconds that answers wait for others at most
 
 
 @dataclass(eq=False)

@@ -57,6 +57,15 @@ def test_without_sentences_a_result_has_all_digits(asks, explainer, refused):
     assert told.scored == own.scored
 
 
+@pytest.mark.parametrize("text", [False, True])
+def test_numbers_in_fewer_digits_may_be_left_out(asks, explainer, refused, text):
+    told = asks.explain(refused, text=text, rounded=False)
+    own = explainer.explain(refused, threads=1)
+    assert own.rounded is not None and told.rounded is None
+    assert lasting(told.to_dict()) == lasting(own.to_dict()) | {"rounded": None}
+    assert told.told == (own.told if text else own.changed)
+
+
 def test_infeasible_is_told_with_its_bound(asks, explainer, refused):
     fixed = [Fixed(name) for name in ("income", "employed", "home")]
     told, own = (each.explain(refused, constraints=fixed) for each in (asks, explainer))

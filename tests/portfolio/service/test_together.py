@@ -24,6 +24,7 @@ from portfolio.model.native import NativeModel
 from portfolio.service.asking import answer
 from portfolio.service.messages import Ask
 from portfolio.service.together import Lender, Together
+from portfolio.solving.rounder import Rounder
 from selector import logs
 from tests.support.gathered import contrary, picky
 from tests.support.served import lasting
@@ -130,6 +131,17 @@ def test_of_any_target_and_companions(table):
     for explainer, own in asks:
         told, back = alike(explainer, own)
         assert len(told) == 6 and not back
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_numbers_in_fewer_digits_are_left_out_where_nobody_wants_them(table, text, monkeypatch):
+    X, y = table
+    explainer = Explainer(MODELS[0].fit(X, y), X)
+    monkeypatch.delattr(Rounder, "fewest")  # nobody may look for them
+    told, back = alike(explainer, asks_of(X.iloc[:6], text=text, rounded=False))
+    assert len(told) == 6 and not back
+    for own in told.values():
+        assert json.loads(own.members["answer"])["rounded"] is None
 
 
 @pytest.mark.parametrize("said", [contrary, picky])

@@ -5,6 +5,7 @@ in Python, whose value holds the arguments: a list in their order, a mapping by 
 one. Conditions within are written likewise.
 """
 
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
@@ -75,14 +76,25 @@ def read_written(part: Any, where: str, names: Mapping[str, Callable[..., Any]])
         return {key: read_written(value, where, names) for key, value in part.items()}
     ((name, written),) = part.items()
     given = read_written(written, where, names)
+    in_order, named = given if isinstance(given, list) else [given], {}
+    if isinstance(given, dict):
+        in_order, named = [], {"if_" if k == "if" else k: v for k, v in given.items()}
     try:
-        if name == "JointCost" and given and isinstance(given, list):
-            given = [*given[:-1], _costs(given[-1])]
-        if isinstance(given, dict):
-            return names[name](**{"if_" if k == "if" else k: v for k, v in given.items()})
-        return names[name](*given) if isinstance(given, list) else names[name](given)
+        if name == "JointCost" and in_order:
+            in_order = [*in_order[:-1], _costs(in_order[-1])]
+        return names[name](*in_order, **named)
     except TypeError as error:
-        raise InputError(f"{where}: {json.dumps(part)}: {error}.") from error
+        why = _misfit(names[name], in_order, named) or error
+        raise InputError(f"{where}: {json.dumps(part)}: {why}.") from error
+
+
+def _misfit(kind: Callable[..., Any], in_order: list[Any], named: dict[str, Any]) -> str:
+    """Which argument is missing or too much, without words of Python's own; "" where none is."""
+    try:
+        inspect.signature(kind).bind(*in_order, **named)
+    except TypeError as error:
+        return str(error)
+    return ""
 
 
 def read_constraints(given: Any, where: str) -> list[Any]:

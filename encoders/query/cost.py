@@ -138,10 +138,16 @@ def _asked(
 
 def _parse_table(feature: Feature, table: Mapping[Any, float]) -> dict[float, float]:
     where = f"cost table of {feature.name}"
-    try:
-        return {parse_value(feature, value, where): float(cost) for value, cost in table.items()}
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"the {where} must hold one number per value; {error}.") from error
+    priced: dict[float, float] = {}
+    for value, cost in table.items():
+        number = parse_value(feature, value, where)
+        try:
+            priced[number] = float(cost)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"the {where} must hold one number per value, got {cost!r} for {value!r}."
+            ) from error
+    return priced
 
 
 def table_values(feature: Feature, table: Mapping[Any, float]) -> tuple[float, ...]:

@@ -19,6 +19,8 @@ from portfolio.fingerprint import fingerprint
 from portfolio.running.work import Record, Task
 from portfolio.solving.warm_up import warm_up
 
+NOT_REACHED = "not reached; resume the batch to ask"  # said of rows that nobody was asked about
+
 
 class BatchError(CounterfolioError, OSError):
     """A batch that could not go on.
@@ -177,7 +179,7 @@ class _Batch:
         return self._answered
 
     def _table(self, reason: str) -> pd.DataFrame:
-        missing = self._job.unanswered("", "not reached; resume the batch to ask", reason)
+        missing = self._job.unanswered("", NOT_REACHED, reason)
         return self._job.table(
             self._rows, [self._store.records.get(k, missing) for k in self._keys]
         )

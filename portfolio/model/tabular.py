@@ -277,8 +277,6 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
             return plain
         x = pd.Series(dict(x), dtype=object if table else None)
     if isinstance(x, pd.Series):
-        if len(x) != len(columns):
-            raise InputError(f"the query has {len(x)} columns, the model takes {len(columns)}.")
         names = [str(name) for name in x.index]
         if len(set(names)) != len(names):
             raise InputError("the query names a column twice.")

@@ -18,7 +18,7 @@ from portfolio.service.job_routes import job_routes
 from portfolio.service.jobs_asked import AskJobs, JobsHere
 from portfolio.service.page_routes import page_routes
 from portfolio.service.pool import CLOSING
-from portfolio.service.problems import MEDIA_TYPE, Problem
+from portfolio.service.problems import MEDIA_TYPE, Problem, fault
 from portfolio.service.question_routes import Shortcut, question_routes
 from portfolio.service.selector_routes import selector_routes
 from portfolio.service.service import Service
@@ -80,6 +80,7 @@ def create_app(settings: Settings, jobs: AskJobs | None = None) -> FastAPI:
     app.add_exception_handler(Problem, _as_problem)
     app.add_exception_handler(HTTPException, _as_problem)
     app.add_exception_handler(RequestValidationError, _as_problem)
+    app.add_exception_handler(Exception, _as_fault)
     app.front = Guard(Shortcut(app.routed, service), service)
     return app
 
@@ -121,6 +122,9 @@ def _state_routes(service: Service) -> APIRouter:
             raise Problem(503, service.pool.why, {"Retry-After": "1"})
         return {"status": "ready"} | failed()
 
+    for path, told in (("/health", health), ("/ready", ready)):  # as balancers of load ask
+        router.add_api_route(path, told, methods=["HEAD"], include_in_schema=False)
+
     @router.get("/metrics", tags=["state"], summary="Counts, for Prometheus.")
     async def metrics() -> Response:
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
@@ -137,7 +141,14 @@ def _state_routes(service: Service) -> APIRouter:
     return router
 
 
+async def _as_fault(request: Request, error: Exception) -> Response:
+    return await _as_problem(request, fault(request.state.request_id))
+
+
 async def _as_problem(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException) and error.status_code == 404:
+        path = request.url.path[:80]
+        error = Problem(404, f"there is no path {path!r}; GET /openapi.json lists them.")
     if isinstance(error, HTTPException):
         error = Problem(error.status_code, f"{error.detail}.", dict(error.headers or {}))
     if isinstance(error, RequestValidationError):

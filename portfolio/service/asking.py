@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from datetime import date
 from typing import Any, Self
 
 from encoders.backends.attempt import Attempt
@@ -152,7 +153,7 @@ def _target(explainer: Explainer, given: Any) -> Any:
         if not isinstance(label, str) or label in explainer.classes:
             return label
         # Labels that JSON has no type for, such as dates, are named by their text.
-        return next((own for own in explainer.classes if str(own) == label), label)
+        return next((own for own in explainer.classes if label in _texts(own)), label)
 
     goal = read_written(given, "target", GOALS)
     if isinstance(goal, dict):
@@ -160,6 +161,14 @@ def _target(explainer: Explainer, given: Any) -> Any:
     if isinstance(goal, Probability):
         return replace(goal, label=meant(goal.label))
     return meant(goal)
+
+
+def _texts(label: Any) -> set[str]:
+    """What a class may be called: a day is one, also without its midnight."""
+    written = {str(label)}
+    if isinstance(label, date):
+        written |= {label.isoformat(), label.isoformat().removesuffix("T00:00:00")}
+    return written
 
 
 def _against(given: Any) -> Any:

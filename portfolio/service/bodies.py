@@ -1,6 +1,7 @@
 """What comes with a request, read within limits."""
 
 import asyncio
+import itertools
 import json
 from math import isinf
 from typing import Any, NoReturn
@@ -10,6 +11,7 @@ from starlette.types import Scope
 
 from portfolio.service.problems import Problem
 
+DEEPEST = 64  # lists and objects within each other; what is deeper can't be sent to a worker
 LONGEST_S = 30.0  # seconds that a client may take to send a question
 
 
@@ -56,23 +58,28 @@ def header(scope: Scope, name: bytes) -> str:
     return ""
 
 
-def parsed(body: bytes) -> Any:
+def parsed(body: bytes, what: str = "the body") -> Any:
     """JSON without what JSON does not have.
 
     Parameters
     ----------
     body : its text
+    what : it is, for errors
 
     Raises
     ------
     Problem
-        It is none.
+        It is none, or deeper than ``DEEPEST``.
     """
     try:
-        return _decode(body.decode(json.detect_encoding(body), "surrogatepass"))
+        given = _decode(body.decode(json.detect_encoding(body), "surrogatepass"))
     except (ValueError, RecursionError) as error:
         told = str(error).partition(";")[0] or "it is too deep"
-        raise Problem(400, f"the body is no JSON: {told}.") from error
+        raise Problem(400, f"{what} is no JSON: {told}.") from error
+    if _is_deep(given):
+        words = f"{what} has more than {DEEPEST} lists or objects within each other; none is meant."
+        raise Problem(400, words)
+    return given
 
 
 async def read_bytes(request: Request, largest: int) -> bytes:
@@ -107,6 +114,15 @@ async def read_bytes(request: Request, largest: int) -> bytes:
     except TimeoutError as error:
         raise Problem(408, f"the body did not come within {LONGEST_S:g} seconds.") from error
     return bytes(body)
+
+
+def _is_deep(given: Any) -> bool:
+    """Whether more than ``DEEPEST`` lists and objects are within each other."""
+    level = [given] if isinstance(given, dict | list) else []
+    for _ in range(DEEPEST):
+        inner = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [each for each in itertools.chain(*inner) if isinstance(each, dict | list)]
+    return bool(level)
 
 
 def _refuse(name: str) -> NoReturn:

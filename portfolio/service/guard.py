@@ -11,7 +11,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from portfolio.service.bodies import header
-from portfolio.service.problems import Problem, respond
+from portfolio.service.problems import Problem, fault, respond
 from portfolio.service.service import Service
 from portfolio.service.settings import is_local
 
@@ -50,10 +50,10 @@ class Guard:
         began, given = time.perf_counter(), header(scope, REQUEST_ID)
         number = given if GIVEN_ID.fullmatch(given) else os.urandom(16).hex()
         scope.setdefault("state", {})["request_id"] = number
-        status = 0
+        status, ended = 0, False
 
         async def answer(message: Message) -> None:
-            nonlocal status
+            nonlocal status, ended
             if message["type"] == "http.response.start":
                 status = message["status"]
                 sent = [*message.get("headers", ()), (REQUEST_ID, number.encode())]
@@ -61,6 +61,7 @@ class Guard:
                     sent.append((b"connection", b"close"))
                 message["headers"] = sent
             await send(message)
+            ended = message["type"] == "http.response.body" and not message.get("more_body", False)
 
         try:
             problem = self._refusal(scope)
@@ -70,10 +71,10 @@ class Guard:
                 await respond(problem, answer)
         except Exception:
             log.exception("request %s failed", number)
-            if status:
+            if status and not ended:
                 raise
-            words = f"a fault of the service, which its log tells under the request id {number}."
-            await respond(Problem(500, words), answer)
+            if not ended:
+                await respond(fault(number), answer)
         finally:
             self._service.metrics.requested(status)
             told = {"request": number, "method": scope["method"], "path": scope["path"],

@@ -156,7 +156,7 @@ async def _received(
         raise Problem(415, f"send rows as one of {', '.join(FILES)}.")
     content = await read_bytes(request, service.settings.largest_upload)
     if kind != "application/json":
-        return parsed(settings.encode()), FILES[kind], content
+        return parsed(settings.encode(), "settings"), FILES[kind], content
     given = parsed(content)
     rows = _in_json(RowsBody, given).rows
     _check_whole(rows, model)

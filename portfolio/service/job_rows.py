@@ -41,7 +41,9 @@ def read_rows(path: Path, model: Model, by: Any = None) -> tuple[pd.DataFrame, A
     space = model.explainer.features
     lacking = [name for name in space.columns if name not in frame.columns]
     if lacking:
-        raise InputError(f"the rows lack the column {lacking[0]!r}.")
+        one = path.suffix == ".csv" and len(frame.columns) == 1
+        hint = f"; commas separate columns, and it has one only, {frame.columns[0]!r}" * one
+        raise InputError(f"the rows lack the column {lacking[0]!r}{hint}.")
     for name in space.columns:
         if not frame[name].map(pd.api.types.is_hashable).all():  # lists and objects of Parquet
             raise InputError(f"the column {name!r} has values that are neither numbers nor text.")

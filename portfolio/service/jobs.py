@@ -18,7 +18,7 @@ from encoders.errors import CounterfolioError, InputError
 from encoders.whole_files import replace_whole
 from portfolio.as_json import as_plain
 from portfolio.batch.answer_log import TABLE
-from portfolio.batch.run import BatchError
+from portfolio.batch.run import NOT_REACHED, BatchError
 from portfolio.running.work import Answers, NoRoomError, Record, Task, Work
 from portfolio.service.asking import meant
 from portfolio.service.catalogue import Model
@@ -26,6 +26,7 @@ from portfolio.service.group_work import RESULT, ask_group, keep_audit, keep_gro
 from portfolio.service.job_rows import read_rows
 from portfolio.service.learning import Learning
 from portfolio.service.messages import AUDIT, GROUP, Bounds
+from portfolio.service.problems import clipped
 from portfolio.service.questions import EXPLAIN, QUESTIONS
 
 log = logging.getLogger("counterfolio.service")
@@ -111,7 +112,7 @@ class Job:
         """
         with self._turn:  # it may be ended while its rows are read
             if self.state in OPEN:
-                self.state, self.message, self.resumable = state, message, resumable
+                self.state, self.message, self.resumable = state, clipped(message), resumable
                 self._keep()
 
     def reopen(self) -> bool:
@@ -162,6 +163,10 @@ class Job:
             return []
         if frame is None:
             frame = pd.read_parquet(path)
+        if self.state == "cancelled":
+            left = (frame == NOT_REACHED).any(axis=1)
+            frame = frame.replace(NOT_REACHED, "not reached, as the job was cancelled")
+            frame.loc[left, "stop_reason"] = "interrupted"
         found: list[dict[str, Any]] = as_plain(
             frame.iloc[offset : offset + limit].to_dict("records")
         )
@@ -229,7 +234,7 @@ class Jobs:
             (partial / batch.rows).write_bytes(rows)
             (partial / JOB).write_text(json.dumps(asdict(batch)))
             partial.rename(folder)
-        except OSError:
+        except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
         job = Job(folder, batch)

@@ -122,7 +122,8 @@ class Line:
     def _turn(self, tickets: Sequence[Ticket]) -> Turn:
         turn = Turn({next(self._numbers): ticket for ticket in tickets})
         if self._process is not None and self._holds(tickets[0]):
-            with suppress(OSError):  # whoever waits for the answer finds the process dead
+            # Whoever waits for the answer finds what is wrong: the process is dead, most likely.
+            with suppress(Exception):
                 turn.sent = self._process.send_at_once(turn.message())
         return turn
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.types import Message
 
+LONGEST = 2000  # characters of a sentence; those of who sends much are in it
 MEDIA_TYPE = "application/problem+json"
 
 
@@ -35,9 +36,32 @@ class Problem(Exception):  # noqa: N818
             "type": "about:blank",
             "title": title,
             "status": self.status,
-            "detail": self.detail,
+            "detail": clipped(self.detail),
             **self.more,
         }
+
+
+def fault(number: str) -> Problem:
+    """What a bug of ours is told as.
+
+    Parameters
+    ----------
+    number : of the request
+    """
+    words = f"a fault of the service, which its log tells under the request id {number}."
+    return Problem(500, words)
+
+
+def clipped(sentence: str) -> str:
+    """The sentence, its middle left out where it is very long.
+
+    Parameters
+    ----------
+    sentence : that may hold what was sent
+    """
+    if len(sentence) <= LONGEST:
+        return sentence
+    return f"{sentence[: LONGEST // 2]} [...] {sentence[-LONGEST // 2 :]}"
 
 
 SCHEMA = {

@@ -52,7 +52,7 @@ PARAMETERS: dict[str, tuple[Any, str]] = {
     "levels": (list[Number] | None, "Of what is traded."),
     "smallest": (bool, "The fewest features that suffice."),
     "order": (list[str] | None, "Features that come first."),
-    "radius": (Annotated[Number, Field(ge=0)], "Distance, itself included."),
+    "radius": (Annotated[Number, Field(gt=0)], "Distance, itself included."),
     "bounds": (Literal["features"] | None, "null for any numbers."),
     "against": (Written, '{"Retraining": {"confidence": 0.9}} or {"Around": {"income": 50}}.'),
 }

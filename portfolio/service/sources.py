@@ -275,6 +275,8 @@ def read_toml(path: Path) -> ModelFiles:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {error}.") from error
+    except RecursionError as error:
+        raise InputError(f"{path}: lists within lists, too deep to be a model's.") from error
     known = {own.name for own in fields(ModelFiles)} - {"name", "toml"}
     if strange := sorted(given.keys() - known):
         names = ", ".join(sorted(known))
@@ -286,8 +288,8 @@ def read_toml(path: Path) -> ModelFiles:
     _check(path, given, {"contamination"}, float, "a share such as 0.1")
     _check(path, given, {"also"}, list, "a list of files")
     for name in given.keys() & {"model", "data", "features", "diagram"}:
-        given[name] = path.parent / given[name]
-    also = tuple(path.parent / str(each) for each in given.pop("also", ()))
+        given[name] = _beside(path, given[name])
+    also = tuple(_beside(path, str(each)) for each in given.pop("also", ()))
     return ModelFiles(check_model_name(path.stem), also=also, toml=path, **given)
 
 
@@ -327,6 +329,12 @@ def _check(path: Path, given: dict[str, Any], names: Iterable[str], kind: type, 
     for name in given.keys() & set(names):
         if not isinstance(given[name], kind):
             raise InputError(f"{path}: {name} must be {word}, got {given[name]!r}.")
+
+
+def _beside(path: Path, name: str) -> Path:
+    if "\0" in name:
+        raise InputError(f"{path}: {name!r} is no name of a file.")
+    return path.parent / name
 
 
 def _stamp(path: Path) -> Any:

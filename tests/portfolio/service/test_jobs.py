@@ -205,6 +205,9 @@ def test_a_job_that_is_ended_while_its_rows_are_read_stays_so(
         assert client.get(results).status_code == 409
         go.set()
         until(lambda: client.get(results).status_code == 200)
+        for own in client.get(results).json()["rows"]:
+            said = own["message"], own["stop_reason"]
+            assert said == ("not reached, as the job was cancelled", "interrupted")
         other = client.post(BATCH, json={"rows": rows.to_dict("records")}).json()["id"]
         assert wait_for(client, other)["state"] == "done"
     assert job.state == "cancelled"
@@ -235,3 +238,11 @@ def check_refusals(client, rows, number):
         assert words in told["message"]
     sent = client.post(BATCH, content="age\n1\n", headers={"content-type": "text/csv"})
     assert "lack the column" in wait_for(client, sent.json()["id"])["message"]
+    semicolons = rows.to_csv(sep=";", index=False)
+    sent = client.post(BATCH, content=semicolons, headers={"content-type": "text/csv"})
+    assert "commas separate columns" in wait_for(client, sent.json()["id"])["message"]
+    deep = {"constraints": [{"Fixed": json.loads("[" * 600 + "]" * 600)}]}
+    told = client.post(BATCH, json={"rows": good, "settings": deep})
+    assert (told.status_code, told.headers["content-type"]) == (400, "application/problem+json")
+    told = client.post(f"{BATCH}?settings={{", content="a", headers={"content-type": "text/csv"})
+    assert told.json()["detail"].startswith("settings is no JSON: ")

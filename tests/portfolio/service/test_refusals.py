@@ -9,6 +9,7 @@ from encoders.errors import InputError
 from portfolio.service.app import create_app
 from portfolio.service.questions import QUESTIONS
 from portfolio.service.settings import Settings, check_address, read_keys
+from portfolio.service.ticket import Ticket
 from tests.support.served import Unserved
 
 JSON = {"content-type": "application/json"}
@@ -32,6 +33,66 @@ def check_problem(told, status):
 )  # fmt: skip
 def test_what_is_no_json_is_400(client, body):
     check_problem(client.post(PATH, content=body, headers=JSON), 400)
+
+
+def nested(depth):
+    nest = "age"
+    for _ in range(depth):
+        nest = [nest]
+    return nest
+
+
+@pytest.mark.parametrize("member", ["x", "target", "norm", "constraints", "weights", "nothing"])
+@pytest.mark.parametrize("depth", [62, 63, 64, 500])
+def test_what_is_too_deep_is_refused_and_takes_no_worker_along(client, row, pool, member, depth):
+    """Deeper ones can't be pickled: the only worker would never be given anything again."""
+    given = {"x": row} | {member: nested(depth)}
+    check_problem(client.post(PATH, json=given), 422 if depth < 64 else 400)
+    assert client.post(PATH, json={"x": row}).status_code == 200
+    assert not pool.busy and not pool.restarts
+
+
+def test_what_can_not_be_sent_to_a_worker_takes_none_along(client, row, pool):
+    ticket = Ticket(pool.current[0], "explain", {"x": nested(5000)}, 5.0)
+    pool.submit(ticket)
+    assert ticket.future.result(60).why == "bug"
+    assert client.post(PATH, json={"x": row}).status_code == 200
+
+
+def test_long_input_is_not_told_at_length(client, row):
+    told = client.post(PATH, json={"x": row, "target": "nobody" * 100_000})
+    check_problem(told, 422)
+    assert len(told.text) < 3000
+
+
+def test_a_bug_behind_the_routes_is_a_problem_too(service, client, monkeypatch, caplog):
+    monkeypatch.setattr(service[0].state.service.metrics, "text", lambda: 1 / 0)
+    told = client.get("/metrics", headers={"x-request-id": "mine-2"})
+    check_problem(told, 500)
+    assert told.json()["detail"].endswith("under the request id mine-2.")
+    assert [own.getMessage() for own in caplog.records] == ["request mine-2 failed"]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "words"),
+    [
+        ({"Fixed": []}, "missing a required argument: 'feature'"),
+        ({"Implies": ["age"]}, "missing a required argument"),
+        ({"MaxChanges": [1, 2, 3]}, "too many positional arguments"),
+        ({"Fixed": {"name": "age"}}, "missing a required argument: 'feature'"),
+    ],
+)
+def test_arguments_are_named_without_words_of_python(client, row, constraint, words):
+    told = client.post(PATH, json={"x": row, "constraints": [constraint]})
+    check_problem(told, 422)
+    assert words in told.json()["detail"] and "__init__" not in told.text
+
+
+def test_a_column_that_is_missing_is_named(client, row):
+    del row["income"]
+    told = client.post(PATH, json={"x": row})
+    check_problem(told, 422)
+    assert "lacks 'income'" in told.json()["detail"]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +140,10 @@ def test_the_sentence_is_the_one_of_the_explainer(client, explainer, row):
 def test_paths_and_methods_that_are_none(client, row):
     check_problem(client.post("/v1/models/nobody/explain", json={"x": row}), 404)
     check_problem(client.get("/v1/models/nobody"), 404)
-    check_problem(client.get("/nothing"), 404)
+    told = client.get("/nothing")
+    check_problem(told, 404)
+    assert told.json()["detail"] == "there is no path '/nothing'; GET /openapi.json lists them."
+    assert client.head("/health").status_code == client.head("/ready").status_code == 200
     check_problem(client.get(PATH), 405)
 
 

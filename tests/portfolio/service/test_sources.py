@@ -124,6 +124,24 @@ def test_one_bad_model_stops_no_other_and_is_there_once_it_is_mended(folder, cre
     assert list(catalogue.failures) == ["credit", "wrong"]
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('model = "a\\u0000.skops"\ndata = "rows.csv"', "no name of a file"),
+        ('model = "forest.skops"\ndata = "rows.csv"\nalso = ["\\u0000"]', "no name of a file"),
+        (f'model = "m"\ndata = "d"\nalso = {"[" * 1500}{"]" * 1500}', "too deep"),
+    ],
+    ids=["model", "also", "deep"],
+)
+def test_a_toml_that_names_no_file_stops_no_other_model(folder, text, words):
+    (folder / "wrong.toml").write_text(text)
+    catalogue = Catalogue(lambda: read_folder(folder))
+    assert list(catalogue.models) == ["credit"]
+    assert words in catalogue.failures["wrong"].detail
+    (folder / "wrong.toml").write_text((folder / "credit.toml").read_text())
+    assert catalogue.refresh() and list(catalogue.models) == ["credit", "wrong"]
+
+
 def test_a_bug_of_a_reader_stops_no_other_model(explainer, credit):
     broken = Broken()
     broken.open = lambda: 1 / 0

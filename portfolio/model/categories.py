@@ -74,6 +74,53 @@ def in_codes_of_all(
     return read_ensemble(model, recoded)
 
 
+def typed_as_trained(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with categories where the model knows a column's, as a CSV can't say so itself.
+
+    Columns whose values the model does not all know stay as they are.
+
+    Parameters
+    ----------
+    model : that was loaded
+    frame : as it was read, with the model's columns in any order
+    """
+    typed = frame.copy(deep=False)
+    for name, labels in _labels(model, frame).items():
+        own = frame[name]
+        if not isinstance(own.dtype, pd.CategoricalDtype) and own.dropna().isin(labels).all():
+            typed[name] = pd.Categorical(own, categories=labels)
+    return typed
+
+
+def _labels(model: Any, frame: pd.DataFrame) -> dict[Any, list[Any]]:
+    """By column, the categories that a model of one library keeps."""
+    package = type(model).__module__.split(".")[0]
+    if package == "xgboost":
+        booster = model.get_booster() if hasattr(model, "get_booster") else model
+        kept = _kept_names(booster) if CATEGORY in (booster.feature_types or []) else {}
+        return {name: kept[name] for name in frame.columns if name in kept}
+    if package == "lightgbm":
+        booster = model.booster_ if hasattr(model, "booster_") else model
+        return _lightgbm_labels(booster, frame)
+    return {}
+
+
+def _lightgbm_labels(booster: Any, frame: pd.DataFrame) -> dict[Any, list[Any]]:
+    """It keeps the categories of its frame's category columns in their order, without names."""
+    kept = booster.pandas_categorical or []
+    known = {str(name).replace(" ", "_"): name for name in frame.columns}
+    columns = [known.get(name) for name in booster.feature_name()]
+    if not kept or None in columns:
+        return {}
+    ranges = booster.dump_model(num_iteration=1)["feature_infos"]
+    named = [
+        name
+        for name, own in zip(columns, booster.feature_name(), strict=True)
+        if ranges.get(own, {}).get("values") or not pd.api.types.is_numeric_dtype(frame[name].dtype)
+    ]
+    return dict(zip(named, kept, strict=True)) if len(named) == len(kept) else {}
+
+
 def _code(label: Any, codes: Codes | None) -> float:
     """A member's own code of a label; of one that takes the column for numbers the number."""
     if codes is not None:

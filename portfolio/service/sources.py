@@ -88,6 +88,7 @@ class ModelFiles:
             A file that can't be used.
         """
         from portfolio.data.plain_tables import read_plain
+        from portfolio.model.categories import typed_as_trained
         from portfolio.model.files import load_model
         from portfolio.model.plausibility import Plausibility
 
@@ -100,9 +101,10 @@ class ModelFiles:
         remedy = "say --trust-pickle"
         if self.toml is not None:
             remedy = f"write trust_pickle = true in {self.toml.name}"
+        model = load_model(self.model, self.trust_pickle, remedy)
         explainer = Explainer(
-            load_model(self.model, self.trust_pickle, remedy),
-            table.X,
+            model,
+            typed_as_trained(model, table.X),
             self.features,
             plausibility=plausibility,
             diagram=self.diagram,

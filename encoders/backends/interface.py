@@ -60,6 +60,8 @@ class Request(SolveSettings):
     rival : the best choice that others have found by now, or None; may be asked at any time.
         Only what costs less is still of interest: a proof that there is nothing is "infeasible"
     spare : how many more threads nobody uses at the moment; may be asked at any time
+    refuses : whether a choice is no answer after all, which takes a while to say; None: all are.
+        Who solves may go on without it, and without all that shares its leaves
     prices : of the problem's leaves and levels, which bound what costs less than the cutoff; None
         if nobody has found any
     """
@@ -69,6 +71,7 @@ class Request(SolveSettings):
     on_bounds: OnBounds = lambda upper, lower: None
     rival: Callable[[], IntArray | None] = lambda: None
     spare: Callable[[], int] = lambda: 0
+    refuses: Callable[[IntArray], bool] | None = None
     prices: Optional["Prices"] = None
 
     def cutoff_now(self, problem: Problem) -> float:

@@ -1,5 +1,6 @@
 """Incumbent, then tighten and compress to a fixpoint."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +58,7 @@ def reduce(
     cutoff: float = np.inf,
     on_bounds: OnBounds = lambda upper, lower: None,
     over: Over = never,
+    refuses: Callable[[IntArray], bool] | None = None,
 ) -> Reduction:
     """Shrink a problem to the choices that beat the best one known.
 
@@ -69,10 +71,11 @@ def reduce(
     cutoff : choices that cost at least this are of no interest
     on_bounds : told of the incumbent as soon as there is one
     over : whether there is no time left; what is left to decide is then as large as it is
+    refuses : whether a choice is no answer after all, and so no incumbent; None: all are
     """
     held = _Held(problem, identity(problem), None, cutoff)
     try:
-        return _reduced(problem, held, starts, on_bounds, over)
+        return _reduced(problem, held, starts, on_bounds, over, refuses)
     except OutOfTimeError:
         return held.left()
 
@@ -105,12 +108,21 @@ class _Held:
 
 
 def _reduced(
-    problem: Problem, held: _Held, starts: IntArray, on_bounds: OnBounds, over: Over
+    problem: Problem,
+    held: _Held,
+    starts: IntArray,
+    on_bounds: OnBounds,
+    over: Over,
+    refuses: Callable[[IntArray], bool] | None,
 ) -> Reduction:
     """What is left once nothing more can be dropped; OutOfTimeError where that takes too long."""
     tables = tabulate(problem, over)
     later = problem.axis.size > MANY_LITERALS and held.upper < np.inf
     found = None if later else find_incumbent(problem, tables, starts, over)
+    while found is not None and refuses is not None and refuses(found):
+        look(over)
+        held.small = problem = problem.without(found)
+        found = find_incumbent(problem, tables, starts, over)
     if found is not None:
         held.take(problem, found, on_bounds)
     looked, effort, priced = 0, 0, np.inf

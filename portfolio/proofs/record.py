@@ -25,7 +25,7 @@ from portfolio.proofs.prove import Cover, Limits, prove
 from portfolio.question import Question, check_from_0
 from portfolio.result import Result
 from portfolio.rule_words import rule_words
-from portfolio.solving.certify import TOO_SMALL
+from portfolio.solving.findings import TOO_SMALL
 
 FORMAT, VERSION = "counterfolio-record", 5
 # Of a bound: by how much less is claimed than what the search proves, for roundings of both.

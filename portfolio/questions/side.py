@@ -32,7 +32,7 @@ from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
 from portfolio.questions.every_row import may_lack
 from portfolio.solving.ask import Asker
-from portfolio.solving.certify import BROKEN, INEXACT, MISREAD, REFUTED
+from portfolio.solving.findings import BROKEN, INEXACT, MISREAD, REFUTED
 from portfolio.solving.progress import Progress
 from portfolio.solving.targets import answer
 

@@ -18,7 +18,8 @@ import numpy as np
 from encoders.arrays import IntArray
 from encoders.backends.attempt import Attempt, Provenance, SolveReported, in_turn
 from encoders.backends.interface import Request, Status, StopReason
-from portfolio.solving.certify import Appeal, Certificate, PosedQuery, Times, certify, law_broken
+from portfolio.solving.certify import Appeal, Certificate, certify, law_broken
+from portfolio.solving.findings import PosedQuery, Times
 from portfolio.solving.goal_part import GoalPart, Guide
 from portfolio.solving.verify import Verified
 

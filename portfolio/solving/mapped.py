@@ -13,7 +13,8 @@ from encoders.query.goal import Goal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.question import MAP
-from portfolio.solving.certify import Certificate, Times
+from portfolio.solving.certify import Certificate
+from portfolio.solving.findings import Times
 from portfolio.solving.join import Answer
 from portfolio.solving.progress import Progress
 from portfolio.solving.strategies import Reduced, Strategy

@@ -17,7 +17,8 @@ from encoders.problem.flat_problem import tabulate
 from encoders.query.query import Query
 from encoders.reduce.incumbent import find_incumbent
 from portfolio.model.explained_model import ClassView, ExplainedModel
-from portfolio.solving.certify import Certificate, Times
+from portfolio.solving.certify import Certificate
+from portfolio.solving.findings import Times
 from portfolio.solving.in_turns import after
 from portfolio.solving.verify import Verified
 

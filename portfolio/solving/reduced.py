@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -63,7 +64,8 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
     done: list[Report] = []
     while reduction.problem is not None:
         cutoff = ceiling_below(reduction.upper, unit_of(reduction.problem))
-        asked = replace(request, cutoff=cutoff, prices=reduction.prices)
+        refuses = None if request.refuses is None else partial(_lifts, reduction, request.refuses)
+        asked = replace(request, cutoff=cutoff, prices=reduction.prices, refuses=refuses)
         if plan is None:
             plan = pick(reduction.problem, asked)
             steps = list(plan.steps)
@@ -113,8 +115,13 @@ def _reduced(
     def over() -> bool:
         return request.stop.is_set() or time.perf_counter() >= deadline
 
-    reduction = reduce(problem, starts, request.cutoff, request.on_bounds, over)
+    reduction = reduce(problem, starts, request.cutoff, request.on_bounds, over, request.refuses)
     return reduction, time.perf_counter() - began
+
+
+def _lifts(reduction: Reduction, refuses: Callable[[IntArray], bool], choice: IntArray) -> bool:
+    """Whether a choice of what is left is refused once it is lifted."""
+    return refuses(reduction.lift.up(choice))
 
 
 def joined(problem: Problem, reports: Sequence[Report], reduce_s: float) -> Report:

@@ -16,7 +16,8 @@ from encoders.posing.wide_columns import Region, WideColumns, wide_columns
 from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ClassView, ExplainedModel
-from portfolio.solving.certify import Certificate, PosedQuery, certify
+from portfolio.solving.certify import Certificate, certify
+from portfolio.solving.findings import PosedQuery
 from portfolio.solving.goal_order import nearest_first
 from portfolio.solving.goal_parts import certify_goal_parts
 from portfolio.solving.in_turns import in_turns
@@ -30,7 +31,7 @@ from portfolio.solving.witness import Witnesses
 
 PROVED_MARGIN = 1e-7  # in the user's score unit; appendix D of the paper
 # Cells. A larger number takes longer where many rows tie; see docs/exactness.md, section 2.
-MOST_REFUSED = 100
+MOST_REFUSED = 200
 MANY_TIES = (
     "More than {} cells near a tie were refused by the model's own predict, so what is proved "
     "is about rows whose score {} by {:g}."
@@ -226,10 +227,19 @@ def certified(
     asked = PosedQuery(posed, query, reading.space, oracle, witnesses)
     request = replace(request, time_limit_s=solver.deadline - time.perf_counter())
     appeal = partial(others, solver.run, posed, view, goal)
-    by = certify
+    # Where a backend keeps its model, another question would push that out.
+    lead = _lead(reading, goal) if query.margin == 0 and solver.way.in_parts else 0.0
+    by = partial(certify, clear=partial(_clear, solver, query, lead) if lead else None)
     if posed.relaxation is not None:
         by = partial(certify_goal_parts, narrow=solver.way.in_parts and posed.related is None)
     return by(asked, solve, request, appeal, most_refused)
+
+
+def _clear(solver: Solver, query: Query, lead: float, request: Request) -> Certificate:
+    """What is proved of rows that lead; nothing is told of it, as it says little of others."""
+    quiet = replace(request, on_bounds=lambda upper, lower: None)
+    leads = replace(query, margin=lead)
+    return _posed(replace(solver, request=quiet), leads, math.inf).certificate
 
 
 def _leading(near: Answer, clear: Answer, words: str) -> Answer:

@@ -3,6 +3,7 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,7 +13,7 @@ from encoders.backends.best_so_far import BestSoFar
 from encoders.backends.interface import Outcome, Request, StopReason
 from encoders.backends.search.loop import run_slice
 from encoders.backends.search.narrow import DIVE
-from encoders.backends.search.open_nodes import NODES, Pool
+from encoders.backends.search.open_nodes import FREE, NODES, Pool, push_others
 from encoders.backends.search.team import Team
 from encoders.backends.stopping import why
 from encoders.bounds.coupling import couple, uncoupled
@@ -27,6 +28,7 @@ from encoders.problem.problem import Problem
 HARD = 200
 # Of the cost: choices that differ by less are equal, far below the gap that "optimal" allows.
 EQUAL = 1e-12
+Cell = tuple[IntArray, IntArray]  # the first and the last level of each axis
 
 
 def solve(problem: Problem, request: Request) -> Outcome:
@@ -65,14 +67,66 @@ def solve(problem: Problem, request: Request) -> Outcome:
                 search.look_up(team.nodes)
                 team.expand(partial(search.expand, team.reserve), DIVE)
                 nodes = team.nodes
-                best.at_least(min(team.floor, search.upper))
+                best.at_least(min(team.floor, search.upper, search.refused.lower))
     except OutOfTimeError:
         reason = why(request)
     build_s = built - began
     solve_s, raw = time.perf_counter() - began - build_s, f"{nodes} nodes"
     if reason != "proved":
         return best.ended(reason, build_s, solve_s, raw)
-    return (best.nothing if best.beaten() else best.proved)(build_s, solve_s, raw)
+    held = (best.nothing if best.beaten() else best.proved)(build_s, solve_s, raw)
+    return replace(held, lower=min(held.lower, search.refused.lower))
+
+
+class _Refused:
+    """Choices that who asks does not take, cut off with all that shares their leaves here.
+
+    The problem may be a reduced one, whose leaves may be several of what was asked. So some of what
+    is cut off may be an answer all the same, and the lower bound takes that into account.
+
+    Parameters
+    ----------
+    problem : that is searched
+
+    Attributes
+    ----------
+    boxes : all that is forbidden, as :func:`forbidden_boxes` gives it
+    lower : nothing that was cut off costs less
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._cells: list[Cell] = []
+        self.boxes, self.lower = forbidden_boxes(problem), np.inf
+
+    def cell_of(self, choice: IntArray) -> Cell | None:
+        """What was cut off with a choice meanwhile, by another thread; None if nothing was.
+
+        Parameters
+        ----------
+        choice : int64 (n_axes,)
+        """
+        for low, high in self._cells:
+            if (low <= choice).all() and (choice <= high).all():
+                return low, high
+        return None
+
+    def cut(self, choice: IntArray) -> Cell:
+        """Cut off a choice, and all that shares its leaves: the first and the last level of it.
+
+        Parameters
+        ----------
+        choice : int64 (n_axes,)
+        """
+        (box,) = replace(self._problem, forbidden=()).without(choice).forbidden
+        low, high = np.zeros(choice.size, dtype=np.int64), self._problem.size - 1
+        low[box.axis], high[box.axis] = box.lo, box.hi
+        self._cells.append((low, high))
+        rows, start = self.boxes
+        own = np.stack([box.axis, box.lo, box.hi], axis=1)
+        self.boxes = np.concatenate([rows, own]), np.append(start, len(rows) + len(own))
+        self.lower = min(self.lower, self._problem.least_in(box))
+        return low, high
 
 
 class _Search:
@@ -81,7 +135,7 @@ class _Search:
     def __init__(self, problem: Problem, request: Request, best: BestSoFar, over: Over) -> None:
         self._problem, self._request, self._over = problem, request, over
         self._tables, self._unit = tabulate(problem, over), unit_of(problem)
-        self._forbidden = forbidden_boxes(problem)
+        self.refused = _Refused(problem)
         self._found = threading.Lock()
         self.best, self.upper = best, request.cutoff
         self._quick, prices = True, request.prices
@@ -115,15 +169,34 @@ class _Search:
                 pool,
                 point,
                 below(self.upper, self._unit),
-                *self._forbidden,
+                *self.refused.boxes,
                 left,
                 reserve,
                 min(DIVE, left),
             )
             if np.isfinite(cost):
                 with self._found:
-                    self.best.found(point.copy())
-                    self.upper = min(self.upper, self.best.upper)
+                    cell = self._take(point.copy(), int(pool.counts[FREE]) - reserve)
+                if cell is not None:
+                    push_others(pool, *cell, cost)
+
+    def _take(self, choice: IntArray, room: int) -> Cell | None:
+        """Take a choice that keeps every row; if it is refused, what is cut off with it.
+
+        Without room for what else its box holds, nobody is asked.
+        """
+        refuses = self._request.refuses
+        if refuses is not None and room >= 2 * choice.size:
+            if self._problem.distance(choice) >= self.upper:  # another thread was sooner
+                return None
+            cell = self.refused.cell_of(choice)
+            if cell is None and refuses(choice):
+                cell = self.refused.cut(choice)
+            if cell is not None:
+                return cell
+        self.best.found(choice)
+        self.upper = min(self.upper, self.best.upper)
+        return None
 
 
 def prices_of(

@@ -64,6 +64,6 @@ def every_choice(
         )
         if np.isfinite(cost):
             found.append(point.copy())
-            push_others(pool, point, cost)
+            push_others(pool, point, point, cost)
     whole = len(found) <= most
     return np.array(found[:most], dtype=np.int64).reshape(-1, problem.n_axes), whole

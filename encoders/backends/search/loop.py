@@ -40,7 +40,8 @@ def run_slice(
     """Expand up to ``n_nodes`` nodes, and at most ``dive`` more.
 
     Returns at once when a choice cheaper than ``upper`` is found (in ``found``): its cost, else
-    inf. The search is over when heap and stack are empty.
+    inf. The search is over when heap and stack are empty. What else the choice's box holds is not
+    open any more, see :func:`.open_nodes.push_others`.
 
     Parameters
     ----------
@@ -153,6 +154,10 @@ def _dive(
             n_open = stack_both(boxes, keys, fitting, n_open, lo, hi, bound, live, split)
     for i in range(n_open):
         push_box(pool, boxes[i, 0], boxes[i, 1], keys[i])
+    if cost < np.inf:
+        last = pool.free[pool.counts[FREE] - 1]
+        pool.lo[last] = lo
+        pool.hi[last] = hi
     return cost
 
 

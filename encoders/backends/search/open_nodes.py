@@ -244,22 +244,22 @@ def pop(pool):
 
 
 @kernel
-def push_others(pool, point, key):
-    """Open what the node that was taken last holds besides a choice, as boxes that part it.
+def push_others(pool, low, high, key):
+    """Open what the box of the choice found last holds besides another box, as boxes that part it.
 
     Parameters
     ----------
-    pool : changed in place; has two free slots for each axis, and nothing on the stack
-    point : int64 (n_axes,), the choice
-    key : lower bound of the others
+    pool : changed in place; has two free slots for each axis
+    low, high : int64 (n_axes,), the other box, which holds the choice
+    key : lower bound of all that is opened
     """
     last = pool.free[pool.counts[FREE] - 1]
     lo = pool.lo[last].astype(np.int64)
     hi = pool.hi[last].astype(np.int64)
-    for a in range(point.size):
-        if lo[a] < point[a]:
-            push(pool, lo, hi, key, a, point[a] - 1, True, False)
-        if point[a] < hi[a]:
-            push(pool, lo, hi, key, a, point[a], False, False)
-        lo[a] = point[a]
-        hi[a] = point[a]
+    for a in range(low.size):
+        if lo[a] < low[a]:
+            push(pool, lo, hi, key, a, low[a] - 1, True, False)
+            lo[a] = low[a]
+        if high[a] < hi[a]:
+            push(pool, lo, hi, key, a, high[a], False, False)
+            hi[a] = high[a]

@@ -22,7 +22,7 @@ from encoders.query.query import Query
 from encoders.reduce.compress import compress
 from encoders.reduce.incumbent import find_incumbent
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.solving.certify import BROKEN, INEXACT, MISREAD
+from portfolio.solving.findings import BROKEN, INEXACT, MISREAD
 
 MOST_REFUSED = 50  # choices that the model refuses before a question counts as not decided
 ROOM = 1e-9  # relative, of the budget: costs are added up in another order here

@@ -10,7 +10,7 @@ from encoders.arrays import BoolArray
 from encoders.backends.interface import Request
 from portfolio.questions.region.extents import Extents
 from portfolio.questions.side import WITNESSES, Flip, Side
-from portfolio.solving.certify import REFUTED
+from portfolio.solving.findings import REFUTED
 
 
 @dataclass(eq=False)

@@ -26,7 +26,7 @@ from portfolio.questions.several.ruler import Ruler, ruler_of
 from portfolio.questions.several.ties import check_countable
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
-from portfolio.solving.certify import MISREAD
+from portfolio.solving.findings import MISREAD
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.rounder import Rounder
 from portfolio.solving.verify import priced

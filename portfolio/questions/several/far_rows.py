@@ -18,7 +18,7 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.questions.several.dispersion import SAME, OnBounds
 from portfolio.questions.several.near_rows import KEPT, above, feature_values
 from portfolio.questions.several.ruler import Ruler
-from portfolio.solving.certify import MISREAD
+from portfolio.solving.findings import MISREAD
 from portfolio.solving.verify import priced
 
 GAP_UNITS = 2.0**40  # whole units of a distance; what is missing to it is rounded down to them

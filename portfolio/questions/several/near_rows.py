@@ -15,7 +15,7 @@ from encoders.query.features import same
 from encoders.query.query import Query
 from encoders.reduce.near import choices_within
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.solving.certify import BROKEN, INEXACT, MISREAD
+from portfolio.solving.findings import BROKEN, INEXACT, MISREAD
 from portfolio.solving.verify import priced
 
 KEPT = 1e-9  # relative; a limit on the cost counts as kept up to this

@@ -25,7 +25,8 @@ from portfolio import AtLeast, AtMost, Explainer, InputError, Plausibility, Prob
 from portfolio.cli.app import app
 from portfolio.model.oracle import Oracle
 from portfolio.questions import side
-from portfolio.solving.certify import Certificate, Times
+from portfolio.solving.certify import Certificate
+from portfolio.solving.findings import Times
 from portfolio.solving.join import Answer
 
 VALUES = {"income": np.arange(0.0, 100.0, 3.0), "job": ["none", "some", "top"], "age": [20, 40, 60]}

@@ -17,7 +17,8 @@ from encoders.query.goal import ClassGoal
 from portfolio import Allowed, AllowMissing, Explainer, Fixed, MaxChanges
 from portfolio.model.tabular import read_row
 from portfolio.question import Question
-from portfolio.solving.certify import Certificate, Times
+from portfolio.solving.certify import Certificate
+from portfolio.solving.findings import Times
 from portfolio.solving.join import Answer
 from portfolio.solving.parts import in_parts
 from portfolio.solving.verify import Verified

@@ -166,7 +166,10 @@ def _notes(data: Examples) -> list[str]:
         f"{open_runs} of {runs} runs ended without a proof: their seconds are only bounds from "
         f"below. PAR10 counts {PAR_FACTOR} time limits for each, PAR2 two, at least one."
     )
-    cut = f" {imputed} of them lost a race or had a brief turn, and count what such runs take."
+    cut = (
+        f" {imputed} of them lost a race, had a brief turn or were never made, and count what such "
+        "runs take."
+    )
     return [told + (cut if imputed else ""), str(data.contention)]
 
 

@@ -19,7 +19,7 @@ def compact(
     """Write a folder's records as one Parquet file, each run once."""
     from selector.logs.files import compact as write
 
-    Console().print(f"records: {write(source, out)}", soft_wrap=True)
+    Console().print(f"records: {write(source, out)}", soft_wrap=True, markup=False)
 
 
 @app.command()
@@ -30,7 +30,7 @@ def merge(
     """Write the records of several sources as one Parquet file, each run once."""
     from selector.logs.files import merge as write
 
-    Console().print(f"{write(sources, out)} records: {out}", soft_wrap=True)
+    Console().print(f"{write(sources, out)} records: {out}", soft_wrap=True, markup=False)
 
 
 @app.command()
@@ -69,7 +69,7 @@ def check(source: Source) -> None:
     frame = read(source)
     wrong = look(frame)
     for words in wrong:
-        Console().print(words, soft_wrap=True, highlight=False)
+        Console().print(words, soft_wrap=True, highlight=False, markup=False)
     if wrong:
         raise typer.Exit(1)
     Console().print(f"{len(frame)} records, nothing wrong, all proofs agree.", highlight=False)
@@ -83,4 +83,4 @@ def export_aslib(
     from selector.logs.aslib import export
     from selector.logs.files import read
 
-    Console().print(f"{export(read(source), out)} instances: {out}", soft_wrap=True)
+    Console().print(f"{export(read(source), out)} instances: {out}", soft_wrap=True, markup=False)

@@ -135,7 +135,7 @@ def left_out(
 
     def judge(fold: Fold) -> None:
         fitted = policy(examples.of(fold.train))
-        test = examples.of(fold.test)
+        test = examples.judging(fold.test)
         for place, factor in enumerate(factors):
             wall[place, fold.test], cores[place, fold.test] = fitted(test, factor)
 

@@ -22,6 +22,7 @@ from selector.learning.exact import Table
 from selector.learning.schedules import candidates
 from selector.logs.record import LEFT, PROOFS
 from selector.logs.summary import PAR_FACTOR
+from selector.logs.whole_runs import whole_runs
 from selector.schedule import Schedule
 
 METRIC_OF_MODE = MappingProxyType[str, Metric]({"solo": "total", "session": "solver"})
@@ -55,6 +56,7 @@ class Examples:
     time : when, ISO 8601 as in the logs, text (n_rows,)
     questions : types of questions, in words, text (n_rows,); see the glossary
     contention : what races cost
+    known : the examples whose runs tell what others would have taken, None for these
     """
 
     values: FloatArray
@@ -68,6 +70,7 @@ class Examples:
     time: TextArray
     questions: TextArray
     contention: Contention = field(default_factory=Contention)
+    known: "Examples | None" = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -80,7 +83,16 @@ class Examples:
         rows : which, bool (n_rows,)
         """
         own = {name: getattr(self, name)[rows] for name in OF_ROWS}
-        return replace(self, **own)
+        return replace(self, **own, known=None)
+
+    def judging(self, rows: BoolArray) -> "Examples":
+        """Some of the rows, to judge by: what was not seen to its end counts by all of these.
+
+        Parameters
+        ----------
+        rows : which, bool (n_rows,)
+        """
+        return replace(self.of(rows), known=self)
 
     @property
     def digest(self) -> str:
@@ -90,31 +102,37 @@ class Examples:
 
     @property
     def imputed(self) -> BoolArray:
-        """Runs of which only a bound from below is known, less than the limit: they lost a race, or
-        had a brief turn; bool (n_rows, n_backends)."""
+        """Runs of which only a bound from below is known, less than the limit: they lost a race,
+        had a brief turn, or were never made; bool (n_rows, n_backends)."""
         followed = self.least >= self.limit_s[:, None] * (1 - 1e-6)
         return ~np.isfinite(self.seconds) & ~followed
 
     def penalised(self, factor: int = PAR_FACTOR) -> FloatArray:
         """Seconds, float64 (n_rows, n_backends); without proof ``factor`` times the limit (PAR).
 
-        One that was stopped before its limit (it lost a race, or had a brief turn) counts what such
-        runs of the same backend cost on average, as far as they were followed: the mean over rows
-        on which it took longer than that, or the time itself if there is none.
+        One that was stopped before its limit (it lost a race, or had a brief turn), or never made,
+        counts what runs of the same backend cost on average that took longer, and at least twice
+        the time to which it was followed, and twice what proved the row first: a run that nobody
+        saw end does not beat one that did.
 
         Parameters
         ----------
         factor : what a run without proof counts, in time limits
         """
-        limit = self.limit_s[:, None]
-        cost = np.where(np.isfinite(self.seconds), self.seconds, factor * limit)
-        cut = self.imputed
-        known = np.where(cut, np.nan, cost)
+        cost, cut = self._followed(factor), self.imputed
+        fastest = self.seconds.min(axis=1, initial=np.inf)
+        pool = self if self.known is None else self.known
+        known = np.where(pool.imputed, np.nan, pool._followed(factor))
         for row, column in np.argwhere(cut).tolist():
-            others = known[:, column]
-            longer = others[others > self.least[row, column]]
-            cost[row, column] = longer.mean() if longer.size else self.least[row, column]
+            others, followed = known[:, column], self.least[row, column]
+            longer = others[others > followed]
+            least = fastest[row] if np.isfinite(fastest[row]) else followed
+            cost[row, column] = max(longer.mean() if longer.size else 0.0, 2 * followed, 2 * least)
         return cost
+
+    def _followed(self, factor: int) -> FloatArray:
+        limit = self.limit_s[:, None]
+        return np.where(np.isfinite(self.seconds), self.seconds, factor * limit)
 
     def schedules(self, cores: int = CORES, switches: int = 0) -> tuple[Schedule, ...]:
         """What a leaf may hold, see :func:`selector.learning.schedules.candidates`.
@@ -186,9 +204,8 @@ class Examples:
         return self.backends.index(backend)
 
 
-OF_ROWS = tuple(
-    field.name for field in fields(Examples) if field.name not in ("backends", "contention")
-)
+OF_ALL = ("backends", "contention", "known")
+OF_ROWS = tuple(field.name for field in fields(Examples) if field.name not in OF_ALL)
 
 
 def examples(
@@ -207,14 +224,15 @@ def examples(
     Raises
     ------
     InputError
-        The logs hold no such query.
+        The logs hold no such query, no run of a backend that is named, or records without times.
     """
     runs = frame[frame["mode"].isin([*METRIC_OF_MODE, "race"]) & (frame["backend"] != "reduce")]
-    runs = runs[runs["left_options"].notna()]
+    runs = whole_runs(runs[runs["left_options"].notna()])
     proofs = runs[runs["status"].isin(PROOFS)]
     gaps = {backend.name for backend in all_backends() if backend.capability.epsilon}
     names = tuple(backends) or tuple(sorted(set(proofs["backend"]) - gaps))
     runs = runs[runs["backend"].isin(names)]
+    _check(runs, names)
     solver = runs["mode"] == "session"
     records: list[Record] = [
         dict(zip(runs.columns, row, strict=True)) for row in runs.itertuples(index=False, name=None)
@@ -230,8 +248,21 @@ def examples(
     if not found:
         raise InputError("the logs hold no query that a backend had to prove.")
     values, *columns = (np.array(column) for column in zip(*found, strict=True))
-    own = dict(zip(OF_ROWS[1:], columns, strict=True))
+    own: dict[str, Any] = dict(zip(OF_ROWS[1:], columns, strict=True))
     return Examples(values, names, **own, contention=contention or Contention())
+
+
+def _check(runs: pd.DataFrame, names: Sequence[str]) -> None:
+    """Raise :class:`InputError` where there is nothing of a backend, or no time of a run."""
+    if lacking := sorted(set(names) - set(runs["backend"])):
+        raise InputError(f"the logs hold no run of {lacking[0]}.")
+    times = runs[["total_s", "solve_s", "limit_s"]]
+    bad = ~((times.abs() < math.inf).all(axis=1) & (runs["limit_s"] > 0))
+    if bad.any():
+        raise InputError(
+            f"the record of run {runs.loc[bad, 'run'].iloc[0]} lacks its seconds or its limit; "
+            "`counterfolio logs check` finds more of them."
+        )
 
 
 def _row(
@@ -246,8 +277,8 @@ def _row(
         proofs = [float(run[took]) for run in own if run["status"] in PROOFS]
         seconds.append(min(proofs, default=math.inf))
         brief = all(run["limit_s"] < BRIEF * limit for run in own)
-        cut = (brief or any(run["censored"] for run in own)) and bool(own) and not proofs
-        longest = max((float(run["total_s"]) for run in own), default=math.nan)
+        cut = (brief or any(run["censored"] for run in own)) and not proofs
+        longest = max((float(run["total_s"]) for run in own), default=0.0)  # never asked
         least.append(longest if cut else min(seconds[-1], limit))
     case = Case(
         EnsembleDescriptors(**{f.name: first[f.name] for f in fields(EnsembleDescriptors)}),

@@ -137,7 +137,7 @@ def choose_alpha(examples: Examples, recipe: Recipe, alphas: Sequence[float] = A
     def costs(group: str) -> FloatArray:
         out = folded.groups == group
         learned = recipe.learn_each(folded.of(~out), largest_first)
-        return np.array([follow(each.diagram, folded.of(out)).wall.sum() for each in learned])
+        return np.array([follow(each.diagram, folded.judging(out)).wall.sum() for each in learned])
 
     with ThreadPoolExecutor(usable_cores()) as pool:
         total = np.sum(list(pool.map(costs, np.unique(folded.groups).tolist())), axis=0)
@@ -193,7 +193,7 @@ def compare(examples: Examples, fit: Fit, old: Diagram) -> Verdict:
     """
     cut = np.sort(examples.time)[int(len(examples) * (1 - NEWEST))]
     newest = examples.time >= cut
-    before, after = examples.of(~newest), examples.of(newest)
+    before, after = examples.of(~newest), examples.judging(newest)
     fresh = fit(before if len(before) else examples)
     return Verdict(
         unseen_s=float(left_out(in_folds(examples), by_diagram(fit))[0].wall.mean()),

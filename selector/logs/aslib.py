@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from encoders.errors import InputError
 from encoders.problem.descriptors import Shape
 from selector.descriptors import EnsembleDescriptors
 from selector.logs.record import LEFT, PROOFS
+from selector.logs.whole_runs import whole_runs
 
 FEATURES = [f.name for f in fields(EnsembleDescriptors)] + [LEFT + f.name for f in fields(Shape)]
 OK = {True: "ok", False: "timeout"}
@@ -26,11 +28,18 @@ def export(frame: pd.DataFrame, out: str | Path) -> int:
     ----------
     frame : records as :func:`selector.logs.read` gives them
     out : folder, made if it is not there
+
+    Raises
+    ------
+    InputError
+        There is no solo run.
     """
     out = Path(out)
+    runs = whole_runs(frame[(frame["mode"] == "solo") & (frame["backend"] != "reduce")])
+    if runs.empty:
+        raise InputError("the logs hold no run of a backend alone, of which scenarios are made.")
     out.mkdir(parents=True, exist_ok=True)
-    runs = frame[(frame["mode"] == "solo") & (frame["backend"] != "reduce")]
-    runs = runs.drop_duplicates(["query", "backend"])
+    runs.drop_duplicates(["query", "backend"])
     first = runs.drop_duplicates("query").set_index("query")
     described = first[FEATURES].astype("float64").replace(np.inf, np.nan)
     _write(

@@ -5,9 +5,11 @@ import math
 import pandas as pd
 
 from selector.logs.record import PROOFS, REASONS, STATUSES, columns
+from selector.logs.whole_runs import whole_runs
 
 # Relative; above what separates the proofs of any two backends, each within 1e-6 of the optimum.
 AGREEMENT = 2e-6
+UNLIMITED = ("reduce", "map")  # no solver was needed
 
 
 def check(frame: pd.DataFrame) -> list[str]:
@@ -21,6 +23,8 @@ def check(frame: pd.DataFrame) -> list[str]:
     wrong = []
     proof = frame["status"].isin(PROOFS)
     ranges = {
+        "nothing where something is needed": _lacking(frame),
+        "no time limit": (frame["limit_s"] <= 0) & ~frame["backend"].isin(UNLIMITED),
         "an unknown status": ~frame["status"].isin(STATUSES),
         "an unknown stop reason": ~frame["stop_reason"].isin(REASONS),
         "negative seconds": (frame[[c for c in columns() if c.endswith("_s")]] < 0).any(axis=1),
@@ -31,13 +35,19 @@ def check(frame: pd.DataFrame) -> list[str]:
         "an answer that contradicts a proof": (frame["mode"] == "second")
         & (frame["stop_reason"] == "error")
         & frame["verified"],
-        "no query, forest or data set": (frame[["query", "forest", "dataset"]] == "").any(axis=1),
     }
     for words, bad in ranges.items():
         if bad.any():
             wrong.append(f"{int(bad.sum())} record(s) with {words}, the first of run "
                          f"{frame.loc[bad, 'run'].iloc[0]}")  # fmt: skip
     return wrong + _contradictions(frame)
+
+
+def _lacking(frame: pd.DataFrame) -> "pd.Series[bool]":
+    """Where a name or a number that everything rests on is missing."""
+    names = frame[["run", "query", "forest", "dataset", "mode", "backend"]]
+    numbers = frame[["total_s", "pose_s", "reduce_s", "build_s", "solve_s", "verify_s", "limit_s"]]
+    return (names.isna() | (names == "")).any(axis=1) | ~(numbers.abs() < math.inf).all(axis=1)
 
 
 def _contradictions(frame: pd.DataFrame) -> list[str]:
@@ -49,4 +59,25 @@ def _contradictions(frame: pd.DataFrame) -> list[str]:
         if high > low and high - low > AGREEMENT * max(1.0, low):
             told = ", ".join(f"{b} {c:.9g}" for b, c in zip(group["backend"], cost, strict=True))
             wrong.append(f"proofs of query {query} disagree: {told}")
-    return wrong
+    return wrong + _undercut(frame)
+
+
+def _undercut(frame: pd.DataFrame) -> list[str]:
+    """Optima below which somebody has an answer, or above which nobody was to find one."""
+    last = whole_runs(frame[~frame["mode"].isin(["second"])])
+    optima = last[last["status"] == "optimal"].groupby("query")["upper"].min()
+    own = last.assign(optimum=last["query"].map(optima)).dropna(subset="optimum")
+    slack = AGREEMENT * own["optimum"].clip(lower=1.0)
+    cheaper = own["verified"] & (own["upper"] < own["optimum"] - slack)
+    above = (own["lower"] > own["optimum"] + slack) & ~own["status"].isin(PROOFS)
+    open_ = (own["status"] == "optimal") & (own["lower"] < own["upper"] - slack)
+    ways = {
+        "an answer that costs less than what is proved": cheaper,
+        "a lower bound above what is proved": above,
+        "a proof whose bounds do not meet": open_,
+    }
+    return [
+        f"{int(bad.sum())} run(s) with {words}, the first {own.loc[bad, 'run'].iloc[0]}"
+        for words, bad in ways.items()
+        if bad.any()
+    ]

@@ -18,7 +18,17 @@ from encoders.problem.descriptors import Shape
 from encoders.whole_files import replace_whole, write_all
 from selector.descriptors import RENAMED
 from selector.logs.check import check
-from selector.logs.record import LATER, LEFT, PROOFS, READABLE, SCHEMA, LogRecord, columns, flat
+from selector.logs.record import (
+    LATER,
+    LEFT,
+    PROOFS,
+    READABLE,
+    SCHEMA,
+    LogRecord,
+    columns,
+    flat,
+    types,
+)
 
 __all__ = [
     "PROOFS",
@@ -33,6 +43,8 @@ __all__ = [
 ]
 
 LINES, TABLE = "*.jsonl", "logs.parquet"
+# Numbers that may be missing.
+OPEN = {"upper", "lower", "stop_s", *(LEFT + field.name for field in fields(Shape))}
 
 
 def append(folder: str | Path, records: Iterable[LogRecord]) -> None:
@@ -116,7 +128,7 @@ def _table(path: Path) -> pd.DataFrame:
     lacking = [name for name in _needed() if name not in frame.columns]
     if lacking:
         raise InputError(f"{path} holds no log records: it lacks the column {lacking[0]}.")
-    return _typed(frame.reindex(columns=columns()))
+    return _typed(frame.reindex(columns=columns()), path)
 
 
 def _lines(path: Path) -> pd.DataFrame:
@@ -128,7 +140,10 @@ def _lines(path: Path) -> pd.DataFrame:
             except (ValueError, RecursionError):
                 torn += bool(line.strip())
                 continue
-            if isinstance(row, dict) and row.get("schema") in READABLE:
+            if not isinstance(row, dict) or not isinstance(row.get("schema"), int):
+                torn += 1
+                continue
+            if row["schema"] in READABLE:
                 row = {RENAMED.get(name, name): value for name, value in row.items()}
                 if needed - row.keys():
                     torn += 1
@@ -136,8 +151,8 @@ def _lines(path: Path) -> pd.DataFrame:
             rows.append(row)
     if torn:
         warnings.warn(f"{path}: {torn} torn line(s) skipped.", stacklevel=3)
-    _check_schema(path, {row.get("schema") if isinstance(row, dict) else None for row in rows})
-    return _typed(pd.DataFrame(rows, columns=columns()))
+    _check_schema(path, {row["schema"] for row in rows})
+    return _typed(pd.DataFrame(rows, columns=columns()), path)
 
 
 def _needed() -> list[str]:
@@ -154,17 +169,43 @@ def _check_schema(path: Path, found: set[Any]) -> None:
         )
 
 
-def _typed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Numbers as float64 where a value may be missing, so that all parts have one type."""
+def _typed(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Numbers as float64 where a value may be missing, so that all parts have one type.
+
+    Raises
+    ------
+    InputError
+        A value of another type than its column's.
+    """
     frame = frame.copy()
     frame["schema"] = SCHEMA
-    frame["upper"] = frame["upper"].astype("float64").fillna(math.inf)
-    frame["lower"] = frame["lower"].astype("float64").fillna(math.inf)
+    kinds = types()
+    for name, kind in kinds.items():
+        own = frame[name]
+        try:
+            if kind is not str:
+                dtype: Any = "float64" if name in OPEN else _dtype(own, kind)
+                frame[name] = own.astype(dtype)
+            elif not own.map(lambda value: isinstance(value, str) or pd.isna(value)).all():
+                raise ValueError
+        except (TypeError, ValueError, OverflowError) as error:
+            words = {str: "text", bool: "true or false"}.get(kind, "a number")
+            raise InputError(f"{path}: a record's {name} must be {words}.") from error
+    for name in ("upper", "lower"):
+        frame[name] = frame[name].fillna(math.inf)
     for name in ("row", "machine"):
         frame[name] = frame[name].astype("object").fillna("").astype(str)
-    for name in ("stop_s", *(LEFT + field.name for field in fields(Shape))):
-        frame[name] = frame[name].astype("float64")
     return frame[columns()]
+
+
+def _dtype(own: "pd.Series[Any]", kind: type) -> str:
+    if kind is bool:
+        if not own.map(lambda value: value in (False, True)).all():  # 0 and 1 as well
+            raise ValueError
+        return "bool"
+    if own.map(lambda value: isinstance(value, str)).any():  # which floats may be made of
+        raise ValueError
+    return "float64" if kind is float or own.isna().any() else "int64"
 
 
 def compact(folder: str | Path, out: str | Path | None = None) -> Path:

@@ -3,7 +3,7 @@
 import json
 import math
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, get_type_hints
 
 from encoders.problem.descriptors import Shape
 from selector.descriptors import EnsembleDescriptors
@@ -46,7 +46,7 @@ class LogRecord:
     versions : of the packages that took part, with commas
     seed : of the solver
     threads : that the attempt had, 0 where no solver was needed
-    limit_s, memory_limit : what it was given; 0 for no limit, and where no solver was needed
+    limit_s, memory_limit : what it was given; 0 where no solver was needed, and 0 bytes for no limit
     pose_s, reduce_s, verify_s : of the whole query
     build_s, solve_s : of the attempt: the solver's model, and its search
     queue_s : waited in line in a race
@@ -148,3 +148,18 @@ def columns() -> list[str]:
         "left": [LEFT + f.name for f in fields(Shape)],
     }
     return ["schema", *(n for f in fields(LogRecord) for n in parts.get(f.name, [f.name]))]
+
+
+def types() -> dict[str, type]:
+    """What each column but the schema's holds: text, true or false, whole numbers, or numbers."""
+    parts = {
+        "ensemble": get_type_hints(EnsembleDescriptors),
+        "left": {LEFT + name: kind for name, kind in get_type_hints(Shape).items()},
+        "trace": {"trace": str},
+    }
+    hints = get_type_hints(LogRecord)
+    return {
+        column: kind
+        for name, own in hints.items()
+        for column, kind in parts.get(name, {name: own}).items()
+    }

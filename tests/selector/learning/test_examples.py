@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from encoders.errors import InputError
+from selector import logs
 from selector.case import NAMES
 from selector.learning.contention import Contention
+from selector.learning.examples import examples
 from selector.schedule import alone
 from tests.support.records import record
 
@@ -103,8 +105,62 @@ def test_a_loser_of_a_race_took_at_least_as_long_as_such_runs_do(learned_from):
     )  # fmt: skip
     # On average those that took longer than 0.3 s took (4 + 200) / 2.
     assert made.penalised()[0].tolist() == [102.0, 0.2]
-    first = made.of(np.arange(len(made)) == 0)
-    assert first.penalised().tolist() == [[0.3, 0.2]]
+    only = np.arange(len(made)) == 0
+    # Nothing is known of such runs there: twice as long as it was followed.
+    assert made.of(only).penalised().tolist() == [[0.6, 0.2]]
+    assert made.judging(only).penalised().tolist() == [[102.0, 0.2]]
+
+
+def test_a_loser_never_beats_what_won(learned_from):
+    """One lucky win of a backend says nothing of the races that it lost."""
+    races = []
+    for at in range(20):
+        lost = {"censored": True, "stop_reason": "interrupted", "mode": "race", "total_s": 0.95}
+        races += [
+            record(f"q{at}", "search", 1.0, mode="race"),
+            *(record(f"q{at}", name, None, **lost) for name in ("cp", "milp")),
+        ]
+    races += [record("lucky", "cp", 0.01, mode="race"), record("other", "milp", 0.01, mode="race")]
+    made = learned_from(*races)
+    cost = made.penalised()
+    assert made.backends[cost.mean(axis=0).argmin()] == "search"
+    assert (cost.min(axis=1) == made.seconds.min(axis=1)).all()
+
+
+def test_a_run_that_was_never_made_counts_what_others_do(learned_from):
+    made = learned_from(
+        record("a", "search", 1.0), record("b", "search", 3.0), record("b", "cp", 4.0),
+        record("c", "cp", 8.0),
+    )  # fmt: skip
+    assert made.backends == ("cp", "search")
+    assert made.imputed.tolist() == [[True, False], [False, False], [False, True]]
+    assert made.penalised().tolist() == [[6.0, 1.0], [4.0, 3.0], [8.0, 16.0]]
+
+
+def test_a_backend_without_any_run_is_refused(learned_from, tmp_path):
+    learned_from(record("a", "search", 1.0))
+    with pytest.raises(InputError, match="hold no run of milp"):
+        examples(logs.read(tmp_path), ["search", "milp"])
+
+
+@pytest.mark.parametrize("change", [{"total_s": math.inf}, {"limit_s": 0.0}])
+def test_a_record_without_its_seconds_is_refused(learned_from, change):
+    with pytest.raises(InputError, match="lacks its seconds or its limit"):
+        learned_from(record("a", "search", 1.0), record("b", "cp", 1.0, **change))
+
+
+def test_rounds_of_a_run_are_one_run(learned_from):
+    def rounds(at, own_s, **more):
+        shared = {"pose_s": 0.5, "reduce_s": 1.0, "verify_s": 0.5, "build_s": 0.0}
+        return record(
+            "a", "search", 2.0 + own_s, run=f"digest-{at}", solve_s=own_s, **(shared | more)
+        )
+
+    made = learned_from(
+        *(rounds(at, own_s) for at, own_s in ((0, 3.0), (1, 1.0), (10, 0.5), (2, 0.25))),
+        record("a", "cp", 9.0, run="other-0"),
+    )
+    assert made.seconds.tolist() == [[9.0, 6.75]]
 
 
 @pytest.fixture

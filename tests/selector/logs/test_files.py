@@ -145,3 +145,30 @@ def test_merging_keeps_each_run_once(folder, frame, tmp_path):
     pd.testing.assert_frame_equal(
         logs.read(tmp_path / "a.parquet"), logs.read(tmp_path / "b.parquet")
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("total_s", "abc", "total_s must be a number"),
+        ("limit_s", "1.5", "limit_s must be a number"),
+        ("upper", {}, "upper must be a number"),
+        ("left_rows", [1], "left_rows must be a number"),
+        ("trees", 10**400, "trees must be a number"),
+        ("verified", "yes", "verified must be true or false"),
+        ("verified", None, "verified must be true or false"),
+        ("query", 5, "query must be text"),
+        ("backend", {"a": 1}, "backend must be text"),
+    ],
+)
+def test_a_value_of_another_type_is_told(line, name, value, words, tmp_path):
+    (tmp_path / "x.jsonl").write_text(json.dumps(json.loads(line) | {name: value}) + "\n")
+    with pytest.raises(InputError, match=words):
+        logs.read(tmp_path)
+
+
+def test_lines_that_are_no_records_are_skipped(line, tmp_path):
+    others = ["null", "42", "[]", *(json.dumps({"schema": own}) for own in ("3", [3], {}))]
+    (tmp_path / "x.jsonl").write_text("\n".join([line, *others]) + "\n")
+    with pytest.warns(UserWarning, match=r"6 torn line"):
+        assert len(logs.read(tmp_path)) == 1

@@ -10,7 +10,7 @@ from encoders.bounds.lagrange import FEW_STEPS, bound_by_prices, drop_by_prices
 from encoders.bounds.prices import Prices
 from encoders.errors import OutOfTimeError, Over, look, never
 from encoders.problem.cost_unit import ceiling_below, unit_of
-from encoders.problem.flat_problem import tabulate
+from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import OnBounds, Problem
 from encoders.reduce.compress import Lift, compress, identity
 from encoders.reduce.incumbent import find_incumbent
@@ -29,6 +29,7 @@ WORTHWHILE = 0.02
 # Share of the leaves that were priced last: once no more are left, prices are found anew, which
 # takes a millisecond or two. A larger share finds them more often.
 AGAIN = 0.8
+Refuses = Callable[[IntArray], bool] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ def reduce(
     cutoff: float = np.inf,
     on_bounds: OnBounds = lambda upper, lower: None,
     over: Over = never,
-    refuses: Callable[[IntArray], bool] | None = None,
+    refuses: Refuses = None,
 ) -> Reduction:
     """Shrink a problem to the choices that beat the best one known.
 
@@ -107,24 +108,39 @@ class _Held:
         on_bounds(self.upper, 0.0)
 
 
+def _begun(
+    problem: Problem,
+    tables: Tables,
+    held: _Held,
+    starts: IntArray,
+    on_bounds: OnBounds,
+    over: Over,
+    refuses: Refuses,
+) -> Problem:
+    """The problem without what is refused on the way to an incumbent, which is held then."""
+    found = find_incumbent(problem, tables, starts, over)
+    while found is not None and refuses is not None and refuses(found):
+        look(over)
+        problem = problem.without(found)
+        found = find_incumbent(problem, tables, starts, over)
+    if found is not None:
+        held.take(problem, found, on_bounds)
+    return problem
+
+
 def _reduced(
     problem: Problem,
     held: _Held,
     starts: IntArray,
     on_bounds: OnBounds,
     over: Over,
-    refuses: Callable[[IntArray], bool] | None,
+    refuses: Refuses,
 ) -> Reduction:
     """What is left once nothing more can be dropped; OutOfTimeError where that takes too long."""
     tables = tabulate(problem, over)
     later = problem.axis.size > MANY_LITERALS and held.upper < np.inf
-    found = None if later else find_incumbent(problem, tables, starts, over)
-    while found is not None and refuses is not None and refuses(found):
-        look(over)
-        held.small = problem = problem.without(found)
-        found = find_incumbent(problem, tables, starts, over)
-    if found is not None:
-        held.take(problem, found, on_bounds)
+    if not later:
+        held.small = problem = _begun(problem, tables, held, starts, on_bounds, over, refuses)
     looked, effort, priced = 0, 0, np.inf
     prices: Prices | None = None
     while True:

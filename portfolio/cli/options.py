@@ -282,13 +282,12 @@ class ModelOptions:
         from portfolio.model.categories import typed_as_trained
 
         model, also = self._load_or_train(data), self._load_also()
-        X = data.X if self.model is None else typed_as_trained(model, data.X)
         stated: Any = question.features
         if not isinstance(data, PlainTable):
             stated = data.space if stated is None else data.overridden(stated)
         return Explainer(
             model,
-            X,
+            typed_as_trained(model, data.X),
             features=stated,
             plausibility=self._forests(data) if self.plausible else None,
             diagram=question.diagram,

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from encoders.arrays import IntArray
-from encoders.backends.attempt import Provenance, SolveReported
+from encoders.backends.attempt import Attempt, Provenance, SolveReported
 from encoders.backends.interface import Outcome, Request, Status, StopReason
 from encoders.errors import BrokenProblemError
 from encoders.problem.problem import Problem
 from portfolio.solving.findings import BROKEN, REFUTED, Findings, PosedQuery, Times
 from portfolio.solving.verify import Verified
 
-# The same question about rows that lead clearly, within a request.
-Clear = Callable[[Request], "Certificate"]
+# An answer that leads clearly, found within a request, and what it took.
+Clear = Callable[[Request], tuple[Verified | None, Times, tuple[Attempt, ...]]]
 # What decides when the named backends are out; None if nothing else can.
 Appeal = Callable[[frozenset[str]], SolveReported | None]
 
@@ -87,16 +87,12 @@ def certify(
     found = Findings(asked, asked.posed.problem, most_refused)
     broken, refuted = "", frozenset[str]()
     while True:
-        cutoff = found.cutoff(request)
-        remaining_s = deadline - time.perf_counter()
-        request = replace(request, refuses=found.refuses if found.told_early() else None)
-        report = solve(found.problem, replace(request, time_limit_s=remaining_s, cutoff=cutoff))
-        rejected, repriced = found.take(report, cutoff)
+        now = found.request(request, deadline)
+        report = solve(found.problem, now)
+        rejected, repriced = found.take(report, now.cutoff)
         again = bool(rejected) or repriced
         if rejected and clear is not None:
-            left_s = deadline - time.perf_counter()
-            own = clear(replace(request, time_limit_s=left_s, cutoff=cutoff, refuses=None))
-            found.hear(own.answer, own.times, own.provenance.attempts)
+            found.hear(*clear(found.quietly(request, deadline)))
             clear = None
         paused = any(pause(choice) for choice in rejected)
         outcome, name = report.outcome, report.provenance.backend
@@ -104,7 +100,7 @@ def certify(
             broken = law_broken(asked.posed.all_leaves()) if asked.whole else ""
             if broken:
                 break
-            if found.ask_witnesses(name, cutoff):
+            if found.ask_witnesses(name, now.cutoff):
                 refuted |= {name}
                 another = appeal(refuted)
                 if another is None:

@@ -1,7 +1,7 @@
 """What the rounds of a query have found, and what the native model has refused meanwhile."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from encoders.arrays import IntArray
 from encoders.backends.attempt import Attempt, Report, in_turn
@@ -143,11 +143,30 @@ class Findings:
         if own is not None and (self.answer is None or own.distance < self.answer.distance):
             self.answer = own
 
-    def cutoff(self, request: Request) -> float:
-        """Only what costs at most this is of interest by now."""
-        if self.answer is None:
-            return request.cutoff
-        return min(request.cutoff, self.answer.distance)
+    def request(self, request: Request, deadline: float) -> Request:
+        """What a round is asked by: only what costs at most what is known is of interest by now.
+
+        Parameters
+        ----------
+        request : of all rounds
+        deadline : ``time.perf_counter()`` at which to stop
+        """
+        cutoff = request.cutoff
+        if self.answer is not None:
+            cutoff = min(cutoff, self.answer.distance)
+        left_s = deadline - time.perf_counter()
+        early = self.refuses if self._told_early() else None
+        return replace(request, time_limit_s=left_s, cutoff=cutoff, refuses=early)
+
+    def quietly(self, request: Request, deadline: float) -> Request:
+        """The same for another question, whose bounds and refusals say nothing of this one.
+
+        Parameters
+        ----------
+        request, deadline : as of :meth:`request`
+        """
+        own = self.request(request, deadline)
+        return replace(own, refuses=None, on_bounds=lambda upper, lower: None)
 
     def take(self, report: Report, cutoff: float) -> tuple[list[IntArray], bool]:
         """Verify the choices of a round; those that the native model refuses are cut off.
@@ -176,7 +195,7 @@ class Findings:
         self.n_taken = self.n_refused
         return self.refused[before:], bool(repriced)
 
-    def told_early(self) -> bool:
+    def _told_early(self) -> bool:
         """Whether choices are verified as they are found: once one was refused, one by one."""
         posed = self.asked.posed
         return bool(self.refused) and posed.relaxation is None and posed.related is None

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from encoders.backends.attempt import RunBackend, SolveReported, in_turn
+from encoders.backends.attempt import Attempt, RunBackend, SolveReported, in_turn
 from encoders.backends.interface import Request, Status
 from encoders.backends.stopping import why
 from encoders.errors import OutOfTimeError
@@ -17,7 +17,7 @@ from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
 from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.solving.certify import Certificate, certify
-from portfolio.solving.findings import PosedQuery
+from portfolio.solving.findings import PosedQuery, Times
 from portfolio.solving.goal_order import nearest_first
 from portfolio.solving.goal_parts import certify_goal_parts
 from portfolio.solving.in_turns import in_turns
@@ -26,7 +26,7 @@ from portfolio.solving.near_first import VERY_MANY_LEAVES, NearFirst, cut_off, n
 from portfolio.solving.parts import in_parts
 from portfolio.solving.progress import Progress
 from portfolio.solving.strategies import Strategy, others
-from portfolio.solving.verify import verify
+from portfolio.solving.verify import Verified, verify
 from portfolio.solving.witness import Witnesses
 
 PROVED_MARGIN = 1e-7  # in the user's score unit; appendix D of the paper
@@ -235,11 +235,13 @@ def certified(
     return by(asked, solve, request, appeal, most_refused)
 
 
-def _clear(solver: Solver, query: Query, lead: float, request: Request) -> Certificate:
-    """What is proved of rows that lead; nothing is told of it, as it says little of others."""
-    quiet = replace(request, on_bounds=lambda upper, lower: None)
+def _clear(
+    solver: Solver, query: Query, lead: float, request: Request
+) -> tuple[Verified | None, Times, tuple[Attempt, ...]]:
+    """The cheapest row that leads, as far as there is time, and what that took."""
     leads = replace(query, margin=lead)
-    return _posed(replace(solver, request=quiet), leads, math.inf).certificate
+    own = _posed(replace(solver, request=request), leads, math.inf).certificate
+    return own.answer, own.times, own.provenance.attempts
 
 
 def _leading(near: Answer, clear: Answer, words: str) -> Answer:

@@ -46,7 +46,7 @@ class LogRecord:
     versions : of the packages that took part, with commas
     seed : of the solver
     threads : that the attempt had, 0 where no solver was needed
-    limit_s, memory_limit : what it was given; 0 where no solver was needed, and 0 bytes for no limit
+    limit_s, memory_limit : what it was given; 0 where no solver was needed, 0 bytes for no limit
     pose_s, reduce_s, verify_s : of the whole query
     build_s, solve_s : of the attempt: the solver's model, and its search
     queue_s : waited in line in a race

@@ -13,14 +13,17 @@ def whole_runs(frame: pd.DataFrame) -> pd.DataFrame:
     ----------
     frame : records as :func:`selector.logs.read` gives them
     """
-    run, _, number = (frame["run"].str.rpartition("-")[part] for part in range(3))
-    run = run.where((run != "") & number.str.isdigit(), frame["run"])
+    parts = frame["run"].str.rsplit("-", n=1)
+    run, number = parts.str[0], parts.str[-1]
+    run = run.where(number.str.isdigit().astype(bool), frame["run"])
     several = pd.DataFrame({"run": run, "backend": frame["backend"]}).duplicated(keep=False)
     if not several.any():
         return frame
     order = pd.to_numeric(number[several], errors="coerce").sort_values(kind="stable").index
-    parts = frame.loc[order]
-    joined = [_joined(own) for _, own in parts.groupby([run[order], parts["backend"]], sort=False)]
+    rounds = frame.loc[order]
+    joined = [
+        _joined(own) for _, own in rounds.groupby([run[order], rounds["backend"]], sort=False)
+    ]
     return pd.concat([frame[~several], *joined]).sort_index()
 
 

@@ -171,7 +171,14 @@ class Findings:
     def take(self, report: Report, cutoff: float) -> tuple[list[IntArray], bool]:
         """Verify the choices of a round; those that the native model refuses are cut off.
 
-        Returns them, and whether others were priced anew, or cut off for relations.
+        Parameters
+        ----------
+        report : of the round
+        cutoff : that it had
+
+        Returns
+        -------
+        Those refused in it, and whether others were priced anew, or cut off for relations.
         """
         outcome, began = report.outcome, time.perf_counter()
         before = self.n_taken
@@ -223,7 +230,13 @@ class Findings:
         self.refused.append(choice)
 
     def ask_witnesses(self, backend: str, cutoff: float) -> bool:
-        """Whether a training row refutes a backend's claim that there is nothing."""
+        """Whether a training row refutes a backend's claim that there is nothing.
+
+        Parameters
+        ----------
+        backend : its name
+        cutoff : cost that the row has to stay below
+        """
         if self.asked.witnesses is None:
             return False
         witness = self.asked.witnesses.find(self.problem, cutoff)

@@ -145,6 +145,7 @@ class _Race:
                 on_bounds=partial(self._take_bounds, runner),
                 rival=lambda: self._best,
                 spare=self._spare,
+                refuses=None,  # what is proved without them would be no proof for all racers
             )
             name = f"counterfolio-race-{runner.entrant.backend.name}"
             work = partial(self._work, runner, asked)

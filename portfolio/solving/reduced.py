@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -64,7 +63,7 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
     done: list[Report] = []
     while reduction.problem is not None:
         cutoff = ceiling_below(reduction.upper, unit_of(reduction.problem))
-        refuses = None if request.refuses is None else partial(_lifts, reduction, request.refuses)
+        refuses = _lifted_to(reduction, request)
         asked = replace(request, cutoff=cutoff, prices=reduction.prices, refuses=refuses)
         if plan is None:
             plan = pick(reduction.problem, asked)
@@ -101,7 +100,8 @@ def solve_left(
         return joined(problem, [known, done], known.reduce_s)
     request.on_bounds(left.upper, known.outcome.lower)
     nothing = np.empty((0, left.problem.n_axes), dtype=np.int64)
-    report = solve_reduced(left.problem, replace(request, cutoff=left.upper), pick, nothing)
+    asked = replace(request, cutoff=left.upper, refuses=_lifted_to(left, request))
+    report = solve_reduced(left.problem, asked, pick, nothing)
     done = replace(report, outcome=_lifted(problem, left, report.outcome))
     both = joined(problem, [known, done], known.reduce_s + report.reduce_s)
     return replace(both, provenance=report.provenance)
@@ -119,9 +119,10 @@ def _reduced(
     return reduction, time.perf_counter() - began
 
 
-def _lifts(reduction: Reduction, refuses: Callable[[IntArray], bool], choice: IntArray) -> bool:
-    """Whether a choice of what is left is refused once it is lifted."""
-    return refuses(reduction.lift.up(choice))
+def _lifted_to(reduction: Reduction, request: Request) -> Callable[[IntArray], bool] | None:
+    """What tells whether a choice of what is left is refused once it is lifted."""
+    refuses = request.refuses
+    return None if refuses is None else lambda choice: refuses(reduction.lift.up(choice))
 
 
 def joined(problem: Problem, reports: Sequence[Report], reduce_s: float) -> Report:

@@ -99,9 +99,11 @@ def _reduced(frame: pd.DataFrame) -> Examples | None:
 
 
 def _examples(runs: pd.DataFrame) -> Examples | None:
-    """None where nobody proved anything that reduction had not."""
+    """None where nobody proved anything that reduction had not, or one of them was never asked."""
+    runs = runs[runs["left_options"].notna()]
     proved = runs["status"].isin(PROOFS) & runs["backend"].isin(PARADIGMS)
-    return examples(runs, PARADIGMS) if (proved & runs["left_options"].notna()).any() else None
+    known = proved.any() and set(PARADIGMS) <= set(runs["backend"])
+    return examples(runs, PARADIGMS) if known else None
 
 
 def _left_out(data: Examples) -> BoolArray:

@@ -31,13 +31,13 @@ def frame():
 
 
 def light(X, y, path):
-    model = lightgbm.LGBMClassifier(n_estimators=20, num_leaves=7, verbose=-1, n_jobs=1)
+    model = lightgbm.LGBMClassifier(n_estimators=8, num_leaves=7, verbose=-1, n_jobs=1)
     model.fit(X, y).booster_.save_model(path / "model.txt")
     return path / "model.txt"
 
 
 def extreme(X, y, path):
-    model = xgboost.XGBClassifier(n_estimators=20, max_depth=3, enable_categorical=True)
+    model = xgboost.XGBClassifier(n_estimators=8, max_depth=3, enable_categorical=True)
     model.fit(X, y).save_model(path / "model.ubj")
     return path / "model.ubj"
 

@@ -217,17 +217,14 @@ class Problem:
         """
         return any(_inside(box, levels) for box in self.forbidden)
 
-    def least_in(self, box: Box) -> float:
+    def least_in(self, low: IntArray, high: IntArray) -> float:
         """A lower bound on what choices within a box cost: of each axis its cheapest level there.
 
         Parameters
         ----------
-        box : of this problem's levels
+        low, high : int64 (n_axes,), the first and the last level of each axis
         """
-        lo = np.zeros(self.n_axes, dtype=np.int64)
-        hi = self.size - 1
-        lo[box.axis], hi[box.axis] = box.lo, box.hi
-        ends = zip(self.level_start[:-1] + lo, self.level_start[:-1] + hi + 1, strict=True)
+        ends = zip(self.level_start[:-1] + low, self.level_start[:-1] + high + 1, strict=True)
         least = [self.cost[first:end].min(initial=np.inf) for first, end in ends]
         return float(sum(least) if self.aggregate == "sum" else max(least, default=0.0))
 

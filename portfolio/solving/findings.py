@@ -203,9 +203,12 @@ class Findings:
         return self.refused[before:], bool(repriced)
 
     def _told_early(self) -> bool:
-        """Whether choices are verified as they are found: once one was refused, one by one."""
-        posed = self.asked.posed
-        return bool(self.refused) and posed.relaxation is None and posed.related is None
+        """Whether choices are verified as they are found: once one was refused, one by one.
+
+        Without an answer that limits what they cost, the search would look at dear ones in vain.
+        """
+        posed, limited = self.asked.posed, self.answer is not None
+        return bool(self.refused) and limited and posed.relaxation is None and posed.related is None
 
     def refuses(self, choice: IntArray) -> bool:
         """Whether the native model refuses a choice, which is cut off then.

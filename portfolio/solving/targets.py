@@ -4,6 +4,7 @@ import math
 import time
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 
 from encoders.backends.attempt import Attempt, RunBackend, SolveReported, in_turn
 from encoders.backends.interface import Request, Status
@@ -32,6 +33,7 @@ from portfolio.solving.witness import Witnesses
 PROVED_MARGIN = 1e-7  # in the user's score unit; appendix D of the paper
 # Cells. A larger number takes longer where many rows tie; see docs/exactness.md, section 2.
 MOST_REFUSED = 200
+EVERYWHERE: Region = MappingProxyType({})
 MANY_TIES = (
     "More than {} cells near a tie were refused by the model's own predict, so what is proved "
     "is about rows whose score {} by {:g}."
@@ -148,7 +150,7 @@ def _posed(solver: Solver, query: Query, most_refused: float) -> Answer:
     began = time.perf_counter()
     wide = wide_of(solver, query)
     if wide is None:
-        return _part(solver, query, most_refused, {}, solver.request)
+        return _part(solver, query, most_refused, EVERYWHERE, solver.request)
     spent = time.perf_counter() - began
     ask = partial(_part, solver, query, most_refused)
     rows = solver.reading.views[query.goal.target].near(query.goal)
@@ -180,7 +182,7 @@ def _part(
 
     def prove(posed: Posed, request: Request) -> Certificate:
         solve = solver.way.solve_posed(posed, view, goal)
-        return certified(solver, query, posed, solve, most_refused, request)
+        return certified(solver, query, posed, solve, most_refused, request, region)
 
     def over() -> bool:
         return request.stop.is_set() or time.perf_counter() >= solver.deadline
@@ -209,6 +211,7 @@ def certified(
     solve: SolveReported,
     most_refused: float,
     request: Request,
+    region: Region = EVERYWHERE,
 ) -> Certificate:
     """The cheapest choice of a posed query that the native model confirms.
 
@@ -219,6 +222,7 @@ def certified(
     solve : solves the problem, and what is left of it once cells are cut off
     most_refused : give up once more cells than this have been cut off
     request : what is left of the solver's time is its limit
+    region : classes that are posed alone
     """
     reading, goal = solver.reading, query.goal
     view = reading.views[goal.target]
@@ -229,18 +233,18 @@ def certified(
     appeal = partial(others, solver.run, posed, view, goal)
     # Where a backend keeps its model, another question would push that out.
     lead = _lead(reading, goal) if query.margin == 0 and solver.way.in_parts else 0.0
-    by = partial(certify, clear=partial(_clear, solver, query, lead) if lead else None)
+    by = partial(certify, clear=partial(_clear, solver, query, lead, region) if lead else None)
     if posed.relaxation is not None:
         by = partial(certify_goal_parts, narrow=solver.way.in_parts and posed.related is None)
     return by(asked, solve, request, appeal, most_refused)
 
 
 def _clear(
-    solver: Solver, query: Query, lead: float, request: Request
+    solver: Solver, query: Query, lead: float, region: Region, request: Request
 ) -> tuple[Verified | None, Times, tuple[Attempt, ...]]:
     """The cheapest row that leads, as far as there is time, and what that took."""
     leads = replace(query, margin=lead)
-    own = _posed(replace(solver, request=request), leads, math.inf).certificate
+    own = _part(solver, leads, math.inf, region, request).certificate
     return own.answer, own.times, own.provenance.attempts
 
 

@@ -39,7 +39,7 @@ def export(frame: pd.DataFrame, out: str | Path) -> int:
     if runs.empty:
         raise InputError("the logs hold no run of a backend alone, of which scenarios are made.")
     out.mkdir(parents=True, exist_ok=True)
-    runs.drop_duplicates(["query", "backend"])
+    runs = runs.drop_duplicates(["query", "backend"])
     first = runs.drop_duplicates("query").set_index("query")
     described = first[FEATURES].astype("float64").replace(np.inf, np.nan)
     _write(

@@ -125,7 +125,7 @@ class _Refused:
         rows, start = self.boxes
         own = np.stack([box.axis, box.lo, box.hi], axis=1)
         self.boxes = np.concatenate([rows, own]), np.append(start, len(rows) + len(own))
-        self.lower = min(self.lower, self._problem.least_in(box))
+        self.lower = min(self.lower, self._problem.least_in(low, high))
         return low, high
 
 

@@ -236,8 +236,8 @@ def test_a_bound_that_was_told_holds_where_time_ran_out_before_its_proof_was_ove
     model, X, best = three_classes()
     monkeypatch.setattr(near_first, "MANY_LEAVES", 0)
 
-    def ran_out(*asked):
-        asked[-1].on_bounds(math.inf, best / 2)
+    def ran_out(solver, query, posed, solve, most_refused, request, region):
+        request.on_bounds(math.inf, best / 2)
         raise OutOfTimeError
 
     monkeypatch.setattr(targets, "certified", ran_out)

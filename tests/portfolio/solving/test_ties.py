@@ -33,6 +33,7 @@ def early(monkeypatch):
     own, told = Findings.refuses, []
 
     def refuses(findings, choice):
+        assert findings.answer is not None  # which limits what is looked at
         told.append(own(findings, choice))
         return told[-1]
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Literal, Optional, Protocol, cast
 
 from encoders.arrays import IntArray
@@ -270,7 +271,7 @@ class Backend:
     @property
     def available(self) -> bool:
         """Whether the module it requires can be imported."""
-        return importlib.util.find_spec(self.requires) is not None
+        return _can_import(self.requires)
 
     def features(self, engine: str = "", formulation: str = "") -> frozenset[Feature]:
         """What it can do by an engine and a formulation, "" for the first of each.
@@ -318,3 +319,9 @@ class Backend:
         """
         self.require()
         return cast(Prepare, importlib.import_module(self.module).prepare)
+
+
+@cache
+def _can_import(module: str) -> bool:
+    """Every question asks so of every backend, and looking through folders takes its time."""
+    return importlib.util.find_spec(module) is not None

@@ -14,12 +14,11 @@ from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import OnBounds, Problem
 from encoders.reduce.compress import Lift, compress, identity
 from encoders.reduce.incumbent import find_incumbent
-from encoders.reduce.merge_trees import merge_pairs
 from encoders.reduce.tighten import EFFORTS, NOTHING_LEFT, tighten
 
-# Leaves looked at over all rounds, about 5 ms. With more, reduction may take longer than the search
+# Leaves looked at over all rounds, about 2 ms. With more, reduction may take longer than the search
 # that it saves; with less, more is left to the solver.
-BUDGET = 50_000
+BUDGET = 20_000
 # Literals of a problem, beyond which what is too dear for the cutoff is dropped before an incumbent
 # is looked for: with six million of them that alone took 17 s.
 MANY_LITERALS = 1_000_000
@@ -186,9 +185,4 @@ def _reduced(
         if before - small.cost.size - small.n_leaves <= WORTHWHILE * before:
             effort += 1
         if effort not in EFFORTS or looked > BUDGET:
-            merged = merge_pairs(small)
-            if merged is small or looked > BUDGET:
-                held.small = merged
-                return held.left(prices if merged is small else None)
-            held.small, effort, prices = merged, 1, None
-            tables = tabulate(merged, over)
+            return held.left(prices)

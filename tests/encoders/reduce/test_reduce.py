@@ -15,7 +15,6 @@ from encoders.reduce import reduction as reduction_module
 from encoders.reduce.compress import compress
 from encoders.reduce.incumbent import find_incumbent
 from encoders.reduce.local_moves import evaluate, move, profile_groups
-from encoders.reduce.merge_trees import merge_pairs
 from encoders.reduce.tighten import NOTHING_LEFT, tighten
 from encoders.testing.enumeration import optimum
 from encoders.testing.random_problems import random_problem
@@ -133,19 +132,6 @@ def test_a_price_on_a_level_row_raises_the_bound(seeds):
         assert with_row <= cost + 1e-9
         raised += with_row > without + 1e-6
     assert raised > 10
-
-
-def test_merged_pairs_have_the_same_choices(seeds):
-    merged = 0
-    for seed in seeds:
-        problem = random_problem(seed)
-        smaller = merge_pairs(problem)
-        merged += smaller is not problem
-        for index in np.ndindex(*problem.size.tolist()):
-            levels = np.array(index, dtype=np.int64)
-            assert smaller.admits(levels) == problem.admits(levels)
-        assert smaller.n_leaves <= problem.n_leaves
-    assert merged > len(seeds) // 16
 
 
 def test_compress_alone_changes_nothing(seeds):

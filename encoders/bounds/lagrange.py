@@ -14,6 +14,7 @@ import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray
 from encoders.bounds.coupling import Coupling, couple
+from encoders.bounds.multipliers import Multipliers, unpriced
 from encoders.bounds.prices import Prices
 from encoders.compiled import ONE, inner, kernel
 from encoders.errors import Over, look, never
@@ -23,6 +24,7 @@ from encoders.problem.flat_problem import Tables
 # searches that end soon, in a third of the time.
 STEPS, FEW_STEPS = 300, 100
 PATIENCE = 12  # steps without gain before the step length shrinks; fewer shrink it too early
+LOOK_BACK = 8  # steps by whose gain is judged what others will bring; by fewer luck decides
 SHRINK = 0.6  # factor of the step length then; nearer 1 takes more steps
 # A leaf row counts as much as this many rows between trees and axes; with a smaller number its
 # price changes by less in each step.
@@ -59,6 +61,7 @@ def bound_by_prices(
     steps: int = STEPS,
     over: Over = never,
     coupling: Coupling | None = None,
+    kept: Multipliers | None = None,
 ) -> Prices:
     """Raise the bound towards ``upper``; only for "sum" and a finite ``upper``.
 
@@ -69,15 +72,16 @@ def bound_by_prices(
     steps : at most so many
     over : whether there is no time left; the prices are then those of fewer steps
     coupling : of the tables, None where nobody has made it
+    kept : multipliers of the best bound, filled; None where nobody asks
 
     Raises
     ------
     OutOfTimeError
         There is none for a first step.
     """
-    coupling, nowhere = couple(t, over) if coupling is None else coupling, np.zeros(0)
+    coupling = couple(t, over) if coupling is None else coupling
     leaf, level = np.zeros(t.tree_of.size), np.zeros(t.cost.size)
-    kept = nowhere, nowhere, nowhere
+    kept = unpriced() if kept is None else kept
     bound, constant = raise_bound(t, coupling, upper, steps, leaf, level, kept, over)
     return Prices(bound, constant, leaf, level)
 
@@ -111,7 +115,7 @@ def raise_bound(
     state = Ascent(price, slopes[0], worth, slopes[1], toll, slopes[2], np.zeros(5))
     piece = max(1, PIECE // max(t.axis.size, 1))
     for first in range(0, steps, piece):
-        ascend(t, c, upper, upper, min(piece, steps - first), state, leaf, level, *kept)
+        ascend(t, c, upper, upper, min(piece, steps - first), np.inf, state, leaf, level, *kept)
         if state.told[4] or over():
             break
     return float(state.told[0]), float(state.told[1])
@@ -146,7 +150,7 @@ def drop_by_prices(
 
 @kernel
 def ascend(
-    t, c, upper, aim, steps, state, leaf_price, level_price, kept_price, kept_worth, kept_toll
+    t, c, upper, aim, steps, hope, state, leaf_price, level_price, kept_price, kept_worth, kept_toll
 ):
     """Subgradient steps; fills the prices of the best bound.
 
@@ -159,6 +163,8 @@ def ascend(
     c : :class:`Coupling`
     aim : what steps are led to, ``upper`` or more; they end at ``upper``
     steps : at most so many
+    hope : they end where, at so many times the pace of the last LOOK_BACK, they would not reach
+        ``upper``; inf for never
     state : :class:`Ascent`, zeros to begin with; tells the best bound
     leaf_price : float64 (n_leaves,), filled
     level_price : float64 (n_levels,), filled
@@ -178,7 +184,8 @@ def ascend(
         told[0], told[3] = -np.inf, 1.0
     best, best_constant, stale, rate = told[0], told[1], told[2], told[3]
     told[4] = 1.0
-    for _ in range(steps):
+    before = -np.inf
+    for step in range(1, steps + 1):
         constant = t.base
         for r in range(n_needs):
             constant += worth[r] * needed[r]
@@ -208,6 +215,10 @@ def ascend(
             stale += 1.0
         if best >= upper:
             break
+        if step % LOOK_BACK == 0:
+            if best + hope * (best - before) * (steps - step) / LOOK_BACK < upper:
+                break
+            before = best
         if stale > PATIENCE:
             stale = 0.0
             rate *= SHRINK

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encoders.backends.search.loop import (
+from encoders.backends.search.expansion import (
     PROPAGATIONS,
     choose_split,
     fill_slack,

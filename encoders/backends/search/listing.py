@@ -18,6 +18,7 @@ from encoders.backends.search.open_nodes import (
 )
 from encoders.backends.search.team import FIRST_SLICE
 from encoders.bounds.coupling import uncoupled
+from encoders.bounds.multipliers import unpriced
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import Problem
 
@@ -53,6 +54,7 @@ def every_choice(
             tables,
             prices,
             uncoupled(),
+            unpriced(),
             pool,
             point,
             upper,

@@ -6,20 +6,15 @@ from encoders.backends.search.open_nodes import PRICED, SHUT, SKIPPED
 from encoders.compiled import inlined, inner, kernel
 from encoders.problem.flat_problem import Tables
 
-# Nodes at most that are looked at within one box's own tables, depth first. With more, boxes are
-# looked at that best first would not come to; with fewer, tables are made more often.
+# Nodes at most that are looked at in one box, depth first. With more, boxes are looked at that best
+# first would not come to; with fewer, tables are made more often.
 DIVE = 256
-# The same where the box has prices of its own: what is left of it gets better ones soon. With 256
-# forests on ST and SP take 1.2 times as long.
-PRICED_DIVE = 64
-# Prices are found for boxes where at most one of so many leaves fits: with 1.5 and with 3 forests
-# on ST take 1.1 and 1.4 times as long, on SP 1.0 and 3 times.
-PRICEABLE = 2
-# They are dear where they shut no box. Once those that shut none are more than a few and a third of
-# those that shut one, all but each of so many boxes go without: ST and SP are as fast as without
-# this rule, and of forests with 500 isolation trees those on SE take .95 and on BC 1.16 times as
-# long as without any prices.
-WORTH, TRIALS, EVERY = 3, 12, 16
+# Prices are found for boxes where at most 2 of 3 leaves fit: with all of them forests on SP take the
+# same time; with half of them 2.7 times as long.
+FITTING, OF = 2, 3
+# They are dear where they shut no box: once they shut less than one in so many, all but each of
+# EVERY boxes go without. Forests with 500 isolation trees are of this kind on some rows of SE.
+WORTH, TRIALS, EVERY = 32, 64, 16
 NARROW = 4  # tables are made where at most one of so many leaves fits; else they save too little
 
 
@@ -43,8 +38,8 @@ def is_worth_pricing(counts, live):
     counts : of the pool, changed in place
     live : see :mod:`encoders.compiled`
     """
-    worth = PRICEABLE * live.sum() <= live.size
-    if worth and WORTH * (counts[PRICED] - counts[SHUT]) > TRIALS + counts[SHUT]:
+    worth = OF * live.sum() <= FITTING * live.size
+    if worth and counts[PRICED] > TRIALS + WORTH * counts[SHUT]:
         counts[SKIPPED] += 1
         worth = counts[SKIPPED] % EVERY == 0
     return worth

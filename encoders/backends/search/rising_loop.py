@@ -6,13 +6,12 @@ import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.backends.search.backend import EQUAL
-from encoders.backends.search.loop import (
+from encoders.backends.search.dive import stack_both, stack_of
+from encoders.backends.search.expansion import (
     PROPAGATIONS,
     choose_split,
     fill_slack,
     shrink,
-    stack_both,
-    stack_of,
     workspace,
 )
 from encoders.backends.search.narrow import DIVE, is_narrow, narrowed

@@ -1,0 +1,147 @@
+"""A box is looked into depth first, and the boxes in it get prices of their own.
+
+Steps for the prices of a box begin with the multipliers of the box that it was split off. As one
+side is done before the other begins, those of one box at each depth are all that is remembered.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.backends.search.dive import open_rest, stack_both, stack_of
+from encoders.backends.search.expansion import expand
+from encoders.backends.search.narrow import narrowed
+from encoders.backends.search.node import SOLVED, SPLIT, cheapest_point
+from encoders.backends.search.open_nodes import NODES, PRICED, SHUT
+from encoders.backends.search.scan import priced_out
+from encoders.bounds.box_prices import box_prices
+from encoders.bounds.multipliers import Multipliers
+from encoders.bounds.prices import Prices
+from encoders.compiled import inner
+
+# Boxes within each other that have prices of their own; those deeper in go by the last ones. Few
+# dives are deeper.
+DEEPEST = 64
+REMEMBERED = 64 * 2**20 // 8  # numbers that these prices may be, 64 MiB for each thread
+# Literals of all boxes that are priced in one dive, .1 s: with more a stop is heard later, with
+# fewer multipliers are forgotten more often.
+PRICEABLE = 500_000
+# Of the leaves that fitted where prices were found last: once no more are left, they are found
+# anew. With all of them searches on SP take the same time, and those with isolation trees 1.1 times
+# as long; with .8 those on SP take 1.5 times as long.
+AGAIN = 0.9
+
+
+class Remembered(NamedTuple):
+    """The prices of one box at each depth, and the multipliers that they are made of.
+
+    Attributes
+    ----------
+    leaf, level, constant : float64 (n_depths, n_leaves), (n_depths, n_levels) and (n_depths,)
+    price, worth, toll : float64 (n_depths, n_rows), (n_depths, n_leaf_rows) and (n_depths,
+        n_level_rows)
+    fitting : int64 (n_depths,), leaves that fitted the box
+    """
+
+    leaf: FloatArray
+    level: FloatArray
+    constant: FloatArray
+    price: FloatArray
+    worth: FloatArray
+    toll: FloatArray
+    fitting: IntArray
+
+
+@inner
+def priced_dive(
+    t, prices, coupling, root, lo, hi, bound, pool, found, upper, forbidden, forbidden_start, live,
+    best, up, down, split, n_nodes,
+):  # fmt: skip
+    """Look into a box depth first by prices of its own; what is left of it is opened in the end.
+
+    Returns the cost of a choice that is cheaper than ``upper``, inf if none was found.
+
+    Parameters
+    ----------
+    t, prices, coupling, root, pool, found, upper, forbidden, forbidden_start : as of
+        :func:`.loop.run_slice`
+    lo, hi, bound, live : the box, changed in place, its lower bound, and the leaves that may fit it
+    best, up, down, split : of an expansion, filled
+    n_nodes : at most so many
+    """
+    known = _remembered(t, prices, root)
+    boxes, keys, fitting = stack_of(n_nodes, lo, hi, bound, live)
+    depth = np.zeros(keys.size, dtype=np.int64)
+    n_open, cost, looked = 1, np.inf, 0
+    for _ in range(n_nodes):
+        if n_open == 0 or looked > PRICEABLE:
+            break
+        n_open -= 1
+        pool.counts[NODES] += 1
+        at = depth[n_open]
+        lo[:], hi[:], live[:] = boxes[n_open, 0], boxes[n_open, 1], fitting[n_open]
+        own = Prices(keys[n_open], known.constant[at], known.leaf[at], known.level[at])
+        kind, bound = expand(
+            t, own, lo, hi, keys[n_open], upper, forbidden, forbidden_start, found, True, live,
+            best, up, down, split,
+        )  # fmt: skip
+        if kind == SOLVED:
+            cost = bound
+            break
+        if kind != SPLIT:
+            continue
+        if at + 1 < known.constant.size and live.sum() <= AGAIN * known.fitting[at]:
+            higher, more = _price(t, coupling, lo, hi, live, found, upper, known, at)
+            looked += more
+            pool.counts[PRICED] += 1
+            if higher >= priced_out(upper):
+                pool.counts[SHUT] += 1
+                continue
+            if higher > -np.inf:
+                bound, at = max(bound, higher), at + 1
+        n_open = stack_both(boxes, keys, fitting, n_open, lo, hi, bound, live, split)
+        depth[n_open - 2 : n_open] = at
+    open_rest(pool, boxes, keys, n_open, cost, lo, hi)
+    return cost
+
+
+@inner
+def _remembered(t, prices, root):
+    """Room for the prices of a box at each depth; the first are those of the whole problem."""
+    n_leaves, n_levels, n_rows = t.tree_of.size, t.cost.size, root.price.size
+    n = max(1, min(DEEPEST, REMEMBERED // (n_leaves + n_levels + n_rows)))
+    known = Remembered(
+        np.zeros((n, n_leaves)), np.zeros((n, n_levels)), np.zeros(n), np.zeros((n, n_rows)),
+        np.zeros((n, root.worth.size)), np.zeros((n, root.toll.size)), np.zeros(n, np.int64),
+    )  # fmt: skip
+    known.leaf[0], known.level[0], known.constant[0] = prices.leaf, prices.level, prices.constant
+    known.price[0], known.worth[0], known.toll[0] = root.price, root.worth, root.toll
+    known.fitting[0] = n_leaves
+    return known
+
+
+@inner
+def _price(t, coupling, lo, hi, live, point, upper, known, at):
+    """Prices of a box that is within one at a depth: they become those of the next depth.
+
+    Returns its lower bound, -inf if there are no such prices, and how many literals were looked at.
+    """
+    low, high = lo.copy(), hi.copy()
+    tables, leaf, out = narrowed(t, live, low, high)
+    if (low > high).any():
+        return np.inf, 0
+    if cheapest_point(tables, low.copy(), high.copy(), point) >= upper:
+        return np.inf, 0
+    if leaf.size == 0:
+        return -np.inf, 0
+    start = Multipliers(known.price[at], known.worth[at], known.toll[at])
+    kept = Multipliers(known.price[at + 1], known.worth[at + 1], known.toll[at + 1])
+    its = box_prices(t, coupling, tables, leaf, low, high, point, upper, start, kept)
+    own = known.leaf[at + 1]
+    own[out] = 0.0
+    for i in range(leaf.size):
+        own[leaf[i]] = its.leaf[i]
+    known.level[at + 1] = its.level
+    known.constant[at + 1], known.fitting[at + 1] = its.constant, live.sum()
+    return its.bound, tables.axis.size

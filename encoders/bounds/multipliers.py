@@ -1,0 +1,27 @@
+"""What the rows of a Lagrangian bound are worth: leaf and level prices are made of it."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from encoders.arrays import FloatArray
+
+
+class Multipliers(NamedTuple):
+    """Prices of rows, all at least 0.
+
+    Attributes
+    ----------
+    price : float64 (n_rows,), of the rows between trees and axes
+    worth : float64 (n_leaf_rows,), of the leaf rows, in units of their minimum
+    toll : float64 (n_level_rows,), of the level rows, in units of their largest weight
+    """
+
+    price: FloatArray
+    worth: FloatArray
+    toll: FloatArray
+
+
+def unpriced() -> Multipliers:
+    """None at all, where nobody looks for prices."""
+    return Multipliers(np.zeros(0), np.zeros(0), np.zeros(0))

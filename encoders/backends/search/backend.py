@@ -12,7 +12,7 @@ from encoders.arrays import IntArray, starts
 from encoders.backends.best_so_far import BestSoFar
 from encoders.backends.interface import Outcome, Request, StopReason
 from encoders.backends.search.loop import run_slice
-from encoders.backends.search.narrow import DIVE
+from encoders.backends.search.narrow import PRICED_DIVE
 from encoders.backends.search.open_nodes import FREE, NODES, Pool, push_others
 from encoders.backends.search.team import Team
 from encoders.backends.stopping import why
@@ -69,7 +69,8 @@ def solve(problem: Problem, request: Request) -> Outcome:
             while team.is_open:
                 look(over)
                 search.look_up(team.nodes)
-                team.expand(partial(search.expand, team.reserve), DIVE)
+                # The last node may begin a dive, and each wants room for one.
+                team.expand(partial(search.expand, team.reserve), 2 * PRICED_DIVE)
                 nodes = team.nodes
                 best.at_least(min(team.floor, search.upper, search.refused.lower))
     except OutOfTimeError:
@@ -184,7 +185,7 @@ class _Search:
                 *self.refused.boxes,
                 left,
                 reserve,
-                DIVE,
+                PRICED_DIVE,
             )
             if np.isfinite(cost):
                 with self._found:

@@ -4,7 +4,7 @@ import numpy as np
 
 from encoders.backends.search.dive import dive
 from encoders.backends.search.expansion import expand, workspace
-from encoders.backends.search.narrow import is_narrow, is_worth_pricing
+from encoders.backends.search.narrow import DIVE, is_narrow, is_worth_pricing
 from encoders.backends.search.node import SOLVED, SPLIT
 from encoders.backends.search.open_nodes import FREE, NODES, STACK, pop, push
 from encoders.backends.search.priced_dive import priced_dive
@@ -74,7 +74,7 @@ def run_slice(
             if n_dive and not deep and is_narrow(live):
                 cost = dive(
                     t, prices, lo, hi, bound, pool, found, upper, forbidden, forbidden_start, live,
-                    up, down, split, n_dive,
+                    up, down, split, min(n_dive, DIVE),
                 )  # fmt: skip
                 if cost < np.inf:
                     return cost

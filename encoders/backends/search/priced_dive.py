@@ -24,9 +24,9 @@ from encoders.compiled import inner
 # dives are deeper.
 DEEPEST = 64
 REMEMBERED = 64 * 2**20 // 8  # numbers that these prices may be, 64 MiB for each thread
-# Literals of all boxes that are priced in one dive, .1 s: with more a stop is heard later, with
+# Literals of all boxes that are priced in one dive, .3 s: with more a stop is heard later, with
 # fewer multipliers are forgotten more often.
-PRICEABLE = 500_000
+PRICEABLE = 1_500_000
 # Of the leaves that fitted where prices were found last: once no more are left, they are found
 # anew. With all of them searches on SP take the same time, and those with isolation trees 1.1 times
 # as long; with .8 those on SP take 1.5 times as long.
@@ -111,9 +111,10 @@ def _remembered(t, prices, root):
     """Room for the prices of a box at each depth; the first are those of the whole problem."""
     n_leaves, n_levels, n_rows = t.tree_of.size, t.cost.size, root.price.size
     n = max(1, min(DEEPEST, REMEMBERED // (n_leaves + n_levels + n_rows)))
+    # All of it is written before it is read: to fill it with zeros would take as long as a dive.
     known = Remembered(
-        np.zeros((n, n_leaves)), np.zeros((n, n_levels)), np.zeros(n), np.zeros((n, n_rows)),
-        np.zeros((n, root.worth.size)), np.zeros((n, root.toll.size)), np.zeros(n, np.int64),
+        np.empty((n, n_leaves)), np.empty((n, n_levels)), np.empty(n), np.empty((n, n_rows)),
+        np.empty((n, root.worth.size)), np.empty((n, root.toll.size)), np.empty(n, np.int64),
     )  # fmt: skip
     known.leaf[0], known.level[0], known.constant[0] = prices.leaf, prices.level, prices.constant
     known.price[0], known.worth[0], known.toll[0] = root.price, root.worth, root.toll
@@ -128,7 +129,7 @@ def _price(t, coupling, lo, hi, live, point, upper, known, at):
     Returns its lower bound, -inf if there are no such prices, and how many literals were looked at.
     """
     low, high = lo.copy(), hi.copy()
-    tables, leaf, out = narrowed(t, live, low, high)
+    tables, leaf, _ = narrowed(t, live, low, high)
     if (low > high).any():
         return np.inf, 0
     if cheapest_point(tables, low.copy(), high.copy(), point) >= upper:
@@ -137,9 +138,10 @@ def _price(t, coupling, lo, hi, live, point, upper, known, at):
         return -np.inf, 0
     start = Multipliers(known.price[at], known.worth[at], known.toll[at])
     kept = Multipliers(known.price[at + 1], known.worth[at + 1], known.toll[at + 1])
+    kept.price[:] = start.price
     its = box_prices(t, coupling, tables, leaf, low, high, point, upper, start, kept)
     own = known.leaf[at + 1]
-    own[out] = 0.0
+    own[:] = 0.0
     for i in range(leaf.size):
         own[leaf[i]] = its.leaf[i]
     known.level[at + 1] = its.level

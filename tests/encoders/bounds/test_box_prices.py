@@ -11,6 +11,7 @@ from encoders.backends.search.open_nodes import PRICED, SHUT, make_pool
 from encoders.bounds.box_prices import box_prices
 from encoders.bounds.coupling import couple
 from encoders.bounds.lagrange import bound_by_prices
+from encoders.bounds.multipliers import Multipliers
 from encoders.problem.flat_problem import tabulate
 from encoders.testing.answers import check_outcome
 from encoders.testing.named_problems import make
@@ -62,6 +63,7 @@ def soon(monkeypatch):
         return pools[-1]
 
     monkeypatch.setattr(backend, "HARD", 0)
+    monkeypatch.setattr(backend, "VERY_HARD", 0)
     monkeypatch.setattr(team, "FIRST_SLICE", 1)
     monkeypatch.setattr(team, "SLICE_S", 0.0)
     monkeypatch.setattr(team, "ENOUGH", 0)
@@ -97,34 +99,84 @@ def random_box(rng, problem):
     return *ends, live
 
 
+def multipliers(coupling):
+    sizes = coupling.axis.size, coupling.needed.size, coupling.allowed.size
+    return Multipliers(*map(np.zeros, sizes))
+
+
+def check_choices(problem, box, live, out, place, prices):
+    """How many choices of a box cost at least what its prices say: all that are any."""
+    lo, hi = box
+    checked = 0
+    for index in np.ndindex(*(hi - lo + 1).tolist()):
+        levels = lo + index
+        active = problem.active_leaves(levels)
+        if not live[active].all() or not problem.admits(levels):
+            continue
+        cost = problem.distance(levels)
+        assert prices.bound <= cost + 1e-9
+        total = prices.constant + prices.level[problem.level_start[:-1] + levels].sum()
+        total += prices.leaf[place[np.setdiff1d(active, out)]].sum()
+        assert total <= cost + 1e-9
+        checked += 1
+    return checked
+
+
+def half(rng, problem, lo, hi, live):
+    """One side of a box, and the leaves that overlap it."""
+    a = int(rng.choice(np.flatnonzero(hi > lo)))
+    lo, hi = lo.copy(), hi.copy()
+    hi[a] = rng.integers(lo[a], hi[a])
+    beyond = (problem.lo > hi[problem.axis]) | (problem.hi < lo[problem.axis])
+    return lo, hi, live & ~np.isin(np.arange(problem.n_leaves), problem.leaf_of[beyond])
+
+
 def test_no_choice_in_a_box_costs_less_than_its_prices_say():
-    checked = higher = shut = 0
+    checked = higher = shut = within = 0
     for seed in range(300):
         problem, rng = hard_problem(seed), np.random.default_rng(seed)
         t, upper = tabulate(problem), rng.uniform(0.1, 2.0)
+        coupling = couple(t)
+        start, kept = multipliers(coupling), multipliers(coupling)
+        whole = bound_by_prices(t, upper, coupling=coupling, kept=start)
+        lo, hi, live = random_box(rng, problem)
+        while len(set(problem.tree_of[live])) == problem.tree_start.size - 1:
+            own, leaf, out = narrowed(t, live, lo, hi)
+            if (lo > hi).any():
+                break
+            point = np.clip(t.best, lo, hi)
+            prices = box_prices(t, coupling, own, leaf, lo, hi, point, upper, start, kept)
+            assert all((part >= 0).all() for part in kept)
+            higher += prices.bound > whole.bound + 1e-6
+            shut += prices.bound >= upper
+            place = np.full(problem.n_leaves, -1)
+            place[leaf] = np.arange(leaf.size)
+            checked += check_choices(problem, (lo, hi), live, out, place, prices)
+            if (lo == hi).all():
+                break
+            start, kept = kept, multipliers(coupling)  # the next box is within this one
+            lo, hi, live = half(rng, problem, lo, hi, live)
+            within += 1
+    assert checked > 1000 and higher > 50 and shut > 10 and within > 100
+
+
+def test_what_a_box_around_it_is_worth_gives_a_box_a_higher_bound():
+    warm = cold = 0.0
+    for seed in range(60):
+        problem, rng = hard_problem(seed), np.random.default_rng(seed)
+        t, coupling = tabulate(problem), couple(tabulate(problem))
+        start, kept = multipliers(coupling), multipliers(coupling)
+        bound_by_prices(t, 2.0, coupling=coupling, kept=start)
         lo, hi, live = random_box(rng, problem)
         if len(set(problem.tree_of[live])) < problem.tree_start.size - 1:
             continue
-        own, leaf, out = narrowed(t, live, lo, hi)
-        if (lo > hi).any():
+        own, leaf, _ = narrowed(t, live, lo, hi)
+        if (lo > hi).any() or leaf.size == 0:
             continue
-        prices = box_prices(t, couple(t), own, leaf, lo, hi, np.clip(t.best, lo, hi), upper)
-        higher += prices.bound > bound_by_prices(t, upper).bound + 1e-6
-        shut += prices.bound >= upper
-        place = np.full(problem.n_leaves, -1)
-        place[leaf] = np.arange(leaf.size)
-        for index in np.ndindex(*(hi - lo + 1).tolist()):
-            levels = lo + index
-            active = problem.active_leaves(levels)
-            if not live[active].all() or not problem.admits(levels):
-                continue
-            cost = problem.distance(levels)
-            assert prices.bound <= cost + 1e-9, seed
-            total = prices.constant + prices.level[problem.level_start[:-1] + levels].sum()
-            total += prices.leaf[place[np.setdiff1d(active, out)]].sum()
-            assert total <= cost + 1e-9, seed
-            checked += 1
-    assert checked > 1000 and higher > 50 and shut > 10, (checked, higher, shut)
+        asked = t, coupling, own, leaf, lo, hi, np.clip(t.best, lo, hi), 20.0
+        warm += box_prices(*asked, start, kept).bound
+        cold += box_prices(*asked, multipliers(coupling), kept).bound
+    assert warm > cold > 0
 
 
 @pytest.mark.parametrize("threads", [1, 3])

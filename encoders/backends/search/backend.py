@@ -70,7 +70,7 @@ def solve(problem: Problem, request: Request) -> Outcome:
                 look(over)
                 search.look_up(team.nodes)
                 # The last node may begin a dive, and each wants room for one.
-                team.expand(partial(search.expand, team.reserve), 2 * PRICED_DIVE)
+                team.expand(partial(search.expand, team.reserve), 2 * PRICED_DIVE, over)
                 nodes = team.nodes
                 best.at_least(min(team.floor, search.upper, search.refused.lower))
     except OutOfTimeError:

@@ -1,11 +1,14 @@
 """Threads that search one problem at once, each with a pool of open nodes of its own.
 
-They run for a slice of some milliseconds, outside the interpreter lock; then all wait for the last,
+They run for slices of some milliseconds, outside the interpreter lock; then all wait for the last,
 and who has few nodes gets every second one of who has most. So no pool is ever touched by two.
+Where slices are dives, which take much longer or shorter, each goes on with more of them until one
+has no node left, or half a second is over.
 """
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,6 +17,7 @@ from encoders.backends.search.open_nodes import (
     FREE,
     HEAP,
     NODES,
+    PRICED,
     STACK,
     Pool,
     deal,
@@ -23,15 +27,18 @@ from encoders.backends.search.open_nodes import (
     make_pool,
     slots_in_reserve,
 )
+from encoders.errors import Over, never
 from encoders.problem.problem import Problem
-
-Lane = list[tuple[int, tuple[Pool, int]]]  # that one thread works at: places of pools, and slices
 
 # Nodes until stop and time limit are looked at first, and seconds between looks after that: with
 # longer slices a stop is heard later.
 FIRST_SLICE, SLICE_S = 64, 0.02
 # Open nodes for each thread from which on more threads are worth their start.
 ENOUGH = 32
+# Seconds of a round of several threads at most, where boxes have prices of their own: with a slice
+# each, threads wait for the last one's dive a quarter of the time.
+ROUND_S = 0.5
+FEW = 2  # the same where boxes have prices of their own: each is a dive of a tenth of a second
 
 
 class Team:
@@ -78,34 +85,46 @@ class Team:
         """The least bound of all open nodes."""
         return min(floor_of(pool) for pool in self.pools)
 
-    def expand(self, run: Callable[[Pool, int], object], more: int) -> None:
+    def expand(self, run: Callable[[Pool, int], object], more: int, over: Over = never) -> None:
         """Let each thread expand nodes of its pool for a while.
 
         Parameters
         ----------
         run : expands at most so many nodes of a pool; thread safe
         more : nodes beyond these that it may expand
+        over : whether there is no time left; thread safe
         """
         threads = min(self._now(), self._most)
         self._share(threads)
-        for i, pool in enumerate(self.pools):
-            self.pools[i] = self._grown(pool, self._slices[i] + more)
-        work = list(enumerate(zip(self.pools, self._slices, strict=True)))
-        lanes = [work[i::threads] for i in range(min(threads, len(work)))]
+        places = range(len(self.pools))
+        lanes = [places[i::threads] for i in range(min(threads, len(places)))]
+        dives = len(lanes) > 1 and any(pool.counts[PRICED] for pool in self.pools)
+        end = time.perf_counter() + (ROUND_S if dives else 0.0)
+        out = threading.Event()
 
-        def run_lane(lane: Lane) -> None:
-            for i, (pool, n_nodes) in lane:
-                self._slices[i] = _run(run, pool, n_nodes)
+        def run_lane(lane: Sequence[int]) -> None:
+            self._run_all(run, lane, more)
+            while not out.is_set() and time.perf_counter() < end and not over():
+                if not any(_is_open(self.pools[i]) for i in lane):
+                    out.set()
+                    return
+                self._run_all(run, lane, more)
 
         others = [self._executor.submit(run_lane, lane) for lane in lanes[1:]]
         run_lane(lanes[0])
         for other in others:
             other.result()
 
+    def _run_all(self, run: Callable[[Pool, int], object], lane: Sequence[int], more: int) -> None:
+        for i in lane:
+            self.pools[i] = self._grown(self.pools[i], self._slices[i] + more)
+            self._slices[i] = _run(run, self.pools[i], self._slices[i])
+
     def _share(self, threads: int) -> None:
         """Give nodes to who has few; begin another thread where there is enough for it."""
         rich = max(self.pools, key=_size)
-        if len(self.pools) < threads and _size(rich) >= ENOUGH * threads:
+        enough = FEW if rich.counts[PRICED] else ENOUGH
+        if len(self.pools) < threads and _size(rich) >= enough * threads:
             self.pools.append(empty_pool(self._problem))
             self._slices.append(FIRST_SLICE)
         poor = min(range(len(self.pools)), key=lambda i: _size(self.pools[i]))

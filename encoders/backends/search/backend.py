@@ -157,12 +157,8 @@ class _Search:
             return
         if nodes >= HARD and self._coupled is None:
             limit, coupling = below(self.upper, self._unit), couple(self._tables, self._over)
-            root = Multipliers(
-                *(
-                    np.zeros(n)
-                    for n in (coupling.axis.size, coupling.needed.size, coupling.allowed.size)
-                )
-            )
+            sizes = coupling.axis.size, coupling.needed.size, coupling.allowed.size
+            root = Multipliers(*map(np.zeros, sizes))
             self._prices = bound_by_prices(self._tables, limit, STEPS, self._over, coupling, root)
             self._coupled = coupling, root
         if nodes >= VERY_HARD and self._coupled is not None:

@@ -71,6 +71,8 @@ def priced_dive(
     n_nodes : at most so many
     """
     known = _remembered(t, prices, root)
+    # A byte tells of each box that waits and each leaf whether it fits.
+    n_nodes = min(n_nodes, max(DEEPEST, 8 * REMEMBERED // t.tree_of.size))
     boxes, keys, fitting = stack_of(n_nodes, lo, hi, bound, live)
     depth = np.zeros(keys.size, dtype=np.int64)
     n_open, cost, looked = 1, np.inf, 0

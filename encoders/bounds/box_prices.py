@@ -37,7 +37,7 @@ def box_prices(t, coupling, own, leaf, lo, hi, point, upper, start, kept):
     point : a choice in it
     upper : finite, what is looked for has to cost less
     start : multipliers to begin with, of a box around it
-    kept : those of the best bound, filled where the box has rows, else as they are
+    kept : those of the best bound where the box has rows, else those to begin with; filled
     """
     rows, row = _rows_within(t, coupling, own, leaf, lo, hi)
     cost = np.full(t.cost.size, np.inf)  # no axis picks a level beyond the box
@@ -57,7 +57,7 @@ def box_prices(t, coupling, own, leaf, lo, hi, point, upper, start, kept):
         np.array([-np.inf, 0.0, 0.0, 1.0, 0.0]),
     )  # fmt: skip
     price, level, row_price = np.zeros(leaf.size), np.zeros(cost.size), np.zeros(n)
-    kept.worth[:], kept.toll[:] = start.worth, start.toll
+    kept.price[:], kept.worth[:], kept.toll[:] = start.price, start.worth, start.toll
     ascend(
         boxed, rows, upper, AIM * upper, BOX_STEPS, HOPE, state, price, level, row_price,
         kept.worth, kept.toll,

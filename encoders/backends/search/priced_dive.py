@@ -140,7 +140,6 @@ def _price(t, coupling, lo, hi, live, point, upper, known, at):
         return -np.inf, 0
     start = Multipliers(known.price[at], known.worth[at], known.toll[at])
     kept = Multipliers(known.price[at + 1], known.worth[at + 1], known.toll[at + 1])
-    kept.price[:] = start.price
     its = box_prices(t, coupling, tables, leaf, low, high, point, upper, start, kept)
     own = known.leaf[at + 1]
     own[:] = 0.0

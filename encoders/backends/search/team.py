@@ -35,10 +35,10 @@ from encoders.problem.problem import Problem
 FIRST_SLICE, SLICE_S = 64, 0.02
 # Open nodes for each thread from which on more threads are worth their start.
 ENOUGH = 32
+FEW = 2  # the same where boxes have prices of their own: each is a dive of a tenth of a second
 # Seconds of a round of several threads at most, where boxes have prices of their own: with a slice
 # each, threads wait for the last one's dive a quarter of the time.
 ROUND_S = 0.5
-FEW = 2  # the same where boxes have prices of their own: each is a dive of a tenth of a second
 
 
 class Team:

@@ -82,11 +82,11 @@ def test_several_threads_find_what_one_does(soon, monkeypatch):
         problem = random_problem(seed)
         outcome = backend.load()(problem, Request(60.0, 3))
         check_outcome(problem, outcome, optimum(problem)[0], backend.capability)
-    harder = [random_problem(seed, *HARD) for seed in range(60)]
+    harder = [random_problem(seed, *HARD) for seed in range(90)]
     for problem in harder:
         one, three = (backend.load()(problem, Request(60.0, threads)) for threads in (1, 3))
         assert (one.status, one.upper, one.lower) == (three.status, three.upper, three.lower)
-    assert sizes.count(3) > 50
+    assert sizes.count(3) > 100
 
 
 def test_threads_may_come_and_go(soon):

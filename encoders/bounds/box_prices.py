@@ -14,7 +14,7 @@ from encoders.compiled import inner, kernel
 from encoders.problem.flat_problem import Tables
 
 # Steps at most. With 15 searches of forests on SP take 1.1 times as long, with 60 1.2 times.
-BOX_STEPS = 30
+BOX_STEPS = np.int64(30)
 # Of ``upper``: where steps are led. Led to ``upper`` itself they come near to it, and ever more
 # slowly; with 1.2 they overshoot, and take 1.2 times as long.
 AIM = 1.05

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.arrays import FloatArray
+from encoders.bounds.coupling import Coupling
 
 
 class Multipliers(NamedTuple):
@@ -20,6 +21,17 @@ class Multipliers(NamedTuple):
     price: FloatArray
     worth: FloatArray
     toll: FloatArray
+
+
+def zero_multipliers(coupling: Coupling) -> Multipliers:
+    """Room for those of all rows, zeros.
+
+    Parameters
+    ----------
+    coupling : the rows
+    """
+    sizes = coupling.axis.size, coupling.needed.size, coupling.allowed.size
+    return Multipliers(*map(np.zeros, sizes))
 
 
 def unpriced() -> Multipliers:

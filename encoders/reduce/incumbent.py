@@ -36,6 +36,8 @@ PIECE = 10_000_000
 MANY_LITERALS = 100_000  # with fewer a call polishes several axes; so many take 0.2 s an axis
 # How a call of descend ended: rows do not hold, all is done, it can be walked on, shrunk on.
 STUCK, DONE, WALKING, SHRINKING = 0, 1, 2, 3
+# Of a type, as numba compiles what is called with a plain number once more for that number.
+UNLIMITED = NOWHERE = np.int64(-1)
 
 
 def find_incumbent(
@@ -162,7 +164,7 @@ def descend(t, levels, power, most):
     if end != DONE:
         return end
     unlimited = most >= most_moves(levels.size)
-    return _shrink(t, levels, misses, lead, load, -1 if unlimited else most)
+    return _shrink(t, levels, misses, lead, load, UNLIMITED if unlimited else most)
 
 
 @kernel
@@ -184,7 +186,7 @@ def polish(t, levels, first, end):
             continue
         move(t, levels, misses, lead, load, a, t.best[a])
         if _walk(t, levels, misses, lead, load, 1.0, most_moves(levels.size)) == DONE:
-            _shrink(t, levels, misses, lead, load, -1)
+            _shrink(t, levels, misses, lead, load, UNLIMITED)
             now = total_cost(t, levels)
             if now < cost:
                 cost = now
@@ -210,7 +212,7 @@ def _walk(t, levels, misses, lead, load, power, most):
             return DONE
         broken = load.size > 0 and not np.isfinite(missing)
         now = total_cost(t, levels)
-        best_ratio, best_axis, best_level = 0.0, -1, -1
+        best_ratio, best_axis, best_level = 0.0, NOWHERE, NOWHERE
         profile_axes(t, levels, misses, lead, rest, leads)
         for a in range(levels.size):
             first, size, old = level_start[a], level_start[a + 1] - level_start[a], levels[a]

@@ -18,7 +18,7 @@ from encoders.backends.search.team import Team
 from encoders.backends.stopping import why
 from encoders.bounds.coupling import Coupling, couple, uncoupled
 from encoders.bounds.lagrange import FEW_STEPS, STEPS, bound_by_prices
-from encoders.bounds.multipliers import Multipliers, unpriced
+from encoders.bounds.multipliers import Multipliers, unpriced, zero_multipliers
 from encoders.bounds.prices import Prices
 from encoders.errors import OutOfTimeError, Over, look, never
 from encoders.problem.cost_unit import ceiling_below, unit_of
@@ -157,8 +157,7 @@ class _Search:
             return
         if nodes >= HARD and self._coupled is None:
             limit, coupling = below(self.upper, self._unit), couple(self._tables, self._over)
-            sizes = coupling.axis.size, coupling.needed.size, coupling.allowed.size
-            root = Multipliers(*map(np.zeros, sizes))
+            root = zero_multipliers(coupling)
             self._prices = bound_by_prices(self._tables, limit, STEPS, self._over, coupling, root)
             self._coupled = coupling, root
         if nodes >= VERY_HARD and self._coupled is not None:

@@ -62,6 +62,7 @@ def cover_slice(t, prices, boxes, counts, steps, found, upper, forbidden, forbid
         counts[BOXES] += 1
         lo[:] = boxes[counts[OPEN], 0]
         hi[:] = boxes[counts[OPEN], 1]
+        live[:] = True
         kind = _expand(
             t, prices, lo, hi, upper, forbidden, forbidden_start, found, live, best, up,
             down, split, counts, steps,
@@ -117,7 +118,7 @@ def _expand(
     """As the search expands a box; what is cut off and why is written down."""
     slack = np.zeros(t.need.size, dtype=np.int64)
     low, high = np.zeros_like(lo), np.zeros_like(hi)
-    for turn in range(PROPAGATIONS):
+    for _ in range(PROPAGATIONS):
         low[:], high[:] = lo, hi
         cost = cheapest_point(t, lo, hi, point)
         _tell_cuts(low, high, lo, hi, steps, counts)
@@ -132,7 +133,7 @@ def _expand(
             _write(steps, counts, REFUSED, 0, refused, 0)
             return DONE
         low[:], high[:] = lo, hi
-        if scan_leaves(t, prices, lo, hi, point, cost, upper, turn > 0, live, best) >= upper:
+        if scan_leaves(t, prices, lo, hi, point, cost, upper, live, best) >= upper:
             _write(steps, counts, CLOSE, 0, 0, 0)
             return DONE
         _tell_cuts(low, high, lo, hi, steps, counts)

@@ -36,7 +36,7 @@ def dive(
         pool.counts[NODES] += 1
         lo[:], hi[:], live[:] = boxes[n_open, 0], boxes[n_open, 1], fitting[n_open]
         kind, bound = expand(
-            own, own_prices, lo, hi, keys[n_open], upper, forbidden, forbidden_start, found, True,
+            own, own_prices, lo, hi, keys[n_open], upper, forbidden, forbidden_start, found,
             live, best, up, down, split,
         )  # fmt: skip
         if kind == SOLVED:

@@ -37,8 +37,7 @@ def workspace(t):
 
 @inner
 def expand(
-    t, prices, lo, hi, key, upper, forbidden, forbidden_start, point, again, live, best, up, down,
-    split,
+    t, prices, lo, hi, key, upper, forbidden, forbidden_start, point, live, best, up, down, split,
 ):  # fmt: skip
     """Bound a box, shrink it, and solve or split it: (kind, lower bound).
 
@@ -48,17 +47,17 @@ def expand(
     lo, hi : the box, changed in place
     key : a lower bound that is known
     point : a choice, filled; the answer where it is solved
-    again : whether only leaves which are ``live`` may fit it
-    live, best, up, down : of :func:`workspace`, filled
+    live : the leaves that may fit it; changed in place to those that do
+    best, up, down : of :func:`workspace`, filled
     split : filled where it is split, see :func:`choose_split`
     """
     bound = key
     slack = np.zeros(t.need.size, dtype=np.int64)
-    for turn in range(PROPAGATIONS):
+    for _ in range(PROPAGATIONS):
         cost = cheapest_point(t, lo, hi, point)
         if cost >= upper or overloaded(t, lo, hi):
             return PRUNED, bound
-        lower = scan_leaves(t, prices, lo, hi, point, cost, upper, again or turn > 0, live, best)
+        lower = scan_leaves(t, prices, lo, hi, point, cost, upper, live, best)
         if lower >= upper:
             return PRUNED, bound
         bound = max(bound, lower)

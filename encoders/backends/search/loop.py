@@ -54,9 +54,10 @@ def run_slice(
         pool.counts[FREE] += 1
         if key >= upper:
             continue
+        live[:] = True
         kind, bound = expand(
-            t, prices, lo, hi, key, upper, forbidden, forbidden_start, found, False, live, best, up,
-            down, split,
+            t, prices, lo, hi, key, upper, forbidden, forbidden_start, found, live, best, up, down,
+            split,
         )  # fmt: skip
         if kind == SOLVED:
             return bound

@@ -85,8 +85,8 @@ def priced_dive(
         lo[:], hi[:], live[:] = boxes[n_open, 0], boxes[n_open, 1], fitting[n_open]
         own = Prices(keys[n_open], known.constant[at], known.leaf[at], known.level[at])
         kind, bound = expand(
-            t, own, lo, hi, keys[n_open], upper, forbidden, forbidden_start, found, True, live,
-            best, up, down, split,
+            t, own, lo, hi, keys[n_open], upper, forbidden, forbidden_start, found, live, best, up,
+            down, split,
         )  # fmt: skip
         if kind == SOLVED:
             cost = bound

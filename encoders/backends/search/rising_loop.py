@@ -197,7 +197,7 @@ def _expand(
         upper = demands.limit[high]
         raised = _raised(demands, low, high)
         prices = Prices(0.0, demands.constant[low] + raised, demands.leaf, demands.level)
-        lower = scan_leaves(t, prices, lo, hi, point, cost, upper, True, live, best)
+        lower = scan_leaves(t, prices, lo, hi, point, cost, upper, live, best)
         if lower >= upper or not fill_slack(t, best, slack):
             return PRUNED, bound
         bound = max(bound, cost, lower - raised)

@@ -8,10 +8,9 @@ from encoders.compiled import ONE, inlined, inner
 
 
 @inner
-def scan_leaves(t, prices, lo, hi, point, cost, upper, again, live, best):
+def scan_leaves(t, prices, lo, hi, point, cost, upper, live, best):
     """Mark the leaves that fit the box and can be paid for; fill ``best``.
 
-    Where the box only shrank since the last time, ``again`` looks at those still marked alone.
     Returns a lower bound on the box's cost, inf if a tree has no leaf left: every tree needs one
     of its leaves, and prices (:mod:`encoders.bounds.lagrange`) bound all of them together.
 
@@ -20,12 +19,10 @@ def scan_leaves(t, prices, lo, hi, point, cost, upper, again, live, best):
     t, point, cost, upper : see :mod:`encoders.compiled`
     prices : as in :func:`encoders.backends.search.loop.run_slice`
     lo, hi : shrunk in place, by prices
-    again : bool
-    live, best : filled
+    live : leaves that may fit it, all or those of a box around it; changed in place
+    best : filled
     """
     n_trees, leaf_price = t.tree_start.size - 1, prices.leaf
-    if not again:
-        live[:] = True
     fits = np.empty(live.size, dtype=np.uint64)
     cheapest, least = np.full(n_trees, np.inf), np.full(n_trees, np.inf)
     if t.is_max or not t.unimodal.all():

@@ -11,7 +11,7 @@ from encoders.backends.search.open_nodes import PRICED, SHUT, make_pool
 from encoders.bounds.box_prices import box_prices
 from encoders.bounds.coupling import couple
 from encoders.bounds.lagrange import bound_by_prices
-from encoders.bounds.multipliers import Multipliers
+from encoders.bounds.multipliers import zero_multipliers
 from encoders.problem.flat_problem import tabulate
 from encoders.testing.answers import check_outcome
 from encoders.testing.named_problems import make
@@ -99,11 +99,6 @@ def random_box(rng, problem):
     return *ends, live
 
 
-def multipliers(coupling):
-    sizes = coupling.axis.size, coupling.needed.size, coupling.allowed.size
-    return Multipliers(*map(np.zeros, sizes))
-
-
 def check_choices(problem, box, live, out, place, prices):
     """How many choices of a box cost at least what its prices say: all that are any."""
     lo, hi = box
@@ -137,7 +132,7 @@ def test_no_choice_in_a_box_costs_less_than_its_prices_say():
         problem, rng = hard_problem(seed), np.random.default_rng(seed)
         t, upper = tabulate(problem), rng.uniform(0.1, 2.0)
         coupling = couple(t)
-        start, kept = multipliers(coupling), multipliers(coupling)
+        start, kept = zero_multipliers(coupling), zero_multipliers(coupling)
         whole = bound_by_prices(t, upper, coupling=coupling, kept=start)
         lo, hi, live = random_box(rng, problem)
         while len(set(problem.tree_of[live])) == problem.tree_start.size - 1:
@@ -154,7 +149,7 @@ def test_no_choice_in_a_box_costs_less_than_its_prices_say():
             checked += check_choices(problem, (lo, hi), live, out, place, prices)
             if (lo == hi).all():
                 break
-            start, kept = kept, multipliers(coupling)  # the next box is within this one
+            start, kept = kept, zero_multipliers(coupling)  # the next box is within this one
             lo, hi, live = half(rng, problem, lo, hi, live)
             within += 1
     assert checked > 1000 and higher > 50 and shut > 10 and within > 100
@@ -165,7 +160,7 @@ def test_what_a_box_around_it_is_worth_gives_a_box_a_higher_bound():
     for seed in range(60):
         problem, rng = hard_problem(seed), np.random.default_rng(seed)
         t, coupling = tabulate(problem), couple(tabulate(problem))
-        start, kept = multipliers(coupling), multipliers(coupling)
+        start, kept = zero_multipliers(coupling), zero_multipliers(coupling)
         bound_by_prices(t, 2.0, coupling=coupling, kept=start)
         lo, hi, live = random_box(rng, problem)
         if len(set(problem.tree_of[live])) < problem.tree_start.size - 1:
@@ -175,7 +170,7 @@ def test_what_a_box_around_it_is_worth_gives_a_box_a_higher_bound():
             continue
         asked = t, coupling, own, leaf, lo, hi, np.clip(t.best, lo, hi), 20.0
         warm += box_prices(*asked, start, kept).bound
-        cold += box_prices(*asked, multipliers(coupling), kept).bound
+        cold += box_prices(*asked, zero_multipliers(coupling), kept).bound
     assert warm > cold > 0
 
 

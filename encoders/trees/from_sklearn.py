@@ -65,9 +65,11 @@ def _read_forest(model: Any) -> Ensemble:
     estimators = [model] if hasattr(model, "tree_") else model.estimators_
     classes = getattr(model, "classes_", None)
     n_classes, unit = 1 if classes is None else len(classes), float(len(estimators))
-    trees = [_tree(estimator.tree_, n_classes) for estimator in estimators]
+    trees = (_tree(estimator.tree_, n_classes) for estimator in estimators)
+    n_nodes = sum(estimator.tree_.node_count for estimator in estimators)
+    n_columns, bias = int(model.n_features_in_), np.zeros(n_classes)
     dtype = np.dtype(np.float32)  # DTYPE of sklearn/tree/_tree.pyx
-    read = joined(trees, int(model.n_features_in_), np.zeros(n_classes), dtype, unit, "sklearn")
+    read = joined(trees, n_columns, bias, dtype, unit, "sklearn", n_nodes)
     return replace(
         read,
         rounding=rounding_of(read.score, read.root, read.bias),

@@ -1,6 +1,6 @@
 """Nodes of one tree, checked, and trees joined to an :class:`Ensemble`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -128,12 +128,13 @@ def _no_tree(source: str, why: str) -> UnsupportedModelError:
 
 
 def joined(
-    trees: Sequence[TreeNodes],
+    trees: Iterable[TreeNodes],
     n_columns: int,
     bias: FloatArray,
     dtype: np.dtype[Any],
     margin_unit: float,
     source: str,
+    n_nodes: int | None = None,
 ) -> Ensemble:
     """An ensemble of trees.
 
@@ -145,50 +146,64 @@ def joined(
     dtype : the type to which the model rounds its input
     margin_unit : as in :class:`Ensemble`
     source : name of the library, for errors
+    n_nodes : of all trees, where each tree is made in its turn, so that a large model is not there
+        twice; None where all are there
 
     Raises
     ------
     UnsupportedModelError
         As :meth:`TreeNodes.reachable`; no tree, or a score that is not finite.
     """
-    if not trees:
+    if n_nodes is None:
+        trees = list(trees)
+        n_nodes = sum(tree.left.size for tree in trees)
+    ways, always = np.empty(n_nodes, dtype=np.bool_), True
+    found, first = _room(ways, bias.size), [0]
+    sets: dict[int, CodeSet] = {}
+    for tree in trees:
+        own, at = tree.reachable(n_columns, source), first[-1]
+        here = slice(at, at + own.left.size)
+        found.column[here], found.last_left[here] = own.column, own.last_left
+        for mine, child in ((found.left, own.left), (found.right, own.right)):
+            mine[here] = np.where(child >= 0, child + at, NO_CHILD)
+        found.score[here] = own.score
+        if own.default_left is None:
+            always = False
+        else:
+            ways[here] = own.default_left
+        sets.update({at + node: members for node, members in own.sets.items()})
+        first.append(here.stop)
+    if first[-1] == 0:
         raise UnsupportedModelError("the model holds no tree; train it for at least one round.")
-    trees = [tree.reachable(n_columns, source) for tree in trees]
-    score = np.concatenate([tree.score for tree in trees])
-    if not (np.isfinite(score).all() and np.isfinite(bias).all()):
+    if first[-1] < n_nodes:
+        found = found._only(np.arange(n_nodes) < first[-1])
+    if not (np.isfinite(found.score).all() and np.isfinite(bias).all()):
         raise UnsupportedModelError(f"the {source} model holds leaf values that are not finite.")
-    first = starts(np.array([tree.left.size for tree in trees]))[:-1]
-
-    def shifted(field: str) -> IntArray:
-        children = [(getattr(tree, field), at) for tree, at in zip(trees, first, strict=True)]
-        return np.concatenate([np.where(c >= 0, c + at, NO_CHILD) for c, at in children])
-
-    column = np.concatenate([tree.column for tree in trees])
-    ways = [tree.default_left for tree in trees if tree.default_left is not None]
     return Ensemble(
         n_columns=n_columns,
-        root=frozen(first.copy()),
-        column=frozen(column),
-        last_left=frozen(np.concatenate([tree.last_left for tree in trees])),
-        left=frozen(shifted("left")),
-        right=frozen(shifted("right")),
-        score=frozen(score),
+        root=frozen(np.array(first[:-1], dtype=np.int64)),
+        column=frozen(found.column),
+        last_left=frozen(found.last_left),
+        left=frozen(found.left),
+        right=frozen(found.right),
+        score=frozen(found.score),
         bias=frozen(bias),
         dtype=dtype,
         margin_unit=margin_unit,
         votes=False,
-        default_left=frozen(np.concatenate(ways)) if len(ways) == len(trees) else None,
-        sets=_joined_sets(trees, first, column),
+        default_left=frozen(ways[: first[-1]]) if always else None,
+        sets=_joined_sets(sets, found.column),
     )
 
 
-def _joined_sets(trees: Sequence[TreeNodes], first: IntArray, column: IntArray) -> SetSplits | None:
-    """The splits on category codes of all trees, None without any."""
-    sets = {
-        int(at) + node: own
-        for tree, at in zip(trees, first, strict=True)
-        for node, own in tree.sets.items()
-    }
+def _room(ways: BoolArray, n_classes: int) -> TreeNodes:
+    """Nodes to be filled in, as many as there are places for their ways."""
+    column, left, right = (np.empty(ways.size, dtype=np.int64) for _ in range(3))
+    return TreeNodes(column, np.empty(ways.size), left, right, np.empty((ways.size, n_classes)))
+
+
+def _joined_sets(sets: Mapping[int, CodeSet], column: IntArray) -> SetSplits | None:
+    """The splits on category codes of all trees, by node; None without any."""
     if not sets:
         return None
     n_codes: dict[int, int] = {}

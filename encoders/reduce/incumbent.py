@@ -212,7 +212,9 @@ def _walk(t, levels, misses, lead, load, power, most):
             return DONE
         broken = load.size > 0 and not np.isfinite(missing)
         now = total_cost(t, levels)
-        best_ratio, best_axis, best_level = 0.0, NOWHERE, NOWHERE
+        best_ratio = 0.0
+        best_axis: int | np.int64 = NOWHERE
+        best_level: int | np.int64 = NOWHERE
         profile_axes(t, levels, misses, lead, rest, leads)
         for a in range(levels.size):
             first, size, old = level_start[a], level_start[a + 1] - level_start[a], levels[a]

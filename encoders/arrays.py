@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 NarrowArray = npt.NDArray[np.int32]
+UnsignedArray = npt.NDArray[np.unsignedinteger[Any]]
 BoolArray = npt.NDArray[np.bool_]
 Scalar = TypeVar("Scalar", bound=np.generic)
 # Leaves that are looked at together: they stay in the fast memory, and take little of the other.

@@ -308,7 +308,7 @@ class _Rows(NamedTuple):
 def _rows(
     ensemble: Ensemble, cells: Cells, source: IntArray, tree_start: IntArray, query: Query
 ) -> _Rows:
-    score = cells.score[source]
+    score = cells.score(source)
     asked = (score, tree_start, ensemble, query.goal, query.margin)
     relaxation = relaxation_of(*asked)
     cut: Callable[[Problem, IntArray], LeafRow | None]

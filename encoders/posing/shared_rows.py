@@ -55,7 +55,7 @@ def pose_row(
     number = np.cumsum(alive) - 1
     tree = owners(cells.tree_start)[alive]
     tree_start = starts(np.bincount(tree, minlength=cells.tree_start.size - 1))
-    score = cells.score[alive]
+    score = cells.score(alive)
     asked = (score, tree_start, ensemble, query.goal, query.margin)
     relaxation = relaxation_of(*asked)
     rows, exact = (

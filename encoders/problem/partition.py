@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, NarrowArray, blocks, owners
+from encoders.arrays import FloatArray, IntArray, NarrowArray, UnsignedArray, blocks, owners
 
 TOLERANCE = 1e-9  # of the whole space, far above float64's rounding; a deeper leaf may be smaller
 
@@ -10,7 +10,7 @@ TOLERANCE = 1e-9  # of the whole space, far above float64's rounding; a deeper l
 def covered(
     tree_start: IntArray,
     leaf_start: IntArray,
-    axis: IntArray | NarrowArray,
+    axis: IntArray | UnsignedArray,
     lo: IntArray | NarrowArray,
     hi: IntArray | NarrowArray,
     size: IntArray,
@@ -41,7 +41,7 @@ def covered(
 
 def _shares(
     leaf_start: IntArray,
-    axis: IntArray | NarrowArray,
+    axis: IntArray | UnsignedArray,
     lo: IntArray | NarrowArray,
     hi: IntArray | NarrowArray,
     size: IntArray,

@@ -12,6 +12,7 @@ from encoders.arrays import (
     FloatArray,
     IntArray,
     NarrowArray,
+    UnsignedArray,
     frozen,
     order_by,
     read_only,
@@ -36,21 +37,22 @@ class Cells:
     boundary : tuple of float64 arrays, one per column, strictly increasing
     tree_start : int64 (n_trees + 1,), leaves of tree t
     leaf_start : int64 (n_leaves + 1,), literals of leaf l
-    column, lo, hi : int32 (n_literals,); lo > hi where only a missing value gets to the leaf
+    column : (n_literals,), of the smallest unsigned type that n_columns fits in
+    lo, hi : int32 (n_literals,); lo > hi where only a missing value gets to the leaf
     takes_missing : bool (n_literals,), whether a missing value does; None where none may be missing
     node : int64 (n_leaves,), the leaf's node in the ensemble
-    score : float64 (n_leaves, n_classes)
+    score_of_node : float64 (n_nodes, n_classes), the ensemble's own
     groups : one per column that is split into sets
     """
 
     boundary: tuple[FloatArray, ...]
     tree_start: IntArray
     leaf_start: IntArray
-    column: NarrowArray
+    column: UnsignedArray
     lo: NarrowArray
     hi: NarrowArray
     node: IntArray
-    score: FloatArray
+    score_of_node: FloatArray
     takes_missing: BoolArray | None = None
     groups: tuple[Group, ...] = ()
 
@@ -58,6 +60,18 @@ class Cells:
     def n_cells(self) -> IntArray:
         """Cells of each column, that of missing values included, int64 (n_columns,)."""
         return np.array([boundary.size + 2 for boundary in self.boundary], dtype=np.int64)
+
+    def score(self, leaves: IntArray | BoolArray) -> FloatArray:
+        """What some of the leaves add to each class, float64 (n_chosen, n_classes).
+
+        Not kept: of a large model's memory it would be a tenth.
+
+        Parameters
+        ----------
+        leaves : int64 (n_chosen,), or bool (n_leaves,) for those that are True
+        """
+        chosen: FloatArray = self.score_of_node[self.node[leaves]]
+        return chosen
 
     def only(self, leaves: IntArray) -> "Cells":
         """The same domain with some of the leaves.
@@ -84,7 +98,6 @@ class Cells:
             lo=self.lo[literal],
             hi=self.hi[literal],
             node=self.node[leaves],
-            score=self.score[leaves],
             takes_missing=None if missing is None else missing[literal],
             groups=tuple(group.only(chosen) for group in self.groups),
         )
@@ -116,11 +129,11 @@ def cut(ensemble: Ensemble) -> Cells:
         boundary=boundary,
         tree_start=frozen(starts(np.bincount(tree, minlength=ensemble.root.size))),
         leaf_start=frozen(starts(met[leaves[reached]])),
-        column=frozen(literals.column),
+        column=frozen(literals.column.astype(np.min_scalar_type(ensemble.n_columns))),
         lo=frozen(literals.lo),
         hi=frozen(literals.hi),
         node=frozen(leaves[reached]),
-        score=frozen(ensemble.score[leaves[reached]]),
+        score_of_node=ensemble.score,
         takes_missing=None if ensemble.default_left is None else frozen(literals.missing),
         groups=tuple(group.only(reached) for group in groups),
     )

@@ -46,7 +46,7 @@ def _alone(
         unsure=every.unsure,
         companions=(),
     )
-    cells = replace(view.cells, score=frozen(score[view.cells.node]))
+    cells = replace(view.cells, score_of_node=ensemble.score)
     classes = len(oracle.native.classes)
     # Which of them it puts into which class is not known; that is found out when they are used.
     rows = np.concatenate(view.reference.rows)

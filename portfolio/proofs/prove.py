@@ -145,7 +145,7 @@ def _as_checked(problem: Problem, space: FeatureSpace, query: Query) -> Problem:
 
 def _units_of_score(posed: Posed, cells: Cells, target: int) -> FloatArray:
     """How many units of each leaf row a unit of score is."""
-    score, begin = cells.score[posed.source], posed.problem.tree_start
+    score, begin = cells.score(posed.source), posed.problem.tree_start
     lead = score[:, [target]] - np.delete(score, target, axis=1)
     least = np.repeat(np.minimum.reduceat(lead, begin[:-1]), np.diff(begin), axis=0)
     weight = np.array([row.weight.sum() for row in posed.problem.leaf_rows], dtype=np.float64)

@@ -95,9 +95,9 @@ def test_a_wrong_reading_is_found(tumours, monkeypatch):
     explainer = Explainer(model, X)
     monkeypatch.setattr(Witnesses, "find", lambda *_: None)
     for view in explainer._model.views:
-        score = view.cells.score.copy()
+        score = view.cells.score_of_node.copy()
         score[:, 1] -= 10
-        object.__setattr__(view.cells, "score", score)
+        object.__setattr__(view.cells, "score_of_node", score)
     result = explainer.explain(X.iloc[0])
     assert result.status == "infeasible"
     with pytest.raises(RejectedError, match="does not hold"):

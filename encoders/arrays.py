@@ -15,6 +15,7 @@ BoolArray = npt.NDArray[np.bool_]
 Scalar = TypeVar("Scalar", bound=np.generic)
 # Leaves that are looked at together: they stay in the fast memory, and take little of the other.
 SOME_RUNS = 50_000
+MANY_KEYS = 32  # per item; with more it takes less time to sort the items than to pass all keys
 
 
 def starts(counts: IntArray) -> IntArray:
@@ -55,6 +56,25 @@ def order_by(key: IntArray, n_keys: int) -> IntArray:
     """
     short = key.astype(np.uint16) if n_keys <= np.iinfo(np.uint16).max else key
     return np.argsort(short, kind="stable")
+
+
+def ranked(key: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
+    """Keys that occur, ascending, and the place of each key among them.
+
+    Parameters
+    ----------
+    key : int64 (n,), from 0 to ``n_keys`` - 1
+    n_keys : few are counted, in a fifth of the time that sorting takes
+
+    Returns
+    -------
+    int64 (n_distinct,), int64 (n,)
+    """
+    if n_keys > MANY_KEYS * key.size:
+        return np.unique(key, return_inverse=True)
+    held = np.zeros(n_keys, dtype=np.bool_)
+    held[key] = True
+    return np.flatnonzero(held), (np.cumsum(held, dtype=np.int64) - 1)[key]
 
 
 def runs(start: IntArray) -> list[tuple[int, int]]:

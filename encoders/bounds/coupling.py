@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, starts
+from encoders.arrays import BoolArray, FloatArray, IntArray, ranked, starts
 from encoders.errors import Over, look, never
 from encoders.problem.flat_problem import Tables
 
@@ -58,26 +58,27 @@ def couple(t: Tables, over: Over = never) -> Coupling:
     n_axes = t.best.size
     below = np.flatnonzero(t.hi < last[t.axis])
     above = np.flatnonzero(t.lo > 0)
-    literal = np.r_[below, above]
-    side = np.r_[np.ones(below.size, dtype=np.int64), np.zeros(above.size, dtype=np.int64)]
-    level = np.r_[t.hi[below], t.lo[above] - 1]
-    group = (tree[literal] * n_axes + t.axis[literal]) * 2 + side
+    literal = np.concatenate([below, above])
+    level = np.concatenate([t.hi[below], t.lo[above] - 1])
+    group = (tree[literal] * n_axes + t.axis[literal]) * 2
+    group[: below.size] += 1
     width = int(level.max(initial=0)) + 1
     look(over)
-    key, row = np.unique(group * width + level, return_inverse=True)
+    key, row = ranked(group * width + level, 2 * n_axes * (t.tree_start.size - 1) * width)
     look(over)
-    _, group_of = np.unique(key // width, return_inverse=True)
+    side, level = np.divmod(key, width)
+    group_of = np.cumsum(np.diff(side, prepend=side[:1]) > 0)
     hi_row = np.full(t.axis.size, key.size, dtype=np.int64)
     lo_row = np.full(t.axis.size, key.size, dtype=np.int64)
     hi_row[below], lo_row[above] = row[: below.size], row[below.size :]
     need = np.maximum(t.need, 1).astype(np.float64)
     heaviest = t.level_weight.max(axis=1, initial=1).astype(np.float64)
     return Coupling(
-        axis=(key // width // 2) % n_axes,
-        level=key % width,
-        below=(key // width) % 2 == 1,
+        axis=(side // 2) % n_axes,
+        level=level,
+        below=side % 2 == 1,
         group_start=starts(np.bincount(group_of)),
-        group_of=group_of.astype(np.int64),
+        group_of=group_of,
         hi_row=hi_row,
         lo_row=lo_row,
         share=t.weight / need[:, None],

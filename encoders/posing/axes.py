@@ -95,16 +95,13 @@ def ordered_axis(
         if admissible.stay and not absent:
             part, value = _with_own(part, value, int(np.searchsorted(last, start)), start)
     price = cost.of(index, feature, start, value)
-    order = np.lexsort((np.abs(value - near), price, part))
-    begins = np.ones(order.size, dtype=np.bool_)
-    begins[1:] = np.diff(part[order]) > 0
-    first = order[begins]
-    axis = Axis(
-        cell=cell_of[part[first]],
-        value=value[first],
-        cost=price[first],
-        changed=value[first] != start,
-    )
+    if not (part[1:] > part[:-1]).all():  # a list may have several of a part
+        order = np.lexsort((np.abs(value - near), price, part))
+        begins = np.ones(order.size, dtype=np.bool_)
+        begins[1:] = np.diff(part[order]) > 0
+        first = order[begins]
+        part, value, price = part[first], value[first], price[first]
+    axis = Axis(cell=cell_of[part], value=value, cost=price, changed=value != start)
     if admissible.missing is None:
         return axis
     return _with_missing(axis, boundary.size + 1, index, feature, start, admissible, cost)
@@ -196,8 +193,11 @@ def _with_own(
     part: IntArray, value: FloatArray, own: int, start: float
 ) -> tuple[IntArray, FloatArray]:
     """In its own part the query stays exactly as it is, representable or not."""
-    others = part != own
-    return np.append(part[others], own), np.append(value[others], start)
+    place = np.searchsorted(part, own)
+    if place < part.size and part[place] == own:
+        value[place] = start
+        return part, value
+    return np.insert(part, place, own), np.insert(value, place, start)
 
 
 def _listed_values(

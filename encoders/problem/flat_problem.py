@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray, IntArray, order_by, owners, starts
+from encoders.arrays import BoolArray, FloatArray, IntArray, order_by, starts
 from encoders.errors import Over, look, never
 from encoders.problem.problem import Problem
 
@@ -109,7 +109,7 @@ def tabulate(problem: Problem, over: Over = never) -> Tables:
         base=base,
         is_max=is_max,
         best=best,
-        unimodal=_unimodal(cost, problem.level_start, best),
+        unimodal=_unimodal(cost, problem.level_start, best, owner),
         tree_start=problem.tree_start.copy(),
         leaf_start=problem.leaf_start.copy(),
         axis=problem.axis.copy(),
@@ -162,14 +162,13 @@ def _separable(
     return cost, best
 
 
-def _unimodal(cost: FloatArray, level_start: IntArray, best: IntArray) -> BoolArray:
+def _unimodal(
+    cost: FloatArray, level_start: IntArray, best: IntArray, owner: IntArray
+) -> BoolArray:
     """Whether each axis' cost never falls when moving away from its best level."""
-    step = np.diff(cost)
-    position = np.arange(step.size)
-    bottom = (level_start[:-1] + best)[owners(level_start)][:-1] if step.size else position
-    inside = np.ones(step.size, dtype=np.bool_)
-    inside[level_start[1:-1] - 1] = False
-    wrong = inside & np.where(position < bottom, step > 0, step < 0)
+    step, of_step = cost[1:] - cost[:-1], owner[:-1]
+    falls = np.arange(step.size) < (level_start[:-1] + best)[of_step]
+    wrong = (of_step == owner[1:]) & np.where(falls, step > 0, step < 0)
     flags = np.ones(level_start.size - 1, dtype=np.bool_)
-    flags[owners(level_start)[:-1][wrong]] = False
+    flags[of_step[wrong]] = False
     return flags

@@ -144,17 +144,17 @@ def drop(problem: Problem, keep: BoolArray, alive: BoolArray) -> Smaller | None:
         return None
     tells = ((lo > 0) | (hi < size[axis] - 1)) & alive[leaf]
     tried = alive
-    alive, rows = _fix_trees(problem, alive, np.bincount(leaf[tells], minlength=alive.size))
+    told = np.bincount(leaf[tells], minlength=alive.size)
+    alive, rows, tree_start = _fix_trees(problem, alive, told)
     tells &= alive[leaf]
     per_leaf = np.bincount(leaf[tells], minlength=alive.size)[alive]
-    per_tree = np.bincount(problem.tree_of[alive], minlength=problem.tree_start.size - 1)
     lift = Lift(level_start, np.flatnonzero(keep) - first[owner[keep]])
     smaller = replace(
         problem,
         level_start=level_start,
         cost=problem.cost[keep],
         one_hot=_one_hot(problem, keep, rank),
-        tree_start=starts(per_tree[per_tree > 0]),
+        tree_start=tree_start,
         leaf_start=starts(per_leaf),
         axis=axis[tells],
         lo=lo[tells],
@@ -216,7 +216,7 @@ def _merge_levels(problem: Problem, keep: BoolArray, alive: BoolArray) -> BoolAr
     level = np.flatnonzero(keep)
     segment = np.cumsum(cut[:-1])[level]
     order = np.lexsort((level, problem.cost[level], segment))
-    first = order[np.r_[True, np.diff(segment[order]) > 0]] if order.size else order
+    first = order[np.diff(segment[order], prepend=-1) > 0]
     kept = np.zeros_like(keep)
     kept[level[first]] = True
     for row in problem.level_rows:
@@ -283,12 +283,17 @@ def _settle_group(problem: Problem, group: IntArray, keep: BoolArray, owner: Int
 
 def _fix_trees(
     problem: Problem, alive: BoolArray, tells: IntArray
-) -> tuple[BoolArray, tuple[LeafRow, ...]]:
-    """Take trees whose one leaf is certain out, into the rows' minima; drop rows that hold."""
+) -> tuple[BoolArray, tuple[LeafRow, ...], IntArray]:
+    """Take trees whose one leaf is certain out, into the rows' minima; drop rows that hold.
+
+    What stays of the leaves, the rows of it, and its ``tree_start``.
+    """
     tree = problem.tree_of
     left = np.bincount(tree[alive], minlength=problem.tree_start.size - 1)
     certain = alive & (left[tree] == 1) & (tells == 0)
     stays = alive & ~certain
+    held = np.bincount(tree[stays], minlength=1)
+    tree_start = starts(held[held > 0])
     rows = []
     for row in problem.leaf_rows:
         minimum = row.minimum - int(row.weight[certain].sum())
@@ -296,6 +301,5 @@ def _fix_trees(
         if not weight.size:
             rows.append(LeafRow(weight, minimum))
             continue
-        tree_start = np.r_[0, 1 + np.flatnonzero(np.diff(tree[stays]) > 0), weight.size]
         rows.append(LeafRow.normalised(weight, minimum, tree_start))
-    return stays, tuple(rows)
+    return stays, tuple(rows), tree_start

@@ -17,7 +17,7 @@ from portfolio.service.turn import Turn
 TRIES = 3  # times that a question is asked whose worker dies
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 10.0  # seconds between workers that do not get warm
 WARM_S = 120.0  # seconds that a process may take to load a model
-COMPILE_S = 600.0  # the same, where the solver is compiled before: half a minute on an idle core
+COMPILE_S = 600.0  # the same, where the solver is compiled before: a minute on an idle core
 MODULE = "portfolio.service.worker_process"
 
 

@@ -192,12 +192,19 @@ class ConfiguredBackend:
         request : how, and whom to tell
         """
         trace = Trace(request.on_bounds)
-        asked = replace(
-            request, formulation=self.formulation, engine=self.engine, on_bounds=trace.report
-        )
-        outcome = self.run(self.backend, problem, asked)
+        outcome = self.solve(problem, replace(request, on_bounds=trace.report))
         attempts = (self.attempt(problem, request, outcome, trace),)
         return Report(outcome, Provenance(self.backend.name, extent(problem), attempts))
+
+    def solve(self, problem: Problem, request: Request) -> Outcome:
+        """The same, without a record of it.
+
+        Parameters
+        ----------
+        problem, request : as there
+        """
+        asked = replace(request, formulation=self.formulation, engine=self.engine)
+        return self.run(self.backend, problem, asked)
 
     def attempt(
         self, problem: Problem, request: Request, outcome: Outcome, trace: "Trace"

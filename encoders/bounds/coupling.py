@@ -67,7 +67,7 @@ def couple(t: Tables, over: Over = never) -> Coupling:
     key, row = ranked(group * width + level, 2 * n_axes * (t.tree_start.size - 1) * width)
     look(over)
     side, level = np.divmod(key, width)
-    group_of = np.cumsum(np.diff(side, prepend=side[:1]) > 0)
+    group_of: IntArray = np.cumsum(np.diff(side, prepend=side[:1]) > 0, dtype=np.int64)
     hi_row = np.full(t.axis.size, key.size, dtype=np.int64)
     lo_row = np.full(t.axis.size, key.size, dtype=np.int64)
     hi_row[below], lo_row[above] = row[: below.size], row[below.size :]

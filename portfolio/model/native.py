@@ -2,9 +2,9 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from portfolio.model.table import Table
 # What our own sums in float64 may be off by, as a share of the largest score.
 SUMMED = 1e-12
 PREDICTING = threading.Lock()
+FEW_ROWS = 64  # for which it takes longer to wake a library's threads than to do without
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +52,9 @@ class NativeModel:
         rows : float64 (n_rows, n_columns)
         """
         given = self._given(rows)
-        if type(self.model).__name__ == "Booster":
-            return _predict_booster(self.model, given)
-        with predicting_alone():
+        with predicting_alone(self.model, len(rows)):
+            if type(self.model).__name__ == "Booster":
+                return _predict_booster(self.model, given)
             # It would start a thread per core for one row.
             alone = {"thread_count": 1} if is_catboost(self.model) else {}
             labels = np.asarray(self.model.predict(given, **alone))
@@ -79,7 +80,7 @@ class NativeModel:
         ----------
         rows : float64 (n_rows, n_columns)
         """
-        with predicting_alone():
+        with predicting_alone(self.model, len(rows)):
             return native_probabilities(self.model, self._given(rows))
 
     def values(self, rows: FloatArray, scale: Scale, output: int) -> FloatArray:
@@ -90,7 +91,7 @@ class NativeModel:
         rows : float64 (n_rows, n_columns)
         scale, output : as in :func:`native_values`
         """
-        with predicting_alone():
+        with predicting_alone(self.model, len(rows)):
             return native_values(self.model, self._given(rows), scale, output)
 
     def isolation(self, rows: FloatArray) -> FloatArray:
@@ -100,7 +101,7 @@ class NativeModel:
         ----------
         rows : float64 (n_rows, n_columns)
         """
-        with predicting_alone():
+        with predicting_alone(self.model, len(rows)):
             scores: FloatArray = self.model.score_samples(self._given(rows))
         return scores
 
@@ -111,7 +112,7 @@ class NativeModel:
         ----------
         rows : float64 (n_rows, n_columns)
         """
-        with predicting_alone():
+        with predicting_alone(self.model, len(rows)):
             return native_leaves(self.model, self._given(rows))
 
     def scores(self, rows: FloatArray, margin_unit: float) -> FloatArray:
@@ -122,7 +123,7 @@ class NativeModel:
         rows : float64 (n_rows, n_columns)
         margin_unit : as in :func:`native_scores`
         """
-        with predicting_alone():
+        with predicting_alone(self.model, len(rows)):
             return native_scores(self.model, self._given(rows), margin_unit)
 
     def _given(self, rows: FloatArray) -> Any:
@@ -163,16 +164,40 @@ class NativeModel:
 
 
 @contextmanager
-def predicting_alone() -> Iterator[None]:
-    """One prediction at a time, in the caller's thread.
+def predicting_alone(model: Any, n_rows: int) -> Iterator[None]:
+    """One prediction at a time, of few rows in the caller's thread alone.
 
-    The owner's n_jobs would start a pool of threads for one row. And scikit-learn changes the
-    process' warning filters while it predicts, which two threads at once would not put back.
+    The owner's n_jobs would start a pool of threads for one row, and those of OpenMP go on turning
+    for as long as our search takes. And scikit-learn changes the process' warning filters while it
+    predicts, which two threads at once would not put back.
+
+    Parameters
+    ----------
+    model : that predicts
+    n_rows : how many rows
     """
     import joblib
 
-    with PREDICTING, joblib.parallel_config(backend="sequential"):
+    with PREDICTING, joblib.parallel_config(backend="sequential"), _threads_for(model, n_rows):
         yield
+
+
+def _threads_for(model: Any, n_rows: int) -> AbstractContextManager[Any]:
+    """What keeps OpenMP to the caller's thread, from its making on, where rows are few."""
+    if n_rows > FEW_ROWS:
+        return nullcontext()
+    alone: AbstractContextManager[Any] = _pools(type(model).__module__.partition(".")[0]).limit(
+        limits=1
+    )
+    return alone
+
+
+@cache
+def _pools(library: str) -> Any:
+    """OpenMP's threads of all that is loaded by the time that a library is, which takes a while."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="openmp")
 
 
 def own_errors(model: Any) -> tuple[type[Exception], ...]:

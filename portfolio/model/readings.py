@@ -214,7 +214,7 @@ def _check_frames(model: Any, X_train: Any, table: Table, rows: FloatArray) -> N
     """Make sure that the model takes our frames for the user's own."""
     if not hasattr(X_train, "head"):
         return
-    with predicting_alone(), warnings.catch_warnings():
+    with predicting_alone(model, FRAME_ROWS), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = np.asarray(model.predict(X_train.head(FRAME_ROWS)))
         ours = np.asarray(model.predict(table.frame(rows[:FRAME_ROWS])))

@@ -3,6 +3,7 @@
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -28,7 +29,7 @@ def run_interruptible(call: Callable[[], Answer], stop: threading.Event) -> Answ
     Exception
         What ``call`` raised.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if not _in_main_thread():
         return call()
     answers: list[Answer] = []
     errors: list[BaseException] = []
@@ -59,6 +60,67 @@ def run_interruptible(call: Callable[[], Answer], stop: threading.Event) -> Answ
     if errors:
         raise errors[0]
     return answers[0]
+
+
+def run_heard(call: Callable[[], Answer], stop: threading.Event) -> Answer:
+    """The same in the caller's own thread: another one has to be started, and comes to cold caches.
+
+    For a call that is back in Python every moment, and has its native solvers run by
+    :func:`run_aside`. Where the program hears Ctrl-C in a way of its own, or not in this thread,
+    that stays so.
+
+    Parameters
+    ----------
+    call, stop : as there
+    """
+    plain = signal.default_int_handler
+    if signal.getsignal(signal.SIGINT) is not plain or not _in_main_thread():
+        return run_interruptible(call, stop)
+
+    def hear(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, plain)
+        stop.set()
+
+    signal.signal(signal.SIGINT, hear)
+    try:
+        return call()
+    finally:
+        if signal.getsignal(signal.SIGINT) is hear:
+            signal.signal(signal.SIGINT, plain)
+
+
+def run_aside(call: Callable[[], Answer]) -> Answer:
+    """Leave the main thread free for signals while a native solver is at work.
+
+    Parameters
+    ----------
+    call : run in a thread of its own where the caller's is the main one
+
+    Raises
+    ------
+    KeyboardInterrupt
+        At Ctrl-C, where nobody hears that; the call goes on.
+    Exception
+        What ``call`` raised.
+    """
+    if not _in_main_thread():
+        return call()
+    held: Future[Answer] = Future()
+
+    def work() -> None:
+        try:
+            held.set_result(call())
+        except BaseException as error:
+            held.set_exception(error)
+
+    threading.Thread(target=work, name="counterfolio-backend", daemon=True).start()
+    while not wait([held], WAIT_S).done:
+        pass
+    return held.result()
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from portfolio.model.scoring import Scoring
 from portfolio.model.tabular import Row, read_row
 from portfolio.question import LONGEST_S, MAP, Options, Question, check_from_0
 from portfolio.result import Result
-from portfolio.running.interrupt import run_interruptible
+from portfolio.running.interrupt import run_heard, run_interruptible
 from portfolio.running.solver_workers import Workers
 from portfolio.solving.join import Answer, below
 from portfolio.solving.progress import OnProgress, Progress
@@ -204,7 +204,7 @@ class Asker:
         )
         deadline, run = began + time_limit_s, self.workers.run
         asked_of = (model, query, goals, strategy, run, request, deadline, progress)
-        found = run_interruptible(partial(self.answering, *asked_of), stop)
+        found = run_heard(partial(self.answering, *asked_of), stop)
         progress.reraise()
         found = below(found, options.cutoff)
         result = self._result(found, query, row, asked, progress, began)

@@ -153,7 +153,7 @@ class _Race:
 
     def _work(self, runner: _Runner, asked: Request) -> None:
         try:
-            outcome = runner.entrant(self._problem, asked).outcome
+            outcome = runner.entrant.solve(self._problem, asked)
         except Exception as error:  # one that breaks must not break the race
             words = f"{type(error).__name__}: {error}"
             outcome = Outcome("unknown", "error", (), math.inf, 0.0, 0.0, 0.0, words)

@@ -13,6 +13,7 @@ from encoders.problem.problem import Problem
 from encoders.query.goal import Goal
 from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.question import PLAIN, RACE, StrategyName
+from portfolio.running.interrupt import run_aside
 from portfolio.solving.race import race
 from portfolio.solving.reduced import Pick, Plan, Step, solve_reduced
 from selector import BackendTurn, Case, Metric, Selector, line_up, named
@@ -325,4 +326,8 @@ def configured(turn: BackendTurn, run: RunBackend) -> ConfiguredBackend:
     turn : names the backend and its options
     run : what runs it
     """
-    return ConfiguredBackend(turn.backend, turn.formulation, turn.engine, run)
+
+    def run_beside(backend: Backend, problem: Problem, request: Request) -> Outcome:
+        return run_aside(partial(run, backend, problem, request))
+
+    return ConfiguredBackend(turn.backend, turn.formulation, turn.engine, run_beside)

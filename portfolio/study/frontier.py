@@ -60,6 +60,8 @@ def lines() -> list[Line]:
         Line("help", "counterfolio --help", {"CPU s": 0.4}, start.helped),
         Line("compile", "compiling for the plain question", {"CPU s": 6.0}, start.compiled),
         Line("demo", "counterfolio demo, nothing compiled", {"s": 8.0}, start.shown),
+        Line("wheel", "both from a wheel with machine code", {"CPU s": 6.0, "demo, s": 8.0},
+             start.shipped),
         Line(
             "BC", "XGBoost 100 x 5", {"median, s": 0.008}, ask.asked("BC", "xgboost", 100, 5), "BC"
         ),

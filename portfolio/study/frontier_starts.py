@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,16 +12,23 @@ from pathlib import Path
 from encoders.errors import InputError
 
 WARM_UP = "from portfolio.solving.warm_up import warm_up; warm_up()"
-LOGS = Path(__file__).parents[2] / "training_logs" / "logs.parquet"
+INSTALLED = Path(__file__).parents[2]
+DEMO = ("-m", "counterfolio", "demo")
+LOGS = INSTALLED / "training_logs" / "logs.parquet"
+PACKAGES = ("counterfolio", "encoders", "portfolio", "selector")  # that a wheel has
 
 
-def _spent(arguments: list[str], cache: str | None = None) -> tuple[float, float]:
-    """Seconds of wall clock and of CPU that a program takes."""
+def _spent(
+    arguments: list[str], cache: str | None = None, folder: Path | None = None
+) -> tuple[float, float]:
+    """Seconds of wall clock and of CPU that a program takes; of the packages in a folder."""
     environment = os.environ if cache is None else os.environ | {"NUMBA_CACHE_DIR": cache}
+    if folder is not None:
+        environment = environment | {"PYTHONPATH": str(folder)}
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     quiet = subprocess.DEVNULL
     program = [sys.executable, *arguments]
-    subprocess.run(program, check=True, env=environment, stdout=quiet, stderr=quiet)
+    subprocess.run(program, check=True, env=environment, stdout=quiet, stderr=quiet, cwd=folder)
     seconds, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -69,7 +77,23 @@ def shown(folder: Path) -> dict[str, float]:
     folder : not looked at
     """
     with tempfile.TemporaryDirectory() as cache:
-        return {"s": _spent(["-m", "counterfolio", "demo"], cache)[0]}
+        return {"s": _spent([*DEMO], cache)[0]}
+
+
+def shipped(folder: Path) -> dict[str, float]:
+    """The last two once more, of these packages with machine code, as a wheel may have it.
+
+    Parameters
+    ----------
+    folder : not looked at
+    """
+    with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory() as cache:
+        wheel, unused = Path(made), shutil.ignore_patterns("__pycache__")
+        for name in PACKAGES:
+            shutil.copytree(INSTALLED / name, wheel / name, ignore=unused)
+        _spent(["-B", "-m", "portfolio.solving.ship"], folder=wheel)
+        first, again = (_spent(["-c", WARM_UP], cache, wheel)[1] for _ in range(2))
+        return {"CPU s": first - again, "demo, s": _spent([*DEMO], cache, wheel)[0]}
 
 
 def trained(folder: Path) -> dict[str, float]:

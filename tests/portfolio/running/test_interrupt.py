@@ -1,14 +1,17 @@
 """Ctrl-C during ``explain``, with every backend: the best answer so far, and nothing left."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
 
 from encoders.backends.registry import all_backends
+from portfolio.running.interrupt import run_aside, run_heard
 from tests.support.checks import backend
 from tests.support.processes import children, command
 
@@ -32,7 +35,8 @@ SCRIPT = """
 
     pressed = []
     threading.Thread(target=lambda: pressed.append(sys.stdin.readline() and time.time())).start()
-    result = explainer.explain(row, backend=sys.argv[1], on_progress=ready, time_limit_s=200)
+    asked = {"strategy" if sys.argv[1] == "auto" else "backend": sys.argv[1]}
+    result = explainer.explain(row, **asked, on_progress=ready, time_limit_s=200)
     ended = time.time()
     verified = result.counterfactual is not None and model.predict([result.counterfactual])[0] == 0
     print(json.dumps({
@@ -43,7 +47,7 @@ SCRIPT = """
 """
 
 
-@pytest.mark.parametrize("name", [b.name for b in all_backends()])
+@pytest.mark.parametrize("name", ["auto", *(b.name for b in all_backends())])
 def test_ctrl_c_gives_the_best_answer_so_far(name):
     process = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(SCRIPT), name],
@@ -64,5 +68,54 @@ def test_ctrl_c_gives_the_best_answer_so_far(name):
     assert answer["late"] < 5.0  # 0.5 s and what a busy machine adds
     process.stdin.close()
     assert process.wait(timeout=60) == 0
-    assert len(busy) == backend(name).capability.isolated
+    if name != "auto":
+        assert len(busy) == backend(name).capability.isolated
     assert not any("solver_process" in command(pid) for pid in busy)
+
+
+def press():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_the_first_ctrl_c_stops_and_the_second_raises():
+    stop = threading.Event()
+
+    def call():
+        assert not stop.is_set()
+        press()
+        return stop.is_set(), threading.current_thread() is threading.main_thread()
+
+    assert run_heard(call, stop) == (True, True)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt):
+        run_heard(lambda: (press(), press()), stop)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_who_hears_ctrl_c_in_another_way_goes_on_to():
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+    try:
+        stop = threading.Event()
+        run_heard(press, stop)
+        assert heard == [1] and not stop.is_set()
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        theirs = signal.SIG_IGN  # set meanwhile
+        run_heard(lambda: signal.signal(signal.SIGINT, theirs), stop)
+        assert signal.getsignal(signal.SIGINT) is theirs
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_native_solvers_leave_the_main_thread_free():
+    threads = []
+
+    def call():
+        threads.append(threading.current_thread())
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        run_aside(call)
+    assert threads[0] is not threading.main_thread()
+    assert run_aside(lambda: run_aside(threading.current_thread)) is not threading.main_thread()

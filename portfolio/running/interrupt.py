@@ -57,6 +57,9 @@ def run_interruptible(call: Callable[[], Answer], stop: threading.Event) -> Answ
         stop.set()
         begin()  # it may have come before the first thread; if not, this one has no turn
         _wait(over)
+    except BaseException:
+        stop.set()
+        raise
     if errors:
         raise errors[0]
     return answers[0]
@@ -81,9 +84,15 @@ def run_heard(call: Callable[[], Answer], stop: threading.Event) -> Answer:
         signal.signal(signal.SIGINT, plain)
         stop.set()
 
-    signal.signal(signal.SIGINT, hear)
+    try:
+        signal.signal(signal.SIGINT, hear)
+    except ValueError:  # threading takes the first thread that it sees for the main one
+        return run_interruptible(call, stop)
     try:
         return call()
+    except BaseException:  # of a signal that the program hears, too: solvers are not to go on
+        stop.set()
+        raise
     finally:
         if signal.getsignal(signal.SIGINT) is hear:
             signal.signal(signal.SIGINT, plain)

@@ -111,16 +111,18 @@ class _Race:
     def run(self) -> Report:
         deadline = self._began + self._request.time_limit_s
         with self._changed:
-            while self._winner is None:
-                self._start()
-                if not any(runner.running for runner in self._runners):
-                    break
-                if self._request.stop.is_set() or time.perf_counter() >= deadline:
-                    break
-                self._changed.wait(LOOK_S)
-            self._over = True
-            for runner in self._runners:
-                runner.stop.set()
+            try:
+                while self._winner is None:
+                    self._start()
+                    if not any(runner.running for runner in self._runners):
+                        break
+                    if self._request.stop.is_set() or time.perf_counter() >= deadline:
+                        break
+                    self._changed.wait(LOOK_S)
+            finally:  # a signal may end it, too
+                self._over = True
+                for runner in self._runners:
+                    runner.stop.set()
             return self._report()
 
     def _now(self) -> float:

@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -265,6 +266,25 @@ def test_interrupt_returns_what_is_held(hard_query):
     assert result.status in ("feasible", "unknown")
     assert result.stop_reason == "interrupted"
     assert result.timings.total < 60
+
+
+@pytest.mark.parametrize("strategy", ["auto", "cp", "race"])
+def test_no_solver_goes_on_where_a_signal_ends_the_question(hard_query, strategy):
+    def end(number, frame):
+        raise ZeroDivisionError("of a clock")
+
+    explainer, x = hard_query
+    before, known = signal.signal(signal.SIGALRM, end), set(threading.enumerate())
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 2.0)
+        with pytest.raises(ZeroDivisionError, match="of a clock"):
+            explainer.explain(x, target=1, time_limit_s=600, strategy=strategy)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    for thread in set(threading.enumerate()) - known:
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 def test_import_starts_no_solver():

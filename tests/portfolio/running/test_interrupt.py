@@ -119,3 +119,27 @@ def test_native_solvers_leave_the_main_thread_free():
         run_aside(call)
     assert threads[0] is not threading.main_thread()
     assert run_aside(lambda: run_aside(threading.current_thread)) is not threading.main_thread()
+
+
+FOREIGN = """
+    import _thread, sys, time
+
+    ended = []
+
+    def ask():
+        try:
+            import threading  # which takes this thread for the main one
+            from portfolio.running.interrupt import run_heard
+            print(run_heard(lambda: "answered", threading.Event()), flush=True)
+        finally:
+            ended.append(True)
+
+    _thread.start_new_thread(ask, ())
+    while not ended:
+        time.sleep(0.01)
+"""
+
+
+def test_a_thread_that_is_taken_for_the_main_one_gets_its_answer():
+    program = [sys.executable, "-c", textwrap.dedent(FOREIGN)]
+    assert subprocess.run(program, capture_output=True, text=True).stdout == "answered\n"

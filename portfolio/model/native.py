@@ -23,6 +23,7 @@ from portfolio.model.table import Table
 # What our own sums in float64 may be off by, as a share of the largest score.
 SUMMED = 1e-12
 PREDICTING = threading.Lock()
+XGBOOST = frozenset(("XGBClassifier", "XGBRFClassifier"))
 FEW_ROWS = 64  # for which it takes longer to wake a library's threads than to do without
 
 
@@ -51,7 +52,7 @@ class NativeModel:
         ----------
         rows : float64 (n_rows, n_columns)
         """
-        given = self._given(rows)
+        given = self._given_soon(rows)
         with predicting_alone(self.model, len(rows)):
             if type(self.model).__name__ == "Booster":
                 return _predict_booster(self.model, given)
@@ -81,7 +82,7 @@ class NativeModel:
         rows : float64 (n_rows, n_columns)
         """
         with predicting_alone(self.model, len(rows)):
-            return native_probabilities(self.model, self._given(rows))
+            return native_probabilities(self.model, self._given_soon(rows))
 
     def values(self, rows: FloatArray, scale: Scale, output: int) -> FloatArray:
         """One of the model's own numbers; see :func:`native_values`.
@@ -135,6 +136,21 @@ class NativeModel:
             return rows
         # Row after row in memory: trees walk each through, and libraries take the order as it is.
         return pd.DataFrame(rows.copy(), columns=self._names, copy=False)
+
+    def _given_soon(self, rows: FloatArray) -> Any:
+        """The same where the library takes few rows as they are."""
+        return rows if len(rows) <= FEW_ROWS and self._by_place else self._given(rows)
+
+    @cached_property
+    def _by_place(self) -> bool:
+        """Whether the library takes an array for a frame that holds the same numbers.
+
+        XGBoost's classifiers do, which read the same values from both. Taking them out of a frame
+        takes as long as to predict a row.
+        """
+        if self.table is not None or type(self.model).__name__ not in XGBOOST:
+            return False
+        return "c" not in (self.model.get_booster().feature_types or ())
 
     @cached_property
     def _names(self) -> "pd.Index[str] | None":

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from typer.testing import CliRunner
-from xgboost import XGBClassifier
+from xgboost import XGBClassifier, XGBRFClassifier
 
 from encoders.errors import UnsupportedModelError
 from encoders.problem.partition import broken_tree, covered
@@ -16,12 +16,46 @@ from encoders.trees.read import read_ensemble
 from portfolio import Explainer
 from portfolio.cli.app import app
 from portfolio.model.files import load_model
+from portfolio.model.native import wrap_native
 
 
 @pytest.fixture(scope="module")
 def pruned(tumours):
     X, y = tumours
     return XGBClassifier(n_estimators=20, max_depth=5, tree_method="exact", gamma=1).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [XGBClassifier, XGBRFClassifier])
+@pytest.mark.parametrize("missing", [np.nan, 0.0])
+def test_an_array_is_predicted_as_a_frame_is(kind, missing, monkeypatch):
+    """Few rows are given to it as an array, which takes less time."""
+    rng, names = np.random.default_rng(0), list("abcd")
+    X = pd.DataFrame(rng.normal(size=(200, 4)).round(1), columns=names)
+    model = kind(n_estimators=5, missing=missing).fit(X, rng.integers(0, 3, 200))
+    native = wrap_native(model, 3)
+    odd = [0.0, -0.0, 1e300, -1e300, 3.4e38, 1e-320, 0.1, np.nextafter(0.1, 1), np.float32(0.1)]
+    rows = rng.choice([np.nan, *odd] if np.isnan(missing) else odd, size=(60, 4))
+    rows = np.concatenate([rows, rng.normal(size=(60, 4))])
+    frames = [pd.DataFrame(row[None], columns=names) for row in rows]
+    expected = [(_told(model.predict, one), _told(model.predict_proba, one)) for one in frames]
+    given, own = [], kind.predict
+
+    def predict(self, X, *settings, **named):
+        given.append(type(X))
+        return own(self, X, *settings, **named)
+
+    monkeypatch.setattr(kind, "predict", predict)
+    found = [(_told(native.predict, r[None]), _told(native.probabilities, r[None])) for r in rows]
+    assert found == expected
+    assert set(given) == {np.ndarray} and len(given) == len(rows)
+
+
+def _told(predict, rows):
+    """What comes out, or the error's type: both refuse numbers beyond float32."""
+    try:
+        return predict(rows).tolist()
+    except ValueError as error:
+        return type(error)
 
 
 def test_nodes_that_xgboost_pruned_are_no_leaves(tumours, pruned):

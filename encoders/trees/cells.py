@@ -64,7 +64,7 @@ class Cells:
     def score(self, leaves: IntArray | BoolArray) -> FloatArray:
         """What some of the leaves add to each class, float64 (n_chosen, n_classes).
 
-        Not kept: of a large model's memory it would be a tenth.
+        Looked up and not kept: all of them would be in memory twice.
 
         Parameters
         ----------

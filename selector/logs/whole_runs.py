@@ -16,23 +16,22 @@ def whole_runs(frame: pd.DataFrame) -> pd.DataFrame:
     parts = frame["run"].str.rsplit("-", n=1)
     run, number = parts.str[0], parts.str[-1]
     run = run.where(number.str.isdigit().astype(bool), frame["run"])
-    several = pd.DataFrame({"run": run, "backend": frame["backend"]}).duplicated(keep=False)
+    own = pd.DataFrame({"run": run, "backend": frame["backend"], "mode": frame["mode"]})
+    several = own.duplicated(keep=False)
     if not several.any():
         return frame
     order = pd.to_numeric(number[several], errors="coerce").sort_values(kind="stable").index
     rounds = frame.loc[order]
-    joined = [
-        _joined(own) for _, own in rounds.groupby([run[order], rounds["backend"]], sort=False)
-    ]
-    return pd.concat([frame[~several], *joined]).sort_index()
-
-
-def _joined(rounds: pd.DataFrame) -> pd.DataFrame:
-    last = rounds.iloc[[-1]].copy()
-    shared = last[["pose_s", "reduce_s", "verify_s"]].sum(axis=1).item()
-    own_s = (rounds["total_s"] - shared).clip(lower=0.0).sum()
-    for name in ("build_s", "solve_s"):
-        last[name] = rounds[name].sum()
-    last["total_s"] = shared + own_s
-    last["limit_s"] = rounds["limit_s"].max()
-    return last
+    group = own.loc[order].groupby(["run", "backend", "mode"], sort=False).ngroup()
+    last = rounds[~group.duplicated(keep="last")]
+    place = group[last.index]
+    shared = last[["pose_s", "reduce_s", "verify_s"]].sum(axis=1)
+    own_s = (rounds["total_s"] - group.map(shared.set_axis(place))).clip(lower=0.0)
+    summed = rounds[["build_s", "solve_s"]].assign(total_s=own_s).groupby(group).sum().loc[place]
+    joined = last.assign(
+        build_s=summed["build_s"].to_numpy(),
+        solve_s=summed["solve_s"].to_numpy(),
+        total_s=shared + summed["total_s"].to_numpy(),
+        limit_s=rounds["limit_s"].groupby(group).max().loc[place].to_numpy(),
+    )
+    return pd.concat([frame[~several], joined]).sort_index()

@@ -35,6 +35,18 @@ def loans(seed, gaps=True):
     return X, np.where(y, "granted", "refused")
 
 
+def order(number):
+    """The place of a float64 among all of them."""
+    bits = int(np.float64(number).view(np.int64))
+    return bits if bits >= 0 else -(bits & 2**63 - 1)
+
+
+def between(low, high):
+    """The float64 in the middle, by how many there are: 64 halvings lead to neighbours."""
+    middle = (order(low) + order(high)) // 2
+    return math.copysign(float(np.int64(abs(middle)).view(np.float64)), middle)
+
+
 def change_points(model, X, name, more=()):
     """Both sides of every place, within the column's range, where the answer to a split changes.
 
@@ -72,7 +84,7 @@ def change_points(model, X, name, more=()):
             if p != q
         ]
         while waiting:
-            middle = [a + (b - a) / 2 for a, b, _, _ in waiting]
+            middle = [between(a, b) for a, b, _, _ in waiting]
             halves = []
             for (a, b, p, q), m, s in zip(waiting, middle, signature(middle), strict=True):
                 if m in (a, b):

@@ -1,5 +1,6 @@
 """Small models that several tests share."""
 
+import os
 import signal
 
 import numpy as np
@@ -16,6 +17,14 @@ from tests.support.browser import open_browser
 def pytest_addoption(parser):
     """What is compiled first: "plain" is for one answer to a question, and takes half as long."""
     parser.addoption("--compile", choices=("all", "plain"), default="all")
+
+
+def pytest_configure():
+    """Threads of the libraries that wait for others don't keep the cores from these meanwhile.
+
+    More processes than cores are at work; libraries look at this when a process loads them.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,6 +11,7 @@ DENSE = 128  # neighbours on either side of a crossing that are all looked at
 FARTHEST = 2**48  # how many float64 away the last one is that is looked at
 WIDEST = 2**32  # the last one that may be answered otherwise, a millionth of the number
 AT_ONCE = 32  # neighbours of each crossing that are asked together
+ASKED_AT_ONCE, MOST_WAYS = 2048, 15  # numbers of all questions together, of each
 
 # A number per question, float64 (n_times, n_questions) -> answers of the same shape.
 Ask = Callable[[FloatArray], BoolArray]
@@ -41,7 +42,10 @@ class Crossings:
 
 
 def find_crossings(ask: Ask, low: FloatArray, high: FloatArray) -> Crossings:
-    """Halve all float64 between two numbers until neighbours are left.
+    """Part all float64 between two numbers until neighbours are left.
+
+    Where there are few questions, several numbers in between are asked together, as what asking
+    takes then hardly depends on how many these are.
 
     Parameters
     ----------
@@ -51,11 +55,19 @@ def find_crossings(ask: Ask, low: FloatArray, high: FloatArray) -> Crossings:
     below, above = ordered(low), ordered(high)
     begins, ends = ask(low[None, :])[0], ask(high[None, :])[0]
     constant = begins == ends
-    while (below + 1 < above).any():
-        middle = (below >> 1) + (above >> 1) + (below & above & 1)
-        same_side = ask(floats(middle)[None, :])[0] == begins
-        below = np.where(same_side, middle, below)
-        above = np.where(same_side, above, np.maximum(middle, below + 1))
+    ways = np.clip(ASKED_AT_ONCE // max(1, low.size), 1, MOST_WAYS)
+    share = np.arange(1, ways + 1, dtype=np.uint64)[:, None]
+    parts, every = np.uint64(ways + 1), np.arange(low.size)
+    while True:
+        width = above.view(np.uint64) - below.view(np.uint64)  # right beyond 2**63, too
+        if (width <= 1).all():
+            break
+        steps = width // parts * share + width % parts * share // parts
+        places = (below.view(np.uint64) + steps).view(np.int64)
+        passed = ask(floats(places)) != begins
+        first = np.where(passed.any(axis=0), passed.argmax(axis=0), ways)
+        ladder = np.vstack([below, places, above])
+        below, above = ladder[first, every], np.maximum(ladder[first + 1, every], below + 1)
     last = np.where(constant, np.where(begins, np.inf, -np.inf), floats(below))
     return Crossings(last, ~constant & ~begins)
 

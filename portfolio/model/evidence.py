@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, blocks, evenly, owners
+from encoders.arrays import FloatArray, IntArray, blocks, evenly
 from encoders.errors import CounterfolioError, InputError, UnsupportedModelError
 from encoders.problem.partition import broken_tree, covered
 from encoders.query.features import FeatureSpace
@@ -22,6 +22,7 @@ PREDICTED_ROWS = 5_000  # that predict is asked about where the scores of all sa
 MOST_LEAVES = 5_000_000  # rows x trees that are looked at, about a second
 FEW = 500_000  # rows x trees whose leaves are compared at once
 MOST_LITERALS = 4_000_000  # rows x literals of leaf boxes
+SOME_LITERALS = 250_000  # of them at once, which fast memory holds
 MOVED_SHARE = 0.5  # of the columns of a probe that are put on a threshold
 SEEN_SHARE = 0.3  # that become another value that was seen, or missing, where some are
 MISREAD = (
@@ -156,27 +157,33 @@ def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
             f"the leaves of tree {tree} do not part the space among them, {MISREAD}"
         )
     rows = _thinned(_rows(ensemble, cells, training), MOST_LITERALS // (cells.column.size + 1) + 1)
-    found = zip(codes(cells, rows, ensemble.dtype), ensemble.leaves(rows), strict=True)
-    for code, leaves in found:
-        if not np.array_equal(cells.node[_missed(cells, code) == 0], leaves):
+    code, leaves = codes(cells, rows, ensemble.dtype), ensemble.leaves(rows)
+    some = SOME_LITERALS // (cells.column.size + 1) + 1
+    for first in range(0, len(rows), some):
+        own = slice(first, first + some)
+        row, leaf = np.nonzero(_missed(cells, code[own]) == 0)
+        trees = np.bincount(row, minlength=len(leaves[own]))
+        if (trees != ensemble.root.size).any() or (cells.node[leaf] != leaves[own].ravel()).any():
             raise UnsupportedModelError(
                 f"a row has other active leaves in box form than on its path, {MISREAD}"
             )
 
 
 def _missed(cells: Cells, code: IntArray) -> IntArray:
-    """How many columns of a row lie outside of each leaf's box, int64 (n_leaves,)."""
-    missed = np.zeros(cells.node.size, dtype=np.int64)
+    """How many columns of each row lie outside of each leaf's box, int64 (n_rows, n_leaves)."""
+    missed = np.zeros((len(code), cells.node.size), dtype=np.int64)
     for mine, items, start in blocks(cells.leaf_start):
         column = cells.column[items]
-        held = code[column]
+        held = code[:, column]
         outside = (held < cells.lo[items]) | (held > cells.hi[items])
         if cells.takes_missing is not None:
             gap = held == cells.n_cells[column] - 1
             outside = np.where(gap, ~cells.takes_missing[items], outside)
-        missed[mine] = np.bincount(owners(start)[outside], minlength=start.size - 1)
+        so_far = np.zeros((len(code), column.size + 1), dtype=np.int64)
+        np.cumsum(outside, axis=1, out=so_far[:, 1:])
+        missed[:, mine] = np.diff(so_far[:, start], axis=1)
     for group in cells.groups:
-        missed[group.leaf] += ~group.allowed[:, group.class_of[code[group.column]]]
+        missed[:, group.leaf] += ~group.allowed.T[group.class_of[code[:, group.column]]]
     return missed
 
 

@@ -219,7 +219,8 @@ def test_missing_values_are_filled_in_and_left(tumours):
 def test_numbers_are_ranked_as_if_each_row_was_priced(explained, tumours, norm):
     _, explainer = explained
     ranked = 0
-    for _, row in tumours[0].iloc[:20].iterrows():
+    # Where all changes cost the same, thousands of rows are priced for each answer.
+    for _, row in tumours[0].iloc[: 6 if norm == "inf" else 20].iterrows():
         rounder = explainer.explain(row, norm=norm).rounder
         most = rounder.found.distance * (1 + DEARER)
         lists = [rounder._coarsest(index, most) for index in rounder._free()]

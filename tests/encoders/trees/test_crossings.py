@@ -25,6 +25,18 @@ def test_crossings_are_found_to_the_last_bit(falling):
     assert (never.last == (-np.inf if falling else np.inf)).all()
 
 
+@pytest.mark.parametrize("questions", [1, 3, 300, 5000])
+def test_as_many_questions_as_there_are_find_theirs(questions):
+    random = np.random.default_rng(questions)
+    edge = random.normal(size=questions) * 10.0 ** random.integers(-300, 300, questions)
+    low, high = edge - random.random(questions) * abs(edge), np.full(questions, 1e308)
+    low[0] = high[0] = edge[0]  # one number alone
+    low[-1] = edge[-1]  # the first one is the last one before
+    found = find_crossings(lambda values: values <= edge, low, high)
+    assert np.array_equal(found.last[1:], edge[1:]) and not found.falls.any()
+    assert found.last[0] == np.inf
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_no_answer_outside_a_stretch_is_another_than_expected(seed):
     random = np.random.default_rng(seed)

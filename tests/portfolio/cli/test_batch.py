@@ -34,9 +34,9 @@ def batch_command(data, out, *more):
 
 def test_the_command_stopped_and_resumed(loans, tmp_path):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    done = subprocess.run(batch_command(loans, whole), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "120 rows: 120 optimal" in done.stdout
+    done = CliRunner().invoke(app, batch_options(loans, whole))
+    assert done.exit_code == 0, done.output
+    assert "120 rows: 120 optimal" in done.output
     for sign in (signal.SIGINT, signal.SIGKILL):
         process = subprocess.Popen(
             batch_command(loans, parts, "--resume"), stdout=subprocess.PIPE, text=True

@@ -38,10 +38,10 @@ def test_a_killed_protocol_is_resumed(tmp_path):
     protocol = tmp_path / "p.toml"
     protocol.write_text(PROTOCOL)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    done = subprocess.run(bench(protocol, whole), capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "4 configurations on 1 data sets" in done.stdout
-    assert "cp proved once more 8 of 8 proofs" in done.stdout
+    done = CliRunner().invoke(app, ["bench", "--protocol", str(protocol), "--out", str(whole)])
+    assert done.exit_code == 0, done.output
+    assert "4 configurations on 1 data sets" in done.output
+    assert "cp proved once more 8 of 8 proofs" in done.output
     process = subprocess.Popen(bench(protocol, parts), stdout=subprocess.DEVNULL)
     until = time.monotonic() + 120
     while time.monotonic() < until:

@@ -47,8 +47,10 @@ def cluster(monkeypatch):
 
 
 @pytest.fixture
-def workers():
-    return RacingWorkers("nowhere")
+def workers(cluster):
+    made = RacingWorkers("nowhere")
+    yield made
+    made.close()  # while the cluster is there: actors that are idle would end a minute later
 
 
 def run(workers, solve=lambda problem, request: HERE):

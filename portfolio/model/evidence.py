@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray, blocks, evenly
+from encoders.arrays import BoolArray, FloatArray, IntArray, blocks, evenly
 from encoders.errors import CounterfolioError, InputError, UnsupportedModelError
 from encoders.problem.partition import broken_tree, covered
 from encoders.query.features import FeatureSpace
@@ -157,11 +157,12 @@ def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
             f"the leaves of tree {tree} do not part the space among them, {MISREAD}"
         )
     rows = _thinned(_rows(ensemble, cells, training), MOST_LITERALS // (cells.column.size + 1) + 1)
-    code, leaves = codes(cells, rows, ensemble.dtype), ensemble.leaves(rows)
+    code = np.ascontiguousarray(codes(cells, rows, ensemble.dtype).T)
+    leaves = ensemble.leaves(rows)
     some = SOME_LITERALS // (cells.column.size + 1) + 1
     for first in range(0, len(rows), some):
         own = slice(first, first + some)
-        row, leaf = np.nonzero(_missed(cells, code[own]) == 0)
+        row, leaf = np.nonzero(_inside(cells, code[:, own]).T)
         trees = np.bincount(row, minlength=len(leaves[own]))
         if (trees != ensemble.root.size).any() or (cells.node[leaf] != leaves[own].ravel()).any():
             raise UnsupportedModelError(
@@ -169,22 +170,28 @@ def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
             )
 
 
-def _missed(cells: Cells, code: IntArray) -> IntArray:
-    """How many columns of each row lie outside of each leaf's box, int64 (n_rows, n_leaves)."""
-    missed = np.zeros((len(code), cells.node.size), dtype=np.int64)
+def _inside(cells: Cells, code: IntArray) -> BoolArray:
+    """Whether rows lie in the boxes of leaves, bool (n_leaves, n_rows).
+
+    Parameters
+    ----------
+    cells : with the boxes
+    code : int64 (n_columns, n_rows), cells of the rows
+    """
+    inside = np.ones((cells.node.size, code.shape[1]), dtype=np.bool_)
     for mine, items, start in blocks(cells.leaf_start):
         column = cells.column[items]
-        held = code[:, column]
-        outside = (held < cells.lo[items]) | (held > cells.hi[items])
+        held = code[column]
+        meets = (held >= cells.lo[items, None]) & (held <= cells.hi[items, None])
         if cells.takes_missing is not None:
-            gap = held == cells.n_cells[column] - 1
-            outside = np.where(gap, ~cells.takes_missing[items], outside)
-        so_far = np.zeros((len(code), column.size + 1), dtype=np.int64)
-        np.cumsum(outside, axis=1, out=so_far[:, 1:])
-        missed[:, mine] = np.diff(so_far[:, start], axis=1)
+            gap = held == cells.n_cells[column][:, None] - 1
+            meets = np.where(gap, cells.takes_missing[items, None], meets)
+        some = np.diff(start) > 0  # a tree may be one leaf, that takes all
+        if some.any():
+            inside[mine][some] = np.logical_and.reduceat(meets, start[:-1][some], axis=0)
     for group in cells.groups:
-        missed[:, group.leaf] += ~group.allowed.T[group.class_of[code[:, group.column]]]
-    return missed
+        inside[group.leaf] &= group.allowed[:, group.class_of[code[group.column]]]
+    return inside
 
 
 def _group_shares(cells: Cells) -> FloatArray:

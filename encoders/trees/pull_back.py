@@ -134,7 +134,8 @@ class _PullBack:
         def questions(at: IntArray) -> Ask:
             return lambda values: self._inputs(inputs[at], values, cast) <= threshold[at]
 
-        rough = np.array([source.rough for source in self._raw.sources])[inputs]
+        # Which bin holds a number rises and falls again; edges of bins are asked for by their rank.
+        rough = np.array([s.rough and s.kind != "bins" for s in self._raw.sources])[inputs]
         found = self._cross(questions, column, rough)
         last[asked], falls[asked] = found.last, found.falls
         return last, falls

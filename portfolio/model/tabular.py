@@ -78,12 +78,15 @@ class Row:
         return ordered if same else in_type(ordered, self.dtype)
 
     def _as_users(self) -> Any:
-        """With the user's categories and dtypes: an array of objects, a Series, or a frame."""
+        """With the user's categories and dtypes: an array, a Series, or a frame."""
         values = self.values[None, :]
         frame = pd.DataFrame(values) if self.table is None else self.table.frame(values)
         frame = frame.iloc[:, self.position]
         if self.index is None:
-            return frame.to_numpy(dtype=object)[0]
+            held = frame.to_numpy(dtype=object)[0]
+            with contextlib.suppress(TypeError, ValueError):  # text, or a missing category
+                return held if self.dtype == object else in_type(held.astype(float), self.dtype)
+            return held
         frame = frame.set_axis(self.index, axis=1)
         if self.shape is None:
             return frame.set_axis([self.name], axis=0).iloc[0]
@@ -288,8 +291,9 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
     if isinstance(x, np.ma.MaskedArray):
         x = np.ma.filled(x.astype(np.float64), np.nan)
     try:
-        array = np.asarray(x, dtype=object if table else None)
-        if array.dtype.kind in "US":  # one text among numbers makes text of all
+        array = np.asarray(x)
+        dtype = array.dtype if array.dtype.kind in "iufb" else np.dtype(object)
+        if table or array.dtype.kind in "US":  # one text among numbers makes text of all
             array = np.asarray(x, dtype=object)
     except ValueError as error:
         raise InputError("the query must be one flat row of numbers.") from error
@@ -300,7 +304,7 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
     if array.size != len(columns):
         raise InputError(f"the query has {array.size} columns, the model takes {len(columns)}.")
     numbers = _numbers(array, columns, identity, table)
-    return Row(numbers, None, None, identity, array.dtype, table)
+    return Row(numbers, None, None, identity, dtype if table else array.dtype, table)
 
 
 def _plain_row(x: Mapping[Any, Any], columns: list[str]) -> Row | None:

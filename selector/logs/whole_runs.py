@@ -22,7 +22,8 @@ def whole_runs(frame: pd.DataFrame) -> pd.DataFrame:
         return frame
     order = pd.to_numeric(number[several], errors="coerce").sort_values(kind="stable").index
     rounds = frame.loc[order]
-    group = own.loc[order].groupby(["run", "backend", "mode"], sort=False).ngroup()
+    keys = ["run", "backend", "mode"]
+    group = own.loc[order].groupby(keys, sort=False, dropna=False).ngroup()
     last = rounds[~group.duplicated(keep="last")]
     place = group[last.index]
     shared = last[["pose_s", "reduce_s", "verify_s"]].sum(axis=1)

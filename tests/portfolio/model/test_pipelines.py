@@ -33,7 +33,7 @@ from sklearn.preprocessing import (
 )
 from xgboost import XGBClassifier
 
-from portfolio import Explainer, InputError, UnsupportedModelError
+from portfolio import Explainer, Fixed, InputError, UnsupportedModelError
 from tests.support.pipelines import N, check, loans
 
 TINY = (float(np.float32(1e-35)), -float(np.float32(1e-35)))  # what LightGBM takes for 0
@@ -56,6 +56,10 @@ NUMBERS = {
         StandardScaler(), make_pipeline(FunctionTransformer(np.sqrt), MinMaxScaler()), "passthrough"
     ),
     "as it is": lambda: "passthrough",
+    "power bins": lambda: make_pipeline(PowerTransformer(), KBinsDiscretizer(5)),
+    "quantile bins": lambda: make_pipeline(
+        QuantileTransformer(n_quantiles=40), KBinsDiscretizer(4, encode="onehot-dense")
+    ),
 }
 CATEGORIES = {
     "one-hot": lambda: OneHotEncoder(handle_unknown="ignore"),
@@ -117,6 +121,29 @@ def test_numbers_that_count_as_missing_are_pulled_back(step, last, more):
     X.loc[::5, "income"] = 0.0 if step != "min-max" else X.income.max()
     made = pipeline(step, "one-hot", "lightgbm", step != "as it is")
     assert check(make_pipeline(made[0], last), X, y, 4, 2, more=more) == 2
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_an_array_of_numbers_is_answered_by_one(dtype):
+    """A function of numpy does not take objects."""
+    X = np.random.default_rng(0).integers(0, 90, (N, 2)).astype(dtype)
+    model = make_pipeline(FunctionTransformer(np.cbrt), RandomForestClassifier(5, random_state=0))
+    model.fit(X, X[:, 0] > 40)
+    explainer = Explainer(model, X)
+    for query in (X[3], X[3:4]):
+        answer = explainer.explain(query).counterfactual
+        assert answer.dtype == dtype and answer.shape == (2,)
+        assert model.predict([answer]) != model.predict(X[3:4])
+    assert explainer.explain(X[3].tolist()).counterfactual.dtype.kind == np.dtype(dtype).kind
+
+
+def test_an_array_of_numbers_that_becomes_text_is_one_of_objects():
+    X = loans(3)[0][["age", "job"]].astype(object)
+    columns = make_column_transformer((OneHotEncoder(), ["job"]), remainder="passthrough")
+    model = make_pipeline(columns, RandomForestClassifier(5, random_state=0)).fit(X, X.job.isna())
+    query = np.array([X.age.iloc[0], np.nan])
+    answer = Explainer(model, X).explain(query, constraints=[Fixed("age")]).counterfactual
+    assert answer.dtype == object and answer[1] in set(X.job.dropna())
 
 
 @pytest.mark.large

@@ -34,7 +34,7 @@ def batch_command(data, out, *more):
 
 def test_the_command_stopped_and_resumed(loans, tmp_path):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    done = CliRunner().invoke(app, batch_options(loans, whole))
+    done = CliRunner().invoke(app, batch_options(loans, whole, "--workers", "1"))
     assert done.exit_code == 0, done.output
     assert "120 rows: 120 optimal" in done.output
     for sign in (signal.SIGINT, signal.SIGKILL):

@@ -29,16 +29,20 @@ time_limit_s = 20.0
 """
 
 
+def options(protocol, out):
+    return ["bench", "--protocol", str(protocol), "--out", str(out), "--workers", "1"]
+
+
 def bench(protocol, out):
     code = "from portfolio.cli.app import main; main()"
-    return [sys.executable, "-c", code, "bench", "--protocol", str(protocol), "--out", str(out)]
+    return [sys.executable, "-c", code, *options(protocol, out)]
 
 
 def test_a_killed_protocol_is_resumed(tmp_path):
     protocol = tmp_path / "p.toml"
     protocol.write_text(PROTOCOL)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    done = CliRunner().invoke(app, ["bench", "--protocol", str(protocol), "--out", str(whole)])
+    done = CliRunner().invoke(app, options(protocol, whole))
     assert done.exit_code == 0, done.output
     assert "4 configurations on 1 data sets" in done.output
     assert "cp proved once more 8 of 8 proofs" in done.output
@@ -64,7 +68,7 @@ def test_a_killed_protocol_is_resumed(tmp_path):
         for line in path.read_text().splitlines()
     ]
     assert len(lines) == len(set(lines))
-    again = CliRunner().invoke(app, ["bench", "--protocol", str(protocol), "--out", str(parts)])
+    again = CliRunner().invoke(app, options(protocol, parts))
     assert "0 runs made" in again.output
     assert (parts / "figures" / "index.html").exists()
 

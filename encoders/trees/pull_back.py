@@ -2,7 +2,7 @@
 
 A split asks whether an input is at most a threshold. As each input follows from one column, it asks
 something of that column alone: whether a number is at most the last one that still does, which is
-found by bisection over all float64 on the native transformer itself, or whether a category is one
+found by a search over all float64 on the native transformer itself, or whether a category is one
 of those that do.
 """
 
@@ -112,10 +112,10 @@ class _PullBack:
         ensemble, inner = self._ensemble, self._inner
         asked = np.stack([ensemble.column[inner].astype(np.float64), ensemble.last_left[inner]])
         asked, same = np.unique(asked, axis=1, return_inverse=True)
-        last, falls = self._bisect(asked[0].astype(np.int64), asked[1])
+        last, falls = self._turns(asked[0].astype(np.int64), asked[1])
         return last[np.ravel(same)], falls[np.ravel(same)]
 
-    def _bisect(
+    def _turns(
         self, inputs: IntArray, threshold: FloatArray, cast: bool = True
     ) -> tuple[FloatArray, BoolArray]:
         """The last number before "is the input at most this?" is answered otherwise, and whether
@@ -208,12 +208,12 @@ class _PullBack:
         if self._raw.zeros_missing:  # exact ones, before the model rounds what it reads
             inputs = np.repeat(np.arange(len(sources)), 2)
             zeros = np.tile([float(np.nextafter(0.0, -1.0)), 0.0], len(sources))
-            ends.append((inputs, self._bisect(inputs, zeros, cast=False)[0]))
+            ends.append((inputs, self._turns(inputs, zeros, cast=False)[0]))
         sets = self._ensemble.sets
         numbers = {} if sets is None else {own: sets.edges[own] for own in sorted(sets.numbers)}
         for own, edges in numbers.items():
             inputs = np.full(edges.size, own)
-            ends.append((inputs, self._bisect(inputs, edges)[0]))
+            ends.append((inputs, self._turns(inputs, edges)[0]))
         found: dict[int, list[float]] = {}
         for inputs, last in ends:
             for own, end in zip(inputs.tolist(), last.tolist(), strict=True):
@@ -278,7 +278,7 @@ class _PullBack:
         return cuts, np.where(below > np.append(-np.inf, cuts), below, points)
 
     def _bin_edges(self, column: int) -> FloatArray:
-        """The last number of each bin, found by bisection on the number of the bin."""
+        """The last number of each bin, found by a search on the number of the bin."""
         raw, edges = self._raw, [np.zeros(0)]
         blocks = {s.block for s in raw.sources if s.column == column and s.kind == "bins"}
         for block in sorted(blocks):

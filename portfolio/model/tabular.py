@@ -25,7 +25,8 @@ class Row:
     values : float64 (n_columns,)
     index : names of a Series, a frame or a mapping, None for an array
     position : for each entry of the user's row, the model's column
-    dtype : of the user's array or Series, None if there was none
+    dtype : of the user's array, object where that holds more than numbers, or of a Series; None if
+        there was none
     table : the user's columns, where not all of them hold numbers
     shape : of a frame of one row
     """
@@ -304,7 +305,7 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
     if array.size != len(columns):
         raise InputError(f"the query has {array.size} columns, the model takes {len(columns)}.")
     numbers = _numbers(array, columns, identity, table)
-    return Row(numbers, None, None, identity, dtype if table else array.dtype, table)
+    return Row(numbers, None, None, identity, dtype, table)
 
 
 def _plain_row(x: Mapping[Any, Any], columns: list[str]) -> Row | None:

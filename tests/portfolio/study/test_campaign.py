@@ -29,8 +29,8 @@ time_limit_s = 20.0
 """
 
 
-def options(protocol, out):
-    return ["bench", "--protocol", str(protocol), "--out", str(out), "--workers", "1"]
+def options(protocol, out, *more):
+    return ["bench", "--protocol", str(protocol), "--out", str(out), *more]
 
 
 def bench(protocol, out):
@@ -42,7 +42,7 @@ def test_a_killed_protocol_is_resumed(tmp_path):
     protocol = tmp_path / "p.toml"
     protocol.write_text(PROTOCOL)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    done = CliRunner().invoke(app, options(protocol, whole))
+    done = CliRunner().invoke(app, options(protocol, whole, "--workers", "1"))
     assert done.exit_code == 0, done.output
     assert "4 configurations on 1 data sets" in done.output
     assert "cp proved once more 8 of 8 proofs" in done.output

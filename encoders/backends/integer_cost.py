@@ -12,6 +12,8 @@ from encoders.problem.problem import Problem
 
 # See docs/exactness.md, sections 4 and 7.
 LARGEST_TOTAL = 2.0**44  # whole units of a choice; more would not stay exact in solvers
+LARGEST_CUTOFF = 2.0**60  # whole units: no choice costs more, and solvers take int64 only
+LARGEST_EXPONENT = 1000  # of the scale, which has to stay a finite float64
 RELATIVE_GAP = 1e-9  # of the answer: a larger gap is solved again with finer units
 
 
@@ -46,7 +48,9 @@ class IntegerCost:
         return max(0.0, (bound - self.slack) / self.scale)
 
     def upper(self, cutoff: float) -> int:
-        """The largest integer cost that a choice of real cost <= ``cutoff`` can have.
+        """Return the largest integer cost that a choice of real cost <= ``cutoff`` can have.
+
+        The result fits int64: it is limited to more than any choice costs.
 
         Parameters
         ----------
@@ -54,7 +58,7 @@ class IntegerCost:
         """
         if self.values.size:
             return int(np.searchsorted(self.values, cutoff, side="right")) - 1
-        return int(np.floor(cutoff * self.scale + self.slack))
+        return int(min(float(cutoff) * self.scale + self.slack, LARGEST_CUTOFF))
 
 
 def integer_cost(problem: Problem, ceiling: float = np.inf, finest: bool = False) -> IntegerCost:
@@ -75,7 +79,8 @@ def integer_cost(problem: Problem, ceiling: float = np.inf, finest: bool = False
     worst = np.maximum.reduceat(cost, problem.level_start[:-1]) if cost.size else cost
     total = float(worst.max(initial=0.0) if finest else worst.sum())
     # A power of two, so that scaling itself does not round.
-    scale = 2.0 ** np.floor(np.log2(LARGEST_TOTAL / total)) if total > 0 else 1.0
+    exponent = np.floor(np.log2(LARGEST_TOTAL) - np.log2(total)) if total > 0 else 0.0
+    scale = 2.0 ** min(float(exponent), LARGEST_EXPONENT)
     moving = int((worst > 0).sum())
     whole = np.rint(cost * scale).astype(np.int64)
     slack = 0.0 if (whole / scale == cost).all() else moving / 2

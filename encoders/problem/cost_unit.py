@@ -41,10 +41,11 @@ def unit_of(problem: Problem) -> float:
 
 
 def ceiling_below(upper: float, unit: float) -> float:
-    """All choices that cost less than ``upper`` cost less than this.
+    """Return a limit below ``upper`` that all choices cheaper than ``upper`` stay below.
 
-    It lies half a unit above the dearest of them, so that rounding does not matter; it is
-    ``upper`` itself without a unit.
+    It lies half a unit above the most expensive of them, so that rounding does not matter. It is
+    ``upper`` itself without a unit. Only choices that cost nothing are cheaper than a small part
+    of a unit, which need not be a cost of this problem.
 
     Parameters
     ----------
@@ -54,4 +55,6 @@ def ceiling_below(upper: float, unit: float) -> float:
     if not 0.0 < unit < np.inf or not np.isfinite(upper):
         return upper
     cheaper = np.ceil(upper / unit - SAME) - 1
+    if upper > 0:
+        cheaper = max(0.0, cheaper)
     return float(min(upper, (cheaper + 0.5) * unit))

@@ -257,10 +257,17 @@ def _parse_weights(
         if len(given) != len(names):
             raise InputError(f"{len(given)} weights for {len(names)} features.")
     for name, weight in zip(names, given, strict=True):
-        number = isinstance(weight, int | float | np.number)
-        if not (number and (weight == 0 or SMALLEST_WEIGHT <= weight <= LARGEST_WEIGHT)):
+        if not _is_weight(weight):
             raise InputError(
                 f"the weight of {name} must be 0 or a number from {SMALLEST_WEIGHT:g} to "
                 f"{LARGEST_WEIGHT:g}, got {weight!r}."
             )
     return tuple(float(weight) for weight in given)
+
+
+def _is_weight(weight: Any) -> bool:
+    """Return whether a value is a real number that costs may be multiplied by."""
+    if not isinstance(weight, int | float | np.integer | np.floating):
+        return False
+    value = weight.item() if isinstance(weight, np.generic) else weight
+    return bool(value == 0 or SMALLEST_WEIGHT <= value <= LARGEST_WEIGHT)

@@ -26,6 +26,7 @@ from encoders.problem.problem import Problem
 # Objective units that costs are scaled to, as the engines' tolerances are absolute. With fewer the
 # gap is too wide for the answer, with more large numbers blur the small ones.
 LARGEST_COST = 1e3
+LARGEST_EXPONENT = 1000  # of the scale, which has to stay a finite float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,4 +166,5 @@ def _scale(problem: Problem, cutoff: float) -> float:
     worst = np.maximum.reduceat(problem.cost, problem.level_start[:-1])
     total = float(worst.sum() if problem.aggregate == "sum" else worst.max(initial=0.0))
     size = min(cutoff, total)
-    return 2.0 ** float(np.floor(np.log2(LARGEST_COST / size))) if size > 0 else 1.0
+    exponent = np.floor(np.log2(LARGEST_COST) - np.log2(size)) if size > 0 else 0.0
+    return float(2.0 ** min(float(exponent), LARGEST_EXPONENT))

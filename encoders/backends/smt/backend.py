@@ -19,6 +19,7 @@ from encoders.problem.cost_unit import unit_of
 from encoders.problem.problem import Problem
 
 EPSILON = SMT.capability.epsilon
+FINEST = 1e-12  # of the cost: float64 has no middle between bounds that are much closer
 
 
 def solve(problem: Problem, request: Request) -> Outcome:
@@ -67,7 +68,7 @@ class _Bisection:
             gap = cutoff - best.lower
             if gap <= 0:
                 return "proved"
-            if gap <= EPSILON or gap < self._unit:
+            if gap <= max(EPSILON, FINEST * cutoff) or gap < self._unit:
                 if self._unit <= EPSILON:
                     return "gap"
                 # Float sums and exact ones differ in the last digits: half a unit covers that.
@@ -85,9 +86,9 @@ class _Bisection:
         return why(self._request) if late else "error"
 
     def _exact(self, value: float) -> Any:
-        """A float64 as the rational number it is; infinity as more than any cost."""
+        """Return a float64 as the rational number that it is; infinity as more than any cost."""
         if not np.isfinite(value):
-            value = float(self._problem.cost.sum()) + 1.0
+            value = 2.0 * float(self._problem.cost.sum()) + 1.0  # twice: the sum is rounded
         numerator, denominator = value.as_integer_ratio()
         return z3.Q(numerator, denominator, self._formula.context)
 

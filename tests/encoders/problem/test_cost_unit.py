@@ -118,3 +118,7 @@ def _total(axis, lo, hi, weight, a, v):
     return sum(
         int(w) for b, x, y, w in zip(axis, lo, hi, weight, strict=True) if b == a and x <= v <= y
     )
+
+
+def test_a_choice_at_no_cost_is_cheaper_than_any_part_of_a_unit():
+    assert ceiling_below(1e-30, 1.0) > 0.0

@@ -197,15 +197,16 @@ class Options:
             raise InputError(f"tie_break must be True or False, got {self.tie_break!r}.")
 
 
-def check_seconds(seconds: float) -> None:
-    """Raise :class:`InputError` unless a time limit can be kept.
+def check_seconds(seconds: float, name: str = "time_limit_s") -> None:
+    """Raise :class:`InputError` unless a time limit is a number above 0.
 
     Parameters
     ----------
-    seconds : of any type, as users give it
+    seconds : float, or a value of any other type that a user passed
+    name : str, name of the argument in the error
     """
     if not isinstance(seconds, Real) or not seconds > 0:
-        raise InputError(f"time_limit_s must be above 0 seconds, got {seconds!r}.")
+        raise InputError(f"{name} must be above 0 seconds, got {seconds!r}.")
 
 
 def check_progress(on_progress: object) -> None:

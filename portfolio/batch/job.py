@@ -21,6 +21,7 @@ from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
 from portfolio.questions.series import Series
 from portfolio.result import Result
+from portfolio.running.small_batches import settled
 from portfolio.running.work import Record, Task, in_a_sentence
 from portfolio.solving.ask import Asker
 from portfolio.solving.targets import PROVED_MARGIN
@@ -75,6 +76,19 @@ class Job:
             return self._without(task.key, str(error))
         except Exception as error:  # one row must not end the job
             return self.unanswered(task.key, in_a_sentence(error), "error")
+
+    def answer_briefly(self, task: Task, limit_s: float) -> Record | None:
+        """See :class:`portfolio.running.small_batches.BriefWork`.
+
+        Parameters
+        ----------
+        task, limit_s : as in :meth:`portfolio.running.small_batches.BriefWork.answer_briefly`
+        """
+        if self.log is not None:  # a log would contain the short attempt as well
+            return None
+        record = settled(self, task, limit_s)
+        lacks_proof = record is not None and record.get("why_no_proof", "") != ""
+        return None if lacks_proof and limit_s < task.limit_s else record
 
     def together(self) -> JobTogether | None:
         """See :class:`portfolio.running.work.GatheringWork`.

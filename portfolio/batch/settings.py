@@ -12,6 +12,7 @@ from portfolio.batch.answer_log import refuse_used
 from portfolio.question import LONGEST_S, check_seconds
 from portfolio.running.local_executor import LocalExecutor
 from portfolio.running.ray_by_name import ray_by_name
+from portfolio.running.small_batches import SmallBatchesHere
 from portfolio.running.work import Answers
 
 OnAnswer = Callable[[int, int], None]  # (rows answered, rows in all)
@@ -23,7 +24,7 @@ class BatchSettings:
 
     Attributes
     ----------
-    per_query_limit_s : seconds for each row
+    time_limit_s : seconds for each row
     deadline_s : seconds for all, from when this was made; None for no limit
     threads : solver threads of each worker
     executor : who does the work
@@ -38,7 +39,7 @@ class BatchSettings:
         A value that can't be used, or a folder that holds answers already.
     """
 
-    per_query_limit_s: float = 60.0
+    time_limit_s: float = 60.0
     deadline_s: float | None = None
     threads: int = 1
     executor: Literal["local", "ray"] | Answers = "local"
@@ -52,9 +53,9 @@ class BatchSettings:
             refuse_used(self.folder, self.resume)
         if self.threads is None:
             raise InputError("threads of a batch are those of each worker; give a number.")
-        check_seconds(self.per_query_limit_s)
+        check_seconds(self.time_limit_s)
         if self.deadline_s is not None:
-            check_seconds(self.deadline_s)
+            check_seconds(self.deadline_s, "deadline_s")
         if not callable(self.on_answer):
             raise InputError(f"on_answer must be a function, got {self.on_answer!r}.")
 
@@ -73,10 +74,10 @@ class BatchSettings:
     @property
     def limit_s(self) -> float:
         """Seconds for each row that clocks can count."""
-        return min(self.per_query_limit_s, LONGEST_S)
+        return min(self.time_limit_s, LONGEST_S)
 
     def answers(self) -> Answers:
         """Who does the work."""
         if self.executor == "local":
-            return LocalExecutor(max(1, usable_cores() // self.threads))
+            return SmallBatchesHere(LocalExecutor(max(1, usable_cores() // self.threads)))
         return ray_by_name(self.executor) if isinstance(self.executor, str) else self.executor

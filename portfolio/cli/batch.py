@@ -30,7 +30,7 @@ def batch(
         Path | None,
         typer.Option("--input", help="CSV or Parquet of rows; default the data set's own."),
     ] = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds per row.")] = 60.0,
+    time_limit: options.TimeLimitPerRow = 60.0,
     deadline: Annotated[float | None, typer.Option(help="Seconds for all rows.")] = None,
     threads: Annotated[int, typer.Option(min=1, help="Solver threads of each worker.")] = 1,
     workers: Annotated[
@@ -62,7 +62,7 @@ def batch(
         run = partial(
             ask,
             asked,
-            per_query_limit_s=time_limit,
+            time_limit_s=time_limit,
             deadline_s=deadline,
             threads=threads,
             seed=model.seed,

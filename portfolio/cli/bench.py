@@ -29,7 +29,7 @@ class BenchmarkOptions:
         typer.Option(help="Backends; auto picks; also plain-cp, milp:ocean, plain-cp:published."),
     ] = "auto,search,cp"
     against: Annotated[str, typer.Option(help="Baseline of the ratios.")] = "plain-cp"
-    time_limit: Annotated[float, typer.Option(help="Seconds per query.")] = 60.0
+    time_limit: options.TimeLimitPerRow = 60.0
     threads: Annotated[int | None, typer.Option(help="Solver threads.")] = None
     questions: Annotated[
         str, typer.Option(help="Time questions, not backends: all, or reasons,several,...")

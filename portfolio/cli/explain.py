@@ -20,7 +20,7 @@ def demo(
     seed: Annotated[
         int, typer.Option(min=0, max=options.LARGEST_SEED, help="Seed of forest and rows.")
     ] = 0,
-    time_limit: Annotated[float, typer.Option(help="Seconds per row.")] = 60.0,
+    time_limit: options.TimeLimitPerRow = 60.0,
 ) -> None:
     """Train a forest on bundled real data and explain some rows."""
     from portfolio.data.demo import make_demo

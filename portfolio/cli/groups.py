@@ -37,7 +37,7 @@ def group(
     places: Annotated[
         str, typer.Option("--rows", help="Only these rows, from 0: from:to; default all.")
     ] = "",
-    time_limit: Annotated[float, typer.Option(help="Seconds for all of it.")] = 60.0,
+    time_limit: options.TimeLimit = 60.0,
     out: Annotated[Path | None, typer.Option(help="CSV to write: what became of each row.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -78,7 +78,7 @@ def audit(
         str | None, typer.Option(help="Group to compare others with; default the largest.")
     ] = None,
     confidence: Annotated[float, typer.Option(help="Of all intervals.")] = 0.95,
-    time_limit: Annotated[float, typer.Option(help="Seconds per row.")] = 60.0,
+    time_limit: options.TimeLimitPerRow = 60.0,
     deadline: Annotated[float | None, typer.Option(help="Seconds for all rows.")] = None,
     threads: Annotated[int, typer.Option(min=1, help="Solver threads of each worker.")] = 1,
     workers: Annotated[
@@ -100,7 +100,7 @@ def audit(
             by if by_file is None else _column(by_file, by),
             reference=reference,
             constraints=constraints,
-            per_query_limit_s=time_limit,
+            time_limit_s=time_limit,
             deadline_s=deadline,
             threads=threads,
             seed=model.seed,

@@ -79,7 +79,7 @@ class RowOptions:
 
     row: Annotated[int | None, typer.Option(help="Row of the data set, from 0.")] = None
     query: Annotated[Path | None, typer.Option(help="CSV with one row.")] = None
-    time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0
+    time_limit: options.TimeLimit = 60.0
     threads: Annotated[int | None, typer.Option(help="Solver threads.")] = None
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
 

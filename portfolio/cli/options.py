@@ -30,6 +30,12 @@ TieBreak = Annotated[
 ProofMb = Annotated[
     float, typer.Option("--proof-mb", help="Megabytes that a record's proof may take, compressed.")
 ]
+TimeLimit = Annotated[
+    float, typer.Option("--time-limit-s", "--time-limit", help="Seconds for the answer.")
+]
+TimeLimitPerRow = Annotated[
+    float, typer.Option("--time-limit-s", "--time-limit", help="Seconds per row.")
+]
 Executor = Annotated[str, typer.Option(help="local or ray.")]
 Address = Annotated[
     str | None, typer.Option(help="Ray cluster, auto for the one at hand; default its own.")
@@ -373,7 +379,7 @@ def _range(text: str) -> "Range":
 
 
 def executor(name: str, workers: int | None, threads: int, address: str | None) -> Any:
-    """Where batches and protocols are run: a LocalExecutor or a RayExecutor.
+    """Return who answers the rows of batches and runs protocols.
 
     Parameters
     ----------
@@ -396,5 +402,8 @@ def executor(name: str, workers: int | None, threads: int, address: str | None) 
     if address is not None:
         raise InputError("--address is for --executor ray.")
     from portfolio.running.local_executor import LocalExecutor
+    from portfolio.running.small_batches import SmallBatchesHere
 
-    return LocalExecutor(workers or max(1, usable_cores() // threads))
+    if workers is None:
+        return SmallBatchesHere(LocalExecutor(max(1, usable_cores() // threads)))
+    return LocalExecutor(workers)

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from encoders.errors import InputError
+from portfolio.cli.options import TimeLimit
 from portfolio.cli.output import wide_console
 
 app = typer.Typer(no_args_is_help=True, help="Learn, judge and draw what picks backends.")
@@ -50,7 +51,7 @@ def train(
     cores: Cores = 2,
     switches: Switches = 0,
     backends: Backends = "",
-    time_limit: Annotated[float, typer.Option(help="Seconds for each diagram.")] = 600.0,
+    time_limit: TimeLimit = 600.0,
     from_service: Annotated[
         Path | None, typer.Option(help="Logs of counterfolio serve, of which what was explored.")
     ] = None,
@@ -119,7 +120,7 @@ def evaluate(
     objective: Objective = "regret",
     thresholds: Thresholds = 6,
     local: Local = False,
-    time_limit: Annotated[float, typer.Option(help="Seconds for each diagram.")] = 600.0,
+    time_limit: TimeLimit = 600.0,
     cores: Cores = 2,
     switches: Switches = 0,
     backends: Backends = "",

@@ -15,6 +15,7 @@ from portfolio.batch.rows import BatchRows
 from portfolio.model.tabular import Row
 from portfolio.questions.methods import Questions
 from portfolio.questions.series import LEAST_S
+from portfolio.running.small_batches import settled
 from portfolio.running.work import Record, Task, in_a_sentence
 from portfolio.solving.ask import Asker
 
@@ -107,6 +108,15 @@ class QuestionJob:
             return self._record(task)
         except Exception as error:  # one row must not end the job
             return self.unanswered(task.key, in_a_sentence(error), "error")
+
+    def answer_briefly(self, task: Task, limit_s: float) -> Record | None:
+        """See :class:`portfolio.running.small_batches.BriefWork`.
+
+        Parameters
+        ----------
+        task, limit_s : as in :meth:`portfolio.running.small_batches.BriefWork.answer_briefly`
+        """
+        return settled(self, task, limit_s)
 
     def _record(self, task: Task) -> Record:
         model = self.asker.model

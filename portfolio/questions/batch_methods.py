@@ -40,7 +40,7 @@ class BatchQuestions:
         constraints: Sequence[Constraint] = (),
         margin: float | None = None,
         backend: str = "auto",
-        per_query_limit_s: float = 60.0,
+        time_limit_s: float = 60.0,
         deadline_s: float | None = None,
         threads: int = 1,
         seed: int = 0,
@@ -57,9 +57,9 @@ class BatchQuestions:
         map_seconds: float | None = None,
         map_mb: float | None = None,
     ) -> Any:
-        """Explain every row of a table, with worker processes.
+        """Explain every row of a table.
 
-        Workers get a few rows at a time where they take little. With ``out`` every answer is
+        Small batches are answered in this process; workers are started if that takes longer. With ``out`` every answer is
         appended to a file as it comes, and the table is written there as Parquet at the end. Ctrl-C
         and the deadline return what is done; a row that fails has the reason in its place.
 
@@ -69,11 +69,11 @@ class BatchQuestions:
         target, norm, scale, weights, constraints, margin, backend, seed, log, strategy : as for
             :meth:`Explainer.explain`; the strategy "map" makes a map of the model first and then
             asks that, see :meth:`Explainer.with_map`
-        per_query_limit_s : seconds for each row
+        time_limit_s : seconds for each row
         deadline_s : seconds for all, from this call; None for no limit
         threads : solver threads of each worker
-        executor : "local" (one worker per core and ``threads``), "ray" (a cluster started
-            here), a :class:`portfolio.running.local_executor.LocalExecutor`, or a
+        executor : "local" (this process for small batches, else one worker per core and
+            ``threads``), "ray" (a cluster started here), a :class:`portfolio.running.local_executor.LocalExecutor`, or a
             :class:`portfolio.running.ray.executor.RayExecutor`
         out : folder for the answers, made if need be
         resume : keep the answers that ``out`` has to the same model, rows and settings, and ask
@@ -112,12 +112,12 @@ class BatchQuestions:
         from portfolio.solving.make_maps import budget_before, with_maps, with_maps_if_worth
 
         settings = BatchSettings(
-            per_query_limit_s, deadline_s, threads, executor, out, resume, on_answer
+            time_limit_s, deadline_s, threads, executor, out, resume, on_answer
         )
         question = Question(target, norm, scale, weights, constraints, margin)
         mapped = MAP in (strategy, backend)
         name = "auto" if mapped else strategy_name(strategy, backend)
-        options = Options(name, per_query_limit_s, threads, seed, tie_break=tie_break)
+        options = Options(name, time_limit_s, threads, seed, tie_break=tie_break)
         check_log(log)
         check_from_0("proof_mb", proof_mb)
         rows = read_batch(self._asker, question, X)
@@ -126,7 +126,7 @@ class BatchQuestions:
         # Digests without them are those of older versions.
         more = [*([tie_break] if tie_break else []), *(["records"] if records else [])]
         more += [proof_mb] if records and proof_mb != PROOF_MB else []
-        asked = (identity, question, name, threads, seed, per_query_limit_s, *more)
+        asked = (identity, question, name, threads, seed, time_limit_s, *more)
         if records and out is None:
             raise InputError("records are written beside the answers; give out, a folder for them.")
         if map_folder is not None and not mapped:
@@ -143,7 +143,7 @@ class BatchQuestions:
         self,
         question: str,
         X: Any,
-        per_query_limit_s: float = 60.0,
+        time_limit_s: float = 60.0,
         deadline_s: float | None = None,
         threads: int = 1,
         seed: int = 0,
@@ -153,12 +153,12 @@ class BatchQuestions:
         on_answer: OnAnswer = lambda answered, rows: None,
         **settings: Any,
     ) -> Any:
-        """Ask any question about a row of every row of a table, with worker processes.
+        """Ask any question about a row of every row of a table.
 
         Parameters
         ----------
         question : name of the method that asks it of one row: "reasons", "several", "why_not", ...
-        X, per_query_limit_s, deadline_s, threads, seed, executor, out, resume, on_answer : as for
+        X, time_limit_s, deadline_s, threads, seed, executor, out, resume, on_answer : as for
             :meth:`explain_batch`
         **settings : the method's own arguments, such as ``target`` or ``smallest``
 
@@ -188,19 +188,17 @@ class BatchQuestions:
                 f"{question} takes no {unknown[0]!r} in a batch; its settings are "
                 f"{', '.join(sorted(known))}."
             )
-        batch = BatchSettings(
-            per_query_limit_s, deadline_s, threads, executor, out, resume, on_answer
-        )
+        batch = BatchSettings(time_limit_s, deadline_s, threads, executor, out, resume, on_answer)
         asked = Question(**{name: settings[name] for name in OF_A_QUESTION if name in settings})
         name = strategy_name(settings.get("strategy"))
-        Options(name, per_query_limit_s, threads, seed)
+        Options(name, time_limit_s, threads, seed)
         model = self._asker.model
         rows = read_batch(self._asker, asked, X)
         if "y" in settings:  # a second row, of whatever kind, is told by its values
             settings["y"] = self._asker.read(settings["y"])
         identity = _identity(model, asked.target)
         job = QuestionJob(self._asker, question, settings | {"threads": threads, "seed": seed})
-        whole = (identity, question, settings, threads, seed, per_query_limit_s)
+        whole = (identity, question, settings, threads, seed, time_limit_s)
         return as_kind(run_batch(rows, job, whole, batch), as_pandas(X)[1])
 
     def robustness_batch(
@@ -212,7 +210,7 @@ class BatchQuestions:
         scale: str = "none",
         weights: Mapping[str, float] | Sequence[float] | None = None,
         bounds: Bounds = "features",
-        per_query_limit_s: float = 60.0,
+        time_limit_s: float = 60.0,
         deadline_s: float | None = None,
         threads: int = 1,
         seed: int = 0,
@@ -221,7 +219,7 @@ class BatchQuestions:
         resume: bool = False,
         strategy: str | Sequence[str] | None = None,
     ) -> Any:
-        """The smallest perturbation of every row of a table, with worker processes.
+        """Find the smallest perturbation of every row of a table.
 
         Parameters
         ----------
@@ -229,7 +227,7 @@ class BatchQuestions:
         radius : adds a column ``robust``: whether it holds for the row, missing where that is not
             known
         target, norm, scale, weights, bounds : as for :meth:`robustness`
-        per_query_limit_s, deadline_s, threads, seed, executor, out, resume, strategy : as for
+        time_limit_s, deadline_s, threads, seed, executor, out, resume, strategy : as for
             :meth:`explain_batch`
 
         Returns
@@ -254,7 +252,7 @@ class BatchQuestions:
             norm,
             scale,
             weights,
-            per_query_limit_s=per_query_limit_s,
+            time_limit_s=time_limit_s,
             deadline_s=deadline_s,
             threads=threads,
             seed=seed,

@@ -90,7 +90,7 @@ class GroupQuestions:
         weights: Mapping[str, float] | Sequence[float] | None = None,
         constraints: Sequence[Constraint] = (),
         margin: float | None = None,
-        per_query_limit_s: float = 60.0,
+        time_limit_s: float = 60.0,
         deadline_s: float | None = None,
         threads: int = 1,
         seed: int = 0,
@@ -116,7 +116,7 @@ class GroupQuestions:
         target : what counts as a good decision: a label, or a goal
         reference : the group that others are compared with; None for the largest
         norm, scale, weights, constraints, margin : as for :meth:`Explainer.explain`
-        per_query_limit_s, deadline_s, threads, executor, out, resume, on_answer, strategy : as for
+        time_limit_s, deadline_s, threads, executor, out, resume, on_answer, strategy : as for
             :meth:`Explainer.explain_batch`
         seed : of solvers, and of the bootstrap and the permutations
         confidence : of all intervals
@@ -148,7 +148,7 @@ class GroupQuestions:
                 weights,
                 constraints,
                 margin,
-                per_query_limit_s=per_query_limit_s,
+                time_limit_s=time_limit_s,
                 deadline_s=deadline_s,
                 threads=threads,
                 seed=seed,

@@ -20,7 +20,10 @@ MORE: dict[str, tuple[Any, str]] = {
     ),
     "by": (str | list[Scalar], "A feature, a column of the rows, or a value for each row."),
     "reference": (Scalar, "The group that others are compared with; null for the largest."),
-    "per_query_limit_s": (Seconds, "Seconds for each row; clipped to the server's limit."),
+    "time_limit_s": (
+        Seconds,
+        "Seconds for each row of an audit, or for a whole group; clipped to the server's limit.",
+    ),
     "deadline_s": (Seconds | None, "Seconds for all rows."),
     "confidence": (Annotated[float, Field(gt=0, lt=1)], "Of all intervals."),
     "resamples": (Annotated[int, Field(ge=100, le=100_000)], "Of the bootstrap."),
@@ -59,8 +62,8 @@ def limit(
     """
     arguments["threads"] = min(arguments.get("threads") or threads, threads)
     if "by" in arguments:
-        own = arguments.get("per_query_limit_s", usual_s)
-        arguments["per_query_limit_s"] = min(own, longest_s)
+        own = arguments.get("time_limit_s", usual_s)
+        arguments["time_limit_s"] = min(own, longest_s)
         arguments["deadline_s"] = min(arguments.get("deadline_s") or longest_job_s, longest_job_s)
     else:
         arguments["time_limit_s"] = min(arguments.get("time_limit_s", usual_s), longest_job_s)

@@ -223,7 +223,7 @@ def _batch(service: Service, model: Model, question: str, given: Any, rows: str)
     del arguments["x"]
     service.limits(arguments)
     taken = inspect.signature(Explainer.explain_batch).parameters
-    if question == EXPLAIN and (strange := arguments.keys() - taken.keys() - {"time_limit_s"}):
+    if question == EXPLAIN and (strange := arguments.keys() - taken.keys()):
         raise Problem(422, f"a batch takes no {min(strange)!r}.")
     return Batch(model.name, model.digest, question, arguments, rows)
 

@@ -339,16 +339,13 @@ class Jobs:
             if not job.stop.is_set():
                 keep_audit(found, job.folder, job.folder / ANSWERS)
             return
-        limit_s = settings.pop("time_limit_s")
         if job.batch.question == EXPLAIN:
             book = self._learning.book_of_batch(model)
-            answers = model.explainer.explain_batch(
-                X, **settings, **common, per_query_limit_s=limit_s, log=book
-            )
+            answers = model.explainer.explain_batch(X, **settings, **common, log=book)
             self._learning.hear_batch(model, arguments, X, answers)
         else:
             name = QUESTIONS[job.batch.question].method
-            model.explainer.ask_batch(name, X, **settings, **common, per_query_limit_s=limit_s)
+            model.explainer.ask_batch(name, X, **settings, **common)
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,7 +93,7 @@ def test_rows_that_fail_have_a_reason(explainer, rows, expected):
 
 
 def test_a_deadline_returns_what_is_done(explainer, rows, expected, tmp_path):
-    frame = explainer.explain_batch(rows, deadline_s=0.05, out=tmp_path)
+    frame = explainer.explain_batch(rows, deadline_s=1e-6, out=tmp_path)
     assert len(frame) == 40 and set(frame["stop_reason"]) == {"deadline"}
     same(explainer.explain_batch(rows, out=tmp_path, resume=True), expected)
 
@@ -142,7 +142,5 @@ def test_labels_that_no_table_holds_become_text(explainer, rows, tmp_path):
 
 
 def test_no_limit_is_a_long_limit(explainer, rows):
-    frame = explainer.explain_batch(
-        rows.head(2), per_query_limit_s=math.inf, executor=LocalExecutor(1)
-    )
+    frame = explainer.explain_batch(rows.head(2), time_limit_s=math.inf, executor=LocalExecutor(1))
     assert set(frame["stop_reason"]) == {"proved"}

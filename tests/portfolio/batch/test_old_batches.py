@@ -29,7 +29,7 @@ QUESTIONS = {
         "norm": {"income": {20.0: 1.0, 40.0: 1.5, 60.0: 9.0}, "home": {"own": 2.0}},
     },
     "raced, largest change": {
-        "norm": "inf", "backend": "race", "threads": 2, "per_query_limit_s": 30.0
+        "norm": "inf", "backend": "race", "threads": 2, "time_limit_s": 30.0
     },
 }  # fmt: skip
 

@@ -49,11 +49,12 @@ def test_functions_of_a_script_are_refused_once(tmp_path):
         "import numpy as np\n"
         "from sklearn.tree import DecisionTreeClassifier\n"
         "from portfolio import Explainer, InputError\n"
+        "from portfolio.running.local_executor import LocalExecutor\n"
         "def cost(feature, before, after): return abs(after - before)\n"
         "if __name__ == '__main__':\n"
         "    X = np.arange(20.0).reshape(10, 2)\n"
         "    e = Explainer(DecisionTreeClassifier().fit(X, [0, 1] * 5), X)\n"
-        "    try: e.explain_batch(X, norm=cost)\n"
+        "    try: e.explain_batch(X, norm=cost, executor=LocalExecutor(1))\n"
         "    except InputError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)

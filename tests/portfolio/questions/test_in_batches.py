@@ -85,10 +85,10 @@ def test_workers_keep_answers_and_go_on(explainer, rows, tmp_path):
         ),
         ("explain", {}, "explain_batch"),
         ("reasons", {"norm": 1}, "reasons takes no 'norm' in a batch"),
-        ("several", {"time_limit_s": 1}, "takes no 'time_limit_s'"),
+        ("several", {"on_progress": print}, "takes no 'on_progress'"),
         ("several", {"target": "maybe"}, "unknown target"),
         ("several", {"strategy": "nobody"}, "no backend 'nobody'"),
-        ("several", {"per_query_limit_s": 0}, "above 0"),
+        ("several", {"time_limit_s": 0}, "above 0"),
     ],
 )
 def test_bad_settings_are_told_in_a_sentence(explainer, rows, name, settings, message):

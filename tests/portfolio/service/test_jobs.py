@@ -66,7 +66,7 @@ def test_a_job_answers_as_explain_batch_does_and_goes_on_after_a_restart(
     settings, folder, explainer, rows
 ):
     fixed = {"constraints": [{"Fixed": "age"}]}
-    own = explainer.explain_batch(rows, constraints=[Fixed("age")], per_query_limit_s=10.0)
+    own = explainer.explain_batch(rows, constraints=[Fixed("age")], time_limit_s=10.0)
     with started(settings) as client:
         asked = {"rows": rows.to_dict("records"), "settings": fixed}
         sent = client.post(BATCH, json=asked)

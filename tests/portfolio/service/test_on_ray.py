@@ -197,7 +197,7 @@ def test_a_batch_outlives_its_replica_and_a_node(cluster, folder, explainer, cre
     serve.delete("counterfolio")
     lines = (place / "jobs" / number / "answers" / "answers.jsonl").read_text().splitlines()
     assert len(lines) == len(rows)
-    own = explainer.explain_batch(rows, per_query_limit_s=10.0)
+    own = explainer.explain_batch(rows, time_limit_s=10.0)
     assert found["status"].tolist() == own["status"].tolist()
     assert found["distance"].tolist() == pytest.approx(own["distance"].tolist(), nan_ok=True)
 

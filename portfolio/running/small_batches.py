@@ -1,0 +1,113 @@
+"""Small batches are answered in the caller's process, which saves the start of workers."""
+
+from collections import deque
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from time import perf_counter
+from typing import Protocol, runtime_checkable
+
+from portfolio.running.work import Answers, Record, Task, Work
+
+START_S = 4.0  # seconds of work that the start of workers is worth
+LEAST_ROW_S = 0.004  # seconds that any row takes
+MOST_ROWS = int(START_S / LEAST_ROW_S)  # more rows always go to workers
+PATIENCE_S = 2.0  # seconds after which a row is left to workers
+SETTLED = ("proved", "error", "interrupted")  # reasons to stop that a longer limit does not change
+FIRST_S = 1e-3  # seconds of a first attempt, which imports and builds what all rows need
+
+
+@runtime_checkable
+class BriefWork(Work, Protocol):
+    """Work that can be tried for a short time."""
+
+    def answer_briefly(self, task: Task, limit_s: float) -> Record | None:
+        """Return the record of a task, or None if more time might give another one.
+
+        A record whose "stop_reason" is "interrupted" means that the user pressed Ctrl-C.
+
+        Parameters
+        ----------
+        task : Task, with its own time limit
+        limit_s : float, seconds to spend at most
+        """
+        ...
+
+
+def settled(job: Work, task: Task, limit_s: float) -> Record | None:
+    """Return the record of a task, or None if the short limit may have weakened it.
+
+    Parameters
+    ----------
+    job : Work, whose records contain a "stop_reason"
+    task : Task, with its own time limit
+    limit_s : float, seconds to spend at most
+    """
+    if task.limit_s <= limit_s:
+        return job.answer(task)
+    record = job.answer(replace(task, limit_s=limit_s))
+    return record if record["stop_reason"] in SETTLED else None
+
+
+@dataclass(frozen=True)
+class SmallBatchesHere:
+    """Answers in this process while that takes less time than the start of workers.
+
+    See :class:`portfolio.running.work.Answers`.
+
+    Attributes
+    ----------
+    workers : Answers, which get the rows that remain once they are worth their start
+    """
+
+    workers: Answers
+
+    def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
+        """Yield records of all tasks, in order as long as they are answered here.
+
+        Parameters
+        ----------
+        job : Work, sent to workers only if these are started
+        tasks : iterator of Task
+
+        Raises
+        ------
+        InputError
+            The job can't be sent, or workers can't start.
+        KeyboardInterrupt
+            The user pressed Ctrl-C while a row was being answered.
+        """
+        if not isinstance(job, BriefWork):
+            yield from self.workers(job, tasks)
+            return
+        waiting = deque(islice(tasks, MOST_ROWS))
+        if len(waiting) < MOST_ROWS:
+            yield from _answer_here(job, waiting)
+        if waiting:
+            yield from self.workers(job, chain(waiting, tasks))
+
+
+def _answer_here(job: BriefWork, waiting: deque[Task]) -> Iterator[Record]:
+    """Answer tasks, which leave the queue, until the remaining ones are worth workers."""
+    limit_s, answered = FIRST_S, 0
+    began = perf_counter()
+    while waiting:
+        due = waiting[0].now()
+        if due is None:  # the deadline has passed: nobody is to start
+            waiting.clear()
+            return
+        record = job.answer_briefly(due, limit_s)
+        if record is not None and record.get("stop_reason") == "interrupted":
+            raise KeyboardInterrupt
+        if record is None:
+            if limit_s == PATIENCE_S:
+                return
+            limit_s, began = PATIENCE_S, perf_counter()  # what was built is not part of the pace
+            continue
+        limit_s = PATIENCE_S
+        waiting.popleft()
+        answered += 1
+        yield record
+        pace_s = (perf_counter() - began) / answered
+        if pace_s * len(waiting) > START_S:
+            return

@@ -1,7 +1,7 @@
 """What can be said of one feature of an answer; relations between features are made of these."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -71,11 +71,13 @@ class Within:
     ----------
     feature : its name
     lower, upper : in the feature's own unit
+    missing : bool, whether a missing value passes, too
     """
 
     feature: str
     lower: float = -np.inf
     upper: float = np.inf
+    missing: bool = field(default=False, metadata={"fingerprint": "given"})
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,11 @@ def bind_condition(condition: object, space: FeatureSpace, before: FloatArray) -
             return _moved(condition, index, own)
         case Within():
             low, high = _numbers(condition, condition.lower, condition.upper)
-            return Test(index, ((low, high),))
+            if not isinstance(condition.missing, bool):
+                raise InputError(
+                    f"{condition}: missing is {condition.missing!r}; use True or False."
+                )
+            return Test(index, ((low, high),), missing=condition.missing)
         case Becomes():
             return _becomes(condition, index, feature)
 

@@ -125,4 +125,4 @@ def _sides(asker: Asker, row: Row, others: tuple[Other, ...]) -> Iterator[Side]:
         cells = cells_of(view.ensemble, view.cells, space, row.values[None, :])
         own = posed.closest(cells, 1)[0]
         oracle = model.oracle(goal.target)
-        yield Side(posed, query, space, oracle, view, own, replace(asker, model=model), row)
+        yield Side(posed, query, space, oracle, view, own, replace(asker, model=model))

@@ -7,7 +7,7 @@ any other.
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -20,17 +20,14 @@ from encoders.errors import BrokenProblemError
 from encoders.posing.pose import Posed
 from encoders.problem.flat_problem import Tables, tabulate
 from encoders.problem.problem import Problem
-from encoders.query.admissible import resolve
-from encoders.query.constraints import Constraint, Fixed
+from encoders.query.admissible import Admissible
 from encoders.query.features import FeatureSpace, same
 from encoders.query.query import Query
 from encoders.reduce.climb import climb, keeping, take_back
 from encoders.reduce.compress import compress
 from portfolio.model.explained_model import ClassView
 from portfolio.model.oracle import Oracle
-from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
-from portfolio.questions.every_row import may_lack
 from portfolio.solving.ask import Asker
 from portfolio.solving.findings import BROKEN, INEXACT, MISREAD, REFUTED
 from portfolio.solving.progress import Progress
@@ -87,7 +84,6 @@ class Side:
     view : has training rows
     own : int64 (n_axes,), the query's levels
     asker : answers where the rows of the problem say too little
-    given : the query's row as it was read
     problem : without the cells that the model refused
     doubt : why nothing is proved, "" if proofs hold
     """
@@ -99,7 +95,6 @@ class Side:
     view: ClassView
     own: IntArray
     asker: Asker
-    given: Row
     problem: Problem = field(init=False)
     doubt: str = ""
     _start: IntArray = field(init=False)
@@ -190,37 +185,47 @@ class Side:
         moves = free[self.feature]
         alive = self._reachable(self._broken & ~moves[self.problem.axis])
         keep = self._own_level | moves[self._axis]
-        stays = (f for f, own in zip(self.space.features, free, strict=True) if not own)
-        return self._find(keep, alive, (Fixed(f.name) for f in stays), request, deadline)
+        return self._find(keep, alive, self._fixed(~free), request, deadline)
+
+    def _fixed(self, fixed: BoolArray) -> Iterator[Admissible]:
+        """Return what each feature may become where some keep the query's value."""
+        values = self.space.values(self.query.row).tolist()
+        for each, value, own in zip(self.query.admissible, values, fixed.tolist(), strict=True):
+            if not own:
+                yield each
+            elif np.isnan(value):
+                yield replace(each, lower=np.inf, upper=-np.inf)
+            else:
+                yield replace(each, lower=value, upper=value, missing=None)
 
     def find_within(
-        self, keep: BoolArray, rules: Sequence[Constraint], request: Request, deadline: float
+        self, keep: BoolArray, narrowed: Iterable[Admissible], request: Request, deadline: float
     ) -> Found:
-        """A row of some levels.
+        """Look for a row of some levels that is predicted differently.
 
         Parameters
         ----------
         keep : bool (n_levels,), the query's own among them
-        rules : the same as constraints
+        narrowed : per feature Admissible, the same levels
         request : for the search
         deadline : ``time.perf_counter()`` at which to stop
         """
         first = self.problem.level_start[self.problem.axis]
         before = np.concatenate([[0], np.cumsum(keep)])
         broken = before[first + self.problem.hi + 1] == before[first + self.problem.lo]
-        return self._find(keep, self._reachable(broken), rules, request, deadline)
+        return self._find(keep, self._reachable(broken), narrowed, request, deadline)
 
     def _find(
         self,
         keep: BoolArray,
         alive: BoolArray,
-        rules: Iterable[Constraint],
+        narrowed: Iterable[Admissible],
         request: Request,
         deadline: float,
     ) -> Found:
         """A row of some levels, which gets to some leaves only."""
         if self.posed.relaxation is not None:
-            return self._ask(rules, request, deadline)
+            return self._ask(narrowed, request, deadline)
         search = find_backend("search").load()
         for _ in range(MOST_REFUSED):
             if not self._may_reach(alive):
@@ -239,16 +244,14 @@ class Side:
             if flip is not None:
                 self._start = levels
                 return Found(flip, True)
-        return self._ask(rules, request, deadline)
+        return self._ask(narrowed, request, deadline)
 
-    def _ask(self, rules: Iterable[Constraint], request: Request, deadline: float) -> Found:
-        """The same, as a question with the fewest changes."""
-        goal, values = self.query.goal, self.space.values(self.query.row)
-        admissible, _ = resolve(self.space, values, [*may_lack(self.space, self.given), *rules])
-        asker = self.asker
+    def _ask(self, narrowed: Iterable[Admissible], request: Request, deadline: float) -> Found:
+        """Solve the same as a query with the fewest changes."""
+        goal, asker = self.query.goal, self.asker
         found = answer(
             asker.model,
-            replace(self.query, admissible=admissible),
+            replace(self.query, admissible=tuple(narrowed)),
             [goal],
             asker.strategy(Question(norm=0), Options()),
             asker.workers.run,

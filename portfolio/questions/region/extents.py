@@ -1,33 +1,36 @@
 """The values of each feature in the order in which a region may grow to them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, IntArray
-from encoders.query.constraints import Allowed, Fixed, Range
+from encoders.query.admissible import Admissible
 from encoders.query.features import Feature
+from encoders.query.grid import Grid
 from encoders.trees.cells import Cells
 from encoders.trees.groups import Group
 from encoders.trees.input_type import last_read_as
 from encoders.trees.set_splits import cell_of
+from encoders.trees.stretches import Stretches
 from portfolio.questions.side import Side
 
 
 @dataclass(frozen=True, eq=False)
 class Extent:
-    """Options of one feature: cells of numbers in ascending order, or categories.
+    """Options of one feature: cells of numbers in ascending order, or categories; then "missing".
 
     Attributes
     ----------
-    feature : whose they are
-    ordered : whether a region takes neighbours together
-    level : int64 (n_options,), of the problem; several options may share one
-    own : the row's
-    low, high : float64 (n_options,), the numbers of each, both included; indices of categories;
-        NaN for what is missing
+    feature : Feature, described by the options
+    ordered : bool, whether the options with a value are cells of numbers
+    level : int64 (n_options,), level of the problem; several options may share one
+    own : int, option of the row
+    low, high : float64 (n_options,), first and last number of each option, both included; indices
+        of categories; NaN for the option "missing", which is the last one
     """
 
     feature: Feature
@@ -39,18 +42,45 @@ class Extent:
 
     @property
     def size(self) -> int:
-        """How many options there are."""
+        """Number of options."""
         return int(self.level.size)
 
+    @cached_property
+    def absent(self) -> BoolArray:
+        """Whether an option stands for a missing value, bool (n_options,)."""
+        return np.isnan(self.low)
+
+    @cached_property
+    def present(self) -> IntArray:
+        """Options that have a value, int64."""
+        return np.flatnonzero(~self.absent)
+
     def option(self, value: float) -> int:
-        """Which option holds a value; -1 if none does.
+        """Return the option that holds a value; -1 if none does.
 
         Parameters
         ----------
-        value : of the feature; a category's index
+        value : float, number or index of a category; NaN if it is missing
         """
-        at = np.flatnonzero((self.low <= value) & (value <= self.high))
+        inside = self.absent if np.isnan(value) else (self.low <= value) & (value <= self.high)
+        at = np.flatnonzero(inside)
         return int(at[0]) if at.size else -1
+
+    def narrowed(self, chosen: BoolArray, whole: Admissible) -> Admissible:
+        """Return what the feature may become if only some options are allowed.
+
+        Parameters
+        ----------
+        chosen : bool (n_options,), the row's own option among them
+        whole : Admissible, every value of the feature space
+        """
+        missing = whole.missing if chosen[self.absent].any() else None
+        if not self.ordered:
+            values = tuple(self.low[chosen & ~self.absent].tolist())
+            return replace(whole, values=values, missing=missing)
+        low, high = self.low[chosen & ~self.absent], self.high[chosen & ~self.absent]
+        ends = (float(low[0]), float(high[-1])) if low.size else (np.inf, -np.inf)
+        return replace(whole, lower=ends[0], upper=ends[1], missing=missing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +97,7 @@ class Extents:
     standing: BoolArray
 
     def levels(self, allowed: Sequence[BoolArray]) -> BoolArray:
-        """The levels of a region, bool (n_levels,).
+        """Return the levels of a region, bool (n_levels,).
 
         Parameters
         ----------
@@ -78,32 +108,27 @@ class Extents:
             keep[extent.level[chosen]] = True
         return keep
 
-    def rules(self, allowed: Sequence[BoolArray]) -> list[Allowed | Fixed | Range]:
-        """The same as constraints.
+    def narrowed(
+        self, allowed: Sequence[BoolArray], whole: Sequence[Admissible]
+    ) -> Iterator[Admissible]:
+        """Return what each feature may become in a region.
 
         Parameters
         ----------
         allowed : per feature bool (n_options,)
+        whole : per feature Admissible, every value of the feature space
         """
-        found: list[Allowed | Fixed | Range] = []
-        for extent, chosen in zip(self.each, allowed, strict=True):
-            feature, low, high = extent.feature, extent.low[chosen], extent.high[chosen]
-            if np.isnan(low).any():
-                found.append(Fixed(feature.name))
-            elif extent.ordered:
-                found.append(Range(feature.name, float(low[0]), float(high[-1])))
-            else:
-                found.append(Allowed(feature.name, [feature.show(v) for v in low.tolist()]))
-        return found
+        for extent, chosen, each in zip(self.each, allowed, whole, strict=True):
+            yield extent.narrowed(chosen, each)
 
 
 def extents_of(side: Side, cells: Cells) -> Extents:
-    """The options of every feature.
+    """Return the options of every feature.
 
     Parameters
     ----------
-    side : posed with every feature free
-    cells : that it was posed for
+    side : Side, posed with every feature free
+    cells : Cells, of the ensemble that it was posed for
     """
     posed, groups = side.posed, {group.column: group for group in cells.groups}
     axis = posed.problem.axis_of[: posed.value.size]
@@ -132,33 +157,36 @@ def _extent(
     value: FloatArray,
     group: Group | None,
 ) -> Extent:
-    """The options of one feature, given its levels and the values that they stand for."""
+    """Return the options of one feature, given its levels and the values that they stand for."""
     feature, admissible = side.space.features[index], side.query.admissible[index]
     own = float(side.space.values(side.query.row)[index])
-    if np.isnan(own):
-        absent = np.isnan(value)
-        return Extent(feature, False, level[absent], 0, value[absent], value[absent])
-    present = ~np.isnan(value)
-    level, value = level[present], value[present]
     if feature.kind == "categorical":
-        low = high = np.arange(len(feature.labels), dtype=np.float64)
-        cell, every = value.astype(np.int64), np.arange(len(feature.labels))
+        low = np.arange(len(feature.labels), dtype=np.float64)
+        if feature.coded and feature.values:
+            low[~np.isin(low, [*feature.values, own])] = np.inf
+        high = np.where(np.isfinite(low), low, -np.inf)
+        cell = np.where(np.isnan(value), low.size, value).astype(np.int64)
     else:
         boundary, dtype = cells.boundary[feature.column], side.view.ensemble.dtype
-        low, high = _ends(feature, boundary, dtype, admissible.lower, admissible.upper, own)
+        unsure = (side.view.ensemble.unsure or {}).get(feature.column)
+        bounds = admissible.lower, admissible.upper
+        low, high = _ends(feature, boundary, dtype, *bounds, own, unsure)
         cell = cell_of(boundary, value.astype(dtype).astype(np.float64))
-        every = np.flatnonzero(low <= high)
+    every = np.flatnonzero(low <= high)
+    if admissible.missing is not None:
+        every = np.append(every, low.size)
+    low, high = np.append(low, np.nan), np.append(high, np.nan)
     if group is None:
         option = np.argsort(cell, kind="stable")
         level, cell = level[option], cell[option]
     else:
         level_of = dict(zip(group.class_of[cell].tolist(), level.tolist(), strict=True))
-        known = np.isin(group.class_of[every], list(level_of))
-        cell = every[known]
+        cell = every[np.isin(group.class_of[every], list(level_of))]
         level = np.array([level_of[c] for c in group.class_of[cell].tolist()], dtype=np.int64)
-    mine = np.flatnonzero((low[cell] <= own) & (own <= high[cell]))
+    low, high = low[cell], high[cell]
+    mine = np.isnan(low) if np.isnan(own) else (low <= own) & (own <= high)
     ordered = feature.kind != "categorical"
-    return Extent(feature, ordered, level, int(mine[0]), low[cell], high[cell])
+    return Extent(feature, ordered, level, int(np.flatnonzero(mine)[0]), low, high)
 
 
 def _ends(
@@ -168,21 +196,27 @@ def _ends(
     lower: float,
     upper: float,
     own: float,
+    unsure: Stretches | None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest number of each cell within bounds; none where low is above high."""
+    """Return the first and last number of each cell within bounds; low > high where none is."""
     last = last_read_as(boundary, dtype)
     with np.errstate(over="ignore"):
         low = np.maximum(np.r_[-np.inf, np.nextafter(last, np.inf)], lower)
     high = np.minimum(np.r_[last, np.inf], upper)
+    if unsure is not None:
+        low, high = unsure.up(low), unsure.down(high)
     if feature.values:
-        listed = np.array([v for v in feature.values if lower <= v <= upper] or [own])
-        first = np.searchsorted(listed, low)
-        end = np.searchsorted(listed, high, side="right") - 1
-        held = first <= end
-        low = np.where(held, listed[np.minimum(first, listed.size - 1)], np.inf)
-        high = np.where(held, listed[np.maximum(end, 0)], -np.inf)
+        listed = np.array([*(v for v in feature.values if lower <= v <= upper), np.nan])
+        first = np.searchsorted(listed[:-1], low)
+        end = np.searchsorted(listed[:-1], high, side="right")
+        low = np.where(first < end, listed[first], np.inf)
+        high = np.where(first < end, listed[end - 1], -np.inf)
+    elif feature.step:
+        grid = Grid(feature.step)
+        low, high = grid.at_least(low), grid.at_most(high)
     elif feature.kind != "numeric":
         low, high = np.ceil(low), np.floor(high)
-    at = int(np.searchsorted(last, own))  # the row itself may be off its levels
-    low[at], high[at] = min(low[at], own), max(high[at], own)
+    if not np.isnan(own):  # the row itself may be off its levels
+        at = int(np.searchsorted(last, own))
+        low[at], high[at] = min(low[at], own), max(high[at], own)
     return low, high

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from encoders.arrays import BoolArray
+from encoders.arrays import BoolArray, IntArray
 from encoders.backends.interface import Request
-from portfolio.questions.region.extents import Extents
+from portfolio.questions.region.extents import Extent, Extents
 from portfolio.questions.side import WITNESSES, Flip, Side
 from portfolio.solving.findings import REFUTED
 
@@ -43,28 +43,47 @@ class Growth:
             self.allowed[-1][extent.own] = True
 
     def widen(self, index: int) -> None:
-        """Take in as much of a feature as the decision allows, given the other features.
+        """Add as much of a feature as the decision allows, given the other features.
 
         Parameters
         ----------
-        index : of the feature
+        index : int, of the feature
         """
         extent = self.extents[0].each[index]
         if self.over:
             self.settled &= bool(self.allowed[index].all())
             return
         if extent.ordered:
-            self._push(index, np.arange(extent.own, extent.size))
-            self._push(index, np.arange(extent.own, -1, -1))
-            return
-        others = np.flatnonzero(~self.allowed[index])
-        if others.size and self._take(index, others) is None:
+            if extent.absent[extent.own]:
+                self._add_numbers(index, extent)
+            else:
+                self._push(index, np.arange(extent.own, extent.present.size))
+                self._push(index, np.arange(extent.own, -1, -1))
+            others = np.flatnonzero(extent.absent & ~self.allowed[index])
+        else:
+            others = np.flatnonzero(~self.allowed[index])
+        if others.size > 1 and self._take(index, others) is None:
             return
         for option in others.tolist():
             self._take(index, np.array([option]))
 
-    def _push(self, index: int, way: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> None:
-        """As far along a way as the decision holds, by halving."""
+    def _add_numbers(self, index: int, extent: Extent) -> None:
+        """Add an interval of numbers where the row has no value: the longest, counted in cells."""
+        cells = extent.present
+        while cells.size:
+            flip = self._flip_in(index, cells)
+            if flip is None:
+                runs = np.split(cells, np.flatnonzero(np.diff(cells) > 1) + 1)
+                self.allowed[index][max(runs, key=len)] = True
+                return
+            fewer = cells[extent.level[cells] != extent.level[flip]]
+            if flip < 0 or fewer.size == cells.size:
+                self.settled = False
+                return
+            cells = fewer
+
+    def _push(self, index: int, way: IntArray) -> None:
+        """Extend an interval as far along a way as the decision holds, by halving."""
         held, beyond = 0, way.size
         reach = beyond - 1
         while held < beyond - 1:
@@ -78,13 +97,17 @@ class Growth:
                 beyond = max(held + 1, min(reach, at))
             reach = (held + beyond) // 2
 
-    def _take(
-        self, index: int, options: "np.ndarray[tuple[int], np.dtype[np.int64]]"
-    ) -> int | None:
-        """Add options if the decision holds in them, too.
+    def _take(self, index: int, options: IntArray) -> int | None:
+        """Add options if the decision holds in them, too; returns what :meth:`_flip_in` does."""
+        flip = self._flip_in(index, options)
+        if flip is None:
+            self.allowed[index][options] = True
+        return flip
 
-        Returns None if it does, the option of a row that is decided otherwise, or -1 if neither was
-        found out.
+    def _flip_in(self, index: int, options: IntArray) -> int | None:
+        """Return the option of a row that is predicted differently once options are added.
+
+        None if there is no such row, -1 if it is not known.
         """
         wider = self.allowed[index].copy()
         wider[options] = True
@@ -93,9 +116,8 @@ class Growth:
             if all(option >= 0 and own[option] for option, own in zip(flip, tried, strict=True)):
                 return flip[index]
         for side, extents in zip(self.sides, self.extents, strict=True):
-            found = side.find_within(
-                extents.levels(tried), extents.rules(tried), self.request, self.deadline
-            )
+            narrowed = extents.narrowed(tried, side.query.admissible)
+            found = side.find_within(extents.levels(tried), narrowed, self.request, self.deadline)
             if found.flip is not None:
                 values = side.space.values(found.flip.row)
                 pairs = zip(extents.each, values.tolist(), strict=True)
@@ -105,7 +127,6 @@ class Growth:
             if not found.proved:
                 self.settled = False
                 return -1
-        self.allowed[index] = wider
         return None
 
     @property

@@ -9,6 +9,7 @@ import numpy as np
 
 from encoders.arrays import BoolArray
 from encoders.query.conditions import Becomes, Condition, Within
+from encoders.query.features import is_missing
 from portfolio.change import exactly
 from portfolio.questions.region.extents import Extent
 
@@ -23,13 +24,15 @@ class Span:
     Attributes
     ----------
     feature : its name
-    lower, upper : the smallest and the largest number, both included; None for categories
-    labels : of the categories, or of the two values of a binary feature; none for numbers. None
-        among them stands for having no value
-    whole : whether the region has every value of the feature space
+    lower, upper : the smallest and the largest number, both included; None for categories and
+        where the region has no numbers
+    labels : of the categories, or of the two values of a binary feature; empty for numbers. None
+        among them stands for a missing value
+    whole : whether the region has every value of the feature space, a missing one included
     words : the same as a phrase, "" if it is whole
     own : the row's: a number, or a label; None if it is missing
     least, most : the smallest and the largest number of the feature space; None for categories
+    missing : bool, whether the region has a missing value
     """
 
     feature: str
@@ -41,6 +44,7 @@ class Span:
     own: object
     least: float | None = None
     most: float | None = None
+    missing: bool = False
 
     def holds(self, value: object) -> bool:
         """Whether a value is in it.
@@ -49,21 +53,18 @@ class Span:
         ----------
         value : a number, or a label; None or NaN if it is missing
         """
-        number: Any = value
-        missing = value is None or (isinstance(value, float) and math.isnan(value))
+        if is_missing(value):
+            return self.missing
         if self.lower is None or self.upper is None:
-            return (None if missing else value) in self.labels
-        if missing:
-            return math.isnan(self.lower)
+            return value in self.labels
+        number: Any = value
         return bool(self.lower <= number <= self.upper)
 
     def condition(self) -> Condition:
-        """That a value is in it."""
+        """Return the condition that a value is in it."""
         if self.lower is None or self.upper is None:
             return Becomes(self.feature, *self.labels)
-        if math.isnan(self.lower):
-            return Becomes(self.feature, None)
-        return Within(self.feature, self.lower, self.upper)
+        return Within(self.feature, self.lower, self.upper, self.missing)
 
     def shares(self) -> tuple[tuple[float, float] | None, float | None]:
         """Where it lies in the range of the feature, from 0 to 1, and where the row does."""
@@ -76,28 +77,42 @@ class Span:
         return within, at if 0 <= at <= 1 else None
 
 
-def span_of(extent: Extent, allowed: BoolArray, own: float) -> Span:
-    """What a region has of a feature.
+def span_of(extent: Extent, allowed: BoolArray, own: float = math.nan) -> Span:
+    """Return what a region has of a feature.
 
     Parameters
     ----------
-    extent : the feature's options
+    extent : Extent, the feature's options
     allowed : bool (n_options,), those of the region
-    own : the row's value, NaN if it is missing
+    own : float, the row's value; NaN if it is missing
     """
     feature, whole = extent.feature, bool(allowed.all())
-    at = np.flatnonzero(allowed)
+    missing = bool(allowed[extent.absent].any())
+    present = extent.present
+    at = present[allowed[present]]
     if not extent.ordered or feature.kind == "binary":
         values = [v for i in at.tolist() for v in (extent.low[i], extent.high[i])]
         labels = tuple(dict.fromkeys(feature.show(float(v)) for v in values))
-        told = "" if whole else _listed(labels)
-        return Span(feature.name, None, None, labels, whole, told, feature.show(own))
-    lower, upper = float(extent.low[at[0]]), float(extent.high[at[-1]])
-    words = [] if at[0] == 0 else [_lower(extent, int(at[0]))]
-    words += [] if at[-1] == extent.size - 1 else [_upper(extent, int(at[-1]))]
-    least, most = float(extent.low[0]), float(extent.high[-1])
+        labels += (None,) if missing else ()
+        words = "" if whole else _listed(labels)
+        return Span(
+            feature.name, None, None, labels, whole, words, feature.show(own), None, None, missing
+        )
+    ends = [(float(extent.low[i]), float(extent.high[i])) for i in (*present[:1], *present[-1:])]
+    least, most = (ends[0][0], ends[-1][1]) if ends else (None, None)
     value = None if math.isnan(own) else own
-    return Span(feature.name, lower, upper, (), whole, " and ".join(words), value, least, most)
+    if not at.size:
+        words = "" if whole else exactly(None)
+        return Span(feature.name, None, None, (None,), whole, words, value, least, most, missing)
+    lower, upper = float(extent.low[at[0]]), float(extent.high[at[-1]])
+    parts = [] if at[0] == present[0] else [_lower(extent, int(at[0]))]
+    parts += [] if at[-1] == present[-1] else [_upper(extent, int(at[-1]))]
+    words = " and ".join(parts)
+    if missing and parts:
+        words += f", or {exactly(None)}"
+    elif not (missing or whole or parts):
+        words = f"not {exactly(None)}"
+    return Span(feature.name, lower, upper, (), whole, words, value, least, most, missing)
 
 
 def _listed(labels: tuple[object, ...]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from encoders.arrays import BoolArray
 from encoders.backends.interface import Request
 from encoders.errors import InputError
-from encoders.query.conditions import Becomes, Condition, Within
+from encoders.query.conditions import Condition, Within
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import ClassGoal, Goal
 from encoders.query.relations import Forbidden
@@ -24,6 +24,7 @@ from portfolio.questions.every_row import every_row
 from portfolio.questions.flips import pose_flips
 from portfolio.questions.region.extents import Extent, extents_of
 from portfolio.questions.region.grow import Growth
+from portfolio.questions.region.span import span_of
 from portfolio.questions.series import LEAST_S
 from portfolio.questions.side import Side
 from portfolio.result import Result
@@ -149,9 +150,8 @@ class SafeSearch:
                 self._near(extent, float(value))
                 for extent, value in zip(extents.each, values, strict=True)
             ]
-            found = side.find_within(
-                extents.levels(near), extents.rules(near), self._request, self._deadline
-            )
+            narrowed = extents.narrowed(near, side.query.admissible)
+            found = side.find_within(extents.levels(near), narrowed, self._request, self._deadline)
             side.confirm([] if found.flip is None else [found.flip])
             self.doubt = self.doubt or ("" if side.lawful else side.doubt) or side.doubt
             if found.flip is not None:
@@ -164,7 +164,7 @@ class SafeSearch:
         near = np.zeros(extent.size, dtype=np.bool_)
         near[extent.own] = True
         radius = self._radius.get(extent.feature.name)
-        if radius is not None and extent.ordered:
+        if radius is not None and not extent.absent[extent.own]:
             low, high = _first(value, -radius), _last(value, radius)
             near |= (extent.low <= high) & (low <= extent.high)
         return near
@@ -186,12 +186,12 @@ class SafeSearch:
 
     def _beside(self, extent: Extent, allowed: BoolArray) -> Condition:
         """The values of a feature that are within the radius of some options."""
-        feature, at = extent.feature, np.flatnonzero(allowed)
-        if not extent.ordered:
-            return Becomes(feature.name, *(feature.show(float(extent.low[i])) for i in at))
-        radius = self._radius.get(feature.name, Fraction(0))
-        low, high = float(extent.low[at[0]]), float(extent.high[at[-1]])
-        return Within(feature.name, _first(low, -radius), _last(high, radius))
+        span = span_of(extent, allowed)
+        if span.lower is None or span.upper is None:
+            return span.condition()
+        radius = self._radius.get(extent.feature.name, Fraction(0))
+        lower, upper = _first(span.lower, -radius), _last(span.upper, radius)
+        return Within(extent.feature.name, lower, upper, span.missing)
 
 
 def _first(value: float, move: Fraction) -> float:

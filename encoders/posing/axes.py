@@ -233,14 +233,17 @@ def category_axes(
     admissible: Admissible,
     cost: Cost,
 ) -> list[Axis]:
-    """Two levels per category, 0 and 1; a level that no admissible category has is left out.
+    """Return two levels per column, 0 and 1; a level that no admissible category has is left out.
+
+    One more axis follows where a row of zeros is admissible: its level 1 says that all columns are
+    0.
 
     Parameters
     ----------
-    boundaries : per category the last values of its column's cells
+    boundaries : per column the last values of its cells
     index : of the feature
     feature : categorical
-    own : index of the query's category
+    own : index of the query's category; their number for a row of zeros
     admissible : indices of categories that it may become
     cost : of moving it
 
@@ -249,8 +252,8 @@ def category_axes(
     InputError
         A cost that is no number, or out of its range.
     """
-    categories = np.arange(len(boundaries))
     allowed = _allowed_categories(index, feature, float(own), admissible, cost)
+    categories = np.arange(allowed.size)
     price = np.zeros(categories.size)
     price[allowed] = cost.of(index, feature, float(own), categories[allowed].astype(np.float64))
     value = np.array([0.0, 1.0])
@@ -258,10 +261,15 @@ def category_axes(
     changed = (categories != own)[:, None] & (value == 1)
     count, is_allowed = int(allowed.sum()), allowed.tolist()
     axes = []
-    for category, boundary in enumerate(boundaries):
+    for category in categories.tolist():
         # Which of the two levels some admissible category has.
         some = slice(0 if count > is_allowed[category] else 1, 2 if is_allowed[category] else 1)
-        cell = boundary.searchsorted(value[some])
+        if category < len(boundaries):
+            cell = boundaries[category].searchsorted(value[some])
+        elif is_allowed[category]:
+            cell = value[some].astype(np.int64)
+        else:
+            continue
         axes.append(Axis(cell, value[some], costs[category, some], changed[category, some]))
     return axes
 
@@ -294,7 +302,8 @@ def coded_axis(
 def _allowed_categories(
     index: int, feature: Feature, own: float, admissible: Admissible, cost: Cost
 ) -> BoolArray:
-    categories = np.arange(len(feature.labels))
+    # The query's own category may be one more, which training rows do not have.
+    categories = np.arange(max(len(feature.labels), int(own) + 1 if own == own else 0))
     allowed: BoolArray = (categories >= admissible.lower) & (categories <= admissible.upper)
     for listed in ((feature.values if feature.coded else ()) or None, admissible.values):
         if listed is not None:

@@ -54,7 +54,7 @@ def levels_of(
     ends : smallest and largest number of each option, None where its value is the only one
     """
     if feature.one_hot:
-        own = layout.first[list(feature.columns)]
+        own = layout.axes_of(feature.columns)
         able = np.array([layout.axes[axis].value[-1] == 1 for axis in own.tolist()])
         axis, value = own[able], np.flatnonzero(able).astype(np.float64)
         return LevelsOf(axis, layout.size[axis] - 1, value, value, value, ordered=False)

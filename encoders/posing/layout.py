@@ -49,7 +49,8 @@ class Layout:
     ----------
     axes : in the order of their columns
     first : int64 (n_columns + 1,), first axis of each column; a group has one for each class that
-        can be chosen
+        can be chosen. The last column of a one-hot feature has a second axis where all of its
+        columns may be 0
     classes : those of each column that is split into sets, int64, ascending
     one_hot : columns of each one-hot feature
     """
@@ -79,20 +80,45 @@ class Layout:
         """The column of each axis, int64 (n_axes,)."""
         return owners(self.first)
 
+    @property
+    def one_per_column(self) -> bool:
+        """Whether each column has a single axis."""
+        return len(self.axes) == self.first.size - 1
+
+    @cached_property
+    def of_zeros(self) -> BoolArray:
+        """Axes that say whether all columns of a one-hot feature are 0, bool (n_axes,)."""
+        found = np.zeros(len(self.axes), dtype=np.bool_)
+        for columns in self.one_hot:
+            begin, end = self.first[columns[-1] : columns[-1] + 2]
+            found[begin + 1 : end] = True
+        return found
+
+    def axes_of(self, columns: Sequence[int]) -> IntArray:
+        """Return the axes of a one-hot feature by category, that of a row of zeros the last.
+
+        Parameters
+        ----------
+        columns : int, those of the feature
+        """
+        last = columns[-1]
+        second = np.arange(self.first[last] + 1, self.first[last + 1])
+        return np.concatenate([self.first[list(columns)], second])
+
     @cached_property
     def says(self) -> BoolArray:
-        """Levels that say what their column's value is, bool (n_levels,): all but a class' no."""
+        """Levels that give their column's value, bool (n_levels,): not a class' "no"."""
+        axes = zip(self.axes, self.column.tolist(), self.of_zeros.tolist(), strict=True)
         parts = [
-            axis.cell == 1 if column in self.classes else np.ones(axis.cell.size, dtype=np.bool_)
-            for axis, column in zip(self.axes, self.column.tolist(), strict=True)
+            axis.cell == 1 if column in self.classes else np.full(axis.cell.size, not of_zeros)
+            for axis, column, of_zeros in axes
         ]
         return np.concatenate(parts)
 
     def exactly_one(self) -> Iterator[IntArray]:
         """Levels of which exactly one is chosen, for each feature that has several axes."""
         for columns in self.one_hot:
-            axes = self.first[list(columns)]
-            yield self._levels(axes, self.value == 1)
+            yield self._levels(self.axes_of(columns), self.value == 1)
         for column in sorted(self.classes):
             yield self._levels(np.arange(*self.first[column : column + 2]), self.says)
 
@@ -120,8 +146,11 @@ class Layout:
             if column in self.classes:
                 tables = _nearest_classes(own, self.classes[column], n_classes[column])
                 yield from (Nearest(partial(np.take, table), table.size) for table in tables)
-            elif column in one_hot:
-                yield Nearest(partial(np.take, np.array([0, own[0].value.size - 1])), 2)
+            elif column in one_hot:  # code 2 of the last column: all of them are 0
+                yes = own[0].value.size - 1
+                yield Nearest(partial(np.take, np.array([0, yes, 0])), 3)
+                for axis in own[1:]:
+                    yield Nearest(partial(np.take, np.array([0, 0, axis.value.size - 1])), 3)
             else:
                 yield Nearest(partial(_nearest, own[0].cell), int(n_cells[column]))
 
@@ -162,7 +191,8 @@ def make_layout(
         if feature.one_hot:
             boundaries = [cells.boundary[c] for c in feature.columns]
             own = category_axes(boundaries, index, feature, int(start), admissible, query.cost)
-            axes.update((c, [axis]) for c, axis in zip(feature.columns, own, strict=True))
+            axes.update((c, [axis]) for c, axis in zip(feature.columns, own, strict=False))
+            axes[feature.columns[-1]] += own[len(feature.columns) :]
             empty = all(axis.value.max(initial=0.0) < 1 for axis in own)
         else:
             column = feature.column

@@ -75,7 +75,7 @@ def place_literals(cells: Cells, layout: Layout, over: Over = never) -> Literals
         There is none.
     """
     look(over)
-    axis = layout.first[cells.column] if layout.classes else cells.column.astype(np.int64)
+    axis = cells.column.astype(np.int64) if layout.one_per_column else layout.first[cells.column]
     leaf = owners(cells.leaf_start)
     look(over)
     lo, hi = _in_levels(cells, layout)
@@ -160,7 +160,7 @@ def _simplify_one_hot(
     possible = np.logical_or.reduceat(is_one, first)
     grouped = np.zeros(first.size, dtype=np.int64)
     for number, columns in enumerate(layout.one_hot, 1):
-        grouped[layout.first[list(columns)]] = number
+        grouped[layout.axes_of(columns)] = number
     of = np.where(lo <= hi, grouped[axis], 0)
     for number in range(1, len(layout.one_hot) + 1):
         mine = np.flatnonzero(of == number)

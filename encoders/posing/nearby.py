@@ -123,7 +123,7 @@ class Nearby:
         axes = [axis.only(np.flatnonzero(axis.cost <= radius)) for axis in self.layout.axes]
         empty = not all(axis.cell.size for axis in axes)
         for columns in self.layout.one_hot:
-            own = self.layout.first[list(columns)].tolist()
+            own = self.layout.axes_of(columns).tolist()
             empty |= not any((axes[at].value == 1).any() for at in own)
         return None if empty else axes
 
@@ -133,7 +133,10 @@ class Nearby:
         look(self.over)
         cells = self.cells.only(leaves)
         look(self.over)
-        layout = replace(self.layout, axes=self._told_apart(axes, cells))
+        merged = dict(enumerate(axes))
+        told_apart = self._told_apart(self._first(axes), cells)
+        merged.update(zip(self.layout.first[:-1].tolist(), told_apart, strict=True))
+        layout = replace(self.layout, axes=list(merged.values()))
         placed = place_literals(cells, layout, self.over)
         if not held_by_all(cells.tree_start, placed.source):
             return None
@@ -145,7 +148,7 @@ class Nearby:
         # Compiled: numba is imported with it.
         from encoders.trees.ways import leaves_within
 
-        ensemble, levels = self.ensemble, self._levels(axes)
+        ensemble, levels = self.ensemble, self._levels(self._first(axes))
         base = float(sum(axis.cost.min() for axis in axes)) if limit < np.inf else 0.0
         begin = np.append(ensemble.root, ensemble.column.size)
         found, first = [], 0
@@ -164,6 +167,10 @@ class Nearby:
         known = place < self.cells.node.size
         known[known] = self.cells.node[place[known]] == ends[known]
         return place[known]  # those that no value gets to have been left out of the cells
+
+    def _first(self, axes: list[Axis]) -> list[Axis]:
+        """Return the axes that leaves look at, one of each column."""
+        return [axes[at] for at in self.layout.first[:-1].tolist()]
 
     def _levels(self, axes: list[Axis]) -> "Levels":
         """What the axes hold, as walks through the trees look at it.
@@ -199,8 +206,8 @@ class Nearby:
         kept = ~np.concatenate([axis.changed for axis in axes])
         kept[cheap[np.diff(segment[cheap], prepend=-1) > 0]] = True
         for columns in self.layout.one_hot:
-            for axis in self.layout.first[list(columns)].tolist():
-                kept[start[axis] : start[axis + 1]] = True
+            for column in columns:
+                kept[start[column] : start[column + 1]] = True
         return [
             axis.only(np.flatnonzero(kept[first:last]))
             for axis, (first, last) in zip(axes, runs(start), strict=True)

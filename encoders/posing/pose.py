@@ -288,7 +288,7 @@ def pose_layout(
         column=frozen(layout.column),
         cut=asked.cut,
         source=frozen(placed.source),
-        says=frozen(layout.says) if layout.classes else None,
+        says=None if layout.one_per_column and not layout.classes else frozen(layout.says),
         related=related,
         relaxation=asked.relaxation,
         goal_rows=asked.of_goal,

@@ -22,8 +22,9 @@ class Reference:
 
     Attributes
     ----------
-    rows : per class, int64 (n_rows, n_columns): the cell of each value, 0 or 1 in a one-hot column,
-        the class of a cell where a column is split into sets
+    rows : per class, int64 (n_rows, n_columns): the cell of each value, 0 or 1 in a one-hot column
+        (2 in the last of them where all are 0), the class of a cell where a column is split into
+        sets
     sums : per class, float64 (n_rows, n_sums): what the trees score them
     """
 
@@ -88,6 +89,7 @@ def cells_of(ensemble: Ensemble, cells: Cells, space: FeatureSpace, rows: FloatA
         if feature.one_hot:
             columns = list(feature.columns)
             code[:, columns] = rows[:, columns].astype(np.int64)
+            code[~rows[:, columns].any(axis=1), columns[-1]] = 2
     for group in cells.groups:
         code[:, group.column] = group.class_of[code[:, group.column]]
     return code

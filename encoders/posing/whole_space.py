@@ -133,6 +133,8 @@ class WholeSpace:
             Constraints, bounds and cost tables that leave a feature no value.
         """
         layout = make_layout(self.ensemble, self.cells, self.space, query, {})
+        if not layout.one_per_column:  # a row of zeros
+            return None
         begin = starts(self.cells.n_cells)[:-1]
         place = self._place[np.repeat(begin, layout.size) + self._cell(layout)]
         if (place < 0).any():
@@ -163,6 +165,9 @@ def why_not_whole(cells: Cells, space: FeatureSpace) -> str:
     cells : of the model
     space : features of its columns
     """
+    with_base = [feature.name for feature in space.features if feature.has_base]
+    if with_base:
+        return f"categories without a column of their own ({with_base[0]}) can't be mapped"
     coded = [feature.name for feature in space.features if feature.coded]
     if cells.groups or coded:
         named = f" ({coded[0]})" if coded else ""

@@ -158,6 +158,8 @@ def _intersect(feature: Feature, own: float, given: list[FeatureConstraint]) -> 
     values: set[float] | None = None
     if feature.kind == "categorical":
         lower, upper = 0.0, float(len(feature.labels) - 1)
+        if own > upper:  # a category that training rows do not have; it may stay
+            upper = own
     for rule in rules:
         match rule:
             case Increase() | Decrease() | Range() if feature.kind == "categorical":

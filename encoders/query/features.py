@@ -17,6 +17,7 @@ KINDS: tuple[Kind, ...] = ("numeric", "ordinal", "binary", "categorical")
 ACTIONS: tuple[Action, ...] = ("free", "fixed", "increase", "decrease")
 MISSING = float("nan")  # the one that lists of values hold, for no two NaN are equal
 TRUTHS = ("False", "True")  # as files have them
+NEW = "(new)"  # a category that no training row has; its index comes after those of the labels
 MAX_LISTED_VALUES = 12  # values that a message names before it says how many there are
 
 
@@ -28,12 +29,14 @@ class Feature:
     ----------
     name : str
     kind : numeric (any value within the bounds), ordinal (whole numbers within the bounds, or
-        the given ``values``), binary (two ``values``), categorical (exactly one column is 1)
+        the given ``values``), binary (two ``values``), categorical (one column of codes, or a
+        one-hot group in which at most one column is 1)
     columns : indices into the model's columns
     lower, upper : bounds of admissible values; a query outside widens them up to itself. Their
         difference is what ``scale="range"`` takes for the feature's range
     values : admissible values, ascending; empty for numeric, whole-number and categorical
-    labels : names of the categories (one per column) or of the two binary values, else empty
+    labels : names of the categories or of the two binary values, else empty. A one-hot group has
+        one per column, and one more, the last, where a row of zeros is a category (the base)
     std, mad : standard deviation and median absolute deviation of the training column
     action : default actionability: "free", "fixed", "increase" or "decrease"
     allow_off_levels : accept a query value that is not an admissible one
@@ -43,6 +46,7 @@ class Feature:
     typical : median of the training column where a value may be missing, else 0
     step : values of an answer are whole multiples of it, if the feature moves; 0 for any
     truth : binary, and 0 and 1 are False and True to the user
+    note : what was found in the training data that users should know, "" for nothing
     """
 
     name: str
@@ -62,11 +66,17 @@ class Feature:
     typical: float = field(default=0.0, metadata={"fingerprint": "given"})
     step: float = field(default=0.0, metadata={"fingerprint": "given"})
     truth: bool = field(default=False, metadata={"fingerprint": False})
+    note: str = field(default="", metadata={"fingerprint": False})
 
     @property
     def one_hot(self) -> bool:
         """Whether it has a column per category."""
         return self.kind == "categorical" and not self.coded
+
+    @property
+    def has_base(self) -> bool:
+        """Whether a row of zeros is one of the categories of a one-hot group."""
+        return self.one_hot and len(self.labels) > len(self.columns)
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -88,7 +98,7 @@ class Feature:
         if np.isnan(value):
             return None
         if self.kind == "categorical":
-            return self.labels[int(value)]
+            return self.labels[int(value)] if value < len(self.labels) else NEW
         if self.labels:
             return self.labels[self.values.index(value)] if value in self.values else value
         if self.truth and value in self.values:
@@ -151,13 +161,16 @@ class FeatureSpace:
         width = max((len(feature.name) for feature in self.features), default=0)
         return "\n".join(
             f"{f.name:<{width}}  {f.kind:<11}  {f.action:<8}  {f.describe_values()}"
+            + (f"  ({f.note})" if f.note else "")
             for f in self.features
         )
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        rows = [(f.name, f.kind, f.action, f.describe_values()) for f in self.features]
-        return table(("feature", "kind", "action", "values"), rows)
+        rows = [(f.name, f.kind, f.action, f.describe_values(), f.note) for f in self.features]
+        if any(f.note for f in self.features):
+            return table(("feature", "kind", "action", "values", "note"), rows)
+        return table(("feature", "kind", "action", "values"), [row[:-1] for row in rows])
 
     def ordered(self, columns: Sequence[str]) -> "FeatureSpace":
         """The same features over the same columns in another order.
@@ -195,20 +208,41 @@ class FeatureSpace:
         return next((f for f in self.features if f.name == name), None)
 
     def values(self, row: FloatArray) -> FloatArray:
-        """One value per feature; for a categorical feature the index of its category.
+        """Return one value per feature; for a categorical feature the index of its category.
 
-        ``row`` has one float64 per column and has been checked.
+        ``row`` has one float64 per column and has been checked. The index of a row of zeros in a
+        one-hot group is the number of its columns.
 
         Parameters
         ----------
         row : float64 (n_columns,)
         """
         return np.array(
-            [
-                float(np.argmax(row[list(f.columns)])) if f.one_hot else row[f.column]
-                for f in self.features
-            ]
+            [_category(row[list(f.columns)]) if f.one_hot else row[f.column] for f in self.features]
         )
+
+    def values_of_rows(self, rows: FloatArray) -> FloatArray:
+        """Return the values of several rows, float64 (n_rows, n_features).
+
+        Parameters
+        ----------
+        rows : float64 (n_rows, n_columns)
+        """
+        columns = []
+        for feature in self.features:
+            if feature.one_hot:
+                own = rows[:, list(feature.columns)]
+                place = own.argmax(axis=1)
+                columns.append(np.where(own.any(axis=1), place, len(feature.columns)))
+            else:
+                columns.append(rows[:, feature.column])
+        return np.column_stack(columns).astype(np.float64)
+
+
+def _category(own: FloatArray) -> float:
+    """Return the index of the column that is 1, or their number if none is."""
+    place = int(own.argmax())
+    return float(place if own[place] else own.size)
 
 
 def is_missing(value: object) -> bool:

@@ -1,7 +1,7 @@
 """Feature kinds from the training frame, and a small mapping that overrides them."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -13,13 +13,13 @@ from encoders.arrays import FloatArray
 from encoders.errors import InputError
 from encoders.query.features import ACTIONS, KINDS, Action, Feature, FeatureSpace, Kind
 from encoders.query.grid import grid_of
+from encoders.query.one_hot_groups import begins_with, inferred_groups, one_hot_feature
 from encoders.text_files import read_text
 
-SEPARATORS = "_=.:- "
 LARGEST_COST = 1e100  # of filling in a value; more could overflow
 _KEYS = {
     *("kind", "values", "levels", "bounds", "columns", "labels", "action", "allow_off_levels"),
-    *("missing", "missing_cost", "step", "digits"),
+    *("missing", "missing_cost", "step", "digits", "base", "tolerance"),
 }
 Categories = Mapping[str, Sequence[str]]  # names of categories by column that holds their index
 
@@ -32,18 +32,19 @@ def infer_features(
 ) -> FeatureSpace:
     """Describe the columns of a training frame of numbers, NaN where one is missing.
 
-    Two distinct values: binary. 0/1 columns with a common prefix that sum to one on every row:
-    one categorical feature. Whole numbers: ordinal. Else numeric. Bounds are the smallest and
-    largest training value.
+    Two distinct values: binary. 0/1 columns with a common prefix, exactly one or evidently at most
+    one of which is 1 in every row: one categorical feature. Whole numbers: ordinal. Else numeric.
+    Bounds are the smallest and largest training value.
 
     Parameters
     ----------
     frame : DataFrame of float64, columns in the model's order
     overrides : mapping, or path of a JSON file with one
         ``{feature: kind}`` or ``{feature: {"kind", "values", "bounds", "columns", "labels",
-        "action", "allow_off_levels", "missing", "missing_cost", "step", "digits"}}``, all
-        optional. ``columns`` names the one-hot columns of a categorical feature (default: those
-        that begin with ``feature_``). ``missing`` says that a query may have no value (default:
+        "action", "allow_off_levels", "missing", "missing_cost", "step", "digits", "base",
+        "tolerance"}}``, all optional. ``columns`` names the one-hot columns of a categorical
+        feature (default: those that begin with ``feature_``), ``base`` what a row of zeros is
+        called, ``tolerance`` the share of training rows that may hold several ones. ``missing`` says that a query may have no value (default:
         if a training row has none), ``missing_cost`` what filling one in costs (default 1).
         ``step`` or ``digits`` (after the point) say which numbers an answer may hold
     coded : categories of columns that hold their index
@@ -58,11 +59,17 @@ def infer_features(
     names = [str(column) for column in frame.columns]
     values = frame.to_numpy(dtype=np.float64)
     claimed = _claimed_columns(given, names, coded or {})
+    taken = {column for columns in claimed.values() for column in columns}
+    free = [column for column in range(len(names)) if column not in taken]
+    numbers = [column for column in free if names[column] not in (coded or {})]
+    groups = list(inferred_groups(names, values, numbers, {*names, *claimed}))
+    grouped = {column for _, columns in groups for column in columns}
+    alone = [(names[column], [column]) for column in free if column not in grouped]
     features = [
         _coded(name, columns[0], coded[names[columns[0]]], values, given.get(name, {}))
         if coded and names[columns[0]] in coded
         else _feature(name, columns, names, values, given.get(name, {}))
-        for name, columns in [*claimed.items(), *_unclaimed(names, values, claimed)]
+        for name, columns in [*claimed.items(), *groups, *alone]
     ]
     told = [
         replace(f, truth=True)
@@ -160,7 +167,13 @@ def _claimed_columns(
             wanted = [name]
         else:
             wanted = list(entry.get("columns") or [])
-            wanted = wanted or [c for c in names if c.startswith(name) and _cut(c, len(name))]
+            wanted = wanted or [c for c in names if begins_with(c, name)]
+            taken = next((column for column in wanted if column in coded), None)
+            if taken is not None:
+                raise InputError(
+                    f"feature {name}: the model takes column {taken!r} for categories by itself; "
+                    "describe columns of a group only where the model takes them for numbers."
+                )
         missing = [column for column in wanted if column not in names]
         if name in names and not wanted:
             raise InputError(
@@ -184,34 +197,6 @@ def _claimed_columns(
     return claimed
 
 
-def _cut(column: str, at: int) -> bool:
-    return len(column) > at + 1 and column[at] in SEPARATORS
-
-
-def _unclaimed(
-    names: list[str], values: FloatArray, claimed: Mapping[str, list[int]]
-) -> Iterator[tuple[str, list[int]]]:
-    """One-hot groups among the other columns, then the columns that are left."""
-    taken = {column for columns in claimed.values() for column in columns}
-    used = {*names, *claimed}
-    free = [column for column in range(len(names)) if column not in taken]
-    indicators = [c for c in free if ((values[:, c] == 0) | (values[:, c] == 1)).all()]
-    prefixes: dict[str, list[int]] = {}
-    for column in indicators:
-        for at in range(1, len(names[column]) - 1):
-            if _cut(names[column], at):
-                prefixes.setdefault(names[column][: at + 1], []).append(column)
-    for prefix, columns in sorted(prefixes.items(), key=lambda item: len(item[0])):
-        columns = [c for c in columns if c not in taken]
-        if len(columns) > 1 and (values[:, columns].sum(axis=1) == 1).all():
-            taken.update(columns)
-            # Groups "a_*" and "a=*", or a column "a" beside one: the separator tells them apart.
-            name = prefix[:-1] if prefix[:-1] not in used else f"{prefix}*"
-            used.add(name)
-            yield name, columns
-    yield from ((names[column], [column]) for column in free if column not in taken)
-
-
 def _feature(
     name: str,
     columns: list[int],
@@ -222,7 +207,8 @@ def _feature(
     kind = cast(Kind, entry.get("kind")) or _infer_kind(values[:, columns])
     action = cast(Action, entry.get("action", "free"))
     if kind == "categorical":
-        return _categorical(name, columns, names, values, entry, action)
+        _check_categorical(name, action)
+        return one_hot_feature(name, columns, names, values, entry, action)
     if len(columns) != 1:
         raise InputError(f"feature {name}: only a categorical feature has several columns.")
     whole = values[:, columns[0]]
@@ -327,29 +313,6 @@ def _infer_kind(columns: FloatArray) -> Kind:
 def _check_categorical(name: str, action: Action) -> None:
     if action in ("increase", "decrease"):
         raise InputError(f"feature {name}: categories have no order, so it can't only {action}.")
-
-
-def _categorical(
-    name: str,
-    columns: list[int],
-    names: list[str],
-    values: FloatArray,
-    entry: Mapping[str, Any],
-    action: Action,
-) -> Feature:
-    _check_categorical(name, action)
-    block = values[:, columns]
-    if not (np.isin(block, (0, 1)).all() and (block.sum(axis=1) == 1).all()):
-        raise InputError(
-            f"feature {name}: its columns are not one-hot on every training row "
-            "(exactly one 1, the others 0)."
-        )
-    prefix = len(name) + 1
-    default = [names[c][prefix:] if names[c].startswith(name) else names[c] for c in columns]
-    labels = tuple(str(label) for label in entry.get("labels", default))
-    if len(labels) != len(columns):
-        raise InputError(f"feature {name}: {len(labels)} labels for {len(columns)} columns.")
-    return Feature(name, "categorical", tuple(columns), 0.0, 1.0, labels=labels, action=action)
 
 
 def _values(

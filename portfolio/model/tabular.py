@@ -130,10 +130,11 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | N
         if feature.coded:
             continue
         if feature.kind == "categorical":
-            if sorted(own.tolist()) != [0.0] * (own.size - 1) + [1.0]:
+            if not np.isin(own, (0, 1)).all() or own.sum() > 1:
                 raise InputError(
-                    f"the query's columns of {feature.name} must hold exactly one 1 and else 0, "
-                    f"got {[float(v) for v in own]}."
+                    f"the query's columns of {feature.name} hold {[float(v) for v in own]}; give "
+                    "them at most one 1 and else 0, or describe each of them under features as "
+                    "'binary'."
                 )
             continue
         if feature.allow_off_levels or feature.kind == "numeric":
@@ -254,7 +255,7 @@ def _are_rows(numbers: FloatArray, space: FeatureSpace, dtype: np.dtype[Any]) ->
         if feature.coded:
             continue
         if feature.kind == "categorical":
-            good &= ((own == 0) | (own == 1)).all(axis=1) & (own.sum(axis=1) == 1)
+            good &= ((own == 0) | (own == 1)).all(axis=1) & (own.sum(axis=1) <= 1)
         elif not (feature.allow_off_levels or feature.kind == "numeric"):
             known: BoolArray = (
                 np.isin(own, feature.values) if feature.values else own == np.floor(own)

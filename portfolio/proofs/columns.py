@@ -38,10 +38,13 @@ def limits_of(space: FeatureSpace, query: Query) -> list[dict[str, Any]]:
     told = []
     for feature in space.features:
         if feature.one_hot:
-            own = feature.columns[_place(feature, query)]
-            others = [column for column in feature.columns if column != own]
-            told += [_limit(1, others, [own]), _limit(len(others), [own], others)]
-            moving.append(others)
+            place = _place(feature, query)
+            own = list(feature.columns[place : place + 1])  # empty for a row of zeros
+            others = [column for column in feature.columns if column not in own]
+            told.append(_limit(1, others, own))
+            if own and not feature.has_base:
+                told.append(_limit(len(others), own, others))
+            moving.append(own if own and feature.has_base else others)
         else:
             moving.append(list(feature.columns))
     for limit in query.max_changes:
@@ -57,7 +60,9 @@ def _limit(most: int, changed: list[int], same: list[int]) -> dict[str, Any]:
 
 
 def _place(feature: Feature, query: Query) -> int:
-    return int(np.argmax(query.row[list(feature.columns)]))
+    """Return which column of a one-hot group is 1; their number if none is."""
+    own = query.row[list(feature.columns)]
+    return int(np.argmax(own)) if own.any() else own.size
 
 
 def _listed(index: int, feature: Feature, query: Query, start: float) -> list[float] | None:
@@ -69,7 +74,7 @@ def _listed(index: int, feature: Feature, query: Query, start: float) -> list[fl
     if table is not None:
         lists.append(set(table_values(feature, table)))
     if feature.one_hot:
-        lists.append(set(map(float, range(len(feature.columns)))))
+        lists.append(set(map(float, range(len(feature.columns) + 1))))
     if not lists:
         return None
     kept = set.intersection(*lists)

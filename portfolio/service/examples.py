@@ -64,7 +64,7 @@ def another_row(explainer: Explainer, row: Mapping[str, Any]) -> dict[str, Any] 
 def _drawn(feature: Feature, rng: np.random.Generator) -> list[Any]:
     """Values of its columns."""
     if feature.one_hot:
-        at = rng.integers(len(feature.columns))
+        at = rng.integers(len(feature.labels))
         return [float(place == at) for place in range(len(feature.columns))]
     if feature.kind == "categorical":
         return [feature.show(float(rng.integers(len(feature.labels))))]

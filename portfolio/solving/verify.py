@@ -136,7 +136,7 @@ def _on_level(feature: Feature, value: float, row: FloatArray) -> bool:
         return value in feature.values if feature.values else value.is_integer()
     if feature.kind == "categorical":
         group = row[list(feature.columns)]
-        return bool(group.sum() == 1 and ((group == 0) | (group == 1)).all())
+        return bool(group.sum() <= 1 and ((group == 0) | (group == 1)).all())
     if feature.values:
         return value in feature.values
     if feature.step:

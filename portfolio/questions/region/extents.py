@@ -136,13 +136,14 @@ def extents_of(side: Side, cells: Cells) -> Extents:
     one_hot = np.array([feature.one_hot for feature in side.space.features])
     standing = one_hot[of_level] & (posed.value == 0)
     if posed.says is not None:
-        standing = standing | ~posed.says
+        standing = standing | (~posed.says & ~one_hot[of_level])
     found = []
     for index, feature in enumerate(side.space.features):
         level = np.flatnonzero((of_level == index) & ~standing)
         if feature.one_hot:
-            columns = posed.column[axis[level]].tolist()
-            value = np.array([feature.columns.index(c) for c in columns], dtype=np.float64)
+            columns = posed.column[axis[level]]
+            value = np.array([feature.columns.index(c) for c in columns.tolist()], dtype=np.float64)
+            value[axis[level] > np.searchsorted(posed.column, columns)] += 1  # a row of zeros
         else:
             value = posed.value[level]
         found.append(_extent(side, cells, index, level, value, groups.get(feature.column)))
@@ -161,7 +162,8 @@ def _extent(
     feature, admissible = side.space.features[index], side.query.admissible[index]
     own = float(side.space.values(side.query.row)[index])
     if feature.kind == "categorical":
-        low = np.arange(len(feature.labels), dtype=np.float64)
+        known = len(feature.labels)  # the row's category may be one more
+        low = np.arange(max(known, own + 1) if own == own else known, dtype=np.float64)
         if feature.coded and feature.values:
             low[~np.isin(low, [*feature.values, own])] = np.inf
         high = np.where(np.isfinite(low), low, -np.inf)

@@ -156,7 +156,10 @@ class FarRows:
             value = posed.value[own]
             says = np.ones(value.size, dtype=np.bool_) if posed.says is None else posed.says[own]
             if feature.one_hot:
-                says, value = value == 1, np.full(value.size, float(feature.columns.index(column)))
+                category = feature.columns.index(column)
+                if axis and posed.column[axis - 1] == column:  # of a row of zeros
+                    category += 1
+                says, value = value == 1, np.full(value.size, float(category))
             part = self.ruler.part(index, values[index : index + 1], value)
             gap[own] = np.where(says, part, 0.0)
         return gap

@@ -176,8 +176,4 @@ def feature_values(model: ExplainedModel, rows: FloatArray) -> FloatArray:
     model : has the features
     rows : float64 (n_rows, n_columns)
     """
-    columns = [
-        rows[:, list(f.columns)].argmax(axis=1) if f.one_hot else rows[:, f.column]
-        for f in model.space.features
-    ]
-    return np.column_stack(columns).astype(np.float64)
+    return model.space.values_of_rows(rows)

@@ -17,3 +17,43 @@ def test_two_groups_of_one_name_are_told_apart():
     assert sorted(f.name for f in space.features) == ["a", "a=*"]
     with pytest.raises(InputError, match="two features are called 'a'"):
         type(space)((space.features[0], space.features[0]), space.columns)
+
+
+def dummies(codes, labels):
+    return pd.DataFrame({f"job_{label}": (codes == k) * 1.0 for k, label in enumerate(labels)})
+
+
+def test_columns_of_which_evidently_at_most_one_is_1_are_a_category_with_a_base():
+    codes = np.random.default_rng(0).integers(-1, 3, 200)  # -1: no column
+    (job,) = infer_features(dummies(codes, "bcd")).features
+    assert (job.name, job.labels, job.has_base) == ("job", ("b", "c", "d", "base"), True)
+
+
+def test_sparse_flags_that_never_meet_by_chance_stay_apart():
+    frame = pd.DataFrame(np.zeros((200, 3)), columns=["has_cat", "has_dog", "has_fish"])
+    for column, rows in enumerate(([1, 2, 3], [10, 11, 12, 13], [20, 21])):
+        frame.iloc[rows, column] = 1.0
+    assert [f.kind for f in infer_features(frame).features] == ["binary"] * 3
+
+
+def test_one_row_with_two_ones_keeps_columns_apart_until_they_are_declared():
+    frame = dummies(np.arange(200) % 3, "abc")
+    frame.loc[7] = [1.0, 1.0, 0.0]
+    assert [f.kind for f in infer_features(frame).features] == ["binary"] * 3
+    space = infer_features(frame, {"job": "categorical"})
+    assert space.features[0].labels == ("a", "b", "c")
+    assert "1 of 200 training rows" in str(space)
+    frame.loc[range(10)] = [1.0, 1.0, 0.0]
+    with pytest.raises(InputError, match="10 of 200 training rows"):
+        infer_features(frame, {"job": "categorical"})
+    assert infer_features(frame, {"job": {"kind": "categorical", "tolerance": 0.1}})
+
+
+def test_the_base_may_be_named_or_the_columns_described_one_by_one():
+    frame = dummies(np.arange(200) % 4 - 1, "bcd")
+    job = {"kind": "categorical", "base": "a"}
+    assert infer_features(frame, {"job": job}).features[0].labels == ("b", "c", "d", "a")
+    apart = infer_features(frame, dict.fromkeys(frame.columns, "binary"))
+    assert [f.kind for f in apart.features] == ["binary"] * 3
+    with pytest.raises(InputError, match="50 of 200 training rows"):
+        infer_features(frame, {"job": job | {"base": False}})

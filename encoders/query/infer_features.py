@@ -44,8 +44,8 @@ def infer_features(
         "action", "allow_off_levels", "missing", "missing_cost", "step", "digits", "base",
         "tolerance"}}``, all optional. ``columns`` names the one-hot columns of a categorical
         feature (default: those that begin with ``feature_``), ``base`` what a row of zeros is
-        called, ``tolerance`` the share of training rows that may hold several ones. ``missing`` says that a query may have no value (default:
-        if a training row has none), ``missing_cost`` what filling one in costs (default 1).
+        called, ``tolerance`` the share of training rows that may hold several ones. ``missing``
+        says that a query may have no value (default: if a training row has none), ``missing_cost`` what filling one in costs (default 1).
         ``step`` or ``digits`` (after the point) say which numbers an answer may hold
     coded : categories of columns that hold their index
     truths : columns whose 0 and 1 are False and True

@@ -317,7 +317,7 @@ def _allowed_categories(
 
 
 def class_axes(
-    group: Group, options: Axis, cuts: tuple[float, ...] = ()
+    group: Group, options: Axis, cuts: tuple[float, ...] = (), missing_apart: bool = False
 ) -> tuple[IntArray, list[Axis]]:
     """The classes that have an option, and for each the levels not (cell 0) and is (cell 1).
 
@@ -329,9 +329,12 @@ def class_axes(
     group : tells which cells are one class
     options : by cell
     cuts : as of :class:`Admissible`; a class that they part has several axes
+    missing_apart : bool, whether a missing value is never merged with values of its class
     """
     class_of = group.class_of[options.cell]
     part = np.searchsorted(np.array(cuts), options.value)
+    if missing_apart:
+        part = part + np.isnan(options.value)  # NaN is in the last part already
     order = np.lexsort((options.changed, options.cost, part, class_of))
     apart = (np.diff(class_of[order]) > 0) | (np.diff(part[order]) > 0)
     first = order[np.r_[True, apart]] if order.size else order

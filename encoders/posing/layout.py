@@ -182,6 +182,7 @@ def make_layout(
         There is no time left.
     """
     values = space.values(query.row)
+    related = frozenset[int]() if query.related is None else query.related.features
     groups = {group.column: group for group in cells.groups}
     axes: dict[int, list[Axis]] = {}
     classes: dict[int, IntArray] = {}
@@ -214,7 +215,8 @@ def make_layout(
                 apart = admissible.cuts
                 if query.related is not None and index in query.related.any_number:
                     apart = tuple(options.value.tolist())  # of one class, but not of one cell
-                classes[column], axes[column] = class_axes(group, options, apart)
+                # Conditions, sums and joint costs treat a missing value as a value of its own.
+                classes[column], axes[column] = class_axes(group, options, apart, index in related)
         if empty:
             raise NothingAdmissibleError(
                 f"contradictory constraints on {feature.name}: together with its bounds, levels "

@@ -115,10 +115,19 @@ class Related:
         ----------
         values : float64 (n_features,)
         """
+        return self.violated(values) is None and all(row.holds(values) for row in self.rows)
+
+    def violated(self, values: FloatArray) -> tuple[Test, ...] | None:
+        """Return the first tests that all pass at once, None if there are none.
+
+        Parameters
+        ----------
+        values : float64 (n_features,)
+        """
         for tests in self.never:
             if all(bool(test.passes(values[test.index : test.index + 1])[0]) for test in tests):
-                return False
-        return all(row.holds(values) for row in self.rows)
+                return tests
+        return None
 
     def extra(self, values: FloatArray) -> list[float]:
         """Costs on top of those of each feature.

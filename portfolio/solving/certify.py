@@ -108,6 +108,7 @@ def certify(
                     break
                 solve = another
                 continue
+            found.check_encoding(now.cutoff)
         if (
             not again
             or paused

@@ -29,6 +29,10 @@ TOO_SMALL = (
     "With such a norm the change costs less than floats can tell apart, so nothing is proved; use "
     "a smaller norm or another scale."
 )
+OVERLOOKED = (
+    "The solver proved that no row keeps every constraint, but the model accepts one that does, so "
+    "nothing is proved; please report this."
+)
 MISREAD = (
     "The model's own predict contradicts its trees on a row that was found, so nothing is proved."
 )
@@ -96,6 +100,7 @@ class Findings:
     n_taken : cells that had been cut off when the last round ended
     doubtful : the native model contradicts its trees
     unmet : a sum of features could not be met by float64 numbers
+    overlooked : bool, whether a row refutes the encoded problem itself
     """
 
     asked: PosedQuery
@@ -109,11 +114,14 @@ class Findings:
     n_taken: int = 0
     doubtful: bool = False
     unmet: bool = False
+    overlooked: bool = False
 
     def doubts(self) -> str:
         """Why nothing can be proved, "" if nothing speaks against it."""
         if not self.asked.posed.problem.exact:
             return INEXACT
+        if self.overlooked:
+            return OVERLOOKED
         if self.unmet:
             return UNMET
         found = self.answer
@@ -245,8 +253,20 @@ class Findings:
         witness = self.asked.witnesses.find(self.problem, cutoff)
         if witness is not None:
             self.answer = witness
+            self.lower = 0.0  # nothing that this backend claimed counts
             self.attempts = _disqualified(self.attempts, backend)
         return witness is not None
+
+    def check_encoding(self, cutoff: float) -> None:
+        """Look for a row that keeps every constraint although the problem has no such choice.
+
+        Parameters
+        ----------
+        cutoff : float, cost that the row has to stay below
+        """
+        if self.asked.witnesses is not None:
+            self.answer = self.asked.witnesses.find_repaired(cutoff)
+            self.overlooked = self.answer is not None
 
 
 def _disqualified(attempts: tuple[Attempt, ...], backend: str) -> tuple[Attempt, ...]:

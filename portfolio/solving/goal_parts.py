@@ -19,7 +19,7 @@ from encoders.arrays import IntArray
 from encoders.backends.attempt import Attempt, Provenance, SolveReported, in_turn
 from encoders.backends.interface import Request, Status, StopReason
 from portfolio.solving.certify import Appeal, Certificate, certify, law_broken
-from portfolio.solving.findings import PosedQuery, Times
+from portfolio.solving.findings import OVERLOOKED, PosedQuery, Times
 from portfolio.solving.goal_part import GoalPart, Guide
 from portfolio.solving.verify import Verified
 
@@ -157,6 +157,11 @@ class _Search:
             reason = "error" if message else reason
         if reason == "proved" and not gave_up:
             status = "infeasible" if self.best is None else "optimal"
+        witnesses = self.asked.witnesses
+        if status == "infeasible" and witnesses is not None:
+            self.best = witnesses.find_repaired(self.request.cutoff)
+            if self.best is not None:
+                status, reason, message = "feasible", "error", OVERLOOKED
         provenance = Provenance("reduce") if last is None else last.provenance
         if status not in ("optimal", "infeasible"):
             provenance = replace(provenance, certified_by="")

@@ -1,9 +1,10 @@
-"""A training row that refutes a claim that there is no counterfactual."""
+"""A row that refutes a claim that there is no counterfactual."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from encoders.arrays import FloatArray
 from encoders.backends.search.many_choices import admitted
 from encoders.posing.pose import Posed
 from encoders.problem.problem import Problem
@@ -11,9 +12,12 @@ from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
 from portfolio.model.explained_model import ClassView
 from portfolio.model.oracle import Oracle
-from portfolio.solving.verify import Verified, verify
+from portfolio.solving.repairs import Repairs
+from portfolio.solving.verify import Verified, priced, verify
 
 MOST = 500  # training rows looked at, the cheapest first; fewer refute less
+REPAIRED = 10  # training rows that are moved until they keep the relations
+PREDICTED = 64  # such rows that the model predicts, all at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,3 +58,37 @@ class Witnesses:
             if found is not None:
                 return found
         return None
+
+    def find_repaired(self, cutoff: float) -> Verified | None:
+        """Return a row that the problem may not even contain; None if there is none.
+
+        Training rows are moved to values that each relation admits, and checked without the
+        problem: a mistake of the encoding cannot hide them.
+
+        Parameters
+        ----------
+        cutoff : float, cost that the row has to stay below, inf for none
+        """
+        if self.query.related is None:
+            return None
+        goal, rows = self.query.goal, self.posed.closest(self.view.near(self.query.goal), REPAIRED)
+        starts = [*(self.posed.decode(levels) for levels in rows), self.query.row]
+        candidates = []
+        for row in Repairs(self.query, self.space).rows(starts):
+            found = self._priced(row)
+            if found is not None and found.distance < cutoff:
+                candidates.append(found)
+            if len(candidates) == PREDICTED:
+                break
+        if not candidates:
+            return None
+        matrix = np.stack([found.row for found in candidates])
+        accepted = self.oracle.accepted(matrix, goal, self.query.margin)
+        good = [found for found, own in zip(candidates, accepted, strict=True) if own]
+        return min(good, key=lambda found: found.distance, default=None)
+
+    def _priced(self, row: FloatArray) -> Verified | None:
+        try:
+            return priced(row, self.query, self.space)
+        except Exception:  # a cost function of the user need not accept such a value
+            return None

@@ -12,7 +12,7 @@ from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_treelite import from_treelite
 from encoders.trees.link import Link, LinkKind
 from encoders.trees.missing_numbers import with_missing_numbers
-from encoders.trees.refusals import not_fitted, unreadable
+from encoders.trees.refusals import SEVERAL_OUTPUTS, not_fitted, unreadable
 from encoders.trees.rounding import rounding_of
 
 # What the raw score becomes in regressors (``src/objective/regression_objective.hpp``).
@@ -27,7 +27,9 @@ REGRESSION: dict[str, LinkKind] = {
     "gamma": "exp",
     "tweedie": "exp",
     "cross_entropy": "sigmoid",
+    "none": "mean",  # of a model trained with a custom objective
 }
+CUSTOM = "none"  # what lightgbm calls the objective of a model that it was given a function for
 Kinds = np.ndarray[Any, Any]
 ZERO = float(np.float32(1e-35))  # up to which LightGBM takes a value for 0
 REFUSED_SETTINGS = {
@@ -40,7 +42,9 @@ def read_lightgbm(model: Any) -> Ensemble:
 
     Leaves are added in float64 (``src/boosting/gbdt_prediction.cpp``); class 1 needs a
     probability above that of class 0, and of several classes the first of the largest wins. A
-    regressor's prediction is the raw score, its exponential, or its sigmoid.
+    regressor's prediction is the raw score, its exponential, or its sigmoid. With a custom
+    objective the model's own predict returns raw scores: one is a prediction, and of one per
+    class the first of the largest wins.
 
     Parameters
     ----------
@@ -57,18 +61,13 @@ def read_lightgbm(model: Any) -> Ensemble:
 
     booster = _booster(model)
     text = booster.model_to_string()
+    n_scores = booster.num_model_per_iteration()
     objective = _objective(text)
-    name, _, rest = objective.partition(" ")
-    if not (name.startswith(("binary", "multiclass")) or name in REGRESSION) or rest == "sqrt":
-        raise UnsupportedModelError(
-            f"a lightgbm model with objective {objective} does not classify or predict by score; "
-            f"train with objective binary, multiclass, {', '.join(REGRESSION)}."
-        )
-    if type(model).__name__.endswith("Regressor") and name not in REGRESSION:
-        raise UnsupportedModelError(
-            f"a lightgbm regressor with objective {objective} is a classifier in disguise; train "
-            "an LGBMClassifier."
-        )
+    name = objective.partition(" ")[0]
+    regression = name in REGRESSION and n_scores == 1
+    _check_objective(model, objective, regression)
+    if name == CUSTOM and not regression:  # treelite takes several scores as those of classes only
+        text = text.replace("\n", f"\nobjective=multiclass num_class:{n_scores}\n", 1)
     for setting, sentence in REFUSED_SETTINGS.items():
         if setting in text:
             raise UnsupportedModelError(sentence)
@@ -76,14 +75,14 @@ def read_lightgbm(model: Any) -> Ensemble:
         trees = treelite.frontend.from_lightgbm(lightgbm.Booster(model_str=text))
     except treelite.TreeliteError as error:
         raise unreadable("lightgbm model", error, ".") from error
-    read = from_treelite(trees, np.dtype(np.float64), "lightgbm", name in REGRESSION)
+    read = from_treelite(trees, np.dtype(np.float64), "lightgbm", regression)
     steepness = _steepness(objective) / read.margin_unit  # of the average
-    kind = REGRESSION.get(name) or _link(name)
+    kind = REGRESSION[name] if regression else _link(name)
     rounding = rounding_of(
         read.score,
         read.root,
         read.bias,
-        link="" if read.regression else kind,
+        link="" if regression or kind == "none" else kind,
         steepness=steepness,
     )
     read = replace(
@@ -109,7 +108,26 @@ def _booster(model: Any) -> Any:
 
 def _objective(text: str) -> str:
     lines = (line[10:] for line in text.splitlines() if line.startswith("objective="))
-    return next(lines, "none")
+    return next(lines, CUSTOM)
+
+
+def _check_objective(model: Any, objective: str, regression: bool) -> None:
+    """Refuse an objective that makes no prediction of the sums of leaves, or none that fits."""
+    name, _, rest = objective.partition(" ")
+    if not (name.startswith(("binary", "multiclass")) or name in REGRESSION) or rest == "sqrt":
+        known = ", ".join(own for own in REGRESSION if own != CUSTOM)
+        raise UnsupportedModelError(
+            f"a lightgbm model with objective {objective} does not classify or predict by score; "
+            f"train with objective binary, multiclass, {known}."
+        )
+    if regression or not type(model).__name__.endswith("Regressor"):
+        return
+    if name == CUSTOM:
+        raise UnsupportedModelError(SEVERAL_OUTPUTS)
+    raise UnsupportedModelError(
+        f"a lightgbm regressor with objective {objective} is a classifier in disguise; train "
+        "an LGBMClassifier."
+    )
 
 
 def _steepness(objective: str) -> float:
@@ -128,6 +146,8 @@ def lightgbm_steepness(model: Any) -> float:
 
 
 def _link(objective: str) -> LinkKind:
+    if objective == CUSTOM:
+        return "none"
     if objective.startswith("binary"):
         return "sigmoid"
     return "sigmoids" if objective.startswith("multiclassova") else "softmax"

@@ -84,14 +84,17 @@ def read_xgboost(model: Any) -> Ensemble:
         # The classifier compares the raw score with 0.5, as if it were a probability.
         magnitude = np.abs(read.bias) + np.array([0.0, 0.5])
         read, offset = replace(read, bias=frozen(read.bias - np.array([0.0, 0.5]))), 0.5
+    dart = _learner(booster)["gradient_booster"]["name"] == "dart"
     rounding = rounding_of(
         read.score,
         read.root,
         magnitude,
         SINGLE,
-        terms=_trees_a_round(booster, read),  # the bias is known up to the rounding of a round
+        # The bias is known up to the rounding of a round. An estimator with dart adds it to each
+        # leaf, and takes it off again (``src/gbm/gbtree.cc``, InplacePredict).
+        terms=_trees_a_round(booster, read) + (read.root.size if dart else 0),
         link=CLASSES.get(objective, ""),
-        may_be_exact=_learner(booster)["gradient_booster"]["name"] != "dart",  # weights leaves
+        may_be_exact=not dart,  # it weights leaves
     )
     kind = REGRESSION.get(objective) or CLASSES.get(objective, "none")
     if objective == "multi:softmax" and booster is not model:

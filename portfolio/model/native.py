@@ -17,7 +17,12 @@ from encoders.trees.catboost_export import is_catboost
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_xgboost import xgboost_objective
 from portfolio.model.native_trees import native_leaves, native_scores
-from portfolio.model.native_values import native_probabilities, native_values, predicts_likeliest
+from portfolio.model.native_values import (
+    native_predictions,
+    native_probabilities,
+    native_values,
+    predicts_likeliest,
+)
 from portfolio.model.table import Table
 
 # What our own sums in float64 may be off by, as a share of the largest score.
@@ -56,11 +61,11 @@ class NativeModel:
         with predicting_alone(self.model, len(rows)):
             if type(self.model).__name__ == "Booster":
                 return _predict_booster(self.model, given)
-            # It would start a thread per core for one row.
-            alone = {"thread_count": 1} if is_catboost(self.model) else {}
-            labels = np.asarray(self.model.predict(given, **alone))
+            labels = np.asarray(native_predictions(self.model, given))
         if labels.shape == (len(labels), 1):  # CatBoost's of several classes are a column
             labels = labels[:, 0]
+        elif labels.ndim == 2:  # LightGBM's scores, where its objective is a custom one
+            return labels.argmax(axis=1)
         try:
             return np.array([self.classes.index(label) for label in labels.tolist()])
         except (TypeError, ValueError) as error:

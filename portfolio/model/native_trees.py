@@ -43,7 +43,7 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
         return _leaves_of_members(model, rows)
     package = type(model).__module__.split(".")[0]
     if package == "xgboost":
-        found = _xgboost(model, rows, pred_leaf=True)
+        found = _xgboost_leaves(model, rows)
     elif package == "lightgbm":
         found = model.predict(rows, pred_leaf=True)
     elif package == "catboost":
@@ -101,7 +101,7 @@ def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
     if name in OWN_SCORES:
         return OWN_SCORES[name](model, rows, margin_unit)
     if package == "xgboost":
-        scores = _xgboost(model, rows, output_margin=True)
+        scores = _xgboost_scores(model, rows)
     elif package == "lightgbm":
         scores = model.predict(rows, raw_score=True)  # not averaged, whatever the boosting
     elif package == "catboost":
@@ -156,8 +156,21 @@ OWN_SCORES = {
 }
 
 
-def _xgboost(model: Any, rows: Any, **what: bool) -> Any:
+def _xgboost_leaves(model: Any, rows: Any) -> Any:
     import xgboost
 
     given = xgboost.DMatrix(rows, missing=xgboost_missing(model), enable_categorical=True)
-    return xgboost_booster(model).predict(given, **what)
+    return xgboost_booster(model).predict(given, pred_leaf=True)
+
+
+def _xgboost_scores(model: Any, rows: Any) -> Any:
+    """Return what the model's own predict gives as raw scores.
+
+    An estimator predicts arrays in place. With dart that rounds in another way than predict of
+    its booster does.
+    """
+    import xgboost
+
+    if isinstance(model, xgboost.Booster):
+        return model.predict(xgboost.DMatrix(rows, enable_categorical=True), output_margin=True)
+    return model.predict(rows, output_margin=True)

@@ -32,7 +32,20 @@ def predicts_likeliest(model: Any) -> bool:
         return False
     if library == "xgboost":
         return model.objective in OBJECTIVES
-    return library != "lightgbm" or not callable(model.objective)
+    return not returns_scores(model)
+
+
+def returns_scores(model: Any) -> bool:
+    """Return whether predict of a classifier gives raw scores, and not labels, with a warning.
+
+    LightGBM's does where it was fitted with a custom objective.
+
+    Parameters
+    ----------
+    model : fitted estimator, or a pipeline that ends with one
+    """
+    own = last_step(model) if is_pipeline(model) else model
+    return type(own).__name__ == "LGBMClassifier" and callable(own.objective_)
 
 
 def native_values(model: Any, rows: Any, scale: Scale, output: int) -> FloatArray:
@@ -46,18 +59,29 @@ def native_values(model: Any, rows: Any, scale: Scale, output: int) -> FloatArra
     output : index of the class that it is of; boosting of two classes has one raw score for both
     """
     if scale == "prediction":
-        return np.asarray(_predictions(model, rows), dtype=np.float64).ravel()
+        return np.asarray(native_predictions(model, rows), dtype=np.float64).ravel()
     if scale == "raw":
         return _raw(model, rows, output)
     found: FloatArray = native_probabilities(model, rows)[:, output]
     return found
 
 
-def _predictions(model: Any, rows: Any) -> Any:
+def native_predictions(model: Any, rows: Any) -> Any:
+    """Return what the model's own predict returns for rows.
+
+    Parameters
+    ----------
+    model : fitted, of a kind that can be read
+    rows : (n_rows, n_columns), as the model takes them
+    """
     if _is_xgboost_booster(model):
         import xgboost
 
         return model.predict(xgboost.DMatrix(rows, enable_categorical=True))
+    if returns_scores(model):  # the same without the library's warning
+        if is_pipeline(model):
+            return native_predictions(last_step(model), inputs_of(model, rows))
+        return model.predict(rows, raw_score=True)
     # It would start a thread per core for one row.
     return model.predict(rows, **({"thread_count": 1} if is_catboost(model) else {}))
 
@@ -88,7 +112,7 @@ def native_probabilities(model: Any, rows: Any) -> FloatArray:
     if type(model).__name__ != "Booster":
         alone = {"thread_count": 1} if is_catboost(model) else {}
         return np.asarray(model.predict_proba(rows, **alone)).astype(np.float64)
-    found = np.asarray(_predictions(model, rows))
+    found = np.asarray(native_predictions(model, rows))
     if found.ndim == 1:  # of class 1; that of class 0 as the libraries' classifiers take it
         found = np.column_stack([found.dtype.type(1) - found, found])
     return found.astype(np.float64)

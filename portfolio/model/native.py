@@ -22,6 +22,7 @@ from portfolio.model.native_values import (
     native_probabilities,
     native_values,
     predicts_likeliest,
+    returns_scores,
 )
 from portfolio.model.table import Table
 
@@ -64,7 +65,7 @@ class NativeModel:
             labels = np.asarray(native_predictions(self.model, given))
         if labels.shape == (len(labels), 1):  # CatBoost's of several classes are a column
             labels = labels[:, 0]
-        elif labels.ndim == 2:  # LightGBM's scores, where its objective is a custom one
+        elif labels.ndim == 2 and returns_scores(self.model):
             return labels.argmax(axis=1)
         try:
             return np.array([self.classes.index(label) for label in labels.tolist()])

@@ -66,7 +66,7 @@ class NativeModel:
         if labels.shape == (len(labels), 1):  # CatBoost's of several classes are a column
             labels = labels[:, 0]
         elif labels.ndim == 2 and returns_scores(self.model):
-            return labels.argmax(axis=1)
+            return np.asarray(labels.argmax(axis=1), dtype=np.int64)
         try:
             return np.array([self.classes.index(label) for label in labels.tolist()])
         except (TypeError, ValueError) as error:

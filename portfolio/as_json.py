@@ -38,11 +38,11 @@ def by_name(row: Any) -> Any:
     """
     import pandas as pd
 
-    from portfolio.model.frames import as_pandas
+    from portfolio.model.frames import exact_pandas
 
-    row, _ = as_pandas(row)
+    row = exact_pandas(row)
     if isinstance(row, pd.DataFrame):
-        row = row.iloc[0]
+        return {str(name): row.iloc[0, at] for at, name in enumerate(row.columns)}
     if isinstance(row, pd.Series):
         return {str(name): value for name, value in row.items()}
     return row

@@ -122,7 +122,7 @@ class Job:
 
     def _asked(self, task: Task) -> Result:
         options = replace(self.options, time_limit_s=task.limit_s)
-        row = Row.of_values(task.payload)
+        row = Row(task.payload)
         if options.tie_break:
             return Series(self.asker, row, self.question, options, log=self.log).ask([])
         strategy = self.asker.strategy(self.question, options)
@@ -220,9 +220,10 @@ class Job:
         )
         if self.proof_mb is not None:
             frame["why_no_proof"] = [r["why_no_proof"] for r in records]
-        names = [PREFIX + str(name) for name in rows.columns]
-        answers = pd.DataFrame(found) if rows.table is None else rows.table.frame(found)
-        return pd.concat([frame, answers.set_axis(names, axis=1)], axis=1)
+        answers = rows.answered(
+            [row if r["row"] else None for r, row in zip(records, found, strict=True)]
+        )
+        return pd.concat([frame, answers.add_prefix(PREFIX)], axis=1)
 
 
 def _record(task: Task, result: Result) -> Record:

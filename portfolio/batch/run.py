@@ -62,7 +62,7 @@ def run_batch(rows: BatchRows, job: BatchWork, asked: Any, settings: BatchSettin
     answers = settings.answers()
     warm_up()  # once, and not in every worker at the same time
     common = fingerprint(asked)
-    keys = [fingerprint(common, value) for value in rows.values]
+    keys = [fingerprint(common, *own) for own in rows.identities()]
     with closing(_Store(settings, job)) as store:
         batch = _Batch(rows, keys, store, settings, job)
         reason = "deadline"
@@ -135,7 +135,7 @@ class _Batch:
 
     def tasks(self) -> Iterator[Task]:
         """The rows without a final answer, each different one once, until the deadline."""
-        for key, value in zip(self._keys, self._rows.values, strict=True):
+        for key, value in zip(self._keys, self._rows.payloads, strict=True):
             if isinstance(value, str) or key in self._asked or self._final(key):
                 continue
             if time.monotonic() >= self._ends:

@@ -1,6 +1,5 @@
 """Frames of other libraries: pandas inside, the user's own kind outside."""
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -37,7 +36,7 @@ def as_pandas(table: Any) -> tuple[Any, FrameKind]:
     if isinstance(table, nw.DataFrame | nw.LazyFrame):
         table = table.to_native()
     try:
-        frame = nw.from_native(_whole(table), pass_through=True)
+        frame = nw.from_native(whole_table(table), pass_through=True)
     except nw.exceptions.DuplicateError as error:
         raise InputError("the frame has two columns of one name; rename one.") from error
     if isinstance(frame, nw.LazyFrame):
@@ -52,8 +51,13 @@ def as_pandas(table: Any) -> tuple[Any, FrameKind]:
     return _with_none(frame.to_pandas()), kind
 
 
-def _whole(table: Any) -> Any:
-    """A batch of pyarrow's as a table: as an array it would lose the names of its columns."""
+def whole_table(table: Any) -> Any:
+    """Return a batch of pyarrow as a table; as an array it would lose the names of its columns.
+
+    Parameters
+    ----------
+    table : frame of any library
+    """
     import narwhals as nw
 
     pyarrow = nw.dependencies.get_pyarrow()
@@ -70,6 +74,22 @@ def _with_none(frame: pd.DataFrame) -> pd.DataFrame:
             held = [None if value is pd.NA or value != value else value for value in frame[name]]
             frame[name] = pd.Series(held, index=frame.index, dtype=object)
     return frame
+
+
+def exact_pandas(table: Any) -> Any:
+    """Return a frame as :func:`as_pandas` does, in types that hold all of its values exactly.
+
+    Parameters
+    ----------
+    table : of any type; a frame that :func:`as_pandas` takes keeps its rows and columns
+    """
+    frame, kind = as_pandas(table)
+    if kind == "pandas":
+        return frame
+    import narwhals as nw
+
+    native = nw.from_native(whole_table(nw.to_native(table, pass_through=True)), eager_only=True)
+    return native.to_arrow().to_pandas(types_mapper=pd.ArrowDtype)
 
 
 def as_kind(frame: pd.DataFrame, kind: FrameKind, like: Any = None) -> Any:
@@ -89,42 +109,13 @@ def as_kind(frame: pd.DataFrame, kind: FrameKind, like: Any = None) -> Any:
     native = whole.to_polars() if kind == "polars" else whole.to_arrow()
     if like is None:
         return native
-    given, schema = nw.from_native(native, eager_only=True), nw.from_native(_whole(like)).schema
+    given, schema = (
+        nw.from_native(native, eager_only=True),
+        nw.from_native(whole_table(like)).schema,
+    )
     return given.with_columns(
         *(_of_type(given[name], kind) for name, kind in schema.items() if given[name].dtype != kind)
     ).to_native()
-
-
-@dataclass(frozen=True, eq=False)
-class Shape:
-    """What a frame of one row is like, besides its values.
-
-    Attributes
-    ----------
-    index : of the row
-    dtypes : of the columns, as pandas has them
-    kind : of the frame
-    like : the frame itself, where it is not of pandas
-    """
-
-    index: "pd.Index[Any]"
-    dtypes: tuple[Any, ...]
-    kind: FrameKind
-    like: Any
-
-    def given(self, frame: pd.DataFrame, typed: bool) -> Any:
-        """Such a frame of other values.
-
-        Parameters
-        ----------
-        frame : of one row, with the columns in the same order
-        typed : whether its columns have the types that they are to have
-        """
-        if not typed:
-            pairs = zip(frame.items(), self.dtypes, strict=True)
-            held = [in_type(own.to_numpy(), dtype) for (_, own), dtype in pairs]
-            frame = pd.DataFrame(dict(enumerate(held))).set_axis(frame.columns, axis=1)
-        return as_kind(frame.set_axis(self.index, axis=0), self.kind, self.like)
 
 
 def in_type(numbers: FloatArray, dtype: Any) -> Any:

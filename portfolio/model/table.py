@@ -113,6 +113,15 @@ class Column:
             f"{where} {self.name} is {value!r}, which is none of its categories: {known}{more}."
         )
 
+    def has(self, value: Any) -> bool:
+        """Whether a value is one of the categories as they are, in any type that is equal.
+
+        Parameters
+        ----------
+        value : as the user has it
+        """
+        return isinstance(value, Hashable) and _key(value) in self._codes
+
     def numbers(self, values: "pd.Series[Any]", where: str) -> FloatArray:
         """A whole column as numbers, float64 (n_rows,).
 

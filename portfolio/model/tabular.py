@@ -3,54 +3,38 @@
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import BoolArray, FloatArray
+from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.errors import InputError
-from encoders.query.features import FeatureSpace, is_missing
-from portfolio.model.frames import Shape, as_pandas, in_type
+from encoders.query.features import FeatureSpace, is_missing, same
+from portfolio.model.frames import as_pandas, exact_pandas
+from portfolio.model.replaced import as_array, row_with, series_of
 from portfolio.model.table import Table
 from portfolio.model.training_frame import check_names, named
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One row: its values in the model's order, and how to give it back as the user does.
+    """A row: its values in the model's order, and the user's own row that it was read from.
 
     Attributes
     ----------
     values : float64 (n_columns,)
-    index : names of a Series, a frame or a mapping, None for an array
-    position : for each entry of the user's row, the model's column
-    dtype : of the user's array, object where that holds more than numbers, or of a Series; None if
-        there was none
+    origin : what it was read from; None: a row of numbers, which is returned as an array
     table : the user's columns, where not all of them hold numbers
-    shape : of a frame of one row
     """
 
     values: FloatArray
-    index: "pd.Index[Any] | list[str] | None"
-    name: Any
-    position: np.ndarray[Any, Any]
-    dtype: Any
+    origin: "Origin | None" = None
     table: Table | None = None
-    shape: Shape | None = None
-
-    @staticmethod
-    def of_values(values: FloatArray) -> "Row":
-        """A row that was read before; it is given back as an array.
-
-        Parameters
-        ----------
-        values : float64 (n_columns,)
-        """
-        return Row(values, None, None, np.arange(values.size), values.dtype)
 
     def holding(self, values: FloatArray) -> "Row":
-        """Other values, to be given back in the same shape.
+        """Return a row of other values in the same form.
 
         Parameters
         ----------
@@ -59,39 +43,75 @@ class Row:
         return replace(self, values=values)
 
     def given(self) -> Any:
-        """A fresh row in the user's shape, of his types where they hold the values."""
-        if self.table is not None or self.shape is not None:
-            return self._as_users()
-        ordered = self._numbers()
-        if self.index is None:
-            return ordered
-        return pd.Series(ordered, index=self.index, name=self.name)
+        """Return a fresh row in the user's form; values that did not change are the user's own."""
+        row = self._renewed()
+        return series_of(row) if isinstance(row, dict) else row
 
     def named(self) -> Any:
-        """What :meth:`given` has, as a mapping where it is names and numbers: without a Series."""
-        if self.index is None or self.table is not None or self.shape is not None:
-            return self.given()
-        return dict(zip(map(str, self.index), self._numbers().tolist(), strict=True))
+        """Return :meth:`given`, as a mapping where the user's row is a mapping or a Series."""
+        row = self._renewed()
+        if isinstance(row, dict | pd.Series):
+            return {str(name): value for name, value in row.items()}
+        return row
 
-    def _numbers(self) -> Any:
-        ordered = self.values[self.position]
-        same = self.dtype is None or self.dtype == ordered.dtype
-        return ordered if same else in_type(ordered, self.dtype)
+    def _renewed(self) -> Any:
+        if self.origin is None:
+            return self.values.copy()
+        return row_with(self.origin.row, self._changes(), self.dtypes())
 
-    def _as_users(self) -> Any:
-        """With the user's categories and dtypes: an array, a Series, or a frame."""
-        values = self.values[None, :]
-        frame = pd.DataFrame(values) if self.table is None else self.table.frame(values)
-        frame = frame.iloc[:, self.position]
-        if self.index is None:
-            held = frame.to_numpy(dtype=object)[0]
-            with contextlib.suppress(TypeError, ValueError):  # text, or a missing category
-                return held if self.dtype == object else in_type(held.astype(float), self.dtype)
-            return held
-        frame = frame.set_axis(self.index, axis=1)
-        if self.shape is None:
-            return frame.set_axis([self.name], axis=0).iloc[0]
-        return self.shape.given(frame, typed=self.table is not None)
+    def beyond(self) -> tuple[Any, ...]:
+        """Return the user's values that :attr:`values` do not determine, such as long numbers."""
+        if self.origin is None or not isinstance(self.origin.row, Mapping):
+            return ()
+        pairs = zip(self.origin.position, self.origin.row.values(), strict=True)
+        return tuple(
+            (int(column), str(own))
+            for column, own in pairs
+            if isinstance(own, int | Decimal) and own != self.origin.values[column]
+        )
+
+    def _changes(self) -> dict[int, Any]:
+        """New values by their place in the user's row."""
+        assert self.origin is not None
+        position = self.origin.position
+        moved = ~same(self.origin.values, self.values)[position]
+        return {at: self.value(position[at]) for at in np.flatnonzero(moved).tolist()}
+
+    def value(self, column: int) -> Any:
+        """Return the user's value in a column of the model.
+
+        Parameters
+        ----------
+        column : int, its place
+        """
+        value = self.values[column : column + 1]
+        if self.table is None:
+            return float(value[0])
+        own = pd.Series(self.table.columns[column].values(value)).iloc[0]
+        return own.item() if isinstance(own, np.number | np.bool_) else own
+
+    def dtypes(self) -> dict[int, Any]:
+        """Return types of the training frame by place in the user's row."""
+        if self.table is None or self.origin is None:
+            return {}
+        columns = self.table.columns
+        return {at: columns[own].dtype for at, own in enumerate(self.origin.position)}
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """A row as its user gave it.
+
+    Attributes
+    ----------
+    row : array, Series, mapping, or frame of one row
+    values : float64 (n_columns,), what was read from it, in the model's order
+    position : int64 (n_entries,), the model's column of each entry
+    """
+
+    row: Any
+    values: FloatArray
+    position: IntArray
 
 
 def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | None = None) -> Row:
@@ -176,25 +196,8 @@ def read_rows(
     InputError
         The columns are not the model's.
     """
-    X, _ = as_pandas(X)
-    if not isinstance(X, pd.DataFrame):
-        array = np.asarray(X)
-        if array.ndim != 2:
-            raise InputError(f"a batch must be a table of rows and columns, got {array.ndim}-d.")
-        if array.shape[1] != len(space.columns):
-            raise InputError(
-                f"the batch has {array.shape[1]} columns, the model takes {len(space.columns)}."
-            )
-        X = pd.DataFrame(array, columns=list(space.columns))
-    frame = named(X)
-    if frame.columns.has_duplicates:
-        raise InputError("the batch names a column twice.")
-    check_names(list(frame.columns), list(space.columns), "the batch")
-    ordered = frame[list(space.columns)]
-    ordered = ordered.copy(deep=False)
-    for at, kind in enumerate(ordered.dtypes):
-        if kind.kind == "O" and (table is None or table.columns[at].labels is None):
-            ordered.isetitem(at, _of_a_file(ordered.iloc[:, at]).array)
+    X = _frame(as_pandas(X)[0], space)
+    ordered = _in_order(X, space, table)
     numbers = _as_numbers(ordered) if table is None else _by_table(ordered, table)
     good = _are_rows(numbers, space, dtype)
     rows: list[FloatArray | str] = list(numbers)
@@ -205,6 +208,43 @@ def read_rows(
         except InputError as error:
             rows[place] = str(error)
     return X.index, space.columns, rows
+
+
+def own_columns(X: Any, space: FeatureSpace, table: Table | None) -> pd.DataFrame:
+    """Return the rows of a batch in the model's order, with all values as their user has them.
+
+    Parameters
+    ----------
+    X : DataFrame or array (n_rows, n_columns) that :func:`read_rows` takes
+    space : the features
+    table : the user's columns, where not all of them hold numbers
+    """
+    return _in_order(_frame(exact_pandas(X), space), space, table)
+
+
+def _frame(X: Any, space: FeatureSpace) -> pd.DataFrame:
+    if isinstance(X, pd.DataFrame):
+        return X
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise InputError(f"a batch must be a table of rows and columns, got {array.ndim}-d.")
+    if array.shape[1] != len(space.columns):
+        raise InputError(
+            f"the batch has {array.shape[1]} columns, the model takes {len(space.columns)}."
+        )
+    return pd.DataFrame(array, columns=list(space.columns))
+
+
+def _in_order(X: pd.DataFrame, space: FeatureSpace, table: Table | None) -> pd.DataFrame:
+    frame = named(X)
+    if frame.columns.has_duplicates:
+        raise InputError("the batch names a column twice.")
+    check_names(list(frame.columns), list(space.columns), "the batch")
+    ordered = frame[list(space.columns)].copy(deep=False)
+    for at, kind in enumerate(ordered.dtypes):
+        if kind.kind == "O" and (table is None or table.columns[at].labels is None):
+            ordered.isetitem(at, _of_a_file(ordered.iloc[:, at]).array)
+    return ordered
 
 
 def _of_a_file(column: "pd.Series[Any]") -> "pd.Series[Any]":
@@ -266,36 +306,24 @@ def _are_rows(numbers: FloatArray, space: FeatureSpace, dtype: np.dtype[Any]) ->
 
 def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
     columns = list(space.columns)
-    identity = np.arange(len(columns))
-    like = x
-    x, kind = as_pandas(x)
-    if isinstance(x, pd.DataFrame):
-        if len(x) != 1:
-            raise InputError(f"explain takes one row, got a frame of {len(x)} rows.")
-        held = [x.iloc[0, at] for at in range(x.shape[1])] if table else x.to_numpy()[0]
-        series = pd.Series(held, index=x.columns, name=x.index[0], dtype=object if table else None)
-        shape = Shape(x.index, tuple(x.dtypes), kind, None if kind == "pandas" else like)
-        return replace(_as_row(series, space, table), shape=shape)
-    if isinstance(x, Mapping):
-        plain = None if table else _plain_row(x, columns)
-        if plain is not None:
-            return plain
-        x = pd.Series(dict(x), dtype=object if table else None)
-    if isinstance(x, pd.Series):
-        names = [str(name) for name in x.index]
-        if len(set(names)) != len(names):
-            raise InputError("the query names a column twice.")
-        check_names(names, columns, "the query")
-        position = np.array([columns.index(name) for name in names])
-        values = np.empty(len(columns))
-        values[position] = _numbers(x.tolist() if table else x.to_numpy(), names, position, table)
-        return Row(values, x.index, x.name, position, x.dtype, table)
+    given, kind = as_pandas(x)
+    if isinstance(given, pd.DataFrame):
+        if len(given) != 1:
+            raise InputError(f"explain takes one row, got a frame of {len(given)} rows.")
+        wide = range(given.shape[1])
+        held = [given.iloc[0, at] for at in wide] if table else given.to_numpy()[0].tolist()
+        row = given.copy() if kind == "pandas" else x
+        return _by_name(row, list(given.columns), held, columns, table)
+    if isinstance(given, Mapping):
+        plain = None if table else _plain_row(given, columns)
+        return plain or _by_name(dict(given), list(given), list(given.values()), columns, table)
+    if isinstance(given, pd.Series):
+        return _by_name(given.copy(), list(given.index), given.tolist(), columns, table)
     if isinstance(x, np.ma.MaskedArray):
         x = np.ma.filled(x.astype(np.float64), np.nan)
     try:
-        array = np.asarray(x)
-        dtype = array.dtype if array.dtype.kind in "iufb" else np.dtype(object)
-        if table or array.dtype.kind in "US":  # one text among numbers makes text of all
+        array = as_array(x)
+        if array.dtype.kind not in "iufb":  # one text among numbers makes text of all
             array = np.asarray(x, dtype=object)
     except ValueError as error:
         raise InputError("the query must be one flat row of numbers.") from error
@@ -305,31 +333,65 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
         raise InputError(f"explain takes one row, got an array of shape {array.shape}.")
     if array.size != len(columns):
         raise InputError(f"the query has {array.size} columns, the model takes {len(columns)}.")
-    numbers = _numbers(array, columns, identity, table)
-    return Row(numbers, None, None, identity, dtype, table)
+    position = np.arange(array.size)
+    numbers = _numbers(array, columns, position, table)
+    return in_labels(Row(numbers, Origin(array.copy(), numbers, position), table), array)
+
+
+def _by_name(
+    row: Any, names: list[Any], held: list[Any], columns: list[str], table: Table | None
+) -> Row:
+    """Read a row whose entries have names."""
+    texts = [str(name) for name in names]
+    if len(set(texts)) != len(texts):
+        raise InputError("the query names a column twice.")
+    check_names(texts, columns, "the query")
+    position = np.array([columns.index(name) for name in texts])
+    values = np.empty(len(columns))
+    values[position] = _numbers(held, texts, position, table)
+    return in_labels(Row(values, Origin(row, values, position), table), held)
+
+
+def in_labels(row: Row, held: Any) -> Row:
+    """Return a row whose categories are the training frame's, however the user wrote them.
+
+    Parameters
+    ----------
+    row : read from the user's
+    held : values of the user's row, in its order
+    """
+    if row.table is None or row.origin is None:
+        return row
+    columns = [row.table.columns[at] for at in row.origin.position]
+    spelled = {
+        at: row.value(row.origin.position[at])
+        for at, (column, own) in enumerate(zip(columns, held, strict=True))
+        if column.labels is not None and not is_missing(own) and not column.has(own)
+    }
+    if not spelled:
+        return row
+    renamed = row_with(row.origin.row, spelled, row.dtypes())
+    return replace(row, origin=replace(row.origin, row=renamed))
 
 
 def _plain_row(x: Mapping[Any, Any], columns: list[str]) -> Row | None:
-    """A mapping from the model's columns to plain finite numbers, which needs no Series.
-
-    None for all else, whose way is longer, and has words for what is wrong.
-    """
+    """Read a mapping from the model's columns to plain finite numbers; None for any other."""
     if x.keys() != set(columns) or not set(map(type, x.values())) <= {int, float}:
         return None
-    names = list(x)
     try:
-        held = np.array(list(x.values()))
+        held = np.array(list(x.values()), dtype=np.float64)
     except OverflowError:
         return None
-    if held.dtype not in (np.int64, np.float64) or not np.isfinite(held).all():
+    if not np.isfinite(held).all():
         return None
+    names = list(x)
     if names == columns:
-        return Row(held.astype(np.float64), names, None, np.arange(len(names)), held.dtype)
+        return Row(held, Origin(dict(x), held, np.arange(held.size)))
     places = {name: place for place, name in enumerate(columns)}
     position = np.array([places[name] for name in names])
-    values = np.empty(len(names))
+    values = np.empty(held.size)
     values[position] = held
-    return Row(values, names, None, position, held.dtype)
+    return Row(values, Origin(dict(x), values, position))
 
 
 def _numbers(

@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from encoders.errors import InputError
 from portfolio.batch.rows import BatchRows
-from portfolio.model.tabular import Row
 from portfolio.questions.methods import Questions
 from portfolio.questions.series import LEAST_S
 from portfolio.running.small_batches import settled
@@ -102,7 +100,7 @@ class QuestionJob:
 
         Parameters
         ----------
-        task : its payload is the row's values, float64 (n_columns,)
+        task : its payload is a :class:`portfolio.model.tabular.Row`
         """
         try:
             return self._record(task)
@@ -119,13 +117,9 @@ class QuestionJob:
         return settled(self, task, limit_s)
 
     def _record(self, task: Task) -> Record:
-        model = self.asker.model
-        columns = pd.Index(model.space.columns)
-        values: Any = task.payload
-        row = Row(values, columns, None, np.arange(values.size), values.dtype, model.native.table)
         began = time.perf_counter()
         ask = getattr(Asked(self.asker), self.question)
-        told = ask(row, **self.settings, time_limit_s=task.limit_s)
+        told = ask(task.payload, **self.settings, time_limit_s=task.limit_s)
         answer = told.to_dict()
         late = told.stop_reason == "time_limit" and task.cut
         return {

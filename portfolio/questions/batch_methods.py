@@ -193,7 +193,7 @@ class BatchQuestions:
         name = strategy_name(settings.get("strategy"))
         Options(name, time_limit_s, threads, seed)
         model = self._asker.model
-        rows = read_batch(self._asker, asked, X)
+        rows = read_batch(self._asker, asked, X, whole=True)
         if "y" in settings:  # a second row, of whatever kind, is told by its values
             settings["y"] = self._asker.read(settings["y"])
         identity = _identity(model, asked.target)

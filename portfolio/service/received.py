@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from encoders.query.goal import Score
-from portfolio.as_json import AsJson
+from portfolio.as_json import AsJson, as_plain
 from portfolio.change import Change
-from portfolio.model.frames import as_kind, as_pandas
+from portfolio.model.frames import as_pandas
+from portfolio.model.replaced import as_array, row_with, series_of
 from portfolio.model.tabular import Row
 from portfolio.result import Result
 from portfolio.solving.rounder import Rounded
@@ -40,20 +41,22 @@ class ReceivedRow(Row):
         told : by name, or in order
         like : the row that was asked about
         """
-        nothing = np.empty(0)
-        return ReceivedRow(nothing, None, None, nothing, None, None, None, told, like)
+        return ReceivedRow(np.empty(0), None, None, told, like)
 
     def given(self) -> Any:
         """A fresh row in the user's shape."""
         like, kind = as_pandas(self.like)
         if isinstance(like, pd.DataFrame):
-            columns = [_in_type(self.told[str(name)], own) for name, own in like.items()]
-            frame = pd.concat(columns, axis=1).set_axis(like.columns, axis=1)
-            return as_kind(frame, kind, self.like if kind != "pandas" else None)
+            changes = {}
+            for at, name in enumerate(like.columns):
+                value = self.told[str(name)]
+                if as_plain(like.iloc[0, at]) != value:
+                    changes[at] = np.nan if value is None else value
+            return row_with(like if kind == "pandas" else self.like, changes, {})
         if not isinstance(self.told, Mapping):
             held = [np.nan if value is None else value for value in self.told]
-            return np.array(held, dtype=object if any(map(_is_text, held)) else None)
-        found = pd.Series(dict(self.told)).infer_objects()
+            return np.array(held, dtype=object) if any(map(_is_text, held)) else as_array(held)
+        found = series_of(dict(self.told))
         if isinstance(like, pd.Series):
             found.index, found.name = like.index, like.name
         return found
@@ -156,19 +159,6 @@ def _reached(told: Any, asked: Any) -> Any:
     if isinstance(asked, tuple | list):
         asked = Score(*asked)
     return asked if not isinstance(asked, str) and str(asked) == told else told
-
-
-def _in_type(value: Any, like: "pd.Series[Any]") -> "pd.Series[Any]":
-    """A value of JSON in the type of a column, or in one of its own where that does not hold it."""
-    if value is None and pd.api.types.is_numeric_dtype(like.dtype):
-        value = np.nan
-    plain = pd.Series([value], index=like.index, dtype=object)
-    try:
-        found = plain.astype(like.dtype)
-        same = found.isna().iloc[0] if pd.isna(value) else bool(found.iloc[0] == value)
-    except (TypeError, ValueError):
-        same = False
-    return found if same else plain.infer_objects()
 
 
 def _is_text(value: Any) -> bool:

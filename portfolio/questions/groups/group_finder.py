@@ -19,10 +19,11 @@ from encoders.query.constraints import AllowMissing
 from encoders.query.goal import ClassGoal, Goal
 from encoders.query.query import Query
 from encoders.query.relations import Relation
+from portfolio.batch.rows import BatchRows, rows_of
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
-from portfolio.model.tabular import Row, read_rows
+from portfolio.model.tabular import Row
 from portfolio.question import LONGEST_S, OWN, Options, Question, check_progress
 from portfolio.questions.groups.group import GroupAction, GroupMember, GroupRecourse, State
 from portfolio.questions.groups.group_polish import Polished, polish
@@ -47,11 +48,13 @@ class Asked:
     ids : one per row
     queries : one per row; None where constraints leave a feature no value
     there : places of the rows that reach the target as they are
+    rows : in their user's values
     """
 
     ids: Sequence[Any]
     queries: Sequence[Query | None]
     there: frozenset[int]
+    rows: BatchRows
 
     @cached_property
     def open(self) -> list[int]:
@@ -142,8 +145,8 @@ def _check(n_actions: int, budget: float | None, question: Question) -> None:
 
 def _read(model: ExplainedModel, X: Any, question: Question) -> Asked:
     """The rows, each with its query."""
-    index, _, given = read_rows(X, model.space, model.input_type, model.native.table)
-    ids = list(index)
+    rows = rows_of(model, X)
+    ids, given = list(rows.index), rows.values
     if not ids:
         raise InputError("a group needs at least one row.")
     wanted = wanted_of(model, question.target)
@@ -159,7 +162,7 @@ def _read(model: ExplainedModel, X: Any, question: Question) -> Asked:
             raise InputError(f"row {name}: {values}")
         goal = _goal(model, question.target, values)
         try:
-            query = question.query(model, Row.of_values(values), goal)
+            query = question.query(model, Row(values), goal)
         except InputError as error:
             failed.append(error)
             queries.append(None)
@@ -171,7 +174,7 @@ def _read(model: ExplainedModel, X: Any, question: Question) -> Asked:
         raise failed[0]
     good = reached(model, [query for _, query in staying], np.array([q.row for _, q in staying]))
     places = zip(staying, good, strict=True)
-    return Asked(ids, queries, frozenset(at for (at, _), there in places if there))
+    return Asked(ids, queries, frozenset(at for (at, _), there in places if there), rows)
 
 
 def _goal(model: ExplainedModel, target: Any, values: FloatArray) -> Goal:
@@ -246,8 +249,5 @@ def _action(model: ExplainedModel, action: Polished, asked: Asked) -> GroupActio
 def _frame(model: ExplainedModel, asked: Asked, after: dict[int, FloatArray]) -> pd.DataFrame:
     places = sorted(after)
     ids = [asked.ids[place] for place in places]
-    values = np.array([after[place] for place in places]).reshape(-1, len(model.space.columns))
-    table = model.native.table
-    if table is not None:
-        return table.frame(values).set_axis(ids, axis=0)
-    return pd.DataFrame(values, columns=list(model.space.columns), index=ids)
+    rows = asked.rows.some(places)
+    return rows.answered([after[place] for place in places]).set_axis(ids, axis=0)

@@ -1,0 +1,268 @@
+"""The user's own rows with some values replaced: all other values stay as they are, bit for bit."""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import BoolArray, FloatArray
+from encoders.query.features import is_missing
+from portfolio.model.frames import FrameKind, as_kind, whole_table
+
+EXACT = 2**53  # from here on, float64 does not hold every whole number
+LARGEST = 2**1023
+NULLABLE = {"b": "boolean", "i": "Int", "u": "UInt"}  # of pandas, by kind of numpy's types
+
+
+def row_with(given: Any, changes: Mapping[int, Any], dtypes: Mapping[int, Any]) -> Any:
+    """Return a copy of a row with some of its entries replaced.
+
+    Parameters
+    ----------
+    given : one-dimensional array, Series, mapping, or frame of one row (pandas, polars, pyarrow)
+    changes : new value of each entry that changes, by its place in the row
+    dtypes : type of each new value in the training frame, by place; used where the row's own type
+        does not hold the value
+    """
+    if isinstance(given, pd.DataFrame):
+        frame = given.copy()
+        for at, value in changes.items():
+            column = _in_column(value, given.iloc[:, at], dtypes.get(at))
+            frame.isetitem(at, column.array)
+        return frame
+    if isinstance(given, Mapping):
+        changed, names = dict(given), list(given) if changes else []
+        for at, value in changes.items():
+            changed[names[at]] = like_value(value, given[names[at]])
+        return changed
+    if isinstance(given, pd.Series):
+        return _series_with(given, changes)
+    if isinstance(given, np.ndarray):
+        return _array_with(given, changes)
+    return _native_with(given, changes, dtypes)
+
+
+def like_value(value: Any, given: Any) -> Any:
+    """Return a value in the Python type of the one that it replaces, where that type holds it.
+
+    Parameters
+    ----------
+    value : number or label
+    given : value that is replaced
+    """
+    if not isinstance(value, float) or is_missing(value):
+        return value
+    if isinstance(given, bool | np.bool_) and value in (0.0, 1.0):
+        return bool(value)
+    if isinstance(given, int | np.integer) and not isinstance(given, bool) and value.is_integer():
+        return int(value)
+    return Decimal(repr(value)) if isinstance(given, Decimal) else value
+
+
+def as_array(values: Any) -> "np.ndarray[Any, Any]":
+    """Return a sequence as an array; one of objects where float64 would change whole numbers.
+
+    Parameters
+    ----------
+    values : numbers, labels or missing values
+    """
+    array = np.asarray(values)
+    if array.dtype.kind == "f" and isinstance(values, list | tuple):
+        flat = values[0] if array.ndim == 2 and len(values) == 1 else values
+        if any(map(_is_long, flat)):
+            return np.asarray(values, dtype=object)
+    return array
+
+
+def column_with(
+    own: "pd.Series[Any]", moved: BoolArray, new: Any, answered: BoolArray
+) -> "pd.Series[Any]":
+    """Return a column with some of its values replaced, and others missing.
+
+    Parameters
+    ----------
+    own : the column, (n_rows,)
+    moved : bool (n_rows,), rows whose value is replaced
+    new : array or Series (n_moved,), their new values
+    answered : bool (n_rows,), rows that have a value; the others get a missing one
+    """
+    column = own.reset_index(drop=True)
+    if moved.any():
+        column = _widened(column, pd.Series(new).reset_index(drop=True), ~moved)
+        held = pd.Series(new).astype(column.dtype) if column.dtype != object else pd.Series(new)
+        values = column.array.copy()
+        if column.dtype == object:
+            values[moved] = _objects(
+                [like_value(*pair) for pair in zip(held, own[moved], strict=True)]
+            )
+        else:
+            values[moved] = held.array
+        column = pd.Series(values, dtype=column.dtype)
+    return column if answered.all() else _emptied(column, ~answered)
+
+
+def frame_with(
+    own: pd.DataFrame,
+    moved: BoolArray,
+    after: FloatArray,
+    answered: BoolArray,
+    new: Callable[[int, FloatArray], Any],
+) -> pd.DataFrame:
+    """Return the rows of a batch with their answers' values; others stay as they are.
+
+    Parameters
+    ----------
+    own : the user's columns, (n_rows, n_columns)
+    moved : bool (n_rows, n_columns), where a value is replaced
+    after : float64 (n_rows, n_columns), numbers of the answers
+    answered : bool (n_rows,), rows that have an answer; the others get missing values
+    new : function of a column's place and numbers that returns the user's values of these
+    """
+    columns = {}
+    for at in range(own.shape[1]):
+        changed = new(at, after[moved[:, at], at]) if moved[:, at].any() else None
+        columns[at] = column_with(own.iloc[:, at], moved[:, at], changed, answered)
+    return pd.DataFrame(columns, index=range(len(own))).set_axis(own.columns, axis=1)
+
+
+def _is_long(value: Any) -> bool:
+    """Whether a value is a whole number that float64 does not hold."""
+    whole = isinstance(value, int | np.integer) and abs(int(value)) > EXACT
+    return whole and (abs(int(value)) >= LARGEST or int(value) != int(float(value)))
+
+
+def _objects(values: list[Any]) -> "np.ndarray[Any, Any]":
+    held = np.empty(len(values), dtype=object)
+    held[:] = values
+    return held
+
+
+def _emptied(column: "pd.Series[Any]", where: BoolArray) -> "pd.Series[Any]":
+    """Return a column without some of its values; whole numbers and truths become nullable."""
+    dtype: Any = column.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in NULLABLE:
+        bits = "" if dtype.kind == "b" else str(8 * dtype.itemsize)
+        dtype = NULLABLE[dtype.kind] + bits
+    emptied: pd.Series[Any] = column.astype(dtype).copy()
+    emptied[where] = None
+    return emptied
+
+
+def _widened(column: "pd.Series[Any]", new: "pd.Series[Any]", kept: BoolArray) -> "pd.Series[Any]":
+    """Return a column in the first type that holds its values and new ones: its own, theirs, ..."""
+    for dtype in (column.dtype, new.dtype, np.dtype(np.float64)):
+        try:
+            with np.errstate(all="ignore"):
+                cast, own = new.astype(dtype), column.astype(dtype)
+                back = own.astype(column.dtype)
+        except (TypeError, ValueError, OverflowError):
+            continue
+        if (
+            _equal(cast, new)
+            and _equal(back[kept], column[kept])
+            and _equal(own[kept], column[kept])
+        ):
+            return own
+    return column.astype(object)
+
+
+def _equal(left: "pd.Series[Any]", right: "pd.Series[Any]") -> bool:
+    gone = left.isna().to_numpy()
+    if not np.array_equal(gone, right.isna().to_numpy()):
+        return False
+    pairs = zip(left[~gone].tolist(), right[~gone].tolist(), strict=True)
+    return all(bool(a == b) for a, b in pairs)
+
+
+def _in_column(value: Any, given: "pd.Series[Any]", trained: Any) -> "pd.Series[Any]":
+    """Return one value as a column in the type of the one it replaces, or of the training frame."""
+    if given.dtype == object:
+        return pd.Series(_objects([like_value(value, given.iloc[0])]), dtype=object)
+    for dtype in (given.dtype, trained):
+        if dtype is not None and _holds(dtype, value):
+            return pd.Series([value]).astype(dtype)
+    return pd.Series([value])
+
+
+def _holds(dtype: Any, value: Any) -> bool:
+    """Whether a type of pandas holds a value as it is."""
+    try:
+        with np.errstate(all="ignore"):
+            cast = pd.Series([value]).astype(dtype).iloc[0]
+        return is_missing(value) if is_missing(cast) else bool(cast == value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _array_with(given: "np.ndarray[Any, Any]", changes: Mapping[int, Any]) -> Any:
+    array = given if given.dtype == object else _wide_enough(given, list(changes.values()))
+    array = array.copy()
+    for at, value in changes.items():
+        array[at] = like_value(value, given[at]) if array.dtype == object else value
+    return array
+
+
+def _wide_enough(given: "np.ndarray[Any, Any]", values: list[Any]) -> "np.ndarray[Any, Any]":
+    """Return an array in the first type that holds its numbers and new values."""
+    for dtype in (given.dtype, np.dtype(np.float64)):
+        with np.errstate(all="ignore"):
+            wide = given.astype(dtype)
+            kept = np.array_equal(
+                wide.astype(given.dtype), given, equal_nan=given.dtype.kind == "f"
+            )
+        if kept and all(_holds(dtype, value) for value in values):
+            return wide
+    return given.astype(object)
+
+
+def _series_with(given: "pd.Series[Any]", changes: Mapping[int, Any]) -> "pd.Series[Any]":
+    if not changes:
+        return given.copy()
+    dtype: Any = given.dtype
+    changed: pd.Series[Any]
+    if isinstance(dtype, np.dtype) and dtype.kind in "iufbO":
+        values: Any = _array_with(given.to_numpy(), changes)
+        return pd.Series(values, index=given.index, name=given.name)
+    if all(_holds(dtype, value) for value in changes.values()):
+        changed = given.copy()
+        changed.iloc[list(changes)] = pd.Series(list(changes.values())).astype(dtype).array
+        return changed
+    held = _objects(given.tolist())
+    for at, value in changes.items():
+        held[at] = like_value(value, held[at])
+    found = series_of(dict(enumerate(held)))
+    found.index, found.name = given.index, given.name
+    return found
+
+
+def series_of(given: dict[Any, Any]) -> "pd.Series[Any]":
+    """Return a mapping as a Series; one of objects where float64 would change whole numbers.
+
+    Parameters
+    ----------
+    given : values by name
+    """
+    series = pd.Series(given)
+    if series.dtype.kind == "f":
+        return pd.Series(given, dtype=object) if any(map(_is_long, given.values())) else series
+    return series
+
+
+def _native_with(given: Any, changes: Mapping[int, Any], dtypes: Mapping[int, Any]) -> Any:
+    """Return a frame of polars or pyarrow with some values replaced."""
+    import narwhals as nw
+
+    frame = nw.from_native(whole_table(given), eager_only=True)
+    kind: FrameKind = "polars" if frame.implementation.is_polars() else "pyarrow"
+    if not changes:
+        return frame.to_native()
+    columns = {
+        frame.columns[at]: pd.Series([value]).astype(dtypes[at])
+        if at in dtypes and _holds(dtypes[at], value)
+        else pd.Series([value])
+        for at, value in changes.items()
+    }
+    new = nw.from_native(as_kind(pd.DataFrame(columns), kind, frame.select(*columns).to_native()))
+    return frame.with_columns(*new.iter_columns()).to_native()

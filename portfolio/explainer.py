@@ -57,7 +57,8 @@ class Explainer(Questions, BatchQuestions, Variants):
         scikit-learn forests, trees and gradient boosting, XGBoost, LightGBM, CatBoost, several of
         these together, :class:`HardVotingClassifier`, or a scikit-learn Pipeline that ends so.
     X_train : DataFrame (of pandas, polars or pyarrow) or array (n_rows, n_columns)
-        The frame the model was trained on; bounds, kinds and scales come from it.
+        The frame the model was trained on; bounds, kinds and scales come from it. None, or a frame
+        without rows, where ``features`` describes every column.
     features : mapping, path of a JSON file, FeatureSpace, or None
         Overrides of what is inferred (see :func:`encoders.query.infer_features.infer_features`).
     voting : "soft", "hard" or None
@@ -93,7 +94,7 @@ class Explainer(Questions, BatchQuestions, Variants):
     def __init__(
         self,
         model: Any,
-        X_train: Any,
+        X_train: Any = None,
         features: Mapping[str, Any] | str | Path | FeatureSpace | None = None,
         voting: Literal["soft", "hard"] | None = None,
         plausibility: Plausibility | None = None,

@@ -234,6 +234,10 @@ def _unit(feature: Feature, scale: str) -> float:
         "mad": feature.mad or feature.std,
         "none": 1.0,
     }[scale]
+    if np.isnan(spread):
+        raise InputError(
+            f"scale {scale!r} needs training rows, and the explainer has none; use 'range'."
+        )
     return spread if spread > 0 and np.isfinite(spread) else 1.0
 
 

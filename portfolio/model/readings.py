@@ -17,6 +17,7 @@ from encoders.query.infer_features import infer_features
 from encoders.trees.ensemble import Ensemble, with_codes
 from encoders.trees.read import read_ensemble
 from portfolio.model.categories import in_codes_of_all, library_codes, own_codes
+from portfolio.model.made_up_rows import has_no_rows, made_up_rows, without_spread
 from portfolio.model.native import NativeModel, predicting_alone, wrap_native
 from portfolio.model.pipeline import (
     as_pipeline,
@@ -120,6 +121,14 @@ def over_columns(
         A pipeline can't be read exactly.
     """
     main = alone[0]
+    if has_no_rows(X_train):
+        piped_main = is_pipeline(main.native.model)
+        width = _width(main.native.model, X_train) if piped_main else main.ensemble.n_columns
+        rows, described = made_up_rows(X_train, features, main.native.columns, width, piped_main)
+        found = over_columns(alone, rows, described, said)
+        if isinstance(features, FeatureSpace):
+            return found
+        return replace(found, space=without_spread(found.space))
     check_said([own.native.model for own in alone if is_pipeline(own.native.model)], said)
     frame = _frame_of(main, X_train)
     for other in alone[1:]:
@@ -188,7 +197,7 @@ def _width(pipeline: Any, X_train: Any) -> int:
     """Columns of the user's frame; a first step that passes them on tells none."""
     with contextlib.suppress(AttributeError):
         return int(pipeline.n_features_in_)
-    return int(np.shape(X_train)[1])
+    return 0 if X_train is None else int(np.shape(X_train)[1])
 
 
 def _check_columns(other: Reading, main: Reading, frame: pd.DataFrame) -> None:

@@ -1,0 +1,189 @@
+"""Rows made up from descriptions of the columns, where there are no training rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.errors import InputError
+from encoders.query.features import Feature, FeatureSpace
+from encoders.query.infer_features import as_entry, load_overrides
+from encoders.query.one_hot_groups import begins_with
+from portfolio.model.frames import as_pandas
+
+ROWS = 100  # made up; the reading of the model is compared with its predictions of them
+Values = Mapping[str, np.ndarray[Any, Any]]  # by column, what its made-up rows choose from
+
+
+def has_no_rows(X_train: Any) -> bool:
+    """Return whether there are no training rows.
+
+    Parameters
+    ----------
+    X_train : table, or None
+    """
+    return X_train is None or (hasattr(X_train, "shape") and X_train.shape[:1] == (0,))
+
+
+def made_up_rows(
+    X_train: Any, features: Any, names: Sequence[str] | None, width: int, in_pipeline: bool
+) -> tuple[pd.DataFrame, Any]:
+    """Return a frame of made-up rows, and features without what is only of use for that.
+
+    Parameters
+    ----------
+    X_train : empty table whose columns and types count, or None
+    features : mapping, path of a JSON file, or FeatureSpace that describes every column
+    names : list of str, the model's columns; None if it has no names
+    width : int, number of the model's columns
+    in_pipeline : bool, whether categories are text, as before an encoder
+
+    Raises
+    ------
+    InputError
+        A column is not described.
+    """
+    empty = as_pandas(X_train)[0]
+    frame = empty if isinstance(empty, pd.DataFrame) else None  # arrays have no names
+    rng = np.random.default_rng(0)
+    if isinstance(features, FeatureSpace):
+        known, entries = _of_space(features, rng), features
+    else:
+        given = {name: as_entry(name, own) for name, own in load_overrides(features).items()}
+        known, entries = {}, {}
+        columns = _names(frame, names, given, width)
+        for name, entry in given.items():
+            group = [] if name in columns else _group(name, entry, columns)
+            known.update(_of_group(entry, group, rng) if group else _of_column(name, entry, rng))
+            coded = entry.get("kind") == "categorical" and not group
+            dropped = ("labels", "values") if coded else ()
+            entries[name] = {key: own for key, own in entry.items() if key not in dropped}
+    columns = _names(frame, names, known, width)
+    held = {}
+    for name in columns:
+        dtype = None if frame is None else frame.iloc[:, columns.index(name)].dtype
+        values = _of_type(dtype) if name not in known else known[name]
+        if values is not None:
+            held[name] = _column(np.resize(values, ROWS), dtype, in_pipeline)
+    lacking = [name for name in columns if name not in held]
+    if lacking:
+        raise InputError(
+            f"X_train has no rows, and features does not describe {', '.join(map(repr, lacking))}. "
+            "Give each a kind, and bounds, values or labels."
+        )
+    return pd.DataFrame(held)[columns], entries
+
+
+def without_spread(space: FeatureSpace) -> FeatureSpace:
+    """Return the features without what made-up rows do not tell: how values are spread.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    """
+    nothing = {"std": float("nan"), "mad": float("nan")}
+    middle = [(f.lower + f.upper) / 2 if f.missing and not f.coded else 0.0 for f in space.features]
+    pairs = zip(space.features, middle, strict=True)
+    return replace(space, features=tuple(replace(f, typical=m, **nothing) for f, m in pairs))
+
+
+def _names(
+    frame: pd.DataFrame | None, names: Sequence[str] | None, known: Mapping[str, Any], width: int
+) -> list[str]:
+    """Return the columns: the frame's, else the model's, else those described, in their order."""
+    if frame is not None:
+        return [str(name) for name in frame.columns]
+    if names is not None:
+        return list(names)
+    found = []
+    for name, entry in known.items():
+        columns = entry.get("columns") if isinstance(entry, Mapping) else None
+        found += list(columns or [name])
+    if len(found) != width:
+        raise InputError(
+            f"X_train has no rows, and features describes {len(found)} of the model's {width} "
+            "columns, which have no names. Describe all of them, in the model's order."
+        )
+    return found
+
+
+def _group(name: str, entry: Mapping[str, Any], columns: list[str]) -> list[str]:
+    own = list(entry.get("columns") or [])
+    return own or [column for column in columns if begins_with(column, name)]
+
+
+def _of_group(entry: Mapping[str, Any], columns: list[str], rng: np.random.Generator) -> Values:
+    base = bool(entry.get("base", len(entry.get("labels", ())) > len(columns)))
+    place = _mixed(np.arange(len(columns) + base), rng)
+    return {column: (place == at).astype(float) for at, column in enumerate(columns)}
+
+
+def _of_column(name: str, entry: Mapping[str, Any], rng: np.random.Generator) -> Values:
+    kind, bounds = entry.get("kind"), entry.get("bounds")
+    values = entry.get("values") or (entry.get("labels") if kind == "categorical" else None)
+    if kind == "binary" and not values:
+        values = (0.0, 1.0)
+    if values and kind:
+        held = np.empty(len(values), dtype=object)
+        held[:] = list(values)
+        return {name: _mixed(held if kind == "categorical" else held.astype(float), rng)}
+    if kind not in ("numeric", "ordinal") or not bounds or len(bounds) != 2:
+        return {}
+    return {name: _between(float(bounds[0]), float(bounds[1]), kind == "ordinal", rng)}
+
+
+def _of_space(space: FeatureSpace, rng: np.random.Generator) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for feature in space.features:
+        columns = [space.columns[at] for at in feature.columns]
+        found |= _of_feature(feature, columns, rng)
+    return {name: found[name] for name in space.columns}
+
+
+def _of_feature(feature: Feature, columns: list[str], rng: np.random.Generator) -> Values:
+    if feature.one_hot:
+        return _of_group({"base": feature.has_base}, columns, rng)
+    if feature.coded:
+        seen = feature.values or tuple(range(len(feature.labels)))
+        labels = np.array([feature.labels[int(at)] for at in seen], dtype=object)
+        return {columns[0]: _mixed(labels, rng)}
+    if feature.values:
+        return {columns[0]: _mixed(np.array(feature.values), rng)}
+    whole = feature.kind == "ordinal"
+    return {columns[0]: _between(feature.lower, feature.upper, whole, rng)}
+
+
+def _between(
+    low: float, high: float, whole: bool, rng: np.random.Generator
+) -> np.ndarray[Any, Any]:
+    """Return both ends, and numbers between them."""
+    drawn = rng.uniform(0, 1, ROWS - 2) * (high - low) + low
+    found = np.clip(np.concatenate([[low, high], drawn]), low, high)
+    return np.clip(np.round(found), np.ceil(low), np.floor(high)) if whole else found
+
+
+def _mixed(values: np.ndarray[Any, Any], rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    """Return every value once, and then any of them."""
+    more = max(ROWS - len(values), 0)
+    return np.concatenate([values, values[rng.integers(0, len(values), more)]])[:ROWS]
+
+
+def _of_type(dtype: Any) -> np.ndarray[Any, Any] | None:
+    """Return what the type of a column says of its values, None for nothing."""
+    if isinstance(dtype, pd.CategoricalDtype) and len(dtype.categories):
+        return np.array(dtype.categories.tolist(), dtype=object)
+    if dtype is not None and pd.api.types.is_bool_dtype(dtype):
+        return np.array([False, True])
+    return None
+
+
+def _column(values: np.ndarray[Any, Any], dtype: Any, in_pipeline: bool) -> Any:
+    if dtype is None or dtype == object:  # an empty column of a file is of objects
+        category = values.dtype == object and not in_pipeline
+        return pd.Categorical(values) if category else values
+    try:
+        return pd.Series(values).astype(dtype)
+    except (TypeError, ValueError):
+        return values

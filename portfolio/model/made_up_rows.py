@@ -83,10 +83,10 @@ def without_spread(space: FeatureSpace) -> FeatureSpace:
     ----------
     space : FeatureSpace
     """
-    nothing = {"std": float("nan"), "mad": float("nan")}
     middle = [(f.lower + f.upper) / 2 if f.missing and not f.coded else 0.0 for f in space.features]
     pairs = zip(space.features, middle, strict=True)
-    return replace(space, features=tuple(replace(f, typical=m, **nothing) for f, m in pairs))
+    known = tuple(replace(f, typical=m, std=np.nan, mad=np.nan) for f, m in pairs)
+    return replace(space, features=known)
 
 
 def _names(
@@ -161,7 +161,8 @@ def _between(
     """Return both ends, and numbers between them."""
     drawn = rng.uniform(0, 1, ROWS - 2) * (high - low) + low
     found = np.clip(np.concatenate([[low, high], drawn]), low, high)
-    return np.clip(np.round(found), np.ceil(low), np.floor(high)) if whole else found
+    rounded: np.ndarray[Any, Any] = np.clip(np.round(found), np.ceil(low), np.floor(high))
+    return rounded if whole else found
 
 
 def _mixed(values: np.ndarray[Any, Any], rng: np.random.Generator) -> np.ndarray[Any, Any]:

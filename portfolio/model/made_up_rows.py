@@ -48,11 +48,13 @@ def made_up_rows(
     empty = as_pandas(X_train)[0]
     frame = empty if isinstance(empty, pd.DataFrame) else None  # arrays have no names
     rng = np.random.default_rng(0)
+    known: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     if isinstance(features, FeatureSpace):
-        known, entries = _of_space(features, rng), features
+        known = _of_space(features, rng)
+        columns = _names(frame, names, known, width)
     else:
         given = {name: as_entry(name, own) for name, own in load_overrides(features).items()}
-        known, entries = {}, {}
         columns = _names(frame, names, given, width)
         for name, entry in given.items():
             group = [] if name in columns else _group(name, entry, columns)
@@ -60,7 +62,6 @@ def made_up_rows(
             coded = entry.get("kind") == "categorical" and not group
             dropped = ("labels", "values") if coded else ()
             entries[name] = {key: own for key, own in entry.items() if key not in dropped}
-    columns = _names(frame, names, known, width)
     held = {}
     for name in columns:
         dtype = None if frame is None else frame.iloc[:, columns.index(name)].dtype
@@ -73,7 +74,8 @@ def made_up_rows(
             f"X_train has no rows, and features does not describe {', '.join(map(repr, lacking))}. "
             "Give each a kind, and bounds, values or labels."
         )
-    return pd.DataFrame(held)[columns], entries
+    described = features if isinstance(features, FeatureSpace) else entries
+    return pd.DataFrame(held)[columns], described
 
 
 def without_spread(space: FeatureSpace) -> FeatureSpace:

@@ -1,11 +1,23 @@
 """What notebooks show: text that nobody can break out of, in the ink that is around it."""
 
+import html
 from collections.abc import Iterable, Sequence
-from html import escape
+
+from encoders.visible_text import visible
 
 # Lines of a half ink are seen in light and dark.
 CELL = "padding:.3em .8em .3em 0;text-align:left;vertical-align:top;border-bottom:1px solid #8888"
 TABLE = "border-collapse:collapse;margin:.5em 0;background:none"
+
+
+def escape(text: str) -> str:
+    """Return a text as HTML shows it, with control characters as escapes.
+
+    Parameters
+    ----------
+    text : str, of anybody
+    """
+    return html.escape(visible(text))
 
 
 def paragraph(text: str) -> str:

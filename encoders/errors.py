@@ -7,11 +7,17 @@ and says what it has by then; what has nothing to say before all of it is done e
 
 from collections.abc import Callable
 
+from encoders.visible_text import visible
+
 Over = Callable[[], bool]  # whether there is no time left
 
 
 class CounterfolioError(Exception):
     """Root of all errors raised on purpose by this project."""
+
+    def __str__(self) -> str:
+        """Return the message, which may hold names from anybody, without control characters."""
+        return visible(super().__str__())
 
 
 class InputError(CounterfolioError, ValueError):

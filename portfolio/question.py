@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from encoders.errors import InputError
+from encoders.errors import InputError, Over, never
 from encoders.query.admissible import resolve
 from encoders.query.constraints import Constraint, listed
 from encoders.query.cost import LARGEST, Cost, Norm, make_cost
@@ -81,7 +81,7 @@ class Question:
         own = [self.norm] if self.measure == OWN else []
         return fingerprint(self.weights, self.constraints, self.margin, *own)
 
-    def query(self, model: ExplainedModel, row: Row, goal: Goal) -> Query:
+    def query(self, model: ExplainedModel, row: Row, goal: Goal, over: Over = never) -> Query:
         """The question about one row and one goal, resolved.
 
         Parameters
@@ -89,9 +89,12 @@ class Question:
         model : that is explained
         row : as read for the model
         goal : a class, or limits of one of the model's numbers
+        over : callable, whether there is no time left
 
         Raises
         ------
+        OutOfTimeError
+            There is no time left.
         InputError
             Norm, scale, weights, constraints or margin do not fit the model.
         """
@@ -109,7 +112,7 @@ class Question:
         related = None
         if relations:
             related, admissible = relate(
-                relations, space, before, admissible, cost, counted=bool(max_changes)
+                relations, space, before, admissible, cost, bool(max_changes), over
             )
         return Query(
             row=row.values,

@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("encoders", "selector", "portfolio", "counterfolio")
 FILES = [path for name in PACKAGES for path in sorted((ROOT / name).rglob("*.py"))]
 GROUND = ("encoders.errors", "encoders.arrays", "encoders.as_html", "encoders.compiled",
-          "encoders.shipped_code", "encoders.text_files", "encoders.whole_files")  # fmt: skip
+          "encoders.shipped_code", "encoders.text_files", "encoders.visible_text",
+          "encoders.whole_files")  # fmt: skip
 # What each room of encoders may import from encoders, apart from itself and the ground.
 ROOMS = {
     "encoders.trees": (),

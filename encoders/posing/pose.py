@@ -280,7 +280,7 @@ def pose_layout(
     related = None
     if query.related is not None:
         related = relate_levels(query.related, layout, cells.boundary, ensemble, query, space)
-        problem = related.posed(problem)
+        problem = related.posed(problem, over)
     return Posed(
         problem,
         value=frozen(layout.value),

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
+from encoders.errors import Over, look, never
 from encoders.posing.axes import level_ends
 from encoders.posing.feature_levels import LevelsOf, box_of, levels_of
 from encoders.posing.layout import Layout
 from encoders.posing.never_together import boxes_of
 from encoders.posing.sum_levels import SumLevels
-from encoders.problem.problem import Problem
+from encoders.problem.problem import Box, Problem
 from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
 from encoders.query.related import PairCosts, Related
@@ -35,16 +36,27 @@ class RelatedLevels:
     sums: SumLevels
     n_axes: int
 
-    def posed(self, problem: Problem) -> Problem:
-        """The problem with boxes, rows and axes of the relations.
+    def posed(self, problem: Problem, over: Over = never) -> Problem:
+        """Return the problem with boxes, rows and axes of the relations.
 
         Parameters
         ----------
-        problem : without them
+        problem : Problem, without them
+        over : callable, whether there is no time left
+
+        Raises
+        ------
+        OutOfTimeError
+            There is none.
         """
-        boxes = [box for tests in self.related.never for box in boxes_of(tests, self.options)]
-        problem = self.sums.posed(replace(problem, forbidden=(*problem.forbidden, *boxes)))
+        boxes: list[Box] = []
+        for tests in self.related.never:
+            look(over)
+            boxes += boxes_of(tests, self.options)
+        problem = replace(problem, forbidden=(*problem.forbidden, *boxes))
+        problem = self.sums.posed(problem, over)
         for pair in self.related.pairs:
+            look(over)
             problem = self._with_pair(problem, pair)
         return problem
 

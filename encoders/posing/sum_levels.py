@@ -15,6 +15,7 @@ from math import ceil, floor, inf, lcm
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
+from encoders.errors import Over, look, never
 from encoders.posing.feature_levels import LevelsOf, box_of
 from encoders.posing.within_cells import Span, UnrepresentableError, cheapest_numbers
 from encoders.problem.problem import LevelRow, Problem
@@ -66,14 +67,23 @@ class SumLevels:
     query: Query
     space: FeatureSpace
 
-    def posed(self, problem: Problem) -> Problem:
-        """The problem with a row for each sum.
+    def posed(self, problem: Problem, over: Over = never) -> Problem:
+        """Return the problem with a row for each sum.
 
         Parameters
         ----------
-        problem : without them
+        problem : Problem, without them
+        over : callable, whether there is no time left
+
+        Raises
+        ------
+        OutOfTimeError
+            There is none.
         """
-        rows = [self._row(row, problem) for row in self.rows]
+        rows = []
+        for row in self.rows:
+            look(over)
+            rows.append(self._row(row, problem))
         told = tuple(row for row in rows if row is not None)
         return replace(problem, level_rows=(*problem.level_rows, *told))
 

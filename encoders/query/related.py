@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from encoders.arrays import FloatArray
-from encoders.errors import InputError
+from encoders.errors import InputError, Over, look, never
 from encoders.query.admissible import Admissible
 from encoders.query.conditions import (
     Becomes,
@@ -153,6 +153,7 @@ def relate(
     admissible: tuple[Admissible, ...],
     cost: Cost,
     counted: bool = False,
+    over: Over = never,
 ) -> tuple[Related, tuple[Admissible, ...]]:
     """Relations about one row, and what each feature may become, parted where they need it.
 
@@ -164,25 +165,31 @@ def relate(
     admissible : one per feature
     cost : of every feature
     counted : changes are limited, so that staying is apart from moving within a cell
+    over : callable, whether there is no time left
 
     Raises
     ------
+    OutOfTimeError
+        There is no time left.
     InputError
         A relation does not fit the features, or their costs.
     """
-    never: list[tuple[Test, ...]] = []
+    refused: list[tuple[Test, ...]] = []
     rows: list[SumRow] = []
     pairs: list[PairCosts] = []
     for relation in relations:
+        look(over)
         if isinstance(relation, Linear):
             rows += _sum_rows(relation, space)
         elif isinstance(relation, JointCost):
             pairs.append(_pair_costs(relation, space, before))
         else:
-            never += _never(relation, space, before)
+            refused += _never(relation, space, before)
     cuts: dict[int, set[float]] = {}
-    for test in (test for tests in never for test in tests):
-        cuts.setdefault(test.index, set()).update(test.cuts())
+    for tests in refused:
+        look(over)
+        for test in tests:
+            cuts.setdefault(test.index, set()).update(test.cuts())
     listed = {index for row in rows for index in row.features}
     any_number: set[int] = set()
     for index in sorted(listed):
@@ -203,7 +210,7 @@ def relate(
         replace(each, cuts=tuple(sorted(cuts[index]))) if cuts.get(index) else each
         for index, each in enumerate(admissible)
     )
-    return Related(tuple(never), tuple(rows), tuple(pairs), frozenset(any_number)), parted
+    return Related(tuple(refused), tuple(rows), tuple(pairs), frozenset(any_number)), parted
 
 
 def _never(relation: Relation, space: FeatureSpace, before: FloatArray) -> list[tuple[Test, ...]]:

@@ -6,7 +6,6 @@ from importlib.metadata import version
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from encoders.errors import CounterfolioError
 from portfolio.cli.answers import region, robust, why_not
@@ -17,7 +16,7 @@ from portfolio.cli.decisions import contrast, necessary, reason_codes, reasons, 
 from portfolio.cli.explain import demo, explain
 from portfolio.cli.groups import audit, group
 from portfolio.cli.logs import app as logs_app
-from portfolio.cli.output import BAD_INPUT, INTERRUPTED, print_error
+from portfolio.cli.output import BAD_INPUT, INTERRUPTED, Console, print_error
 from portfolio.cli.paper import paper
 from portfolio.cli.records import report
 from portfolio.cli.selector import app as selector_app

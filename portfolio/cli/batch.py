@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from portfolio.cli import options
 from portfolio.cli.batch_question import EXPLAIN, question_of
-from portfolio.cli.output import EXIT_CODES
+from portfolio.cli.output import EXIT_CODES, Console
 from portfolio.proofs.size import PROOF_MB
 from portfolio.running.interrupt import ended_gently
 

@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
-from rich.console import Console
 from rich.progress import ProgressColumn, Task
 from rich.text import Text
 
 from portfolio.batch.answer_log import LINES, TABLE
 from portfolio.batch.settings import OnAnswer
-from portfolio.cli.output import progress_bar
+from portfolio.cli.output import Console, progress_bar
 from selector.logs.record import PROOFS
 
 LINE_S = 30.0

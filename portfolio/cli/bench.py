@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from portfolio.cli import options
-from portfolio.cli.output import needing, wide_console
+from portfolio.cli.output import Console, needing, wide_console
 
 LINE_S = 3600.0  # seconds for a line of the frontier
 

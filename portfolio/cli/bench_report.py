@@ -7,12 +7,11 @@ import statistics
 from importlib.metadata import version
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from encoders.cores import usable_cores
 from encoders.whole_files import replace_whole
-from portfolio.cli.output import progress_bar
+from portfolio.cli.output import Console, progress_bar
 from portfolio.data.collection import names
 from portfolio.study.benchmark import (
     BackendSummary,

@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from portfolio.cli.output import progress_bar
+from portfolio.cli.output import Console, progress_bar
 from portfolio.data.collection import names
 from portfolio.study.campaign import run_campaign
 from portfolio.study.figures import draw_all

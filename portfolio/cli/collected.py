@@ -7,11 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from encoders.cores import usable_cores
 from encoders.whole_files import replace_whole
-from portfolio.cli.output import progress_bar
+from portfolio.cli.output import Console, progress_bar
 from portfolio.data.collection import names
 from portfolio.study.benchmark import Benchmark
 

@@ -5,10 +5,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rich.console import Console
-
 from encoders.cores import usable_cores
-from portfolio.cli.output import progress_bar
+from portfolio.cli.output import Console, progress_bar
 from portfolio.data.collection import names
 from portfolio.study.races import RaceStudy, run_races
 from selector.learning.contention import CONTENTION, RacedQuery, contention_of, write_contention

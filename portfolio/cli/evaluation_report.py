@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from rich.console import Console
 from rich.table import Table
 
 from encoders.errors import InputError
+from portfolio.cli.output import Console
 from portfolio.cli.selector_report import make_folder, settled
 from selector.diagram import Diagram, load_diagram
 from selector.diagram_places import PAPER

@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from encoders.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.one_row import RowOptions
-from portfolio.cli.output import EXIT_CODES, escape, print_result
+from portfolio.cli.output import EXIT_CODES, Console, escape, print_result
 from portfolio.proofs.size import PROOF_MB
 from portfolio.running.interrupt import ended_gently
 

@@ -5,12 +5,12 @@ import os
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from encoders.cores import usable_cores
 from encoders.errors import InputError
 from encoders.whole_files import replace_whole
+from portfolio.cli.output import Console
 from portfolio.data.collection import names
 from portfolio.study.frontier import AT_LEAST, Figures, chosen, reached, run_line
 

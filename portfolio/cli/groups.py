@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from encoders.errors import InputError
 from portfolio.cli import options
-from portfolio.cli.output import EXIT_CODES, escape, wide_console
+from portfolio.cli.output import EXIT_CODES, Console, escape, wide_console
 from portfolio.running.interrupt import ended_gently
 
 if TYPE_CHECKING:

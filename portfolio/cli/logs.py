@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+
+from portfolio.cli.output import Console
 
 app = typer.Typer(no_args_is_help=True, help="Look after training logs.")
 

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Protocol
 
 import typer
-from rich.console import Console
 
 from encoders.errors import InputError
 from portfolio.cli import options
-from portfolio.cli.output import EXIT_CODES, escape, told
+from portfolio.cli.output import EXIT_CODES, Console, escape, told
 
 if TYPE_CHECKING:
     from portfolio.data.datasets import Dataset

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console as PlainConsole
+from rich.console import ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -16,9 +17,11 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.segment import Segment
 from rich.table import Table
 
 from encoders.errors import UnavailableBackendError
+from encoders.visible_text import visible
 from portfolio.change import in_short
 
 if TYPE_CHECKING:
@@ -55,6 +58,27 @@ def needing(extra: str) -> Iterator[None]:
         ) from error
 
 
+class Console(PlainConsole):
+    """A console on which no printed text controls the terminal."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Yield the segments of what is printed, with control characters as escapes.
+
+        Parameters
+        ----------
+        renderable : RenderableType, what is printed
+        options : ConsoleOptions or None, how it is printed
+        """
+        for segment in super().render(renderable, options):
+            text = segment.text
+            if segment.control or text.isprintable():
+                yield segment
+            else:
+                yield Segment(visible(text), segment.style)
+
+
 def wide_console() -> Console:
     """For tables: in a file or a pipe nothing is cut off."""
     console = Console()
@@ -85,15 +109,15 @@ def progress_bar(
 
 
 def escape(text: str) -> str:
-    """Text that is not taken for markup.
+    """Return a text that is not taken for markup, with control characters as escapes.
 
     Parameters
     ----------
-    text : any
+    text : str, of anybody
     """
     from rich.markup import escape as escaped
 
-    return escaped(text)
+    return escaped(visible(text))
 
 
 def print_error(words: str) -> None:

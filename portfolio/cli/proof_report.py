@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from portfolio.cli.collected import collected
+from portfolio.cli.output import Console
 from portfolio.study.benchmark import Benchmark
 from portfolio.study.proof_benchmark import VERIFIED, ProofRun, run_proofs, summarise_proofs
 from selector.logs.record import PROOFS

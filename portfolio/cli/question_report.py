@@ -3,10 +3,10 @@
 import statistics
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from portfolio.cli.collected import collected
+from portfolio.cli.output import Console
 from portfolio.study.benchmark import Benchmark
 from portfolio.study.question_benchmark import (
     QuestionSummary,

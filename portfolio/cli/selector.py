@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from encoders.errors import InputError
 from portfolio.cli.options import TimeLimit
-from portfolio.cli.output import wide_console
+from portfolio.cli.output import Console, wide_console
 
 app = typer.Typer(no_args_is_help=True, help="Learn, judge and draw what picks backends.")
 

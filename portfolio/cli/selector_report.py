@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-from rich.console import Console
 
 from encoders.errors import InputError
+from portfolio.cli.output import Console
 from selector import logs
 from selector.case import NAMES
 from selector.diagram import Diagram, diagram_of, load_diagram

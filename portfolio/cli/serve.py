@@ -130,6 +130,13 @@ def serve(
     job_workers: Annotated[
         int, typer.Option(min=1, help="Processes of the batch that is worked on.")
     ] = 1,
+    job_memory: Annotated[
+        int, typer.Option(min=0, help="MB of memory of each process of a job; 0 for no limit.")
+    ] = 4096,
+    most_rows: Annotated[int, typer.Option(min=1, help="Rows that a job may have.")] = 200_000,
+    keep_jobs: Annotated[
+        float, typer.Option(min=0, help="Days that a finished job is kept; 0 for ever.")
+    ] = 30.0,
     logs: Annotated[
         Path | None, typer.Option(help="Folder where cheapest changes are logged, without rows.")
     ] = None,
@@ -146,7 +153,8 @@ def serve(
         if on_ray.ray:
             on_ray.run(served, port, host=host, workers=workers or 1, threads=threads,
                        longest=longest, queue=queue, keys=keys, jobs=jobs,
-                       longest_job=longest_job, job_workers=job_workers)  # fmt: skip
+                       longest_job=longest_job, job_workers=job_workers, job_memory=job_memory,
+                       most_rows=most_rows, keep_jobs=keep_jobs)  # fmt: skip
             return
         from portfolio.service import server
         from portfolio.service.settings import Settings, check_address, read_keys
@@ -162,6 +170,9 @@ def serve(
         keys=known,
         jobs=jobs,
         job_workers=job_workers,
+        job_memory_bytes=job_memory << 20,
+        most_rows=most_rows,
+        keep_jobs_days=keep_jobs,
         logs=logs,
         explore=explore,
     )

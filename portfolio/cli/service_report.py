@@ -9,11 +9,11 @@ from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from encoders.cores import usable_cores
 from encoders.whole_files import replace_whole
+from portfolio.cli.output import Console
 from portfolio.service.benchmark import LIMIT_S, ServiceRun, run_service
 from portfolio.study.benchmark import Benchmark
 

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
-from encoders.as_html import table_inside
+from encoders.as_html import escape, table_inside
 from encoders.errors import InputError
 from portfolio.change import Change, in_short
 from portfolio.proofs.columns import FURTHEST

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+from collections import Counter
 from math import isinf
 from typing import Any, NoReturn
 
@@ -11,26 +12,26 @@ from starlette.types import Scope
 
 from portfolio.service.problems import Problem
 
-DEEPEST = 64  # lists and objects within each other; what is deeper can't be sent to a worker
+DEEPEST = 64  # nested lists and objects; deeper values cannot be sent to a worker
 LONGEST_S = 30.0  # seconds that a client may take to send a question
 
 
-async def read_json(request: Request, largest: int) -> Any:
-    """The body as JSON, without what JSON does not have.
+async def read_json(request: Request, largest: int) -> bytes:
+    """Return the body of a request that says it is JSON.
 
     Parameters
     ----------
-    request : whose body it is
-    largest : bytes
+    request : Request, whose body is read
+    largest : int, bytes that a body may have
 
     Raises
     ------
     Problem
-        It is too large, too slow, or no JSON.
+        The body is too large, too slow, or of another media type.
     """
     if media_type(request) != "application/json":
         raise Problem(415, "send the question as application/json.")
-    return parsed(await read_bytes(request, largest))
+    return await read_bytes(request, largest)
 
 
 def media_type(request: Request) -> str:
@@ -58,28 +59,51 @@ def header(scope: Scope, name: bytes) -> str:
     return ""
 
 
-def parsed(body: bytes, what: str = "the body") -> Any:
-    """JSON without what JSON does not have.
+def parsed(body: bytes, what: str = "the body", text_alone: bool = True) -> Any:
+    """Parse JSON strictly: no NaN, no infinite number, no member that comes twice.
 
     Parameters
     ----------
-    body : its text
-    what : it is, for errors
+    body : bytes, encoded JSON
+    what : str, name of the body in errors
+    text_alone : bool, whether to refuse escapes such as "\\ud800" that stand for no character
 
     Raises
     ------
     Problem
-        It is none, or deeper than ``DEEPEST``.
+        The body is not JSON, or deeper than ``DEEPEST``, or has text that is not Unicode.
     """
     try:
-        given = _decode(body.decode(json.detect_encoding(body), "surrogatepass"))
+        text = body.decode(json.detect_encoding(body))
+        given = _decode(text)
+    except UnicodeDecodeError as error:
+        words = f"{what} is not JSON: it is not valid {error.encoding.upper()} text."
+        raise Problem(400, words) from error
     except (ValueError, RecursionError) as error:
-        told = str(error).partition(";")[0] or "it is too deep"
-        raise Problem(400, f"{what} is no JSON: {told}.") from error
+        reason = str(error).partition(";")[0] or "it is too deep"
+        raise Problem(400, f"{what} is not JSON: {reason}.") from error
     if _is_deep(given):
-        words = f"{what} has more than {DEEPEST} lists or objects within each other; none is meant."
+        words = f"{what} has more than {DEEPEST} nested lists or objects; send a flatter one."
         raise Problem(400, words)
+    if text_alone and "\\u" in text:
+        check_text(given, what)
     return given
+
+
+def check_text(given: Any, what: str) -> None:
+    """Raise Problem where a text has half of a surrogate pair, which no encoding can hold.
+
+    Parameters
+    ----------
+    given : Any, parsed JSON
+    what : str, name of it in errors
+    """
+    try:
+        json.dumps(given, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])
+        words = f"{what} has text with {half}, half of a surrogate pair; send valid Unicode text."
+        raise Problem(422, words) from error
 
 
 async def read_bytes(request: Request, largest: int) -> bytes:
@@ -126,7 +150,7 @@ def _is_deep(given: Any) -> bool:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _whole(text: str) -> int:
@@ -141,5 +165,17 @@ def _finite(text: str) -> float:
     return number
 
 
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; of two members with one name a reader could take either."""
+    made = dict(members)
+    if len(made) < len(members):
+        count = Counter(name for name, _ in members)
+        ((twice, _),) = count.most_common(1)
+        raise ValueError(f"the member {twice[:80]!r} comes twice in one object")
+    return made
+
+
 # Made once: that takes as long as a small body.
-_decode = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite, parse_int=_whole).decode
+_decode = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_refuse, parse_float=_finite, parse_int=_whole
+).decode

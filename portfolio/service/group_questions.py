@@ -6,9 +6,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from portfolio.explainer import Explainer
 from portfolio.service.messages import AUDIT, GROUP
-from portfolio.service.questions import PARAMETERS, Number, Scalar, ServedQuestion, served_question
+from portfolio.service.questions import (
+    PARAMETERS,
+    PLAIN,
+    Number,
+    RowByName,
+    Scalar,
+    ServedQuestion,
+    flat,
+    served_question,
+)
 
-Rows = Annotated[list[dict[str, Scalar]], Field(min_length=1)]
+Rows = Annotated[list[RowByName], Field(fail_fast=True, min_length=1)]
 Seconds = Annotated[Number, Field(gt=0)]
 
 # What there is besides the parameters of questions about one row, or means something else.
@@ -18,7 +27,10 @@ MORE: dict[str, tuple[Any, str]] = {
         Annotated[Number, Field(ge=0)] | None,
         "What an action may cost each row; null for no limit.",
     ),
-    "by": (str | list[Scalar], "A feature, a column of the rows, or a value for each row."),
+    "by": (
+        str | flat(list[Any], list[Scalar], *PLAIN),
+        "A feature, a column of the rows, or a value for each row.",
+    ),
     "reference": (Scalar, "The group that others are compared with; null for the largest."),
     "time_limit_s": (
         Seconds,

@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 
 from encoders.errors import InputError
-from encoders.whole_files import replace_whole
 from portfolio.as_json import as_plain
 from portfolio.batch.answer_log import TABLE
 from portfolio.explainer import Explainer
@@ -18,6 +17,7 @@ from portfolio.questions.groups.group import GroupRecourse
 from portfolio.running.process import POLL_S
 from portfolio.service.asking import meant
 from portfolio.service.catalogue import Model
+from portfolio.service.job_files import replace_synced
 from portfolio.service.messages import GROUP, Ask, Bounds, Refused, Told
 from portfolio.service.pool import Pool
 from portfolio.service.ticket import Ticket
@@ -32,6 +32,7 @@ def ask_group(
     X: pd.DataFrame,
     stop: threading.Event,
     on_bounds: Callable[[Bounds], None],
+    memory_bytes: int = 0,
 ) -> Told | None:
     """Ask for the actions of a group, in a process that ends with the question.
 
@@ -42,6 +43,7 @@ def ask_group(
     X : the rows
     stop : ends it
     on_bounds : told how many rows actions serve, and may serve
+    memory_bytes : int, address space of the process, 0 for no limit
 
     Returns
     -------
@@ -53,7 +55,7 @@ def ask_group(
         It can't be asked, or the process died again and again.
     """
     ticket = Ticket(model, GROUP, arguments | {ROWS: X}, arguments["time_limit_s"], on_bounds)
-    pool = Pool(1, 1, threads=arguments["threads"])
+    pool = Pool(1, 1, memory_bytes, arguments["threads"])
     pool.start([model])
     try:
         pool.submit(ticket)
@@ -111,7 +113,7 @@ def keep_group(told: Told, folder: Path, answers: Path) -> None:
     keep(folder, f'{{"answer": {told.members["answer"]}, "text": {told.members["text"]}}}')
     answers.mkdir(exist_ok=True)
     rows = pd.DataFrame(json.loads(told.members["after"]))
-    replace_whole(answers / TABLE, rows.to_parquet)
+    replace_synced(answers / TABLE, rows.to_parquet)
 
 
 def keep_audit(found: Audit, folder: Path, answers: Path) -> None:
@@ -127,7 +129,7 @@ def keep_audit(found: Audit, folder: Path, answers: Path) -> None:
     rows = found.answers
     if len(rows):
         told = rows.assign(group=[str(own) for own in rows["group"]])
-        replace_whole(answers / TABLE, told.to_parquet)
+        replace_synced(answers / TABLE, told.to_parquet)
 
 
 def keep(folder: Path, text: str) -> None:
@@ -138,4 +140,4 @@ def keep(folder: Path, text: str) -> None:
     folder : of the job
     text : of JSON
     """
-    replace_whole(folder / RESULT, lambda partial: partial.write_text(text))
+    replace_synced(folder / RESULT, text.encode())

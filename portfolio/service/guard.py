@@ -1,5 +1,6 @@
 """Around every request: its id, who may ask, a line in the log, and no traceback in a body."""
 
+import hashlib
 import hmac
 import json
 import logging
@@ -8,6 +9,7 @@ import re
 import time
 from typing import Any
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from portfolio.service.bodies import header
@@ -21,6 +23,20 @@ GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # For who looks whether the service lives, and the page, which has nothing of a model in it.
 OPEN = ("/", "/health", "/ready")
 OPEN_FILES = "/page/"
+NO_SNIFFING = (b"x-content-type-options", b"nosniff")
+POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+OWNER = "owner"  # in the state of a request: digest of the key that came with it
+
+
+def owner_of(request: Request) -> str | None:
+    """Return the digest of the API key of a request, None where the service needs none.
+
+    Parameters
+    ----------
+    request : Request, which the guard has let through
+    """
+    owner: str | None = request.scope.get("state", {}).get(OWNER)
+    return owner
 
 
 class Guard:
@@ -36,6 +52,7 @@ class Guard:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service
         self._keys = [key.encode() for key in sorted(service.settings.keys)]
+        self._owners = [hashlib.sha256(key).hexdigest()[:32] for key in self._keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request.
@@ -56,7 +73,9 @@ class Guard:
             nonlocal status, ended
             if message["type"] == "http.response.start":
                 status = message["status"]
-                sent = [*message.get("headers", ()), (REQUEST_ID, number.encode())]
+                sent = [*message.get("headers", ()), (REQUEST_ID, number.encode()), NO_SNIFFING]
+                if all(name != POLICY[0] for name, _ in sent):
+                    sent.append(POLICY)
                 if self._service.draining:
                     sent.append((b"connection", b"close"))
                 message["headers"] = sent
@@ -89,7 +108,7 @@ class Guard:
             if is_local(name):
                 return None
             return Problem(421, "a service without API keys answers to the name localhost only.")
-        if path in OPEN or path.startswith(OPEN_FILES) or self._known(scope):
+        if self._known(scope) or path in OPEN or path.startswith(OPEN_FILES):
             return None
         words = "an API key is needed: send it as Authorization: Bearer KEY."
         return Problem(401, words, {"WWW-Authenticate": "Bearer"})
@@ -98,8 +117,11 @@ class Guard:
         scheme, _, given = header(scope, b"authorization").partition(" ")
         if scheme.lower() != "bearer":
             return False
-        # Every key is compared, so that the time tells nothing.
-        same = [hmac.compare_digest(given.strip().encode(), key) for key in self._keys]
+        # Every key is compared, so that the time does not depend on the key.
+        sent = given.strip().encode()
+        same = [hmac.compare_digest(sent, key) for key in self._keys]
+        if any(same):
+            scope["state"][OWNER] = self._owners[same.index(True)]
         return any(same)
 
 

@@ -1,8 +1,8 @@
 """Routes for batches: rows in, a job's id out, then progress, pages of answers, and an end."""
 
 import inspect
-import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query, Request
@@ -13,12 +13,14 @@ from portfolio.explainer import Explainer
 from portfolio.service import jobs_asked
 from portfolio.service.bodies import media_type, parsed, read_bytes
 from portfolio.service.catalogue import Model
+from portfolio.service.content import RowsContent
 from portfolio.service.example_bodies import body_about_rows, body_of_a_batch
-from portfolio.service.group_questions import GROUP_QUESTIONS, RowsBody, limit
-from portfolio.service.jobs import OPEN, Batch
+from portfolio.service.group_questions import GROUP_QUESTIONS, Rows, RowsBody, limit
+from portfolio.service.guard import owner_of
+from portfolio.service.job import OPEN, Batch
 from portfolio.service.jobs_asked import AskJobs
 from portfolio.service.problems import Problem
-from portfolio.service.questions import EXPLAIN, QUESTIONS, Scalar, ServedQuestion, sentence_of
+from portfolio.service.questions import EXPLAIN, QUESTIONS, ServedQuestion, sentence_of
 from portfolio.service.service import Service
 
 FILES = {
@@ -27,7 +29,9 @@ FILES = {
     "application/vnd.apache.parquet": "rows.parquet",
 }
 Body = TypeVar("Body", bound=BaseModel)
-MOST_ROWS = 1000  # of a page
+MOST = 1000  # entries of a page
+Offset = Annotated[int, Query(ge=0, le=2**62)]
+Limit = Annotated[int, Query(ge=1, le=MOST)]
 
 
 class BatchBody(BaseModel):
@@ -36,7 +40,7 @@ class BatchBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
     question: str = EXPLAIN
     settings: dict[str, Any] = Field(default_factory=dict)
-    rows: list[dict[str, Scalar]]
+    rows: Rows
 
 
 def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
@@ -61,9 +65,9 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
         model = service.model(name)
         given, file, content = await _received(service, request, settings, model)
         if file == FILES["application/json"]:
-            whole = _in_json(BatchBody, given | {"rows": []})
+            whole = _in_json(BatchBody, given | {"rows": [{}]})
             question, given = whole.question, whole.settings
-        return await _begun(jobs, _batch(service, model, question, given, file), content)
+        return await _begun(jobs, _batch(service, model, question, given, file), content, request)
 
     for asked in GROUP_QUESTIONS.values():
         router.add_api_route(
@@ -83,25 +87,29 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
 def _follow(router: APIRouter, jobs: AskJobs) -> None:
     """Routes for jobs that have begun."""
 
-    @router.get("/jobs", summary="All jobs.")
-    async def every() -> dict[str, Any]:
-        return {"jobs": await jobs(jobs_asked.every)}
+    @router.get("/jobs", summary="A page of jobs, the oldest first.")
+    async def every(request: Request, offset: Offset = 0, limit: Limit = 100) -> dict[str, Any]:
+        return await jobs(jobs_asked.every, owner_of(request), offset, limit)
 
     @router.get("/jobs/{number}", summary="How far a job is.")
-    async def one(number: str) -> dict[str, Any]:
-        return _known(number, await jobs(jobs_asked.told, number))
+    async def one(number: str, request: Request) -> dict[str, Any]:
+        return _known(number, await jobs(jobs_asked.told, number, owner_of(request)))
 
-    @router.delete("/jobs/{number}", summary="End a job; what is answered by then stays.")
-    async def cancel(number: str) -> dict[str, Any]:
-        return _known(number, await jobs(jobs_asked.cancel, number))
+    @router.delete("/jobs/{number}", summary="Cancel a job, or remove one that has ended.")
+    async def cancel(number: str, request: Request) -> dict[str, Any]:
+        told, done = await jobs(jobs_asked.cancel, number, owner_of(request))
+        known = _known(number, told)
+        if not done:
+            raise Problem(409, "the job is about to end; ask again in a moment.")
+        return known
 
     @router.post(
         "/jobs/{number}/resume",
         status_code=202,
         summary="Go on with a job that failed for lack of room; what is answered is kept.",
     )
-    async def resume(number: str) -> dict[str, Any]:
-        told, goes_on = await jobs(jobs_asked.resume, number)
+    async def resume(number: str, request: Request) -> dict[str, Any]:
+        told, goes_on = await jobs(jobs_asked.resume, number, owner_of(request))
         known = _known(number, told)
         if not goes_on:
             words = f"the job is {known['state']}; one that failed for lack of room is resumed."
@@ -110,11 +118,9 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
 
     @router.get("/jobs/{number}/results", summary="A page of answers.")
     async def results(
-        number: str,
-        offset: Annotated[int, Query(ge=0)] = 0,
-        limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
+        number: str, request: Request, offset: Offset = 0, limit: Limit = 100
     ) -> dict[str, Any]:
-        told = _known(number, await jobs(jobs_asked.told, number))
+        told = _known(number, await jobs(jobs_asked.told, number, owner_of(request)))
         if told["state"] in OPEN:
             raise Problem(409, "the job is still at work; its answers are told at its end.")
         rows = await jobs(jobs_asked.page, number, offset, limit)
@@ -123,8 +129,8 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
         return {"job": told, "offset": offset, "rows": rows}
 
     @router.get("/jobs/{number}/result", summary="What was found of a group, or by an audit.")
-    async def result(number: str) -> Response:
-        told = _known(number, await jobs(jobs_asked.told, number))
+    async def result(number: str, request: Request) -> Response:
+        told = _known(number, await jobs(jobs_asked.told, number, owner_of(request)))
         if told["state"] in OPEN:
             raise Problem(409, "the job is still at work.")
         found = await jobs(jobs_asked.result, number)
@@ -142,7 +148,7 @@ def _group_handler(
         arguments, own = question.arguments(given), service.settings
         limit(arguments, own.threads, own.default_s, own.longest_s, own.longest_job_s)
         batch = Batch(model.name, model.digest, question.method, arguments, file)
-        return await _begun(jobs, batch, content)
+        return await _begun(jobs, batch, content, request)
 
     return ask
 
@@ -154,19 +160,19 @@ async def _received(
     kind = media_type(request)
     if kind not in FILES:
         raise Problem(415, f"send rows as one of {', '.join(FILES)}.")
-    content = await read_bytes(request, service.settings.largest_upload)
-    if kind != "application/json":
-        return parsed(settings.encode(), "settings"), FILES[kind], content
-    given = parsed(content)
-    rows = _in_json(RowsBody, given).rows
-    _check_whole(rows, model)
-    more = {name: own for name, own in given.items() if name != "rows"}
-    return more, FILES[kind], json.dumps(rows).encode()
+    async with service.uploads:
+        content = await read_bytes(request, service.settings.largest_upload)
+        if kind != "application/json":
+            return parsed(settings.encode(), "settings"), FILES[kind], content
+        columns, most = model.explainer.features.columns, service.settings.most_rows
+        more, rows = await service.reader.read(RowsContent(content, columns, most))
+        return more, FILES[kind], rows
 
 
-async def _begun(jobs: AskJobs, batch: Batch, content: bytes) -> JSONResponse:
+async def _begun(jobs: AskJobs, batch: Batch, content: bytes, request: Request) -> JSONResponse:
+    own = replace(batch, owner=owner_of(request) or "")
     try:
-        told = await jobs(jobs_asked.add, batch, content)
+        told = await jobs(jobs_asked.add, own, content)
     except OSError as error:
         words = f"the rows can't be kept ({error.strerror}); ask again when there is room."
         raise Problem(507, words) from error
@@ -201,15 +207,6 @@ def _in_json(kind: type[Body], given: Any) -> Body:
         return kind.model_validate(given)
     except ValidationError as error:
         raise Problem(422, sentence_of(error)) from error
-
-
-def _check_whole(rows: list[dict[str, Scalar]], model: Model) -> None:
-    """In a frame what is left out would count as missing."""
-    for at, row in enumerate(rows):
-        for name in model.explainer.features.columns:
-            if name not in row:
-                words = f"row {at} lacks the column {name!r}; null is for a missing value."
-                raise Problem(422, words)
 
 
 def _batch(service: Service, model: Model, question: str, given: Any, rows: str) -> Batch:

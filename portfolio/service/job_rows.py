@@ -1,58 +1,165 @@
-"""The rows of a job, read from the file that was sent."""
+"""The rows of a job, read from the file that was sent, within limits."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
+import pyarrow
+import pyarrow.parquet
 
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
 from portfolio.data.datasets import open_table
-from portfolio.service.catalogue import Model
+
+if TYPE_CHECKING:  # the child that reads needs no models
+    from portfolio.service.catalogue import Model
+
+MOST_BYTES = 2**28  # of the columns that are read, unpacked
+Read = tuple[pd.DataFrame, "pd.Series[Any] | None"]
 
 
-def read_rows(path: Path, model: Model, by: Any = None) -> tuple[pd.DataFrame, Any]:
-    """The rows of a file, and a column of theirs besides.
+@dataclass(frozen=True, eq=False)
+class RowsFile:
+    """A file with rows, and what is read of it.
 
-    Parameters
+    Attributes
     ----------
-    path : ending in .csv, .parquet, or .json for a list of rows
-    model : whose columns they have
-    by : name of a column that may be none of the model's; anything else is none
-
-    Returns
-    -------
-    The model's columns, and the other one, or None.
-
-    Raises
-    ------
-    InputError
-        It is no such file.
+    path : Path, ending in .csv, .parquet, or .json for a list of rows
+    columns : tuple of str, the model's columns, which the rows need
+    beside : str or None, another column that is read where the file has it
+    text : tuple of str, columns of a CSV that hold text, whatever it looks like
+    categories : mapping from column to set of str, text that is not a missing value
+    most_rows : int, rows that the file may have
     """
-    text = [name for name, value in model.example.items() if isinstance(value, str)]
-    if path.suffix == ".json":
-        frame = pd.DataFrame(json.loads(path.read_bytes()))
-    else:
+
+    path: Path
+    columns: tuple[str, ...]
+    beside: str | None
+    text: tuple[str, ...]
+    categories: Mapping[str, set[str]]
+    most_rows: int
+    content: bytes = b""  # which the child reads from the file
+
+    @classmethod
+    def of(cls, path: Path, model: "Model", most_rows: int, by: Any = None) -> Self:
+        """Return what is read of a file for a model.
+
+        Parameters
+        ----------
+        path : Path, the file
+        model : Model, whose columns are read
+        most_rows : int, rows that the file may have
+        by : Any, name of a column that the model may not have; anything else is ignored
+        """
+        space = model.explainer.features
+        beside = by if isinstance(by, str) and space.named(by) is None else None
+        text = tuple(name for name, value in model.example.items() if isinstance(value, str))
+        return cls(path, tuple(space.columns), beside, text, _categories(space), most_rows)
+
+    def read(self) -> Read:
+        """Return the model's columns, and the other one or None.
+
+        Raises
+        ------
+        InputError
+            The file is damaged or too large, or lacks a column.
+        """
         try:
-            frame = open_table(path, text, _categories(model.explainer.features))
-        except InputError as error:  # folders of this machine are nobody's business
-            raise InputError(str(error).replace(str(path), path.name)) from error
-    space = model.explainer.features
-    lacking = [name for name in space.columns if name not in frame.columns]
-    if lacking:
-        one = path.suffix == ".csv" and len(frame.columns) == 1
-        hint = f"; commas separate columns, and it has one only, {frame.columns[0]!r}" * one
-        raise InputError(f"the rows lack the column {lacking[0]!r}{hint}.")
-    for name in space.columns:
-        if not frame[name].map(pd.api.types.is_hashable).all():  # lists and objects of Parquet
-            raise InputError(f"the column {name!r} has values that are neither numbers nor text.")
-    beside = isinstance(by, str) and space.named(by) is None and by in frame.columns
-    return frame[list(space.columns)], frame[by] if beside else None
+            frame = self._frame()
+        except InputError as error:  # clients do not need to know folders of this machine
+            raise InputError(str(error).replace(str(self.path), self.path.name)) from error
+        self._check(frame)
+        beside = None if self.beside not in frame.columns else frame[self.beside]
+        return frame[list(self.columns)], beside
+
+    def _frame(self) -> pd.DataFrame:
+        if self.path.suffix == ".parquet":
+            return self._parquet()
+        if self.path.suffix == ".csv":
+            frame = open_table(self.path, self.text, self.categories)
+            self._check_names(list(frame.columns))
+            return frame
+        rows = json.loads(self.path.read_bytes())
+        self._check_count(len(rows))
+        names = [name for name in (*self.columns, self.beside) if name in rows[0]]
+        return pd.DataFrame({name: _column([row.get(name) for row in rows]) for name in names})
+
+    def _parquet(self) -> pd.DataFrame:
+        """Read the columns that are needed, once the footer has said that there is room."""
+        try:
+            with pyarrow.parquet.ParquetFile(self.path) as file:
+                footer, schema = file.metadata, file.schema_arrow
+                self._check_names(schema.names)
+                self._check_count(footer.num_rows)
+                ids = (schema.pandas_metadata or {}).get("index_columns", ())
+                needed = (*self.columns, self.beside, *(own for own in ids if isinstance(own, str)))
+                names = [name for name in schema.names if name in needed]
+                for name in names:
+                    if pyarrow.types.is_nested(schema.field(name).type):
+                        raise InputError(_neither(name))
+                self._check_bytes(8 * footer.num_rows * len(names))
+                self._check_bytes(_unpacked(footer, names))
+                frame: pd.DataFrame = file.read(columns=names).to_pandas()
+                return frame
+        except (InputError, MemoryError):
+            raise
+        except (pyarrow.ArrowException, ValueError, OSError) as error:
+            raise InputError(f"{self.path.name} can't be read as Parquet: {error}") from error
+
+    def _check(self, frame: pd.DataFrame) -> None:
+        self._check_names(list(frame.columns))
+        self._check_count(len(frame))
+        self._check_bytes(int(frame.memory_usage(deep=True).sum()))
+        for name in self.columns:
+            if not frame[name].map(pd.api.types.is_hashable).all():
+                raise InputError(_neither(name))
+
+    def _check_names(self, names: list[str]) -> None:
+        lacking = [name for name in self.columns if name not in names]
+        if lacking:
+            one = self.path.suffix == ".csv" and len(names) == 1
+            hint = f"; commas separate columns, and it has one only, {names[0]!r}" * one
+            raise InputError(f"the rows lack the column {lacking[0]!r}{hint}.")
+        if twice := [name for name in self.columns if names.count(name) > 1]:
+            raise InputError(f"the rows have two columns named {twice[0]!r}; rename one.")
+
+    def _check_count(self, count: int) -> None:
+        if count > self.most_rows:
+            words = f"the file has {count} rows; send at most {self.most_rows} at once."
+            raise InputError(words)
+        if not count:
+            raise InputError(f"{self.path.name} has no rows.")
+
+    def _check_bytes(self, count: int) -> None:
+        if count > MOST_BYTES:
+            words = f"the rows take {count >> 20} MB unpacked; send at most {MOST_BYTES >> 20} MB."
+            raise InputError(words)
+
+
+def _neither(name: str) -> str:
+    return f"the column {name!r} has values that are neither numbers nor text."
+
+
+def _unpacked(footer: Any, names: list[str]) -> int:
+    """Return the bytes of some columns of a Parquet file, decompressed, as its footer has them."""
+    groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
+    every = (group.column(at) for group in groups for at in range(group.num_columns))
+    return sum(own.total_uncompressed_size for own in every if own.path_in_schema in names)
+
+
+def _column(values: list[Any]) -> "pd.Series[Any]":
+    """Return a column; text that is not Unicode is kept, and later refused for its row alone."""
+    try:
+        return pd.Series(values)
+    except UnicodeEncodeError:
+        return pd.Series(values, dtype=object)
 
 
 def _categories(space: FeatureSpace) -> dict[str, set[str]]:
-    """By column, those that its values are named by; an empty text is a missing value."""
+    """Return the categories of each column by their names; an empty text is a missing value."""
     return {
         space.columns[feature.column]: set(feature.labels) - {""}
         for feature in space.features

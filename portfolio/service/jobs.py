@@ -4,173 +4,25 @@ import errno
 import json
 import logging
 import queue
-import shutil
 import threading
+import time
 import uuid
-from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
-
-import pandas as pd
 
 from encoders.errors import CounterfolioError, InputError
-from encoders.whole_files import replace_whole
-from portfolio.as_json import as_plain
-from portfolio.batch.answer_log import TABLE
-from portfolio.batch.run import NOT_REACHED, BatchError
-from portfolio.running.work import Answers, NoRoomError, Record, Task, Work
-from portfolio.service.asking import meant
-from portfolio.service.catalogue import Model
-from portfolio.service.group_work import RESULT, ask_group, keep_audit, keep_group
-from portfolio.service.job_rows import read_rows
-from portfolio.service.learning import Learning
-from portfolio.service.messages import AUDIT, GROUP, Bounds
-from portfolio.service.problems import clipped
-from portfolio.service.questions import EXPLAIN, QUESTIONS
+from portfolio.batch.run import BatchError
+from portfolio.running.work import NoRoomError
+from portfolio.service.job import JOB, OPEN, Batch, Job, kept_job
+from portfolio.service.job_files import PARTIAL, make_folder, remove
+from portfolio.service.job_work import JobWork
+from portfolio.service.messages import AUDIT
 
 log = logging.getLogger("counterfolio.service")
-JOB, STATE, ANSWERS = "job.json", "state.json", "answers"
-ANEW = "begun anew: what was found of a group before a restart is not kept."
-OPEN = ("queued", "running")
 FULL = (errno.ENOSPC, errno.EDQUOT)
-State = Literal["queued", "running", "done", "cancelled", "failed"]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """What a job asks.
-
-    Attributes
-    ----------
-    model, digest : that is asked
-    question : name in :data:`portfolio.service.questions.QUESTIONS`, or of those about many rows
-    arguments : of JSON, besides the rows
-    rows : name of the file with the rows
-    """
-
-    model: str
-    digest: str
-    question: str
-    arguments: dict[str, Any]
-    rows: str
-
-
-@dataclass(eq=False)
-class Job:
-    """A batch, and how far it is.
-
-    Attributes
-    ----------
-    folder : where all of it is kept, named by the job's id
-    batch : what it asks
-    state, message : how it stands, and why it failed
-    answered, total : rows
-    bounds : of a group, how many rows actions may serve and do by now
-    stop : ends it
-    busy : whether it is worked on, as it is for a moment after its end, too
-    resumable : whether it failed for lack of room, and may be resumed
-    held : its answers, where there was no room for their table
-    """
-
-    folder: Path
-    batch: Batch
-    state: State = "queued"
-    message: str = ""
-    answered: int = 0
-    total: int | None = None
-    bounds: Bounds | None = None
-    stop: threading.Event = field(default_factory=threading.Event)
-    busy: bool = False
-    resumable: bool = False
-    held: pd.DataFrame | None = field(default=None, repr=False)
-    _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
-
-    def told(self) -> dict[str, Any]:
-        """How it stands, as plain values."""
-        return {
-            "id": self.folder.name,
-            "model": {"name": self.batch.model, "digest": self.batch.digest},
-            "question": self.batch.question,
-            "state": self.state,
-            "answered": self.answered,
-            "rows": self.total,
-            "bounds": None if self.bounds is None else vars(self.bounds),
-            "message": self.message,
-            "resumable": self.resumable,
-        }
-
-    def put(self, state: State, message: str = "", resumable: bool = False) -> None:
-        """Another state, on disk too, if there is room; a job that has ended keeps its own.
-
-        Where there is none, a service that starts anew goes on from the state before.
-
-        Parameters
-        ----------
-        state, message : the new ones
-        resumable : whether it lacks nothing but room
-        """
-        with self._turn:  # it may be ended while its rows are read
-            if self.state in OPEN:
-                self.state, self.message, self.resumable = state, clipped(message), resumable
-                self._keep()
-
-    def reopen(self) -> bool:
-        """Queue a job that failed for lack of room again; False for any other, which stays."""
-        with self._turn:
-            if not self.resumable:
-                return False
-            self.state, self.message, self.resumable = "queued", "", False
-            self._keep()
-            return True
-
-    def lacks_room(self, reason: str) -> None:
-        """Let it fail, and say how it goes on.
-
-        Parameters
-        ----------
-        reason : of the system
-        """
-        rows = "" if self.total is None else f"; {self.answered} of {self.total} rows are answered"
-        again = f"make room, then POST /v1/jobs/{self.folder.name}/resume."
-        self.put("failed", f"what was found can't be kept ({reason}){rows}; {again}", True)
-
-    def _keep(self) -> None:
-        told = {"state": self.state, "message": self.message, "resumable": self.resumable}
-        text = json.dumps(told | {"answered": self.answered, "total": self.total})
-        try:
-            replace_whole(self.folder / STATE, lambda partial: partial.write_text(text))
-        except OSError as error:
-            log.error("the state of job %s was not kept: %s", self.folder.name, error)
-
-    def result(self) -> str | None:
-        """What was found of a group or by an audit, as JSON; None where there is nothing."""
-        path = self.folder / RESULT
-        return path.read_text() if path.exists() else None
-
-    def page(self, offset: int, limit: int) -> list[dict[str, Any]] | None:
-        """Some answers of a job that has ended; None while the last ones come in.
-
-        Parameters
-        ----------
-        offset : of the first
-        limit : how many at most
-        """
-        if self.busy and self.state == "cancelled":
-            return None
-        frame, path = self.held, self.folder / ANSWERS / TABLE
-        if frame is None and not path.exists():
-            return []
-        if frame is None:
-            frame = pd.read_parquet(path)
-        if self.state == "cancelled":
-            left = (frame == NOT_REACHED).any(axis=1)
-            frame = frame.replace(NOT_REACHED, "not reached, as the job was cancelled")
-            frame.loc[left, "stop_reason"] = "interrupted"
-        found: list[dict[str, Any]] = as_plain(
-            frame.iloc[offset : offset + limit].to_dict("records")
-        )
-        return found
+DAY_S = 86_400.0
+LOOK_S = 600.0  # seconds between looks for jobs that have been kept for long enough
 
 
 class Jobs:
@@ -178,27 +30,24 @@ class Jobs:
 
     Parameters
     ----------
-    folder : where they are kept; those that had not ended when the service did go on
-    models : gives the models of the moment
-    executor : workers of the job that is worked on
-    learning : logs cheapest changes
+    folder : Path, where they are kept; those that had not ended when the service did go on
+    work : JobWork, works on them
+    keep_days : float, days that a job which has ended is kept, 0 for ever
+
+    Raises
+    ------
+    InputError
+        The folder can't be read.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        models: Callable[[], Mapping[str, Model]],
-        executor: Answers,
-        learning: Learning,
-    ) -> None:
-        self._models, self._executor, self._folder = models, executor, folder
-        self._learning = learning
+    def __init__(self, folder: Path, work: JobWork, keep_days: float = 0.0) -> None:
+        self._folder, self._work_on, self._keep_s = folder, work, keep_days * DAY_S
         self._queue: queue.Queue[Job | None] = queue.Queue()
         self._thread = threading.Thread(target=self._work, name="counterfolio-jobs", daemon=True)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self.jobs = {job.folder.name: job for job in _kept(folder)}
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except OSError as error:
             raise InputError(f"the jobs of {folder} can't be read: {error}.") from error
 
     def start(self) -> None:
@@ -228,31 +77,54 @@ class Jobs:
             It can't be kept; nothing of it is.
         """
         folder = self._folder / uuid.uuid4().hex
-        partial = folder.with_suffix(".partial")
-        try:
-            partial.mkdir()
-            (partial / batch.rows).write_bytes(rows)
-            (partial / JOB).write_text(json.dumps(asdict(batch)))
-            partial.rename(folder)
-        except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
-            raise
+        make_folder(folder, {batch.rows: rows, JOB: json.dumps(asdict(batch)).encode()})
         job = Job(folder, batch)
         job.put("queued")
         self.jobs[folder.name] = job
         self._queue.put(job)
         return job
 
-    def cancel(self, job: Job) -> None:
-        """End a job; what is answered by then stays.
+    def cancel(self, job: Job) -> bool:
+        """Cancel a job, whose answers stay, or remove one that has ended.
 
         Parameters
         ----------
-        job : one of these
+        job : Job, one of these
+
+        Returns
+        -------
+        bool
+            Whether that was done: a job that has just been cancelled may still be worked on.
         """
         if job.state in OPEN:
             job.put("cancelled")
             job.stop.set()
+            return True
+        if job.busy:
+            return False
+        self._remove(job)
+        return True
+
+    def _remove(self, job: Job) -> None:
+        self.jobs.pop(job.folder.name, None)
+        remove(job.folder)
+
+    def _remove_old(self) -> None:
+        """Remove the jobs that have been kept for long enough."""
+        if not self._keep_s:
+            return
+        before = time.time() - self._keep_s
+        for job in list(self.jobs.values()):
+            if job.state not in OPEN and not job.busy and job.ended < before:
+                self._remove(job)
+
+    def _next(self) -> Job | None:
+        while True:
+            self._remove_old()
+            try:
+                return self._queue.get(timeout=LOOK_S)
+            except queue.Empty:
+                continue
 
     def resume(self, job: Job) -> bool:
         """Go on with a job that failed for lack of room; False for any other.
@@ -267,13 +139,13 @@ class Jobs:
         return again
 
     def _work(self) -> None:
-        while (job := self._queue.get()) is not None:
+        while (job := self._next()) is not None:
             # One that was put in before the start is in twice.
             if job.stop.is_set() or job.state not in OPEN:
                 continue
             job.busy = True
             try:
-                self._run(job)
+                self._work_on.run(job)
                 job.held = None
             except NoRoomError:  # for now; what is answered is kept
                 self._queue.put(job)
@@ -295,70 +167,6 @@ class Jobs:
             finally:
                 job.busy = False
 
-    def _run(self, job: Job) -> None:
-        model = self._models().get(job.batch.model)
-        if model is None or model.digest != job.batch.digest:
-            raise InputError(f"the model {job.batch.model!r} is another one by now; ask anew.")
-        arguments = dict(job.batch.arguments)
-        by = arguments.get("by")
-        X, beside = read_rows(job.folder / job.batch.rows, model, by)
-        job.total = len(X)
-        again = job.state == "running" and job.batch.question == GROUP
-        job.put("running", ANEW if again else "")
-        if job.batch.question == GROUP:
-            self._group(job, model, arguments, X)
-        else:
-            self._rows(job, model, arguments if beside is None else arguments | {"by": beside}, X)
-        if not job.stop.is_set():
-            job.answered = job.total
-            job.put("done", job.message)
-
-    def _group(self, job: Job, model: Model, arguments: dict[str, Any], X: pd.DataFrame) -> None:
-        def hear(bounds: Bounds) -> None:
-            job.bounds = bounds
-
-        told = ask_group(model, arguments, X, job.stop, hear)
-        if told is not None:
-            keep_group(told, job.folder, job.folder / ANSWERS)
-
-    def _rows(self, job: Job, model: Model, arguments: dict[str, Any], X: pd.DataFrame) -> None:
-        """A question of each row."""
-
-        def count(answered: int, total: int) -> None:
-            job.answered = answered
-
-        settings: dict[str, Any] = meant(model.explainer, arguments)
-        common: dict[str, Any] = {
-            "executor": _Stoppable(self._executor, job.stop),
-            "out": job.folder / ANSWERS,
-            "resume": True,
-            "on_answer": count,
-        }
-        if job.batch.question == AUDIT:
-            found = model.explainer.audit(X, **settings, **common)
-            if not job.stop.is_set():
-                keep_audit(found, job.folder, job.folder / ANSWERS)
-            return
-        if job.batch.question == EXPLAIN:
-            book = self._learning.book_of_batch(model)
-            answers = model.explainer.explain_batch(X, **settings, **common, log=book)
-            self._learning.hear_batch(model, arguments, X, answers)
-        else:
-            name = QUESTIONS[job.batch.question].method
-            model.explainer.ask_batch(name, X, **settings, **common)
-
-
-@dataclass(frozen=True, eq=False)
-class _Stoppable:
-    """Workers that are given no more once a job ends."""
-
-    executor: Answers
-    stop: threading.Event
-
-    def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
-        left = (task for task in tasks if not self.stop.is_set())
-        yield from self.executor(job, left)
-
 
 def _reason(error: BaseException) -> str | None:
     """What the system says of a disk that is full; None where an error is of another kind."""
@@ -370,14 +178,10 @@ def _reason(error: BaseException) -> str | None:
 
 
 def _kept(folder: Path) -> Iterator[Job]:
-    for left in folder.glob("*.partial"):
-        shutil.rmtree(left)
-    for path in sorted(folder.glob(f"*/{JOB}")):
-        job = Job(path.parent, Batch(**json.loads(path.read_text())))
-        if (path.parent / STATE).exists():
-            told = json.loads((path.parent / STATE).read_text())
-            job.state, job.message = told["state"], told["message"]
-            job.answered, job.total = told["answered"], told["total"]
-            if told.get("resumable"):  # as what was held is gone with the process
-                job.state, job.message = "queued", ""
-        yield job
+    """Yield the jobs of a folder, the oldest first."""
+    for partial in folder.glob(f"*{PARTIAL}"):
+        remove(partial)
+    entries = [own for own in folder.iterdir() if own.is_dir() or own.is_symlink()]
+    described = [own for own in entries if (own / JOB).exists() or (own / JOB).is_symlink()]
+    found = [kept_job(own) for own in sorted(described)]
+    yield from sorted(found, key=lambda job: job.batch.created)

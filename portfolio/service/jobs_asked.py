@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from portfolio.service.jobs import Batch, Jobs
+from portfolio.service.job import Batch, Job
+from portfolio.service.jobs import Jobs
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -68,57 +69,72 @@ def add(jobs: Jobs, batch: Batch, rows: bytes) -> dict[str, Any]:
     return jobs.add(batch, rows).told()
 
 
-def every(jobs: Jobs) -> list[dict[str, Any]]:
-    """How all jobs stand.
+def every(jobs: Jobs, owner: str | None, offset: int, limit: int) -> dict[str, Any]:
+    """Return how some jobs stand, the oldest first, and how many there are.
 
     Parameters
     ----------
-    jobs : of a service
+    jobs : Jobs, of a service
+    owner : str or None, digest of the key whose jobs are returned; None for all
+    offset : int, place of the first
+    limit : int, how many at most
     """
-    return [job.told() for job in list(jobs.jobs.values())]
+    own = [job for job in list(jobs.jobs.values()) if owner in (None, job.batch.owner)]
+    page = [job.told() for job in own[offset : offset + limit]]
+    return {"jobs": page, "offset": offset, "total": len(own)}
 
 
-def told(jobs: Jobs, number: str) -> dict[str, Any] | None:
-    """How a job stands; None: there is none.
-
-    Parameters
-    ----------
-    jobs : of a service
-    number : of one
-    """
+def _job(jobs: Jobs, number: str, owner: str | None) -> Job | None:
+    """Return a job that somebody may see; None: there is none."""
     job = jobs.jobs.get(number)
+    return job if job is not None and owner in (None, job.batch.owner) else None
+
+
+def told(jobs: Jobs, number: str, owner: str | None) -> dict[str, Any] | None:
+    """Return how a job stands; None: there is none.
+
+    Parameters
+    ----------
+    jobs : Jobs, of a service
+    number : str, id of one
+    owner : str or None, digest of the key that asks; None may see all jobs
+    """
+    job = _job(jobs, number, owner)
     return None if job is None else job.told()
 
 
-def cancel(jobs: Jobs, number: str) -> dict[str, Any] | None:
-    """End a job, and tell how it stands; None: there is none.
+def cancel(jobs: Jobs, number: str, owner: str | None) -> tuple[dict[str, Any] | None, bool]:
+    """Cancel a job, or remove one that has ended.
 
     Parameters
     ----------
-    jobs : of a service
-    number : of one
+    jobs, number, owner : as of :func:`told`
+
+    Returns
+    -------
+    tuple
+        How it stood or stands, None where there is none, and whether that was done.
     """
-    job = jobs.jobs.get(number)
-    if job is not None:
-        jobs.cancel(job)
-    return told(jobs, number)
+    job = _job(jobs, number, owner)
+    done = job is not None and jobs.cancel(job)
+    return None if job is None else job.told(), done
 
 
-def resume(jobs: Jobs, number: str) -> tuple[dict[str, Any] | None, bool]:
+def resume(jobs: Jobs, number: str, owner: str | None) -> tuple[dict[str, Any] | None, bool]:
     """Go on with a job that failed for lack of room.
 
     Parameters
     ----------
-    jobs : of a service
-    number : of one
+    jobs, number, owner : as of :func:`told`
 
     Returns
     -------
-    How it stands, None where there is none, and whether it goes on.
+    tuple
+        How it stands, None where there is none, and whether it goes on.
     """
-    job = jobs.jobs.get(number)
+    job = _job(jobs, number, owner)
     goes_on = job is not None and jobs.resume(job)
-    return told(jobs, number), goes_on
+    return None if job is None else job.told(), goes_on
 
 
 def page(jobs: Jobs, number: str, offset: int, limit: int) -> list[dict[str, Any]] | None:
@@ -131,7 +147,8 @@ def page(jobs: Jobs, number: str, offset: int, limit: int) -> list[dict[str, Any
     offset : of the first
     limit : how many at most
     """
-    return jobs.jobs[number].page(offset, limit)
+    job = jobs.jobs.get(number)  # it may have been removed meanwhile
+    return [] if job is None else job.page(offset, limit)
 
 
 def result(jobs: Jobs, number: str) -> str | None:
@@ -142,4 +159,5 @@ def result(jobs: Jobs, number: str) -> str | None:
     jobs : of a service
     number : of one
     """
-    return jobs.jobs[number].result()
+    job = jobs.jobs.get(number)
+    return None if job is None else job.result()

@@ -89,7 +89,8 @@ class JobsReplica:
         """Begin with the jobs once they are nobody else's; the lock ends with the process."""
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX)
-            jobs = Jobs(self._folder, self._models, self._executor, self._service.learning)
+            work = self._service.job_work(self._models, self._executor)
+            jobs = Jobs(self._folder, work, self._service.settings.keep_jobs_days)
             jobs.start()
             self._jobs.set_result(jobs)
         except Exception as error:

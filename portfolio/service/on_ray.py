@@ -50,7 +50,8 @@ class RayService(BaseModel):
     host : that the proxies listen on; others than this machine's need keys
     keys : file of API keys; those of the environment of each node hold as well
     workers, threads, longest, queue : of each replica, as options of ``counterfolio serve``
-    jobs, longest_job, job_workers : of batches, which a replica of their own keeps, likewise
+    jobs, longest_job, job_workers, job_memory, most_rows, keep_jobs : of batches, which a replica
+        of their own keeps, likewise
     race_on_cluster : whether others than the first backend of a race run on cores that are free
     replicas : always there
     most_replicas : that there are as questions queue up
@@ -76,6 +77,9 @@ class RayService(BaseModel):
     jobs: Path | None = None
     longest_job: float = 3600.0
     job_workers: int = Field(1, ge=1)
+    job_memory: int = Field(4096, ge=0)
+    most_rows: int = Field(200_000, ge=1)
+    keep_jobs: float = Field(30.0, ge=0)
     race_on_cluster: bool = False
     replicas: int = Field(1, ge=1)
     most_replicas: int = 1
@@ -101,6 +105,9 @@ class RayService(BaseModel):
             longest_s=self.longest,
             longest_job_s=self.longest_job,
             most_waiting=self.queue,
+            job_memory_bytes=self.job_memory << 20,
+            most_rows=self.most_rows,
+            keep_jobs_days=self.keep_jobs,
             keys=keys,
         )
 

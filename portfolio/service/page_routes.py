@@ -10,6 +10,7 @@ from starlette.routing import Mount
 
 from portfolio.proofs.report import report
 from portfolio.service.bodies import read_json
+from portfolio.service.content import QuestionContent
 from portfolio.service.problems import Problem
 from portfolio.service.question_routes import request_body
 from portfolio.service.questions import EXPLAIN, QUESTIONS
@@ -25,9 +26,15 @@ POLICY = (
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
+}
+
+# Documents without scripts, which bring their own styles.
+DOCUMENT = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
+    )
 }
 
 
@@ -49,7 +56,8 @@ def page_routes(service: Service) -> APIRouter:
         if len(decision) > LONGEST_DECISION:
             raise Problem(422, f"decision has more than {LONGEST_DECISION} characters.")
         own = service.model(name).explainer.diagram
-        return Response(as_svg(own, flow_of(own), decision), media_type="image/svg+xml")
+        drawn = as_svg(own, flow_of(own), decision)
+        return Response(drawn, media_type="image/svg+xml", headers=DOCUMENT)
 
     @router.post(
         "/v1/models/{name}/report",
@@ -58,11 +66,10 @@ def page_routes(service: Service) -> APIRouter:
     )
     async def document(name: str, request: Request) -> Response:
         model, question = service.model(name), QUESTIONS[EXPLAIN]
-        body = await read_json(request, service.settings.largest_body)
-        if not isinstance(body, dict):
-            raise Problem(422, "the body: a question is an object.")
-        told = await service.ask(request, model, question, body | {"record": True})
-        return HTMLResponse(report(json.loads(told)["record"]))
+        content = await read_json(request, service.settings.largest_body)
+        arguments = await service.reader.read(QuestionContent(content, EXPLAIN))
+        told = await service.ask(request, model, question, arguments | {"record": True})
+        return HTMLResponse(report(json.loads(told)["record"]), headers=DOCUMENT)
 
     router.routes.append(Mount("/page", StaticFiles(directory=FILES), name="page files"))
     return router

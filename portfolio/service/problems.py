@@ -8,6 +8,8 @@ from typing import Any
 
 from starlette.types import Message
 
+from encoders.visible_text import visible
+
 LONGEST = 2000  # characters of a sentence; those of who sends much are in it
 MEDIA_TYPE = "application/problem+json"
 
@@ -53,12 +55,13 @@ def fault(number: str) -> Problem:
 
 
 def clipped(sentence: str) -> str:
-    """The sentence, its middle left out where it is very long.
+    """Return the sentence without control characters, and its middle where it is very long.
 
     Parameters
     ----------
     sentence : that may hold what was sent
     """
+    sentence = visible(sentence)
     if len(sentence) <= LONGEST:
         return sentence
     return f"{sentence[: LONGEST // 2]} [...] {sentence[-LONGEST // 2 :]}"

@@ -8,6 +8,7 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from portfolio.service.bodies import header, read_json
+from portfolio.service.content import QuestionContent
 from portfolio.service.example_bodies import body_about_a_row
 from portfolio.service.problems import MEDIA_TYPE, SCHEMA, Problem, respond
 from portfolio.service.questions import QUESTIONS, ServedQuestion
@@ -94,12 +95,13 @@ def question_routes(service: Service) -> APIRouter:
 def _handler(service: Service, question: ServedQuestion, streams: bool) -> Handler:
     async def ask(name: str, request: Request) -> Response:
         model = service.model(name)
-        body = await read_json(request, service.settings.largest_body)
+        content = await read_json(request, service.settings.largest_body)
+        arguments = await service.reader.read(QuestionContent(content, question.name))
         if streams or EVENTS in header(request.scope, b"accept"):
-            events = await service.stream(request, model, question, body)
+            events = await service.stream(request, model, question, arguments)
             fresh = {"Cache-Control": "no-store"}
             return StreamingResponse(events, headers=fresh, media_type=EVENTS)
-        told = await service.ask(request, model, question, body)
+        told = await service.ask(request, model, question, arguments)
         return Response(told, media_type="application/json")
 
     return ask

@@ -7,9 +7,20 @@ Each has a body of JSON whose members are the method's own parameters, with the 
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import NoneType
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+    create_model,
+)
 
 from portfolio.explainer import Explainer
 from portfolio.service.problems import Problem
@@ -17,15 +28,48 @@ from portfolio.service.problems import Problem
 Scalar = bool | int | FiniteFloat | str | None
 Number = int | FiniteFloat
 Written = dict[str, Any]
-RowValues = dict[str, Scalar] | list[Scalar]
 EXPLAIN = "explain"
+MOST_CONSTRAINTS = 1000  # of a question; relations between features are encoded pair by pair
+MOST_NAMES = 100  # of members that are lists of names
+
+
+def flat(shape: Any, described: Any, *kinds: type) -> Any:
+    """Return the type of a list or an object of plain values.
+
+    Its check ends at the first value that does not fit: pydantic's own reports each of them, which
+    takes seconds and gigabytes where there are many.
+
+    Parameters
+    ----------
+    shape : Any, the type with values of any kind
+    described : Any, the same with the types of its values, for the schema
+    *kinds : type, types that values may have
+    """
+    allowed = frozenset(kinds)
+
+    def check(given: Any) -> Any:
+        values = given.values() if isinstance(given, dict) else given
+        if any(type(value) not in allowed for value in values):
+            raise ValueError("it has a value that is neither a number nor text")
+        return given
+
+    schema = TypeAdapter(described).json_schema()
+    return Annotated[shape, AfterValidator(check), WithJsonSchema(schema)]
+
+
+PLAIN = (bool, int, float, str, NoneType)
+RowByName = flat(dict[str, Any], dict[str, Scalar], *PLAIN)
+RowValues = RowByName | flat(list[Any], list[Scalar], *PLAIN)
+Numbers = flat(list[Any], list[Number], int, float)
+NumberByName = flat(dict[str, Any], dict[str, Number], int, float)
+Names = Annotated[list[str], Field(fail_fast=True, max_length=MOST_NAMES)]
 
 # Of each parameter its type, and what it means where a caller of HTTP sees it.
 PARAMETERS: dict[str, tuple[Any, str]] = {
     "x": (RowValues, "The row: its columns by name, or in the model's order."),
     "y": (RowValues, "Another row, to compare with."),
     "target": (
-        Scalar | Written | list[Number | None],
+        Scalar | Written | Annotated[list[Number | None], Field(fail_fast=True, max_length=2)],
         'Class to reach, null for any other; or a goal such as {"Probability": ["granted", 0.8]}, '
         "and for regressors [low, high].",
     ),
@@ -34,10 +78,13 @@ PARAMETERS: dict[str, tuple[Any, str]] = {
         'Any p from 0 to 100, "inf", or costs: {feature: [[value, cost], ...]}.',
     ),
     "scale": (Literal["range", "std", "mad", "none"], "What a change of 1 is."),
-    "weights": (dict[str, Number] | list[Number] | None, "Factor per feature."),
-    "constraints": (list[Written], 'Such as [{"Fixed": "age"}, {"MaxChanges": 2}].'),
+    "weights": (NumberByName | Numbers | None, "Factor per feature."),
+    "constraints": (
+        Annotated[list[Written], Field(fail_fast=True, max_length=MOST_CONSTRAINTS)],
+        f'Such as [{{"Fixed": "age"}}, {{"MaxChanges": 2}}], at most {MOST_CONSTRAINTS}.',
+    ),
     "margin": (Number | None, "Lead over every other class."),
-    "strategy": (str | list[str] | None, 'A backend, "auto", "race", or a list that races.'),
+    "strategy": (str | Names | None, 'A backend, "auto", "race", or a list that races.'),
     "metric": (Literal["total", "solver"], 'What "auto" goes by.'),
     "tie_break": (bool, "Of answers that cost the same give the first."),
     "second": (str | None, "Backend that proves once more."),
@@ -49,9 +96,9 @@ PARAMETERS: dict[str, tuple[Any, str]] = {
     "within": (Number, "Share by which answers may cost more than the cheapest."),
     "different": (Literal["features", "region"], "What tells answers apart."),
     "by": (Literal["changes", "probability", "plausibility"], "What is traded for cost."),
-    "levels": (list[Number] | None, "Of what is traded."),
+    "levels": (Numbers | None, "Of what is traded."),
     "smallest": (bool, "The fewest features that suffice."),
-    "order": (list[str] | None, "Features that come first."),
+    "order": (Annotated[list[str], Field(fail_fast=True)] | None, "Features that come first."),
     "radius": (Annotated[Number, Field(gt=0)], "Distance, itself included."),
     "bounds": (Literal["features"] | None, "null for any numbers."),
     "against": (Written, '{"Retraining": {"confidence": 0.9}} or {"Around": {"income": 50}}.'),
@@ -103,6 +150,8 @@ class ServedQuestion:
         Problem
             It does not fit.
         """
+        if isinstance(given, dict) and (strange := given.keys() - self.body.model_fields.keys()):
+            raise Problem(422, _strange(min(strange)))
         try:
             read = self.body.model_validate(given)
         except ValidationError as error:
@@ -120,15 +169,21 @@ def sentence_of(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place = str(first["loc"][0]) if first["loc"] else "the body"
     if first["type"] == "extra_forbidden":
-        return f"there is no member {place!r}; the members are told by /openapi.json."
+        return _strange(place)
     if first["type"] == "missing":
         return f"{place} is missing."
     if first["type"] == "model_type":
         return f"{place} must be an object."
+    if place == "rows" and len(first["loc"]) > 1:
+        return f"row {first['loc'][1]} is not an object of numbers and texts by column name."
     if len(first["loc"]) > 1:
         words = PARAMETERS[place][1] if place in PARAMETERS else "What /openapi.json tells."
         return f"{place} does not fit; it is: {words}"
     return f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}."
+
+
+def _strange(member: str) -> str:
+    return f"there is no member {member!r}; GET /openapi.json lists the members."
 
 
 def served_question(

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import signal
 import socket
 import sys
 import time
@@ -121,8 +122,10 @@ def run(settings: Settings, host: str, port: int) -> None:
         No model can be loaded.
     """
     log_as_lines("counterfolio.service", "uvicorn")
+    # uvicorn raises the signal again once all has ended, as it was asked to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     app = create_app(settings)
-    with suppress(KeyboardInterrupt):  # told by uvicorn once all has ended, as it was asked to
+    with suppress(KeyboardInterrupt):
         Server(configured(app, host, port), app.state.service).run()
 
 

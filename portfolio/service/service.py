@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,9 @@ from typing import Any
 from starlette.requests import Request
 
 from portfolio.running.local_executor import LocalExecutor
+from portfolio.running.work import Answers
 from portfolio.service.catalogue import Catalogue, Model
+from portfolio.service.job_work import JobWork
 from portfolio.service.jobs import Jobs
 from portfolio.service.learning import Learning
 from portfolio.service.messages import Bounds, Refused, Told
@@ -21,6 +23,7 @@ from portfolio.service.metrics import Metrics
 from portfolio.service.pool import ClosedError, FullError, Pool
 from portfolio.service.problems import Problem
 from portfolio.service.questions import ServedQuestion
+from portfolio.service.reader import Reader
 from portfolio.service.settings import Settings
 from portfolio.service.ticket import Ticket
 
@@ -30,6 +33,7 @@ START_S = 5.0  # seconds that one waits for the first worker
 TELL_S = 0.1  # seconds between looks at what the first worker does
 SOON_S = 0.1  # seconds after which it is looked whether a client is still there
 LOOK_S = 1.0  # seconds between looks at one that has been waiting for longer
+UPLOADS = 4  # bodies with rows that are held at once; others wait
 BEAT_S = 15.0  # seconds of silence after which a stream says that it lives
 
 
@@ -62,18 +66,28 @@ class Service:
         self.pool = Pool(
             settings.workers, settings.most_waiting, settings.memory_bytes, settings.threads
         )
+        self.reader = Reader()
+        self.uploads = asyncio.Semaphore(UPLOADS)
         self.draining = False
         self._patience_s = PATIENCE_S + settings.longest_s
         self.metrics = Metrics(self.pool)
         self.learning = Learning(settings, self.pool)
         self.jobs: Jobs | None = None
         if settings.jobs is not None:
-            self.jobs = Jobs(
-                settings.jobs,
-                lambda: self.catalogue.models,
-                LocalExecutor(settings.job_workers),
-                self.learning,
-            )
+            workers = LocalExecutor(settings.job_workers, settings.job_memory_bytes)
+            work = self.job_work(lambda: self.catalogue.models, workers)
+            self.jobs = Jobs(settings.jobs, work, settings.keep_jobs_days)
+
+    def job_work(self, models: Callable[[], Mapping[str, Model]], executor: Answers) -> JobWork:
+        """Return what works on jobs within the limits of the service.
+
+        Parameters
+        ----------
+        models : callable, returns the models of the moment by name
+        executor : Answers, workers of the job that is worked on
+        """
+        own = self.settings
+        return JobWork(models, executor, self.learning, own.job_memory_bytes, own.most_rows)
 
     def start(self) -> None:
         """Begin the workers."""
@@ -91,6 +105,7 @@ class Service:
         if self.jobs is not None:
             self.jobs.close()
         self.learning.close()
+        self.reader.close()
         self.pool.close()
 
     def refresh(self) -> None:
@@ -176,7 +191,9 @@ class Service:
             words = "the service is going down; ask again."
             raise Problem(503, words, {"Retry-After": "1"}) from error
 
-    async def ask(self, request: Request, model: Model, question: ServedQuestion, body: Any) -> str:
+    async def ask(
+        self, request: Request, model: Model, question: ServedQuestion, arguments: dict[str, Any]
+    ) -> str:
         """Ask a question, and wait for its answer as long as the client does.
 
         Parameters
@@ -184,14 +201,15 @@ class Service:
         request : that asks
         model : that is asked about
         question : that is asked
-        body : of JSON
+        arguments : dict, validated members of the body
 
         Raises
         ------
         Problem
             It can't be asked, or has no answer.
         """
-        asked, loop = _Asked.of(self, request, model, question, body), asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        asked = _Asked.of(self, request, model, question, arguments)
         # One future that all who may end the waiting share: less than half of what a wait for
         # several of them takes.
         over: asyncio.Future[None] = loop.create_future()
@@ -223,13 +241,13 @@ class Service:
         raise Problem(429 if self.pool.ready else 503, words, {"Retry-After": "1"})
 
     async def stream(
-        self, request: Request, model: Model, question: ServedQuestion, body: Any
+        self, request: Request, model: Model, question: ServedQuestion, arguments: dict[str, Any]
     ) -> AsyncIterator[str]:
         """Ask a question, and tell all that is known as it is found: server-sent events.
 
         Parameters
         ----------
-        request, model, question, body : as of :meth:`ask`
+        request, model, question, arguments : as of :meth:`ask`
 
         Raises
         ------
@@ -241,7 +259,7 @@ class Service:
         def hear(event: Any) -> None:
             loop.call_soon_threadsafe(events.put_nowait, event)
 
-        asked = _Asked.of(self, request, model, question, body, hear)
+        asked = _Asked.of(self, request, model, question, arguments, hear)
         self.submit(asked.ticket)
 
         def finish(future: "Future[Told | Refused]") -> None:
@@ -302,12 +320,11 @@ class _Asked:
         request: Request,
         model: Model,
         question: ServedQuestion,
-        body: Any,
+        arguments: dict[str, Any],
         on_bounds: Callable[[Bounds], None] | None = None,
     ) -> "_Asked":
-        """Read it; raises Problem where it does not fit."""
+        """Return the question within the limits of the service."""
         began = time.perf_counter()
-        arguments = question.arguments(body)
         limits = service.limits(arguments)
         book = service.learning.book(model, question.name)
         ticket = Ticket(model, question.name, arguments, limits.time_limit_s, on_bounds, book)

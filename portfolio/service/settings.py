@@ -30,9 +30,12 @@ class Settings:
     longest_job_s : seconds of a group or an audit, at most
     most_waiting : questions that may wait for a worker
     largest_body : bytes of a request
-    largest_upload : bytes of the rows of a batch
+    largest_upload : int, bytes that the rows of a job may have
+    most_rows : int, rows that a job may have
     jobs : folder where batches are kept; None: there are none
     job_workers : processes of the batch that is worked on, besides ``workers``
+    job_memory_bytes : int, address space of each process of a job, 0 for no limit
+    keep_jobs_days : float, days that a job which has ended is kept, 0 for ever
     memory_bytes : address space of each worker, 0 for no limit
     keys : one of these has to come with each request; none: anybody on this machine may ask
     reload_s : seconds between looks at the models' files, 0 for never
@@ -50,8 +53,11 @@ class Settings:
     most_waiting: int = 100
     largest_body: int = 1_000_000
     largest_upload: int = 50_000_000
+    most_rows: int = 200_000
     jobs: Path | None = None
     job_workers: int = 1
+    job_memory_bytes: int = 2**32
+    keep_jobs_days: float = 30.0
     memory_bytes: int = 0
     keys: frozenset[str] = field(default=frozenset(), repr=False)
     reload_s: float = 2.0

@@ -12,7 +12,7 @@ from typing import Any
 from encoders.backends.attempt import RunBackend
 from encoders.backends.interface import Request, StopReason
 from encoders.cores import usable_cores
-from encoders.errors import InputError
+from encoders.errors import InputError, OutOfTimeError
 from encoders.query.goal import ClassGoal, Goal, ValueGoal, Wanted
 from encoders.query.query import Query
 from portfolio.goals import own_number, value_goal, wanted_of
@@ -26,6 +26,7 @@ from portfolio.result import Result
 from portfolio.running.interrupt import run_heard, run_interruptible
 from portfolio.running.solver_workers import Workers
 from portfolio.solving.join import Answer, below
+from portfolio.solving.near_first import cut_off
 from portfolio.solving.progress import OnProgress, Progress
 from portfolio.solving.rounder import Rounder
 from portfolio.solving.strategies import Auto, Strategy, strategy_of
@@ -187,14 +188,10 @@ class Asker:
         else:
             goals = own = [value_goal(model, wanted, row.values)]
             asked = wanted
-        query = question.query(model, row, goals[0])
-        recorder = partial(_record, model, question, query, tuple(goals))
-        if goals == own and self._may_stay(query):
-            unchanged = self._unchanged(row, asked, goals[0], query.margin, began)
-            return replace(unchanged, recorder=recorder)
         stop = self.stop or threading.Event()
-        progress = Progress(began, [goal.target for goal in goals], on_progress, stop)
         time_limit_s = float(min(options.time_limit_s, LONGEST_S))
+        deadline, run = began + time_limit_s, self.workers.run
+        progress = Progress(began, [goal.target for goal in goals], on_progress, stop)
         request = Request(
             time_limit_s=time_limit_s,
             threads=int(options.threads or usable_cores()),
@@ -202,7 +199,20 @@ class Asker:
             cutoff=options.cutoff,
             stop=stop,
         )
-        deadline, run = began + time_limit_s, self.workers.run
+
+        def over() -> bool:
+            return stop.is_set() or time.perf_counter() >= deadline
+
+        try:
+            query = question.query(model, row, goals[0], over)
+        except OutOfTimeError:
+            query = replace(question, constraints=()).query(model, row, goals[0])
+            nothing = Answer(cut_off(request, query.margin), None, time.perf_counter() - began)
+            return self._result(nothing, query, row, asked, progress, began)
+        recorder = partial(_record, model, question, query, tuple(goals))
+        if goals == own and self._may_stay(query):
+            unchanged = self._unchanged(row, asked, goals[0], query.margin, began)
+            return replace(unchanged, recorder=recorder)
         asked_of = (model, query, goals, strategy, run, request, deadline, progress)
         found = run_heard(partial(self.answering, *asked_of), stop)
         progress.reraise()

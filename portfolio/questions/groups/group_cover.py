@@ -10,6 +10,7 @@ from encoders.backends.registry import find_backend
 from encoders.problem.problem import LevelRow, Problem
 from portfolio.solving.ask import Asker
 
+MOST_WEIGHTS = 2**26  # of the levels of a problem, in all of its rows: half a gigabyte
 BACKEND = "maxsat"  # proves such problems in the least time where there are many conflicts
 
 
@@ -35,6 +36,8 @@ def most_rows(
     The group of each row, from 1, or 0 for none, int64 (n_rows,); None if that there can't be more
     was not proved
     """
+    if len(conflicts) * n_rows * n_groups**2 > MOST_WEIGHTS:
+        return None
     problem = _problem(n_rows, n_groups, conflicts)
     outcome = asker.workers.run(find_backend(BACKEND), problem, request)
     if outcome.status != "optimal" or not problem.admits(outcome.choices[0]):

@@ -19,11 +19,13 @@ from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import Box, Problem
 from encoders.query.goal import Goal
 from encoders.query.query import Query
-from encoders.reduce.compress import compress
+from encoders.reduce.compress import Smaller, compress
 from encoders.reduce.incumbent import find_incumbent
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.solving.findings import BROKEN, INEXACT, MISREAD
 
+FEW_ROWS = 8  # rows that are solved together at first
+MOST_WEIGHTS = 2**24  # of the leaves of a problem, in all of its rows
 MOST_REFUSED = 50  # choices that the model refuses before a question counts as not decided
 ROOM = 1e-9  # relative, of the budget: costs are added up in another order here
 SLACK = 1e-6  # relative, of the budget: more than rounding can change in a mean cost
@@ -54,12 +56,17 @@ class Found:
 
     Attributes
     ----------
-    served : one of them, or None
-    none : whether it is proved that there is none
+    served : Served, one of them, or None
+    conflict : frozenset of int, rows of which it is proved that no action serves them together
     """
 
     served: Served | None
-    none: bool = False
+    conflict: frozenset[int] = frozenset()
+
+    @property
+    def none(self) -> bool:
+        """Whether it is proved that there is none."""
+        return bool(self.conflict)
 
 
 @dataclass(eq=False)
@@ -91,30 +98,49 @@ class GroupRows:
     _known: dict[bytes, Served] = field(default_factory=dict, repr=False)
 
     def find(self, rows: Iterable[int], request: Request, deadline: float) -> Found:
-        """An action that serves all of some rows.
+        """Return an action that serves all of some rows, or what is known of them.
+
+        The rows of one problem share its leaves, so its size is quadratic in them. Therefore a few
+        rows are solved first; those that their action misses join them, until none is missed or
+        some rows are proved to have no action in common.
 
         Parameters
         ----------
-        rows : their places
-        request : for the search
-        deadline : ``time.perf_counter()`` at which to stop
+        rows : iterable of int, places of the rows
+        request : Request, of the search
+        deadline : float, ``time.perf_counter()`` at which to stop
         """
-        own = sorted(rows)
+        every = sorted(rows)
+        own = every[:FEW_ROWS]
+        while True:
+            found = self._find_for_all(own, request, deadline)
+            if found.served is None:
+                return found
+            missed = [row for row in every if not np.isfinite(found.served.distance[row])]
+            if not missed:
+                return found
+            own = sorted([*own, *missed[: len(own)]])
+
+    def _find_for_all(self, own: list[int], request: Request, deadline: float) -> Found:
+        """Return an action that serves all rows, by one problem of all of them."""
         keep = np.logical_and.reduce([self.open[row] for row in own])
         for _ in range(MOST_REFUSED):
             if _over(request, deadline):
                 return Found(None)
-            joint = together([self.parts[row] for row in own], keep)
             smaller = None
-            if joint is not None:
-                priced = replace(joint, cost=self._mean_cost(own, keep), aggregate=self._aggregate)
-                smaller = compress(priced, keep, np.ones(joint.n_leaves, dtype=np.bool_))
+            try:
+                joint = self._joint(own, keep)
+                if joint is not None:
+                    smaller = self._priced(joint, own, keep)
+            except MemoryError:
+                return Found(None)
             if smaller is None:
-                return Found(None, not self.doubt)
+                return Found(None, frozenset() if self.doubt else frozenset(own))
             self.asked += 1
             choice, none = self._any_choice(smaller[0], request, deadline)
             if choice is None:
-                return Found(None, none and not self.doubt)
+                proved = none and not self.doubt
+                return Found(None, frozenset(own if proved else ()))
             levels = smaller[1].up(choice)
             served = self.serve(self.axes.chosen(levels))
             missed = [row for row in own if not np.isfinite(served.distance[row])]
@@ -124,6 +150,17 @@ class GroupRows:
                 self._cut(row, levels)
         self.gave_up = True
         return Found(None)
+
+    def _joint(self, own: Sequence[int], keep: BoolArray) -> Problem | None:
+        """Return the problem of several rows; raise MemoryError where it would be very large."""
+        if len(own) * sum(self.parts[row].n_leaves for row in own) > MOST_WEIGHTS:
+            raise MemoryError
+        return together([self.parts[row] for row in own], keep)
+
+    def _priced(self, joint: Problem, rows: Sequence[int], keep: BoolArray) -> Smaller | None:
+        """Return a problem with the mean cost of some rows, compressed, and the way back."""
+        priced = replace(joint, cost=self._mean_cost(rows, keep), aggregate=self._aggregate)
+        return compress(priced, keep, np.ones(joint.n_leaves, dtype=np.bool_))
 
     def _any_choice(
         self, problem: Problem, request: Request, deadline: float
@@ -160,32 +197,50 @@ class GroupRows:
     def cheapest(
         self, rows: Sequence[int], served: Served, request: Request, deadline: float
     ) -> Served:
-        """An action that serves some rows at the least mean cost, as far as time allows.
+        """Return an action that serves some rows at the least mean cost, as far as possible.
 
         Parameters
         ----------
-        rows : places
-        served : an action that serves them
-        request : for the search
-        deadline : ``time.perf_counter()`` at which to stop
+        rows : sequence of int, places of the rows
+        served : Served, an action that serves them
+        request : Request, of the search
+        deadline : float, ``time.perf_counter()`` at which to stop
         """
-        own = list(rows)
-        keep = np.logical_and.reduce([self.open[row] for row in own])
-        joint = together([self.parts[row] for row in own], keep)
-        left = deadline - time.perf_counter()
-        if joint is None or left <= 0 or request.stop.is_set():
-            return served
-        dear = replace(joint, cost=self._mean_cost(own, keep), aggregate=self._aggregate)
-        known = dear.distance(self.axes.levels_of(served.chosen))
-        smaller = compress(dear, keep, np.ones(dear.n_leaves, dtype=np.bool_))
-        if smaller is None:
-            return served
-        search = find_backend("search").load()
-        outcome = search(smaller[0], replace(request, time_limit_s=left, cutoff=known))
-        for choice in outcome.choices[:1]:
-            other = self.serve(self.axes.chosen(smaller[1].up(choice)))
-            if np.isfinite(other.distance[own]).all():
+        own = list(rows)[:FEW_ROWS]
+        while not _over(request, deadline):
+            try:
+                other = self._cheaper(own, rows, served, request, deadline)
+            except MemoryError:
+                break
+            missed = [row for row in rows if not np.isfinite(other.distance[row])]
+            if not missed:
                 return other
+            if set(missed) & set(own):  # the model refuses what the trees allow
+                break
+            own = sorted([*own, *missed[: len(own)]])
+        return served
+
+    def _cheaper(
+        self,
+        own: Sequence[int],
+        rows: Sequence[int],
+        served: Served,
+        request: Request,
+        deadline: float,
+    ) -> Served:
+        """Return an action that serves a few of some rows at the least mean cost of all of them."""
+        keep = np.logical_and.reduce([self.open[row] for row in rows])
+        joint = self._joint(own, keep)
+        smaller = None if joint is None else self._priced(joint, rows, keep)
+        if joint is None or smaller is None:
+            return served
+        cost = replace(joint, cost=self._mean_cost(rows, keep), aggregate=self._aggregate)
+        known = cost.distance(self.axes.levels_of(served.chosen))
+        left_s = max(deadline - time.perf_counter(), 0.0)
+        search = find_backend("search").load()
+        outcome = search(smaller[0], replace(request, time_limit_s=left_s, cutoff=known))
+        for choice in outcome.choices[:1]:
+            return self.serve(self.axes.chosen(smaller[1].up(choice)))
         return served
 
     @property

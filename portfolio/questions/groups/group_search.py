@@ -97,13 +97,14 @@ class GroupSearch:
         for served in self.known:
             if rows <= served.rows:
                 return Found(served)
-        if any(conflict <= rows for conflict in self.conflicts):
-            return Found(None, True)
+        for conflict in self.conflicts:
+            if conflict <= rows:
+                return Found(None, conflict)
         found = self.rows.find(rows, self.request, self.deadline)
         if found.served is not None:
             self._take(found.served)
-        elif found.none and len(rows) > 1:
-            self.conflicts.append(rows)
+        elif len(found.conflict) > 1:
+            self.conflicts.append(found.conflict)
         return found
 
     def _take(self, served: Served) -> None:

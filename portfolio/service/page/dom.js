@@ -1,5 +1,7 @@
 // Elements made without HTML text, so that names from strangers stay text.
 
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const SHOWN = ["title", "aria-label", "placeholder"];
 const SVG = "http://www.w3.org/2000/svg";
 
 export const byId = (id) => document.getElementById(id);
@@ -20,10 +22,17 @@ function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== null) element.setAttribute(name, value);
+    else if (value !== false && value !== null)
+      element.setAttribute(name, SHOWN.includes(name) ? visible(String(value)) : value);
   }
-  element.append(...children.flat().filter((child) => child !== null));
+  element.append(...children.flat().filter((child) => child !== null)
+    .map((child) => (typeof child === "string" ? visible(child) : child)));
   return element;
+}
+
+// Names from anybody, without characters that turn the order of words around or are not seen.
+export function visible(text) {
+  return text.replace(HIDDEN, (own) => `\\u${own.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 // At most six digits, as sentences have them; all of them are in the title.

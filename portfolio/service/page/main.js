@@ -3,7 +3,7 @@
 import { answerParts, headline } from "./answer.js";
 import { Api } from "./api.js";
 import { drawBounds } from "./chart.js";
-import { byId, el, replace } from "./dom.js";
+import { byId, el, replace, visible } from "./dom.js";
 import { RowForm } from "./form.js";
 import { download, furtherQuestions } from "./more.js";
 import { Target } from "./target.js";
@@ -116,7 +116,7 @@ function diagram(of, decision, alt) {
 
 function tell(look, words) {
   byId("status").className = look;
-  byId("status").textContent = words;
+  byId("status").textContent = visible(words);
 }
 
 byId("model").addEventListener("change", chooseModel);

@@ -24,7 +24,7 @@ class Rows:
             if rows <= members:
                 distance = np.array([0.0 if row in members else np.inf for row in range(4)])
                 return Found(Served(np.zeros(1, dtype=np.int64), distance))
-        return Found(None, True)
+        return Found(None, frozenset(rows))
 
 
 def test_two_new_actions_replace_two_that_no_single_one_improves(monkeypatch):

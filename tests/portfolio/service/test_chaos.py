@@ -21,7 +21,7 @@ import pytest
 from portfolio import Explainer
 from portfolio.batch import answer_log
 from portfolio.data.demo import make_demo
-from portfolio.service import bodies, group_work, jobs
+from portfolio.service import bodies, job, job_files, job_work, jobs
 from portfolio.service.app import create_app
 from portfolio.service.client import AsyncClient, Client, ServiceError
 from portfolio.service.messages import Told
@@ -45,7 +45,7 @@ def test_a_batch_that_a_full_disk_can_not_keep_is_507_and_leaves_nothing(
     app, credit, tmp_path, monkeypatch
 ):
     asked = {"rows": credit[1].head(2).to_dict("records")}
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(job_files, "write_all", full)
     told = Unserved(app).post(BATCH, json=asked)
     assert told.status_code == 507
     assert "No space left on device" in told.json()["detail"]
@@ -56,22 +56,22 @@ def test_a_full_disk_ends_one_job_and_not_those_after_it(app, credit, monkeypatc
     client, held = Unserved(app), app.state.service.jobs
     asked = {"rows": credit[1].head(2).to_dict("records")}
     lost, later = (client.post(BATCH, json=asked).json()["id"] for _ in range(2))
-    whole = jobs.replace_whole
+    whole = job.replace_synced
 
-    def run(job):
-        monkeypatch.setattr(jobs, "replace_whole", full if job.folder.name == lost else whole)
-        if job.folder.name == lost:
+    def run(_, own):
+        monkeypatch.setattr(job, "replace_synced", full if own.folder.name == lost else whole)
+        if own.folder.name == lost:
             full()
-        job.put("done")
+        own.put("done")
 
-    monkeypatch.setattr(held, "_run", run)
+    monkeypatch.setattr(job_work.JobWork, "run", run)
     held.start()
     try:
         until(lambda: client.get(f"/v1/jobs/{later}").json()["state"] == "done")
         assert client.get(f"/v1/jobs/{lost}").json()["state"] == "failed"
     finally:
         held.close()
-    kept = json.loads((held.jobs[lost].folder / jobs.STATE).read_text())
+    kept = json.loads((held.jobs[lost].folder / job.STATE).read_text())
     assert kept["state"] == "queued"  # a service with room goes on with it
 
 
@@ -79,9 +79,9 @@ def test_a_group_that_a_full_disk_can_not_keep_says_so(app, credit, monkeypatch)
     client, held = Unserved(app), app.state.service.jobs
     asked = {"rows": credit[1].head(2).to_dict("records")}
     told = Told({"answer": "{}", "text": '""', "after": "[]"}, "optimal", "")
-    monkeypatch.setattr(jobs, "ask_group", lambda *_: told)
-    monkeypatch.setattr(group_work, "replace_whole", full)
+    monkeypatch.setattr(job_work, "ask_group", lambda *_: told)
     number = client.post("/v1/models/credit/explain_group", json=asked).json()["id"]
+    monkeypatch.setattr(job_files, "replace_whole", full)
     held.start()
     try:
         until(lambda: client.get(f"/v1/jobs/{number}").json()["state"] == "failed")
@@ -116,9 +116,9 @@ def test_a_batch_that_had_no_room_is_resumed_with_what_it_had(app, credit, monke
         assert [row["status"] for row in page].count("optimal") == answered
         words = f"{answered} of 4 rows are answered; make room, then POST /v1/jobs/{number}/resume."
         assert told["message"].endswith(words)
-        kept = held.jobs[number].folder / jobs.ANSWERS / answer_log.LINES
+        kept = held.jobs[number].folder / job.ANSWERS / answer_log.LINES
         before = kept.read_text()
-        assert [job.state for job in jobs._kept(held.jobs[number].folder.parent)] == ["queued"]
+        assert [own.state for own in jobs._kept(held.jobs[number].folder.parent)] == ["queued"]
         monkeypatch.setattr(lacking, where, own)
         assert resumed(app, number)["state"] in ("queued", "running", "done")
         until(lambda: state()["state"] == "done")

@@ -11,7 +11,7 @@ from portfolio import Fixed
 from portfolio.service.app import create_app
 from portfolio.service.client import AsyncClient
 from portfolio.service.client_jobs import Call, job_calls, run_calls
-from portfolio.service.jobs import ANEW
+from portfolio.service.job_work import RESTARTED
 from portfolio.service.received_groups import group_of
 from portfolio.service.settings import Settings
 from tests.portfolio.service.test_jobs import started, wait_for
@@ -52,7 +52,7 @@ def test_a_group_is_a_job_that_begins_anew_after_a_restart(settings, tmp_path, e
     (tmp_path / number / "state.json").write_text(json.dumps(state))
     with started(settings) as client:
         told = wait_for(client, number)
-        assert (told["state"], told["message"]) == ("done", ANEW)
+        assert (told["state"], told["message"]) == ("done", RESTARTED)
         assert told["bounds"]["lower"] == own.covered
         found = client.get(f"/v1/jobs/{number}/result").json()
         after = client.get(f"/v1/jobs/{number}/results").json()["rows"]

@@ -13,11 +13,11 @@ from lightgbm import LGBMClassifier
 from portfolio import Explainer, Fixed, InputError
 from portfolio.as_json import as_plain
 from portfolio.data.plain_tables import PlainTable
-from portfolio.service import jobs
 from portfolio.service.app import create_app
 from portfolio.service.catalogue import Model
 from portfolio.service.examples import typical_row
-from portfolio.service.job_rows import read_rows
+from portfolio.service.job_rows import RowsFile
+from portfolio.service.reading_process import ReadingProcess
 from portfolio.service.settings import Settings
 from selector import logs
 from tests.support.served import Unserved, until
@@ -50,6 +50,10 @@ def started(settings, app=None):
         yield Unserved(app)
     finally:
         app.state.service.jobs.close()
+
+
+def read(path, model):
+    return RowsFile.of(path, model, 1000).read()
 
 
 def ended(client, number):
@@ -132,7 +136,7 @@ def test_categories_that_are_numbers_are_the_same_from_every_kind_of_file(tmp_pa
     (tmp_path / "rows.json").write_text(json.dumps(as_plain(rows.to_dict("records"))))
     own = [explainer.explain(rows.iloc[[at]], threads=1) for at in range(len(rows))]
     for kind in ("parquet", "csv", "json"):
-        found, _ = read_rows(tmp_path / f"rows.{kind}", model)
+        found, _ = read(tmp_path / f"rows.{kind}", model)
         for at, expected in enumerate(own):
             told = explainer.explain(found.iloc[[at]], threads=1)
             assert (told.status, told.distance) == ("optimal", expected.distance)
@@ -154,7 +158,7 @@ def test_a_category_called_na_is_one_in_every_kind_of_file(tmp_path):
     lines.to_csv(tmp_path / "words.csv", index=False)
     (tmp_path / "rows.json").write_text(json.dumps(as_plain(rows.to_dict("records"))))
     for name in ("rows.parquet", "rows.csv", "words.csv", "rows.json"):
-        found, _ = read_rows(tmp_path / name, model)
+        found, _ = read(tmp_path / name, model)
         assert found["code"].astype(object).where(found["code"].notna(), None).tolist() == (
             rows["code"].astype(object).where(rows["code"].notna(), None).tolist()
         )
@@ -173,7 +177,7 @@ def test_rows_are_the_same_from_every_kind_of_file(rows, explainer, tmp_path):
     rows.to_csv(tmp_path / "rows.csv", index=False)
     (tmp_path / "rows.json").write_text(json.dumps(rows.to_dict("records")))
     for kind in ("parquet", "csv", "json"):
-        found, _ = read_rows(tmp_path / f"rows.{kind}", model)
+        found, _ = read(tmp_path / f"rows.{kind}", model)
         pd.testing.assert_frame_equal(found.reset_index(drop=True), rows.reset_index(drop=True))
 
 
@@ -182,20 +186,21 @@ def test_rows_of_lists_are_refused(rows, explainer, tmp_path):
     path = tmp_path / "rows.parquet"
     rows.assign(age=[[40.0]] * len(rows)).to_parquet(path)
     with pytest.raises(InputError, match="the column 'age' has values that are neither"):
-        read_rows(path, model)
+        read(path, model)
 
 
 def test_a_job_that_is_ended_while_its_rows_are_read_stays_so(
     settings, rows, tmp_path, monkeypatch
 ):
     own, reading, go = replace(settings, jobs=tmp_path, logs=None, explore=0.0), Event(), Event()
+    read_apart = ReadingProcess.read
 
-    def slowly(*given):
+    def slowly(self, given, limit_s, stopped):
         reading.set()
         assert go.wait(60)
-        return read_rows(*given)
+        return read_apart(self, given, limit_s)  # which looks at the end too late
 
-    monkeypatch.setattr(jobs, "read_rows", slowly)
+    monkeypatch.setattr(ReadingProcess, "read", slowly)
     with started(own) as client:
         sent = client.post(BATCH, json={"rows": rows.to_dict("records")})
         job = client.app.state.service.jobs.jobs[sent.json()["id"]]
@@ -245,4 +250,4 @@ def check_refusals(client, rows, number):
     told = client.post(BATCH, json={"rows": good, "settings": deep})
     assert (told.status_code, told.headers["content-type"]) == (400, "application/problem+json")
     told = client.post(f"{BATCH}?settings={{", content="a", headers={"content-type": "text/csv"})
-    assert told.json()["detail"].startswith("settings is no JSON: ")
+    assert told.json()["detail"].startswith("settings is not JSON: ")

@@ -63,14 +63,14 @@ def test_a_batch_is_kept_and_answered_by_the_replica_of_the_jobs(
 
 def test_jobs_begin_once_they_are_nobody_elses(settings, tmp_path):
     async def asked(seconds):
-        return await asyncio.wait_for(replica.ask(jobs_asked.every), seconds)
+        return await asyncio.wait_for(replica.ask(jobs_asked.every, None, 0, 100), seconds)
 
     with (tmp_path / OWNER).open("ab") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         replica = JobsReplica(lambda: settings, tmp_path, Here())
         with pytest.raises(TimeoutError):
             asyncio.run(asked(0.2))
-    assert asyncio.run(asked(10.0)) == []
+    assert asyncio.run(asked(10.0)) == {"jobs": [], "offset": 0, "total": 0}
     replica.check_health()
 
 

@@ -1,0 +1,124 @@
+"""Files of jobs: written whole and synced, read with checks, removed without following links."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from encoders.errors import InputError
+from encoders.whole_files import replace_whole, write_all
+
+LARGEST = 2**24  # bytes of a file that describes a job
+PARTIAL = ".partial"
+
+
+def replace_synced(path: Path, write: bytes | Callable[[Path], object]) -> None:
+    """Put a new file in the place of another in one step that survives a loss of power.
+
+    Parameters
+    ----------
+    path : Path, the file to replace
+    write : bytes or callable, its content, or what writes it to the path it is given
+
+    Raises
+    ------
+    OSError
+        The file can't be written; the old one is as it was.
+    """
+
+    def synced(partial: Path) -> None:
+        if isinstance(write, bytes):
+            with partial.open("wb") as file:
+                write_all(file, write)
+        else:
+            write(partial)
+        sync(partial)
+
+    replace_whole(path, synced)
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or the names in a folder are on the disk.
+
+    Parameters
+    ----------
+    path : Path, the file or folder
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Make a folder with some files in one step.
+
+    Parameters
+    ----------
+    folder : Path, the folder, which is not there yet
+    files : mapping from str to bytes, content by name
+
+    Raises
+    ------
+    OSError
+        There is no room; nothing is left behind.
+    """
+    partial = folder.with_name(folder.name + PARTIAL)
+    try:
+        partial.mkdir()
+        for name, content in files.items():
+            replace_synced(partial / name, content)
+        partial.rename(folder)
+        sync(folder.parent)
+    except BaseException:
+        remove(partial)
+        raise
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link or a whole folder, as far as that is possible.
+
+    Parameters
+    ----------
+    path : Path, which need not be there
+    """
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with suppress(OSError):
+        path.unlink()
+
+
+def read_object(
+    path: Path, needed: Mapping[str, type], optional: Mapping[str, type]
+) -> dict[str, Any]:
+    """Return the members of a small file of JSON; raise InputError where it holds something else.
+
+    Parameters
+    ----------
+    path : Path, a regular file
+    needed : mapping from str to type, members that it has
+    optional : mapping from str to type, members that it may have, or have as null
+    """
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
+        raise InputError(f"{path.name} is not a regular file of at most {LARGEST >> 20} MB")
+    try:
+        given = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path.name} is not JSON") from error
+    if not isinstance(given, dict):
+        raise InputError(f"{path.name} is not an object")
+    for name, kind in {**needed, **optional}.items():
+        value = given.get(name)
+        if name in optional and value is None:
+            continue
+        number = kind is float and type(value) is int
+        if type(value) is not kind and not number:
+            raise InputError(f"{path.name} has no member {name!r} of type {kind.__name__}")
+    known = needed.keys() | optional.keys()
+    return {name: own for name, own in given.items() if name in known and own is not None}

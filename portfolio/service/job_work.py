@@ -1,0 +1,140 @@
+"""The work on one job: its rows are read in a child, and answered by workers with limits."""
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from encoders.errors import InputError
+from portfolio.batch.answer_log import TABLE
+from portfolio.running.work import Answers, Record, Task, Work
+from portfolio.service.asking import meant
+from portfolio.service.catalogue import Model
+from portfolio.service.group_work import ask_group, keep_audit, keep_group
+from portfolio.service.job import ANSWERS, Job
+from portfolio.service.job_files import sync
+from portfolio.service.job_rows import RowsFile
+from portfolio.service.learning import Learning
+from portfolio.service.messages import AUDIT, GROUP, Bounds
+from portfolio.service.problems import Problem
+from portfolio.service.questions import EXPLAIN, QUESTIONS
+from portfolio.service.reading_process import ReadingProcess
+
+RESTARTED = "started again: what was found of a group before a restart is not kept."
+READ_S = 600.0  # seconds that reading the rows may take
+
+
+@dataclass(frozen=True, eq=False)
+class JobWork:
+    """What works on jobs, one after another.
+
+    Attributes
+    ----------
+    models : callable, returns the models of the moment by name
+    executor : Answers, workers of the job that is worked on
+    learning : Learning, logs cheapest changes
+    memory_bytes : int, address space of each process of a job, 0 for no limit
+    most_rows : int, rows that a job may have
+    """
+
+    models: Callable[[], Mapping[str, Model]]
+    executor: Answers
+    learning: Learning
+    memory_bytes: int
+    most_rows: int
+
+    def run(self, job: Job) -> None:
+        """Work on a job until it has ended.
+
+        Parameters
+        ----------
+        job : Job, queued or running
+
+        Raises
+        ------
+        CounterfolioError, OSError
+            It can't be done, or there is no room for its answers.
+        """
+        model = self.models().get(job.batch.model)
+        if model is None or model.digest != job.batch.digest:
+            raise InputError(f"the model {job.batch.model!r} has changed; send the rows again.")
+        arguments = dict(job.batch.arguments)
+        read = self._rows_of(job, model, arguments.get("by"))
+        if read is None:
+            return
+        X, beside = read
+        job.total = len(X)
+        again = job.state == "running" and job.batch.question == GROUP
+        job.put("running", RESTARTED if again else "")
+        if job.batch.question == GROUP:
+            self._group(job, model, arguments, X)
+        else:
+            self._rows(job, model, arguments if beside is None else arguments | {"by": beside}, X)
+        if not job.stop.is_set():
+            job.answered = job.total
+            job.put("done", job.message)
+
+    def _rows_of(
+        self, job: Job, model: Model, by: Any
+    ) -> "tuple[pd.DataFrame, pd.Series[Any] | None] | None":
+        """Return the rows, and a column of theirs besides; None where the job was cancelled."""
+        path = job.folder / job.batch.rows
+        if path.is_symlink():
+            raise InputError(f"{path.name} is a symbolic link.")
+        reading = ReadingProcess(self.memory_bytes)
+        try:
+            file = RowsFile.of(path, model, self.most_rows, by)
+            return reading.read(file, READ_S, job.stop.is_set)
+        except Problem as problem:
+            raise InputError(problem.detail) from problem
+        finally:
+            reading.end()
+
+    def _group(self, job: Job, model: Model, arguments: dict[str, Any], X: pd.DataFrame) -> None:
+        def hear(bounds: Bounds) -> None:
+            job.bounds = bounds
+
+        told = ask_group(model, arguments, X, job.stop, hear, self.memory_bytes)
+        if told is not None:
+            keep_group(told, job.folder, job.folder / ANSWERS)
+
+    def _rows(self, job: Job, model: Model, arguments: dict[str, Any], X: pd.DataFrame) -> None:
+        """Ask a question of each row."""
+
+        def count(answered: int, total: int) -> None:
+            job.answered = answered
+
+        settings: dict[str, Any] = meant(model.explainer, arguments)
+        common: dict[str, Any] = {
+            "executor": _Stoppable(self.executor, job.stop),
+            "out": job.folder / ANSWERS,
+            "resume": True,
+            "on_answer": count,
+        }
+        if job.batch.question == AUDIT:
+            found = model.explainer.audit(X, **settings, **common)
+            if not job.stop.is_set():
+                keep_audit(found, job.folder, job.folder / ANSWERS)
+            return
+        if job.batch.question == EXPLAIN:
+            book = self.learning.book_of_batch(model)
+            answers = model.explainer.explain_batch(X, **settings, **common, log=book)
+            self.learning.hear_batch(model, arguments, X, answers)
+        else:
+            name = QUESTIONS[job.batch.question].method
+            model.explainer.ask_batch(name, X, **settings, **common)
+        sync(job.folder / ANSWERS / TABLE)
+
+
+@dataclass(frozen=True, eq=False)
+class _Stoppable:
+    """Workers that are given no more once a job ends."""
+
+    executor: Answers
+    stop: threading.Event
+
+    def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
+        remaining = (task for task in tasks if not self.stop.is_set())
+        yield from self.executor(job, remaining)

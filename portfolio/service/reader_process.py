@@ -1,0 +1,42 @@
+"""The child of a reader: reads one content after another until its connection closes."""
+
+import queue
+import traceback
+from functools import partial
+from typing import Any
+
+from encoders.errors import InputError
+from portfolio.running.process import Link, aside
+from portfolio.service.problems import Problem
+from portfolio.service.reading_process import Content
+
+
+def serve(descriptor: int, memory_bytes: int) -> None:
+    """Read contents until the connection closes.
+
+    Parameters
+    ----------
+    descriptor : int, inherited file descriptor of the connection
+    memory_bytes : int, address space of this process, 0 for no limit
+    """
+    inbox: queue.Queue[Content[Any]] = queue.Queue()
+    link = Link(descriptor, memory_bytes, inbox.put)
+    aside(partial(_read_all, link, inbox))
+
+
+def _read_all(link: Link, inbox: "queue.Queue[Content[Any]]") -> None:
+    while True:
+        link.send(*_read(inbox.get()))
+
+
+def _read(given: Content[Any]) -> tuple[str, Any]:
+    try:
+        return "read", given.read()
+    except Problem as problem:
+        return "problem", (problem.status, problem.detail)
+    except InputError as error:
+        return "problem", (422, str(error))
+    except MemoryError:
+        return "memory", None
+    except Exception:
+        return "bug", traceback.format_exc()

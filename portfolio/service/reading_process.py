@@ -1,0 +1,107 @@
+"""A child process that reads what clients sent, within limits of memory and time."""
+
+import time
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+from portfolio.running.process import POLL_S, Process
+from portfolio.service.problems import Problem
+
+MODULE = "portfolio.service.reader_process"
+START_S = 120.0  # seconds in which the child has to begin
+Read = TypeVar("Read", covariant=True)
+
+
+class Content(Protocol, Generic[Read]):
+    """Something to read that can be sent to the child."""
+
+    @property
+    def content(self) -> bytes:
+        """What a client sent."""
+        ...
+
+    def read(self) -> Read:
+        """Return what it says; raise Problem or InputError where it does not fit."""
+        ...
+
+
+class ReadingProcess:
+    """A child that reads one content after another; one that dies is replaced.
+
+    Used by one thread at a time.
+
+    Parameters
+    ----------
+    memory_bytes : int, address space of the child
+    """
+
+    def __init__(self, memory_bytes: int) -> None:
+        self._memory_bytes = memory_bytes
+        self._process: Process | None = None
+
+    def read(
+        self, given: Content[Read], limit_s: float, stopped: Callable[[], bool] = lambda: False
+    ) -> Read | None:
+        """Return what a content says, or None where it was stopped.
+
+        Parameters
+        ----------
+        given : Content, what a client sent
+        limit_s : float, seconds that reading may take
+        stopped : callable, whether nobody waits for it any more
+
+        Raises
+        ------
+        Problem
+            The content does not fit, or reading it takes too much time or memory.
+        """
+        try:
+            process = self._started(stopped)
+            if process is None:
+                return None
+            process.send(given)
+            late_at = time.monotonic() + limit_s
+            while (message := process.receive(POLL_S)) is None:
+                if stopped():
+                    process.kill()
+                    return None
+                if time.monotonic() > late_at:
+                    process.kill()
+                    words = f"what was sent takes more than {limit_s:g} seconds to read; send less."
+                    raise Problem(413, words)
+        except (EOFError, OSError) as error:
+            self.end()
+            raise self._too_large() from error
+        found: Read = self._found(*message)
+        return found
+
+    def end(self) -> None:
+        """End the child."""
+        if self._process is not None:
+            self._process.kill()
+
+    def _started(self, stopped: Callable[[], bool]) -> Process | None:
+        if self._process is None or not self._process.alive:
+            self._process = Process(MODULE, self._memory_bytes, threads=1)
+        late_at = time.monotonic() + START_S
+        if self._process.await_ready(lambda: stopped() or time.monotonic() > late_at):
+            return self._process
+        self._process.kill()
+        if stopped():
+            return None
+        raise Problem(503, "the process that reads large bodies did not start; try again.")
+
+    def _found(self, kind: str, content: Any) -> Any:
+        if kind == "problem":
+            raise Problem(*content)
+        if kind == "memory":
+            raise self._too_large()
+        if kind == "bug":
+            raise RuntimeError(content)
+        return content
+
+    def _too_large(self) -> Problem:
+        words = (
+            f"what was sent needs more than {self._memory_bytes >> 20} MB to be read; send less."
+        )
+        return Problem(413, words)

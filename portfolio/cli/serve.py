@@ -109,10 +109,44 @@ class RayOptions:
         on_ray.run(service, port, self.address)
 
 
+@dataclass(frozen=True)
+class JobOptions:
+    """Whether the service takes jobs, and what they may take."""
+
+    jobs: Annotated[
+        Path | None, typer.Option(help="Folder for batches, which go on there after a restart.")
+    ] = None
+    longest_job: Annotated[float, typer.Option(help="Seconds of a group or an audit, at most.")] = (
+        3600.0,
+    )
+    job_workers: Annotated[
+        int, typer.Option(min=1, help="Processes of the batch that is worked on.")
+    ] = 1
+    job_memory: Annotated[
+        int, typer.Option(min=0, help="MB of memory of each process of a job; 0 for no limit.")
+    ] = 4096
+    most_rows: Annotated[int, typer.Option(min=1, help="Rows that a job may have.")] = 200_000
+    keep_jobs: Annotated[
+        float, typer.Option(min=0, help="Days that a finished job is kept; 0 for ever.")
+    ] = 30.0
+
+    def settings(self) -> dict[str, Any]:
+        """Return arguments of :class:`portfolio.service.settings.Settings`."""
+        return {
+            "jobs": self.jobs,
+            "longest_job_s": self.longest_job,
+            "job_workers": self.job_workers,
+            "job_memory_bytes": self.job_memory << 20,
+            "most_rows": self.most_rows,
+            "keep_jobs_days": self.keep_jobs,
+        }
+
+
 @options.spread
 def serve(
     served: ServedModels,
     on_ray: RayOptions,
+    of_jobs: JobOptions,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
     workers: Annotated[
@@ -121,22 +155,6 @@ def serve(
     threads: Annotated[int, typer.Option(min=1, help="Solver threads of a question, at most.")] = 1,
     longest: Annotated[float, typer.Option(help="Seconds of a question, at most.")] = 60.0,
     queue: Annotated[int, typer.Option(min=0, help="Questions that may wait, at most.")] = 100,
-    jobs: Annotated[
-        Path | None, typer.Option(help="Folder for batches, which go on there after a restart.")
-    ] = None,
-    longest_job: Annotated[
-        float, typer.Option(help="Seconds of a group or an audit, at most.")
-    ] = 3600.0,
-    job_workers: Annotated[
-        int, typer.Option(min=1, help="Processes of the batch that is worked on.")
-    ] = 1,
-    job_memory: Annotated[
-        int, typer.Option(min=0, help="MB of memory of each process of a job; 0 for no limit.")
-    ] = 4096,
-    most_rows: Annotated[int, typer.Option(min=1, help="Rows that a job may have.")] = 200_000,
-    keep_jobs: Annotated[
-        float, typer.Option(min=0, help="Days that a finished job is kept; 0 for ever.")
-    ] = 30.0,
     logs: Annotated[
         Path | None, typer.Option(help="Folder where cheapest changes are logged, without rows.")
     ] = None,
@@ -152,9 +170,7 @@ def serve(
     with needing("service,ray" if on_ray.ray else "service"):
         if on_ray.ray:
             on_ray.run(served, port, host=host, workers=workers or 1, threads=threads,
-                       longest=longest, queue=queue, keys=keys, jobs=jobs,
-                       longest_job=longest_job, job_workers=job_workers, job_memory=job_memory,
-                       most_rows=most_rows, keep_jobs=keep_jobs)  # fmt: skip
+                       longest=longest, queue=queue, keys=keys, **vars(of_jobs))  # fmt: skip
             return
         from portfolio.service import server
         from portfolio.service.settings import Settings, check_address, read_keys
@@ -165,15 +181,10 @@ def serve(
         workers=workers or usable_cores(),
         threads=threads,
         longest_s=longest,
-        longest_job_s=longest_job,
         most_waiting=queue,
         keys=known,
-        jobs=jobs,
-        job_workers=job_workers,
-        job_memory_bytes=job_memory << 20,
-        most_rows=most_rows,
-        keep_jobs_days=keep_jobs,
         logs=logs,
         explore=explore,
+        **of_jobs.settings(),
     )
     server.run(settings, host, port)

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from portfolio.running.local_executor import LocalExecutor
 from portfolio.running.work import Answers
 from portfolio.service.catalogue import Catalogue, Model
+from portfolio.service.client_watch import LOOK_S, ClientWatch, end_wait
 from portfolio.service.job_work import JobWork
 from portfolio.service.jobs import Jobs
 from portfolio.service.learning import Learning
@@ -31,8 +32,6 @@ log = logging.getLogger("counterfolio.service")
 PATIENCE_S = 30.0  # seconds beyond the longest question that one may wait for a worker
 START_S = 5.0  # seconds that one waits for the first worker
 TELL_S = 0.1  # seconds between looks at what the first worker does
-SOON_S = 0.1  # seconds after which it is looked whether a client is still there
-LOOK_S = 1.0  # seconds between looks at one that has been waiting for longer
 UPLOADS = 4  # bodies with rows that are held at once; others wait
 BEAT_S = 15.0  # seconds of silence after which a stream says that it lives
 
@@ -214,9 +213,9 @@ class Service:
         # several of them takes.
         over: asyncio.Future[None] = loop.create_future()
         told = asked.ticket.future
-        told.add_done_callback(lambda _: loop.call_soon_threadsafe(_end, over))
+        told.add_done_callback(lambda _: loop.call_soon_threadsafe(end_wait, over))
         self.submit(asked.ticket)
-        looking = _Looking(loop, request, partial(self._check_patience, asked), over)
+        looking = ClientWatch(loop, request, partial(self._check_patience, asked), over)
         looking.begin(self._patience_s if self.pool.begun else LOOK_S)
         try:
             await over
@@ -355,60 +354,6 @@ class _Asked:
         log.error("request %s failed: %s", self.number, told.detail)
         words = f"a fault of the service, which its log tells under the request id {self.number}."
         return Problem(500, words)
-
-
-class _Looking:
-    """Looks whether a client is gone, or has waited for too long; either ends the waiting."""
-
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        request: Request,
-        check: Callable[[], None],
-        over: asyncio.Future[None],
-    ) -> None:
-        self._loop, self._request, self._check, self._over = loop, request, check, over
-        self._next: asyncio.TimerHandle | None = None
-        self._gone: asyncio.Task[None] | None = None
-
-    def begin(self, after_s: float) -> None:
-        """Look soon whether the client is there, as most answers come sooner, and later again."""
-        self._next = self._loop.call_later(SOON_S, self._watch, after_s)
-
-    def end(self) -> None:
-        """Look no more."""
-        for each in (self._next, self._gone):
-            if each is not None:
-                each.cancel()
-
-    def _watch(self, after_s: float) -> None:
-        self._gone = self._loop.create_task(_gone(self._request))
-        self._gone.add_done_callback(lambda _: _end(self._over))
-        self._again(after_s)
-
-    def _again(self, after_s: float) -> None:
-        self._next = self._loop.call_later(after_s, self._look)
-
-    def _look(self) -> None:
-        if self._over.done():
-            return
-        try:
-            self._check()
-        except Problem as problem:
-            self._over.set_exception(problem)
-        else:
-            self._again(LOOK_S)
-
-
-def _end(over: asyncio.Future[None]) -> None:
-    if not over.done():
-        over.set_result(None)
-
-
-async def _gone(request: Request) -> None:
-    """Wait until the client hangs up."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _event(name: str, data: str) -> str:

@@ -11,6 +11,7 @@ import numba
 import pytest
 
 from encoders.compiled import once_compiling
+from portfolio.service import client_watch
 from portfolio.service import line as lines
 from portfolio.service import service as services
 from portfolio.service.app import create_app
@@ -102,6 +103,7 @@ def beginning(source, slow, monkeypatch):
     """A service whose worker compiles."""
     monkeypatch.setattr(services, "START_S", 0.1)
     monkeypatch.setattr(services, "LOOK_S", 0.05)
+    monkeypatch.setattr(client_watch, "LOOK_S", 0.05)
     app = create_app(Settings(lambda: [source], workers=1, reload_s=0))
     pool = app.state.service.pool
     pool.start(app.state.service.catalogue.models.values())

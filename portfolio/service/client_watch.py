@@ -1,0 +1,84 @@
+"""Watches a client that waits: one that is gone, or waits for too long, ends the wait."""
+
+import asyncio
+from collections.abc import Callable
+
+from starlette.requests import Request
+
+from portfolio.service.problems import Problem
+
+SOON_S = 0.1  # seconds after which it is looked whether a client is still there
+LOOK_S = 1.0  # seconds between looks at one that has been waiting for longer
+
+
+class ClientWatch:
+    """A watch that ends a wait once the client is gone, or has waited for too long.
+
+    Parameters
+    ----------
+    loop : AbstractEventLoop, that runs
+    request : Request, of the client
+    check : callable, raises Problem once the client has waited for too long
+    over : Future, of the wait
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        request: Request,
+        check: Callable[[], None],
+        over: asyncio.Future[None],
+    ) -> None:
+        self._loop, self._request, self._check, self._over = loop, request, check, over
+        self._next: asyncio.TimerHandle | None = None
+        self._gone: asyncio.Task[None] | None = None
+
+    def begin(self, after_s: float) -> None:
+        """Look soon whether the client is there, as most answers come sooner, and later again.
+
+        Parameters
+        ----------
+        after_s : float, seconds after which it is looked again
+        """
+        self._next = self._loop.call_later(SOON_S, self._watch, after_s)
+
+    def end(self) -> None:
+        """Look no more."""
+        for each in (self._next, self._gone):
+            if each is not None:
+                each.cancel()
+
+    def _watch(self, after_s: float) -> None:
+        self._gone = self._loop.create_task(_gone(self._request))
+        self._gone.add_done_callback(lambda _: end_wait(self._over))
+        self._again(after_s)
+
+    def _again(self, after_s: float) -> None:
+        self._next = self._loop.call_later(after_s, self._look)
+
+    def _look(self) -> None:
+        if self._over.done():
+            return
+        try:
+            self._check()
+        except Problem as problem:
+            self._over.set_exception(problem)
+        else:
+            self._again(LOOK_S)
+
+
+def end_wait(over: asyncio.Future[None]) -> None:
+    """End a wait that has not ended.
+
+    Parameters
+    ----------
+    over : Future, of the wait
+    """
+    if not over.done():
+        over.set_result(None)
+
+
+async def _gone(request: Request) -> None:
+    """Wait until the client hangs up."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -117,7 +117,7 @@ class JobOptions:
         Path | None, typer.Option(help="Folder for batches, which go on there after a restart.")
     ] = None
     longest_job: Annotated[float, typer.Option(help="Seconds of a group or an audit, at most.")] = (
-        3600.0,
+        3600.0
     )
     job_workers: Annotated[
         int, typer.Option(min=1, help="Processes of the batch that is worked on.")

@@ -13,8 +13,8 @@ class Change:
     feature : its name
     before, after : a number, or the label of a category or binary value; None if missing
     cost : of this change, weighted; their sum, or largest for norm "inf", is the distance
-    onward : whether any number a little further would do as well; sentences then say "at least" or
-        "at most"
+    onward : bool, whether a number a little further would do as well, and rules admit all numbers
+        beyond; sentences then say "at least" or "at most"
     """
 
     feature: str

@@ -133,6 +133,18 @@ class Test:
             held |= (low <= values) & (values <= high)
         return np.where(np.isnan(values), self.missing, held == self.inside)
 
+    def may_pass(self, one: float, other: float) -> bool:
+        """Return whether any value between two passes.
+
+        Parameters
+        ----------
+        one, other : float, ends of an interval in any order; both NaN for a missing value
+        """
+        low, high = min(one, other), max(one, other)
+        inside = [cut for cut in self.cuts() if low <= cut <= high]
+        after = [value for value in map(_next, inside) if value <= high]
+        return bool(self.passes(np.array([low, high, *inside, *after])).any())
+
     def negated(self) -> "Test":
         """What passes where this does not."""
         return replace(self, inside=not self.inside, missing=not self.missing)
@@ -142,6 +154,10 @@ class Test:
         ends = {float(np.nextafter(low, -np.inf)) for low, _ in self.intervals}
         ends |= {high for _, high in self.intervals}
         return {end for end in ends if np.isfinite(end)}
+
+
+def _next(value: float) -> float:
+    return float(np.nextafter(value, np.inf))
 
 
 def written(value: float) -> Fraction:

@@ -1,7 +1,7 @@
 """Relations between features, bound to one row."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -66,6 +66,20 @@ class SumRow:
         total = sum(f * written(v) for f, v in zip(self.factors, own, strict=True))
         return total <= self.most
 
+    def holds_within(self, values: FloatArray, spans: Mapping[int, tuple[float, float]]) -> bool:
+        """Return whether it does wherever some features lie in intervals.
+
+        Parameters
+        ----------
+        values : float64 (n_features,)
+        spans : by feature, both ends of its interval in any order; other features keep their values
+        """
+        worst = values.copy()
+        for index, factor in zip(self.features, self.factors, strict=True):
+            if index in spans:
+                worst[index] = max(spans[index]) if factor > 0 else min(spans[index])
+        return not np.isinf(worst[list(self.features)]).any() and self.holds(worst)
+
 
 @dataclass(frozen=True, eq=False)
 class PairCosts:
@@ -128,6 +142,28 @@ class Related:
             if all(bool(test.passes(values[test.index : test.index + 1])[0]) for test in tests):
                 return tests
         return None
+
+    def broken_within(
+        self, values: FloatArray, spans: Mapping[int, tuple[float, float]]
+    ) -> frozenset[int]:
+        """Return the features in ``spans`` of relations that may break there.
+
+        Parameters
+        ----------
+        values : float64 (n_features,)
+        spans : by feature, both ends of its interval in any order; other features keep their values
+        """
+        broken: set[int] = set()
+        for tests in self.never:
+            own = [spans.get(test.index, (float(values[test.index]),) * 2) for test in tests]
+            mine = spans.keys() & {test.index for test in tests}
+            if mine and all(t.may_pass(*ends) for t, ends in zip(tests, own, strict=True)):
+                broken |= mine
+        for row in self.rows:
+            mine = spans.keys() & set(row.features)
+            if mine and not row.holds_within(values, spans):
+                broken |= mine
+        return frozenset(broken)
 
     def extra(self, values: FloatArray) -> list[float]:
         """Costs on top of those of each feature.

@@ -17,6 +17,7 @@ from encoders.query.query import Query
 from portfolio.change import Change
 from portfolio.model.oracle import Oracle
 from portfolio.model.tabular import Row
+from portfolio.solving.onward import with_onward
 from portfolio.solving.verify import RELATIVE_TOLERANCE, Verified, priced
 
 DEARER = 0.001  # share of the distance that fewer digits may cost
@@ -85,7 +86,7 @@ class Rounder:
             rounded = {index: self._rounded(index, digits) for index in exact}
             tried = self._tried(rounded)
             if tried is not None and self._holds(tried):
-                return tried.changed
+                return self._onward(tried)
         return self.found.changed
 
     def fewest(self) -> Rounded | None:
@@ -98,7 +99,7 @@ class Rounder:
             if self._holds(tried):
                 dearer = tried.distance / self.found.distance - 1 if self.found.distance else 0.0
                 row = self.row.holding(tried.row)
-                return Rounded(tried.distance, max(0.0, dearer), tried.changed, row)
+                return Rounded(tried.distance, max(0.0, dearer), self._onward(tried), row)
             asked += 1
             if asked == MOST_ASKED:
                 break
@@ -205,6 +206,10 @@ class Rounder:
             return priced(row, self.query, self.space)
         except InputError:  # the user's own costs know no such number
             return None
+
+    def _onward(self, tried: Verified) -> tuple[Change, ...]:
+        query, space, ensemble = self.query, self.space, self.oracle.ensemble
+        return with_onward(tried.changed, tried.row, query, space, ensemble, rounded=True)
 
     def _holds(self, tried: Verified) -> bool:
         return self.oracle.accepts_with(tried.row, self.query.goal, self.query.margin)

@@ -11,6 +11,7 @@ from encoders.query.grid import Grid
 from encoders.query.query import Query
 from portfolio.change import Change
 from portfolio.model.oracle import Oracle
+from portfolio.solving.onward import with_onward
 
 RELATIVE_TOLERANCE = 1e-9  # of the distance, which is added up in another order here
 SMALLEST = 2.0**-960  # of distances: below, powers of changes come near what floats end at
@@ -55,7 +56,10 @@ def verify(
     if found is None:
         return None
     close = math.isclose(found.distance, claimed, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-300)
-    return replace(found, told=told) if close else None
+    if not close:
+        return None
+    changed = with_onward(found.changed, row, query, space, oracle.ensemble)
+    return replace(found, changed=changed, told=told)
 
 
 def is_too_small(found: Verified, query: Query, space: FeatureSpace) -> bool:
@@ -75,6 +79,8 @@ def is_too_small(found: Verified, query: Query, space: FeatureSpace) -> bool:
 
 def priced(row: FloatArray, query: Query, space: FeatureSpace) -> Verified | None:
     """Changes and distance of a row, whatever the model says; None if it is not admissible.
+
+    Nothing is known of numbers further on: see :mod:`portfolio.solving.onward`.
 
     Parameters
     ----------
@@ -97,7 +103,6 @@ def priced(row: FloatArray, query: Query, space: FeatureSpace) -> Verified | Non
                 feature.show(float(before[index])),
                 feature.show(float(after[index])),
                 float(cost[0]),
-                query.any_number(index, feature) and not np.isnan(after[index]),
             )
         )
     costs = [change.cost for change in changed]

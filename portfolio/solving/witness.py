@@ -1,6 +1,6 @@
 """A row that refutes a claim that there is no counterfactual."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from encoders.query.features import FeatureSpace
 from encoders.query.query import Query
 from portfolio.model.explained_model import ClassView
 from portfolio.model.oracle import Oracle
+from portfolio.solving.onward import with_onward
 from portfolio.solving.repairs import Repairs
 from portfolio.solving.verify import Verified, priced, verify
 
@@ -85,7 +86,14 @@ class Witnesses:
         matrix = np.stack([found.row for found in candidates])
         accepted = self.oracle.accepted(matrix, goal, self.query.margin)
         good = [found for found, own in zip(candidates, accepted, strict=True) if own]
-        return min(good, key=lambda found: found.distance, default=None)
+        best = min(good, key=lambda found: found.distance, default=None)
+        if best is None:
+            return None
+        ensemble = self.oracle.ensemble
+        changed = with_onward(
+            best.changed, best.row, self.query, self.space, ensemble, rounded=True
+        )
+        return replace(best, changed=changed)
 
     def _priced(self, row: FloatArray) -> Verified | None:
         try:

@@ -27,6 +27,7 @@ from portfolio.questions.several.ties import check_countable
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
 from portfolio.solving.findings import MISREAD
+from portfolio.solving.onward import with_onward
 from portfolio.solving.progress import OnProgress
 from portfolio.solving.rounder import Rounder
 from portfolio.solving.verify import priced
@@ -262,6 +263,9 @@ class Asked:
         verified = priced(row, self.query, model.space)
         if verified is None or not oracle.accepts_with(row, goal, self.query.margin):
             return None
+        ensemble = oracle.ensemble
+        onward = with_onward(verified.changed, row, self.query, model.space, ensemble)
+        verified = replace(verified, changed=onward)
         changed = tuple(change.feature for change in verified.changed)
         held, regional = given.holding(row), asker.regional
         cheapest = verified.distance <= first.lower_bound * (1 + SAME)

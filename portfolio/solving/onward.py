@@ -1,0 +1,88 @@
+"""Which numbers of an answer may be exceeded: what "at least" and "at most" claim."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from encoders.arrays import FloatArray
+from encoders.query.features import FeatureSpace
+from encoders.query.query import Query
+from encoders.query.related import Related
+from encoders.trees.ensemble import Ensemble
+from portfolio.change import Change
+
+Spans = Mapping[int, tuple[float, float]]  # by feature, its number and the last admissible one
+
+
+def with_onward(
+    changed: Sequence[Change],
+    row: FloatArray,
+    query: Query,
+    space: FeatureSpace,
+    ensemble: Ensemble,
+    rounded: bool = False,
+) -> tuple[Change, ...]:
+    """Return the changes of an answer, which say what numbers may be exceeded.
+
+    The trees have to treat a number a little further alike. Bounds and relations have to admit
+    every number further on, also where several numbers are exceeded.
+
+    Parameters
+    ----------
+    changed : one per feature that differs
+    row : float64 (n_columns,), the answer, which is admissible
+    query : what is asked
+    space : the model's features
+    ensemble : the trees that decide about the row
+    rounded : bool, whether numbers need not be the nearest of their cells, and may be the last
+    """
+    before, after = space.values(query.row), space.values(row)
+    spans: dict[int, tuple[float, float]] = {}
+    limited = False
+    for index in np.flatnonzero(before != after).tolist():
+        was, number = float(before[index]), float(after[index])
+        missing = was != was or number != number
+        if missing or not query.any_number(index, space.features[index]):
+            continue
+        limits = query.admissible[index].lower, query.admissible[index].upper
+        first, last = limits if number > was else limits[::-1]
+        if number != last:
+            spans[index] = number, last
+            limited |= number == first  # and so maybe the last of its cell
+    if query.related is not None:
+        spans = _related(query.related, after, spans)
+    if rounded or limited or query.related is not None:
+        spans = _alike(row, spans, space, ensemble)
+    if not spans:
+        return tuple(changed)
+    names = {space.features[index].name for index in spans}
+    return tuple(replace(own, onward=own.feature in names) for own in changed)
+
+
+def _related(
+    related: Related, after: FloatArray, spans: Spans
+) -> dict[int, tuple[float, float]]:
+    """The spans that relations admit, each by itself and all at once."""
+    alone = {
+        index: span
+        for index, span in spans.items()
+        if not related.broken_within(after, {index: span})
+    }
+    together = related.broken_within(after, alone)
+    return {index: span for index, span in alone.items() if index not in together}
+
+
+def _alike(
+    row: FloatArray, spans: Spans, space: FeatureSpace, ensemble: Ensemble
+) -> dict[int, tuple[float, float]]:
+    """The spans whose next number, as the model reads it, lies in the same leaves."""
+    if not spans:
+        return {}
+    rows = np.repeat(row[None, :], len(spans) + 1, axis=0)
+    for at, (index, (number, last)) in enumerate(spans.items(), 1):
+        read = ensemble.dtype.type(number)
+        rows[at, space.features[index].column] = np.nextafter(read, ensemble.dtype.type(last))
+    leaves = ensemble.leaves(rows)
+    same = (leaves[1:] == leaves[0]).all(axis=1)
+    return {index: span for (index, span), own in zip(spans.items(), same, strict=True) if own}

@@ -167,6 +167,39 @@ def level_ends(
     return np.where(absent, np.nan, ends[0]), np.where(absent, np.nan, ends[1])
 
 
+def distinct_ends(
+    boundary: FloatArray,
+    dtype: np.dtype[Any],
+    index: int,
+    feature: Feature,
+    start: float,
+    admissible: Admissible,
+    cost: Cost,
+    unsure: Stretches | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of each set of admissible numbers that the model and relations treat alike.
+
+    The query's own value and listed values are sets of one number each.
+
+    Parameters
+    ----------
+    boundary, dtype, index, feature, start, admissible, cost, unsure : as of :func:`ordered_axis`
+
+    Returns
+    -------
+    smallest and largest number of each set, float64 (n_sets,) each
+    """
+    listed = _listed_values(index, feature, start, admissible, cost)
+    if listed is not None:
+        value = listed if unsure is None else listed[~unsure.hold(listed)]
+        return value, value
+    last, _ = _parts(boundary, dtype, admissible)
+    low, high = _limits(last, dtype, admissible, feature, unsure)
+    some = low <= high
+    own = [start] if admissible.stay and start == start else []
+    return np.append(low[some], own), np.append(high[some], own)
+
+
 def _limits(
     last: FloatArray,
     dtype: np.dtype[Any],

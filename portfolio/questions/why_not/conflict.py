@@ -3,15 +3,19 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 
-from encoders.errors import InputError
+from encoders.errors import InputError, NothingAdmissibleError
 from encoders.query.constraints import Constraint
 from encoders.query.relations import JointCost
+from portfolio.model.tabular import Row
 from portfolio.question import Options, Question
 from portfolio.questions.series import LEAST_S
 from portfolio.questions.why_not.members import Demands, Limits
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
+from portfolio.solving.strategies import Strategy
+from portfolio.timings import Timings
 
 Instead = tuple[int, Constraint | Limits]
 
@@ -26,6 +30,39 @@ def any_answer(question: Question) -> Question:
     tables = question.norm if isinstance(question.norm, Mapping) else 1
     rules = tuple(c for c in question.constraints if not isinstance(c, JointCost))
     return replace(question, norm=tables, constraints=rules, weights=None)
+
+
+def ask_or_refute(
+    asker: Asker, question: Question, options: Options, row: Row, way: Strategy
+) -> Result:
+    """Return the answer; "infeasible" where constraints leave a feature no value.
+
+    Parameters
+    ----------
+    asker, question, options, row : as of :meth:`Asker.ask`
+    way : Strategy, solves encoded problems
+
+    Raises
+    ------
+    InputError
+        The question can't be used.
+    """
+    began = time.perf_counter()
+    try:
+        return asker.ask(question, options, row, way)
+    except NothingAdmissibleError:
+        seconds = time.perf_counter() - began
+        return Result(
+            status="infeasible",
+            stop_reason="proved",
+            distance=inf,
+            lower_bound=inf,
+            backend="none",
+            target=question.target,
+            verified=False,
+            timings=Timings(read=asker.model.seconds, total=seconds),
+            trace=((seconds, inf, inf),),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +89,18 @@ class Trials:
         """
         return self._ask(*self.demands.without(dropped, instead))
 
+    def nearest_in(self, name: str, instead: Instead) -> Result | None:
+        """Return an answer that moves one feature least; None if the query can't be encoded so.
+
+        Parameters
+        ----------
+        name : str, of a numeric feature
+        instead : as for :meth:`Demands.without`
+        """
+        asker, question = self.demands.without(frozenset(), instead)
+        weights = dict.fromkeys((f.name for f in asker.model.space.features), 0.0) | {name: 1.0}
+        return self._ask(asker, replace(any_answer(question), scale="none", weights=weights))
+
     def any(self, dropped: frozenset[int], instead: Instead | None = None) -> Result | None:
         """Whether there is an answer at all, whatever it costs.
 
@@ -69,7 +118,7 @@ class Trials:
         options = replace(self.options, time_limit_s=limit_s)
         way = self.demands.asker.strategy(question, options)
         try:
-            return asker.ask(question, options, self.demands.row, way)
+            return ask_or_refute(asker, question, options, self.demands.row, way)
         except InputError:  # relations may need bounds that were dropped
             return None
 

@@ -1,27 +1,26 @@
 """How far one demand has to be loosened so that there is an answer, and what that answer costs."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray
+from encoders.posing.axes import distinct_ends
 from encoders.query.constraints import Constraint, MaxChanges, Range
-from encoders.query.features import Feature
-from encoders.query.grid import Grid
-from encoders.query.relations import Relation
-from encoders.trees.input_type import last_read_as
+from encoders.query.goal import ClassGoal
 from portfolio.change import exactly
+from portfolio.goals import value_goal, wanted_of
 from portfolio.questions.why_not.conflict import Trials
 from portfolio.questions.why_not.members import Limits, Member
 from portfolio.result import Result
 
 Loosened = Callable[[float], Constraint | Limits]
 DIGITS = 4  # of what a limit is moved by, in sentences
+MOST_HALVINGS = 80  # of an interval of float64
 DECIMAL = Context(prec=400)
 
 
@@ -91,50 +90,50 @@ class Relaxation:
 
 
 def _onward(before: float, after: float) -> float:
-    """A little further, in as few digits as keep a thousandth of the difference."""
+    """Return a number at or a little beyond a limit, with few digits."""
     moved = after - before
     if moved == 0 or not math.isfinite(moved):
         return float(after)
     unit = Decimal(1).scaleb(math.floor(math.log10(abs(moved))) + 1 - DIGITS)
     way = ROUND_CEILING if moved > 0 else ROUND_FLOOR
-    return float(Decimal(after).quantize(unit, way, context=DECIMAL)) + 0.0
+    return float(Decimal(repr(float(after))).quantize(unit, way, context=DECIMAL)) + 0.0
 
 
 def relax(trials: Trials, at: int) -> Relaxation | None:
-    """How far a demand has to be loosened; None if that alone does not help, or is not known to.
+    """Return how far a demand has to be loosened; None if that alone is not known to help.
 
     Parameters
     ----------
-    trials : ask
-    at : place of the member
+    trials : Trials, solve the query without some demands
+    at : int, place of the member
     """
     dropped = trials.nearest(frozenset({at}))
     if dropped is None or dropped.row is None:
         return None
     member = trials.demands.members[at]
     ladder = _ladder(trials, at, dropped)
-    if ladder is None or not ladder.rungs:
+    if ladder is None:
         return Relaxation(member, "all", None, None, True, dropped, dropped)
     after, least = _least(trials, at, ladder)
     result = trials.nearest(frozenset(), (at, ladder.loosened(after)))
-    if result is None or result.row is None:  # no time: the answer without it keeps this, too
-        after, least, result = ladder.rungs[-1], False, dropped
-    related = any(isinstance(c, Relation) for c in trials.demands.question.constraints)
-    least &= not related or ladder.limit == "count"
+    if result is None or result.row is None:  # no time left: keep a limit that is known to do
+        after, least, result = ladder.rungs[-1], False, ladder.result
     return Relaxation(member, ladder.limit, ladder.before, after, least, result, dropped)
 
 
 @dataclass(frozen=True, eq=False)
 class _Ladder:
-    """Values to which a limit may be loosened, each next one further; the last will do.
+    """Values to which a limit may be loosened, each next one further; the last suffices.
 
     Attributes
     ----------
     limit : "upper", "lower" or "count"
-    before : as it was
-    rungs : no two neighbours have an admissible cell between them
+    before : float, the limit as it was
+    rungs : the least limit that suffices is one of them, or if ``dense`` at most one step earlier
     loosened : the demand with another limit
-    reached : the least limit that an answer keeps
+    reached : the least limit that an answer satisfies
+    result : Result that the last rung admits
+    dense : bool, whether numbers between two rungs may differ
     """
 
     limit: str
@@ -142,6 +141,13 @@ class _Ladder:
     rungs: Sequence[float]
     loosened: Loosened
     reached: Callable[[Result], float]
+    result: Result
+    dense: bool = False
+
+    @property
+    def sign(self) -> float:
+        """1.0 where a larger limit is looser, else -1.0."""
+        return -1.0 if self.limit == "lower" else 1.0
 
 
 def _ladder(trials: Trials, at: int, dropped: Result) -> _Ladder | None:
@@ -155,6 +161,7 @@ def _ladder(trials: Trials, at: int, dropped: Result) -> _Ladder | None:
             counts,
             lambda n: MaxChanges(int(n), rule.among),
             partial(_counted, rule),
+            dropped,
         )
     space = trials.demands.asker.model.space
     feature = space.named(member.feature)
@@ -174,14 +181,17 @@ def _ladder(trials: Trials, at: int, dropped: Result) -> _Ladder | None:
     def limited(low: float, high: float) -> Constraint | Limits:
         return Range(feature.name, low, high) if isinstance(rule, Range) else (low, high)
 
-    far = value(dropped)
-    if far > upper:
-        rungs = [v for v in _rungs(trials, feature, 1) if upper < v < far]
-        return _Ladder("upper", upper, [*rungs, far], lambda v: limited(lower, v), value)
-    if far < lower:
-        rungs = [v for v in _rungs(trials, feature, -1) if far < v < lower]
-        return _Ladder("lower", lower, [*rungs, far], lambda v: limited(v, upper), value)
-    return None
+    nearest = dropped
+    if isinstance(rule, Range) and np.isnan(value(dropped)):  # a looser Range asks for a number
+        nearest = trials.nearest(frozenset(), (at, Range(feature.name))) or dropped
+    far = np.nan if nearest.row is None else value(nearest)
+    if not (far < lower or far > upper):
+        return None
+    limit, before = ("upper", upper) if far > upper else ("lower", lower)
+    rungs, dense = _rungs(trials, at, index, before, far)
+    if limit == "upper":
+        return _Ladder(limit, before, rungs, lambda v: limited(lower, v), value, nearest, dense)
+    return _Ladder(limit, before, rungs, lambda v: limited(v, upper), value, nearest, dense)
 
 
 def _counted(rule: MaxChanges, result: Result) -> int:
@@ -190,34 +200,42 @@ def _counted(rule: MaxChanges, result: Result) -> int:
     return sum(rule.among is None or name in rule.among for name in names)
 
 
-def _rungs(trials: Trials, feature: Feature, way: int) -> list[float]:
-    """The first value of every cell, or the last, in the order in which they are reached."""
-    if feature.values:
-        return sorted(feature.values, reverse=way < 0)
-    found: list[FloatArray] = []
-    for view in dict.fromkeys(trials.demands.asker.model.views):
-        last = last_read_as(view.cells.boundary[feature.column], view.ensemble.dtype)
-        found.append(np.nextafter(last, np.inf) if way > 0 else last)
+def _rungs(
+    trials: Trials, at: int, index: int, before: float, far: float
+) -> tuple[list[float], bool]:
+    """Return limits in the order in which they are reached, and whether they are dense.
+
+    Of numbers that nothing but ``Linear`` distinguishes, the first is enough.
+    """
+    asker, question = trials.demands.without(frozenset({at}))
+    model, row = asker.model, trials.demands.row
+    wanted = wanted_of(model, question.target)
+    goal = ClassGoal(0) if wanted is None else value_goal(model, wanted, row.values)
+    query = question.query(model, row, goal)
+    feature, whole = model.space.features[index], query.admissible[index]
+    start = float(model.space.values(row.values)[index])
+    rises = far > before
+    ends = (np.nextafter(before, np.inf), far) if rises else (far, np.nextafter(before, -np.inf))
+    beyond = replace(
+        whole,
+        lower=max(whole.lower, ends[0]),
+        upper=min(whole.upper, ends[1]),
+        stay=whole.stay and ends[0] <= start <= ends[1],
+    )
+    found = [np.array([far])]
+    for view in dict.fromkeys(model.views):
+        boundary, dtype = view.cells.boundary[feature.column], view.ensemble.dtype
+        unsure = (view.ensemble.unsure or {}).get(feature.column)
+        part = distinct_ends(boundary, dtype, index, feature, start, beyond, query.cost, unsure)
+        found.append(part[0] if rises else part[1])
     values = np.unique(np.concatenate(found))
-    if feature.step:
-        grid = Grid(feature.step)
-        values = grid.at_least(values) if way > 0 else grid.at_most(values)
-    elif feature.kind == "ordinal":
-        values = np.ceil(values) if way > 0 else np.floor(values)
-    return list(_distinct(values[::way].tolist()))
-
-
-def _distinct(values: Sequence[float]) -> Iterator[float]:
-    before = math.nan
-    for value in values:
-        if value != before and math.isfinite(value):
-            yield value
-        before = value
+    dense = query.related is not None and index in query.related.any_number
+    return [float(v) for v in (values if rises else values[::-1])], dense
 
 
 def _least(trials: Trials, at: int, ladder: _Ladder) -> tuple[float, bool]:
-    """The first rung that will do, by halving; and whether all before are proved not to."""
-    low, high, proved = -1, len(ladder.rungs) - 1, True
+    """Return the least limit known to suffice, and whether smaller ones are proved not to."""
+    low, high = -1, len(ladder.rungs) - 1
     while low + 1 < high:
         middle = (low + high) // 2
         found = trials.any(frozenset(), (at, ladder.loosened(ladder.rungs[middle])))
@@ -226,15 +244,40 @@ def _least(trials: Trials, at: int, ladder: _Ladder) -> tuple[float, bool]:
         elif found is not None and found.status == "infeasible":
             low = middle
         else:
-            proved = False
-            break
-    return ladder.rungs[high], proved
+            return ladder.rungs[high], False
+    if not ladder.dense:
+        return ladder.rungs[high], True
+    return _between(
+        trials, at, ladder, ladder.before if low < 0 else ladder.rungs[low], ladder.rungs[high]
+    )
 
 
 def _reached(ladder: _Ladder, value: float, middle: int) -> int:
-    """The first rung that an answer keeps; it may keep an earlier one than was asked about."""
-    sign = -1.0 if ladder.limit == "lower" else 1.0
+    """Return the first rung that an answer keeps; it may keep an earlier one than was asked for."""
     for at, rung in enumerate(ladder.rungs[: middle + 1]):
-        if sign * rung >= sign * value:
+        if ladder.sign * rung >= ladder.sign * value:
             return at
     return middle
+
+
+def _between(
+    trials: Trials, at: int, ladder: _Ladder, low: float, high: float
+) -> tuple[float, bool]:
+    """Halve an interval of limits, of which the first is too tight, down to neighbouring floats."""
+    name = trials.demands.members[at].feature
+    found = trials.nearest_in(name, (at, ladder.loosened(high)))
+    if found is not None and found.row is not None:
+        high = ladder.reached(found)
+    middle = np.nextafter(high, low)  # most likely nothing is nearer than that answer
+    for _ in range(MOST_HALVINGS):
+        if middle in (low, high):
+            return high, True
+        found = trials.any(frozenset(), (at, ladder.loosened(float(middle))))
+        if found is not None and found.row is not None:
+            high = ladder.reached(found)
+        elif found is not None and found.status == "infeasible":
+            low = float(middle)
+        else:
+            break
+        middle = low + (high - low) / 2
+    return high, False

@@ -10,7 +10,7 @@ from encoders.errors import InputError
 from portfolio.as_json import AsJson, as_plain
 from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
-from portfolio.questions.why_not.conflict import Conflict, Trials
+from portfolio.questions.why_not.conflict import Conflict, Trials, ask_or_refute
 from portfolio.questions.why_not.loosening import Relaxation, relax
 from portfolio.questions.why_not.members import Member, demands_of
 from portfolio.result import Result
@@ -145,7 +145,7 @@ def find_why_not(
     check_progress(on_progress)
     began = time.perf_counter()
     row = asker.read(x)
-    whole = asker.ask(question, options, row, asker.strategy(question, options))
+    whole = ask_or_refute(asker, question, options, row, asker.strategy(question, options))
 
     def told(
         status: Literal["minimal", "conflict", "feasible", "unknown"],

@@ -32,6 +32,10 @@ class UnsupportedModelError(InputError, TypeError):
     """The model cannot be read exactly, so nothing could be proved about it."""
 
 
+class ModelChangedError(InputError):
+    """The model has changed since it was read, so that proofs would be about another one."""
+
+
 class UnavailableBackendError(CounterfolioError, RuntimeError):
     """A backend is not installed, not licensed, or cannot take this kind of problem."""
 

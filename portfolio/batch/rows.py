@@ -131,8 +131,9 @@ def rows_of(model: ExplainedModel, X: Any, whole: bool = False) -> BatchRows:
     Raises
     ------
     InputError
-        The columns are not the model's.
+        The columns are not the model's, or the model has changed since it was read.
     """
+    model.check_unchanged()
     table = model.native.table
     read = read_rows(X, model.space, model.input_type, table)
     return BatchRows(*read, own_columns(X, model.space, table), table, whole)

@@ -20,6 +20,7 @@ from encoders.trees.ensemble import Companion, Ensemble
 from portfolio.fingerprint import fingerprint
 from portfolio.model.companions import companions_of
 from portfolio.model.evidence import check_boxes, hold_against
+from portfolio.model.fitted_state import FittedState
 from portfolio.model.native import NativeModel
 from portfolio.model.oracle import Oracle
 from portfolio.model.pipeline_steps import Said
@@ -101,6 +102,7 @@ class ExplainedModel:
         asked for
     seconds : what reading took
     file_digest : SHA-256 of the file that the model came from, in hex; None if nobody named one
+    state : fitted state of the model and of its companions; None where it is not watched
     """
 
     ensemble: Ensemble
@@ -109,6 +111,18 @@ class ExplainedModel:
     views: tuple[ClassView, ...]
     seconds: float
     file_digest: str | None = None
+    state: FittedState | None = None
+
+    def check_unchanged(self) -> None:
+        """Raise an error if the model, or a companion, has changed since it was read.
+
+        Raises
+        ------
+        ModelChangedError
+            It was fitted again, continued, or set to other parameters.
+        """
+        if self.state is not None:
+            self.state.check()
 
     @cached_property
     def identity(self) -> str:
@@ -233,7 +247,9 @@ def read(
         cells = cut(ensemble) if readings.models[1:] else views[()].cells
         hold_against(ensemble, cells, native, values, space)
     every_view = tuple(views[own] for own in asked.of_class)
-    return ExplainedModel(ensemble, space, native, every_view, time.perf_counter() - began)
+    state = FittedState([own.native.model for own in readings.models])
+    seconds = time.perf_counter() - began
+    return ExplainedModel(ensemble, space, native, every_view, seconds, state=state)
 
 
 def _with_voting(model: Any, voting: str | None) -> Any:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray
+from encoders.errors import ModelChangedError
 from encoders.posing.companion_rows import goal_of
 from encoders.posing.goal_rows import link_of
 from encoders.posing.leaf_rows import ROUNDING_SHARE
 from encoders.query.goal import ClassGoal, Goal, ValueGoal
 from encoders.trees.blend import Blend
 from encoders.trees.ensemble import Ensemble
+from portfolio.model.fitted_state import CHANGED
 from portfolio.model.native import SUMMED, NativeModel, clear_lead
 
 
@@ -64,6 +66,10 @@ class Oracle:
         if not together or self.ensemble.blend is not None:
             return self.accepts(row, goal), None
         told = self.native.probabilities(np.array([query, row]))
+        scores = self.ensemble.scores(query[None, :])
+        read_as = int(self.ensemble.outputs(scores)[0].argmax())
+        if read_as != told[0].argmax() and clear_lead(self.ensemble, scores)[0]:
+            raise ModelChangedError(CHANGED.format(name=type(self.native.model).__name__))
         if told[1].argmax() != goal.target:
             return False, None
         return all(own.accepts(row, its) for own, its in self._others(goal)), told

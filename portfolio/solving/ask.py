@@ -78,12 +78,20 @@ class Asker:
         return "interrupted" if self.stopped else "time_limit"
 
     def read(self, x: Any) -> Row:
-        """A row of the user's in the model's order; InputError if it is none.
+        """Return a row of the user's in the model's order.
 
         Parameters
         ----------
         x : a row in any shape that users may give, or a :class:`Row`, which is taken as it is
+
+        Raises
+        ------
+        InputError
+            It is no row of the model's.
+        ModelChangedError
+            The model has changed since it was read.
         """
+        self.model.check_unchanged()
         if isinstance(x, Row):
             return x
         return read_row(x, self.model.space, self.model.input_type, self.model.native.table)

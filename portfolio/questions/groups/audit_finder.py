@@ -78,6 +78,7 @@ def find_audit(
     """
     began = time.perf_counter()
     _check(question, sampling, model)
+    model.check_unchanged()
     frame, _ = as_pandas(X)
     _, _, given = read_rows(frame, model.space, model.input_type, model.native.table)
     wrong = next((at for at, values in enumerate(given) if isinstance(values, str)), None)

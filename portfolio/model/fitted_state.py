@@ -1,0 +1,117 @@
+"""The fitted state of a model, by which a later fit in place is noticed."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import ModelChangedError
+
+# Parameters that no prediction depends on.
+HARMLESS = frozenset(
+    ("n_jobs", "verbose", "verbosity", "random_state", "thread_count", "nthread", "memory")
+)
+LIBRARIES = frozenset(("sklearn", "xgboost", "lightgbm", "catboost", "encoders"))
+PLAIN = (bool, int, float, str, type(None))
+MISSING = object()
+CHANGED = (
+    "the {name} has changed since this Explainer was made (fitted again, or set to other "
+    "parameters), and its trees are no longer those of the proofs. Make a new Explainer for it."
+)
+
+
+class FittedState:
+    """References to all that the predictions of some models depend on.
+
+    A fit replaces the objects that hold what was learned. So these are compared by identity,
+    which takes microseconds. Boosters are changed in place, and are compared by their sizes.
+
+    Parameters
+    ----------
+    models : fitted, each of a kind that can be read
+    """
+
+    def __init__(self, models: Sequence[Any]) -> None:
+        self._models = tuple(models)
+        self._places: list[tuple[str, Any, Any, Any]] = []
+        self._counts: list[tuple[str, Callable[[], Any], Any]] = []
+        self._seen: set[int] = set()
+        for model in self._models:
+            self._add(type(model).__name__, model)
+
+    def __reduce__(self) -> Any:
+        """Return how a copy is made: of the copied models."""
+        return FittedState, (self._models,)
+
+    def check(self) -> None:
+        """Raise an error if a model has changed.
+
+        Raises
+        ------
+        ModelChangedError
+            A model was fitted again, continued, or set to other parameters.
+        """
+        for name, owner, key, value in self._places:
+            now = owner.get(key, MISSING) if isinstance(owner, dict) else owner[key]
+            if now is not value and not _same(now, value):
+                raise ModelChangedError(CHANGED.format(name=name))
+        for name, count, value in self._counts:
+            if count() != value:
+                raise ModelChangedError(CHANGED.format(name=name))
+
+    def _add(self, name: str, part: Any) -> None:
+        if id(part) in self._seen or isinstance(part, type):
+            return
+        if isinstance(part, list | tuple) or _holds_objects(part):
+            self._seen.add(id(part))
+            flat = part.ravel() if isinstance(part, np.ndarray) else part
+            self._count(name, lambda: len(part))
+            for place, item in enumerate(flat):
+                if isinstance(part, list):
+                    self._places.append((name, part, place, item))
+                self._add(name, item)
+            return
+        for count in _counts_of(part):
+            self._seen.add(id(part))
+            self._count(name, count)
+        if not (hasattr(part, "get_params") or type(part).__name__ == "_CalibratedClassifier"):
+            return
+        self._seen.add(id(part))
+        own = vars(part)
+        if "tree_" in own:  # one of many in a forest: the rest of it follows from its tree
+            self._places.append((name, own, "tree_", own["tree_"]))
+            return
+        # What else a class of the user's own notes while it works is not known to matter.
+        known = type(part).__module__.partition(".")[0] in LIBRARIES
+        for key, value in own.items():
+            if key not in HARMLESS and (known or key.endswith("_")):
+                self._places.append((name, own, key, value))
+                self._add(name, value)
+
+    def _count(self, name: str, count: Callable[[], Any]) -> None:
+        self._counts.append((name, count, count()))
+
+
+def _holds_objects(part: Any) -> bool:
+    return isinstance(part, np.ndarray) and part.dtype == object
+
+
+def _counts_of(part: Any) -> Iterator[Callable[[], Any]]:
+    """Yield what changes where a library changes a model without replacing an object."""
+    library = type(part).__module__.partition(".")[0]
+    if library == "xgboost" and type(part).__name__ == "Booster":
+        yield part.num_boosted_rounds
+        yield lambda: part.attr("best_iteration")
+    elif library == "lightgbm" and type(part).__name__ == "Booster":
+        yield part.num_trees
+        yield lambda: part.best_iteration
+    elif library == "catboost" and hasattr(part, "tree_count_"):
+        yield lambda: part.tree_count_
+        yield part.get_scale_and_bias
+
+
+def _same(now: Any, then: Any) -> bool:
+    """Return whether two values that are not one object are equal plain ones."""
+    if not (isinstance(now, PLAIN) and isinstance(then, PLAIN)):
+        return False
+    return now == then or (now != now and then != then)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from encoders.query.conditions import written
+from encoders.query.cost import LARGEST
 
 NEAR = 3  # float64 to each side of the exact number; further ones are no closer in any digit
 MOST_FREE = 6  # numbers that are rounded in all ways together
@@ -41,9 +42,10 @@ class UnrepresentableError(ArithmeticError):
 def cheapest_numbers(
     spans: Sequence[Span], limits: Sequence[Limit], power: float, aggregate: str
 ) -> list[float] | None:
-    """Numbers of least cost; None if there are none.
+    """Return numbers of least cost; None if there are none.
 
-    An exact rational optimum is found by Z3 and rounded to float64 that keep the sums as written.
+    A single number is found exactly among all float64. Of several, an exact rational optimum is
+    found by Z3 and rounded to float64 that keep the sums as written.
 
     Parameters
     ----------
@@ -57,6 +59,8 @@ def cheapest_numbers(
     UnrepresentableError
         Rounding breaks a sum.
     """
+    if len(spans) == 1:
+        return _single_number(spans[0], [(factors[0], most) for factors, most in limits])
     import z3  # takes a while
 
     optimizer = z3.Optimize()
@@ -86,6 +90,32 @@ def cheapest_numbers(
     model = optimizer.model()
     exact = [_fraction(model.eval(number, model_completion=True)) for number in numbers]
     return _rounded(exact, spans, limits)
+
+
+def _single_number(span: Span, limits: Sequence[tuple[Fraction, Fraction]]) -> list[float] | None:
+    """Return the float64 nearest to the query's that keeps all limits; None if none does."""
+    low, high = span.low, span.high
+    for factor, most in limits:
+        if factor > 0:
+            high = min(high, _last_written(most / factor))
+        elif factor < 0:
+            low = max(low, -_last_written(-most / factor))
+        elif most < 0:
+            return None
+    near = span.before if span.before == span.before else 0.0
+    return [min(max(near, low), high)] if low <= high else None
+
+
+def _last_written(bound: Fraction) -> float:
+    """Return the largest float64 that is written as a decimal of at most the bound."""
+    if abs(bound) > LARGEST:
+        return LARGEST if bound > 0 else -float(np.inf)
+    number = float(bound)
+    while written(number) > bound:
+        number = float(np.nextafter(number, -np.inf))
+    while number < LARGEST and written(beyond := float(np.nextafter(number, np.inf))) <= bound:
+        number = beyond
+    return number
 
 
 def _exact(number: float | Fraction) -> Any:

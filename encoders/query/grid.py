@@ -77,7 +77,9 @@ class Grid:
         return on
 
     def _counts(self, value: FloatArray) -> FloatArray:
-        return np.clip(np.asarray(value) / self.step, -MOST_STEPS, MOST_STEPS)
+        with np.errstate(over="ignore"):  # infinity is clipped like any number beyond the steps
+            counts = np.asarray(value) / self.step
+        return np.clip(counts, -MOST_STEPS, MOST_STEPS)
 
     def _value(self, count: FloatArray) -> FloatArray:
         parts = Fraction(str(self.step))

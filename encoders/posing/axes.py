@@ -328,7 +328,7 @@ def coded_axis(
     cell = np.flatnonzero(_allowed_categories(index, feature, start, admissible, cost))
     value = cell.astype(np.float64)
     axis = Axis(cell, value, cost.of(index, feature, start, value), value != start)
-    last = len(feature.labels)
+    last = len(feature.labels) + 1  # after that of categories that training rows do not have
     return _with_missing(axis, last, index, feature, start, admissible, cost)
 
 

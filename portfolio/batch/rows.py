@@ -94,7 +94,10 @@ class BatchRows:
         after = np.array([none if row is None else row for _, row in pairs])
         shape = len(pairs), len(self.columns)
         before, after = before.reshape(shape), after.reshape(shape)
-        moved = (~same(before, after) | self._respelled()) & good[:, None]
+        spelled = self._respelled()
+        if self.table is not None:
+            spelled &= ~self.table.new_in(before)
+        moved = (~same(before, after) | spelled) & good[:, None]
         return frame_with(self.own, moved, after, good, self._user_values)
 
     def _respelled(self) -> BoolArray:

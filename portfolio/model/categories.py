@@ -152,7 +152,9 @@ def _codes_of(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
 
 
 def own_codes(codes: Mapping[int, Codes], table: Table | None) -> dict[int, FloatArray]:
-    """By place of a category column: the library's code of each of the table's labels, or NaN.
+    """Return by place of a category column the library's code of each of the table's labels.
+
+    It is NaN where the library has none, as for the last: categories that training rows lack.
 
     Parameters
     ----------
@@ -160,7 +162,7 @@ def own_codes(codes: Mapping[int, Codes], table: Table | None) -> dict[int, Floa
     table : the user's columns; None where all hold numbers
     """
     return {
-        at: np.array([codes.get(at, {}).get(label, np.nan) for label in column.labels])
+        at: np.array([*(codes.get(at, {}).get(label, np.nan) for label in column.labels), np.nan])
         for at, column in enumerate(table.columns if table else ())
         if column.labels is not None
     }

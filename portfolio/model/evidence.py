@@ -101,7 +101,23 @@ def check_reading(
     UnsupportedModelError
         They differ: nothing proved about the trees would be true of the model.
     """
-    rows = _alike_together(ensemble, _rows(ensemble, cells, training))
+    check_sums(ensemble, native, _alike_together(ensemble, _rows(ensemble, cells, training)))
+
+
+def check_sums(ensemble: Ensemble, native: NativeModel, rows: FloatArray) -> None:
+    """Make sure that the model's own leaves, scores and predictions of some rows are those we read.
+
+    Parameters
+    ----------
+    ensemble : as read
+    native : the model it was read from
+    rows : float64 (n_rows, n_columns)
+
+    Raises
+    ------
+    UnsupportedModelError
+        They differ.
+    """
     leaves = ensemble.leaves(rows)
     own = native.leaves(rows)
     if own is not None:

@@ -183,7 +183,9 @@ def _of_type(dtype: Any) -> np.ndarray[Any, Any] | None:
 
 
 def _column(values: np.ndarray[Any, Any], dtype: Any, in_pipeline: bool) -> Any:
-    if dtype is None or dtype == object:  # an empty column of a file is of objects
+    if getattr(dtype, "kind", "O") == "O" and not isinstance(
+        dtype, pd.CategoricalDtype
+    ):  # an empty column of a file is of objects
         category = values.dtype == object and not in_pipeline
         return pd.Categorical(values) if category else values
     try:

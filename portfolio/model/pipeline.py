@@ -260,6 +260,7 @@ def over_raw_columns(
     labels = [column.labels for column in steps.table.columns]
     whole = rows[~np.isnan(rows).any(axis=1)]
     template = whole[0] if len(whole) else _filled(rows)
+    steps = replace(steps, table=_taking_new(steps, template))
     low, high = _window(steps, rows, template, ensemble.dtype)
     _check_alone(steps, whole[:ALONE] if len(whole) else template[None, :])
     seen = _seen(rows, template)
@@ -270,7 +271,7 @@ def over_raw_columns(
     raw = RawColumns(
         sources=steps.sources,
         names=[str(column.name) for column in steps.table.columns],
-        n_codes={at: len(own) for at, own in enumerate(labels) if own is not None},
+        n_codes={at: len(own) + 1 for at, own in enumerate(labels) if own is not None},
         low=low,
         high=high,
         missing=_missing(space),
@@ -294,6 +295,21 @@ def over_raw_columns(
         for at, own in enumerate(steps.table.columns)
     )
     return pulled, Table(columns)
+
+
+def _taking_new(steps: Preprocessing, template: FloatArray) -> Table:
+    """Return the table; columns take new categories only where the steps do."""
+    columns = list(steps.table.columns)
+    for at, column in enumerate(columns):
+        if column.labels is None or column.new is None:
+            continue
+        row = template.copy()
+        row[at] = len(column.labels)
+        try:
+            steps.inputs(row[None, :], True)
+        except InputError:
+            columns[at] = replace(column, new=None)
+    return Table(tuple(columns))
 
 
 def _check_alone(steps: Preprocessing, rows: FloatArray) -> None:

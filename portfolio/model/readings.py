@@ -19,6 +19,7 @@ from encoders.trees.read import read_ensemble
 from portfolio.model.categories import in_codes_of_all, library_codes, own_codes
 from portfolio.model.made_up_rows import has_no_rows, made_up_rows, without_spread
 from portfolio.model.native import NativeModel, predicting_alone, wrap_native
+from portfolio.model.new_categories import tested
 from portfolio.model.pipeline import (
     as_pipeline,
     is_pipeline,
@@ -152,7 +153,8 @@ def over_columns(
         _as_asked(own, ensemble, labels, table, space)
         for own, ensemble in zip(alone, ensembles, strict=True)
     ]
-    return Readings(tuple(models), space, _without_gaps(rows.to_numpy(), space))
+    values = _without_gaps(rows.to_numpy(), space)
+    return Readings(_taking_new(models, table, values), space, values)
 
 
 def _through_table(
@@ -183,7 +185,18 @@ def _through_table(
         _as_asked(own, ensemble, {}, table, space, unnamed and own.native.columns is None)
         for own, ensemble in zip(alone, pulled, strict=True)
     ]
-    return Readings(tuple(models), space, _without_gaps(values, space))
+    values = _without_gaps(values, space)
+    return Readings(_taking_new(models, table, values), space, values)
+
+
+def _taking_new(
+    models: Sequence[Reading], table: Table | None, values: FloatArray
+) -> tuple[Reading, ...]:
+    """Return the models; their table takes new categories where all of them do."""
+    if table is None:
+        return tuple(models)
+    known = tested(table, models, values)
+    return tuple(replace(own, native=replace(own.native, table=known)) for own in models)
 
 
 def _frame_of(main: Reading, X_train: Any) -> pd.DataFrame:

@@ -1,16 +1,16 @@
 """The user's own columns: how their values become numbers, and numbers become rows of his again."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import FloatArray
+from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import InputError
 from encoders.query.features import is_missing
 from encoders.trees.stretches import Stretches
@@ -19,6 +19,7 @@ from portfolio.model.frames import in_type
 MOST_NAMED = 12  # categories that a message names
 NUMBERS = ("integer", "floating", "mixed-integer-float")  # what pandas calls objects that are some
 
+NO_LABEL = "(new)"
 WHOLE = 2.0**53  # below it every whole number is a float64
 
 
@@ -32,6 +33,8 @@ class Column:
     dtype : of the training frame
     labels : the categories, a number is the index of one; None: the column holds numbers
     blank : what the training frame has where a value is missing
+    new : stands for categories that are none of the labels, whose index comes after theirs; None
+        where the model takes none
     low, high : numbers beyond which nothing is known of what the model's pipeline does
     unsure : numbers between these, of which nothing is known either
     """
@@ -40,6 +43,7 @@ class Column:
     dtype: Any
     labels: tuple[Any, ...] | None
     blank: Any
+    new: Any = None
     low: float = -np.inf
     high: float = np.inf
     unsure: Stretches | None = None
@@ -107,11 +111,18 @@ class Column:
         if code is not None:
             return code
         value = value.item() if isinstance(value, np.generic) else value
-        known = ", ".join(map(repr, self.labels[:MOST_NAMED]))
-        more = f", … ({len(self.labels)} in all)" if len(self.labels) > MOST_NAMED else ""
+        if self.new is not None and isinstance(value, type(self.new)):
+            return float(len(self.labels))
         raise InputError(
-            f"{where} {self.name} is {value!r}, which is none of its categories: {known}{more}."
+            f"{where} {self.name} is {value!r}, which is none of its categories: {self.known}."
         )
+
+    @property
+    def known(self) -> str:
+        """Return the labels in the words of a message."""
+        labels = self.labels or ()
+        more = f", … ({len(labels)} in all)" if len(labels) > MOST_NAMED else ""
+        return ", ".join(map(repr, labels[:MOST_NAMED])) + more
 
     def has(self, value: Any) -> bool:
         """Whether a value is one of the categories as they are, in any type that is equal.
@@ -152,6 +163,14 @@ class Column:
         known = np.array([*(self.number(value, where) for value in found), np.nan])
         return known[index]
 
+    @cached_property
+    def _stand_in(self) -> Any:
+        """Return a value that is no label, or the first label where the model takes none."""
+        labels = self.labels or ()
+        if self.new is None and isinstance(self.dtype, pd.CategoricalDtype):
+            return _no_label(self.dtype.categories.tolist()) or NO_LABEL
+        return self.blank if not labels else labels[0] if self.new is None else self.new
+
     def values(self, numbers: FloatArray) -> Any:
         """The user's values of numbers, of his dtype where that can hold them.
 
@@ -165,9 +184,13 @@ class Column:
         index = np.where(missing, -1, numbers).astype(np.int64)
         if isinstance(self.dtype, pd.CategoricalDtype):
             place = self.dtype.categories.get_indexer(pd.Index(self.labels))
-            return pd.Categorical.from_codes(np.append(place, -1)[index], dtype=self.dtype)
-        whole = np.empty(len(self.labels) + 1, dtype=object)
-        whole[:] = [*self.labels, self.blank]
+            codes = np.append(place, [len(self.dtype.categories), -1])[index]
+            if not (index == len(self.labels)).any():
+                return pd.Categorical.from_codes(codes, dtype=self.dtype)
+            every = pd.Index([*self.dtype.categories, self._stand_in])
+            return pd.Categorical.from_codes(codes, categories=every)
+        whole = np.empty(len(self.labels) + 2, dtype=object)
+        whole[:] = [*self.labels, self._stand_in, self.blank]
         return _cast(pd.Series(whole[index], dtype=object), self.dtype)
 
     def _plain(self, numbers: FloatArray) -> Any:
@@ -186,6 +209,12 @@ class Column:
         return pd.Series(values, dtype=object)
 
 
+class Accepts(Protocol):
+    """Compares a query's new categories with the values that stand for them."""
+
+    def check(self, row: FloatArray, given: Mapping[int, Any]) -> None: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """All columns of the training frame, in the order that the model takes them.
@@ -193,9 +222,26 @@ class Table:
     Attributes
     ----------
     columns : one each
+    accepts : compares a query's new categories with what stands for them; None before models are
+        read
     """
 
     columns: tuple[Column, ...]
+    accepts: Accepts | None = None
+
+    def new_in(self, rows: FloatArray) -> BoolArray:
+        """Return which values are new categories, bool of the shape of the rows.
+
+        Parameters
+        ----------
+        rows : float64 (n_rows, n_columns)
+        """
+        new: BoolArray = rows == self._n_labels
+        return new
+
+    @cached_property
+    def _n_labels(self) -> FloatArray:
+        return np.array([np.nan if c.labels is None else len(c.labels) for c in self.columns])
 
     @property
     def labels(self) -> Mapping[str, tuple[str, ...]]:
@@ -263,7 +309,8 @@ def make_table(
         blank = (
             next((value for value in own[own.isna()]), np.nan) if own.dtype == object else np.nan
         )
-        columns.append(Column(own.name, own.dtype, labels, blank))
+        new = None if labels is None else _no_label(labels)
+        columns.append(Column(own.name, own.dtype, labels, blank, new))
     return Table(tuple(columns))
 
 
@@ -307,6 +354,14 @@ def _labels(own: "pd.Series[Any]", known: Iterable[Any], seen_only: bool) -> tup
             f"X_train: two categories of {own.name!r} read {twice!r}; give them names that differ."
         )
     return tuple(labels)
+
+
+def _no_label(labels: Sequence[Any]) -> Any:
+    """Return a value of the labels' type that is none of them; None where there is no such."""
+    if labels and all(isinstance(label, str) for label in labels):
+        return max(labels) + "*"  # XGBoost takes one that comes before all labels for missing
+    numbers = all(isinstance(own, int | float) and not isinstance(own, bool) for own in labels)
+    return type(labels[0])(max(labels) + 1) if labels and numbers else None
 
 
 def _text(label: Any) -> str:

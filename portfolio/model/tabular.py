@@ -132,6 +132,8 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | N
         that is no level.
     """
     row = _as_row(x, space, table)
+    if table is not None:
+        _check_new(row, table)
     beyond = np.flatnonzero(np.abs(row.values) > float(np.finfo(dtype).max))
     if beyond.size:
         raise InputError(
@@ -169,6 +171,23 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | N
     return row
 
 
+def _check_new(row: Row, table: Table) -> None:
+    """Raise :class:`InputError` where the model refuses a category that training rows lack."""
+    new = np.flatnonzero(table.new_in(row.values))
+    if new.size == 0 or table.accepts is None or row.origin is None:
+        return
+    given = as_pandas(row.origin.row)[0]
+    if isinstance(given, pd.DataFrame):
+        held = given.iloc[0].tolist()
+    elif isinstance(given, Mapping | pd.Series):
+        held = list(given.values()) if isinstance(given, Mapping) else given.tolist()
+    else:
+        held = np.asarray(given, dtype=object).ravel().tolist()
+    places = row.origin.position.tolist()
+    own = dict(zip(places, held, strict=True))
+    table.accepts.check(row.values, {at: own[at] for at in new.tolist()})
+
+
 def _not_missing(
     name: str, names: tuple[str, ...], own: FloatArray, columns: tuple[int, ...]
 ) -> str:
@@ -200,6 +219,8 @@ def read_rows(
     ordered = _in_order(X, space, table)
     numbers = _as_numbers(ordered) if table is None else _by_table(ordered, table)
     good = _are_rows(numbers, space, dtype)
+    if table is not None:
+        good &= ~table.new_in(numbers).any(axis=1)
     rows: list[FloatArray | str] = list(numbers)
     for place in np.flatnonzero(~good):  # one by one: to say what is wrong, or that nothing is
         try:
@@ -363,10 +384,11 @@ def in_labels(row: Row, held: Any) -> Row:
     if row.table is None or row.origin is None:
         return row
     columns = [row.table.columns[at] for at in row.origin.position]
+    new = row.table.new_in(row.values)[row.origin.position]  # as the user has them
     spelled = {
         at: row.value(row.origin.position[at])
         for at, (column, own) in enumerate(zip(columns, held, strict=True))
-        if column.labels is not None and not is_missing(own) and not column.has(own)
+        if column.labels is not None and not (is_missing(own) or column.has(own) or new[at])
     }
     if not spelled:
         return row

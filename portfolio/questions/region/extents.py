@@ -163,9 +163,9 @@ def _extent(
     own = float(side.space.values(side.query.row)[index])
     if feature.kind == "categorical":
         known = len(feature.labels)  # the row's category may be one more
-        low = np.arange(max(known, own + 1) if own == own else known, dtype=np.float64)
-        if feature.coded and feature.values:
-            low[~np.isin(low, [*feature.values, own])] = np.inf
+        low = np.arange(known + 1 if feature.coded or own == known else known, dtype=np.float64)
+        if feature.coded:
+            low[~np.isin(low, [*(feature.values or range(known)), own])] = np.inf
         high = np.where(np.isfinite(low), low, -np.inf)
         cell = np.where(np.isnan(value), low.size, value).astype(np.int64)
     else:

@@ -1,0 +1,179 @@
+"""Categories that training rows do not have: whether a model takes them, and as what.
+
+One value that is no label stands for all of them when the model is read. A query's own value is
+compared with it before the query is solved.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import FloatArray
+from encoders.errors import CounterfolioError, InputError
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.refusals import first_line
+from portfolio.model.evidence import check_sums
+from portfolio.model.native import NativeModel, own_errors
+from portfolio.model.pipeline import inputs_of, is_pipeline
+from portfolio.model.table import Column, Table
+
+ROWS = 20  # training rows that a new category is put into
+
+
+class Read(Protocol):
+    """A model as trees over the user's columns, and the user's own object."""
+
+    @property
+    def ensemble(self) -> Ensemble: ...
+
+    @property
+    def native(self) -> NativeModel: ...
+
+
+def tested(table: Table, models: Sequence[Read], rows: FloatArray) -> Table:
+    """Return the table; columns take new categories only where every model takes them as read.
+
+    Parameters
+    ----------
+    table : Table, the user's columns
+    models : list, over these columns
+    rows : float64 (n_rows, n_columns), training rows
+    """
+    new = {
+        at: float(len(column.labels))
+        for at, column in enumerate(table.columns)
+        if column.labels is not None and column.new is not None
+    }
+    some = rows[:ROWS]
+    parts = []
+    for at, code in new.items():
+        parts.append(some.copy())
+        parts[-1][:, at] = code
+    if not new or not len(some):
+        return table
+    if _as_read(models, np.concatenate(parts)):
+        refused: set[int] = set()
+    else:
+        refused = {at for at, part in zip(new, parts, strict=True) if not _as_read(models, part)}
+    columns = tuple(
+        replace(column, new=None) if at in refused else column
+        for at, column in enumerate(table.columns)
+    )
+    natives = tuple(own.native for own in models)
+    return Table(columns, NewCategories(natives, Table(columns)))
+
+
+def _as_read(models: Sequence[Read], rows: FloatArray) -> bool:
+    for own in models:
+        try:
+            check_sums(own.ensemble, own.native, rows)
+        except _own(own.native) + (CounterfolioError,):
+            return False
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class NewCategories:
+    """Compares a query's new categories with the value that stands for them.
+
+    Attributes
+    ----------
+    natives : models that a query is about
+    table : the user's columns
+    """
+
+    natives: tuple[NativeModel, ...]
+    table: Table
+
+    def check(self, row: FloatArray, given: Mapping[int, Any]) -> None:
+        """Raise :class:`InputError` where a model treats a new category in another way.
+
+        Parameters
+        ----------
+        row : float64 (n_columns,), of the query
+        given : mapping from column to the query's own value, of new categories
+        """
+        frame = self.table.frame(row[None, :])
+        actual = frame.copy()
+        for at, value in given.items():
+            actual.isetitem(at, _as_column(value, self.table.columns[at]))
+        at, value = next(iter(given.items()))
+        column = self.table.columns[at]
+        for own in self.natives:
+            try:
+                same = _same(own, frame, actual)
+            except _own(own) as error:
+                raise InputError(
+                    f"the query's {column.name} is {value!r}, which the model refuses "
+                    f"({first_line(error)}); give it one of {column.known}."
+                ) from error
+            if not same:
+                raise InputError(
+                    f"the query's {column.name} is {value!r}, which no training row has and the "
+                    f"model treats unlike other new values; give it one of {column.known}."
+                )
+
+
+def _own(native: NativeModel) -> tuple[type[Exception], ...]:
+    return own_errors(native.model)
+
+
+def _as_column(value: Any, column: Column) -> Any:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return pd.Categorical([value], categories=[*column.dtype.categories, value])
+    try:
+        return pd.Series([value], dtype=column.dtype)
+    except (TypeError, ValueError):
+        return pd.Series([value], dtype=object)
+
+
+@dataclass(frozen=True, eq=False)
+class _OneRow(Table):
+    """Gives a model one row as it is, whatever its numbers are.
+
+    Attributes
+    ----------
+    row : frame of the row
+    """
+
+    row: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    def frame(self, rows: FloatArray) -> pd.DataFrame:
+        """Return the row.
+
+        Parameters
+        ----------
+        rows : float64 (1, n_columns)
+        """
+        return self.row
+
+
+def _same(native: NativeModel, one: pd.DataFrame, other: pd.DataFrame) -> bool:
+    """Return whether a model treats two rows alike, and so do the steps before it."""
+    if not np.array_equal(_outputs(native, one), _outputs(native, other), equal_nan=True):
+        return False
+    if not is_pipeline(native.model):
+        return True
+    return np.array_equal(_inputs(native, one), _inputs(native, other), equal_nan=True)
+
+
+def _outputs(native: NativeModel, frame: pd.DataFrame) -> FloatArray:
+    given, row = replace(native, table=_OneRow((), row=frame)), np.zeros((1, frame.shape[1]))
+    if not native.classes:
+        return given.values(row, "prediction", 0)
+    found = [given.predict(row).astype(np.float64)]
+    if hasattr(native.model, "predict_proba"):
+        found += [given.values(row, "probability", k) for k in range(len(native.classes))]
+    return np.concatenate(found)
+
+
+def _inputs(native: NativeModel, frame: pd.DataFrame) -> FloatArray:
+    """Return the numbers among what the last step is given."""
+    found = inputs_of(native.model, frame)
+    found = found.toarray() if hasattr(found, "toarray") else found
+    table = pd.DataFrame(found)
+    numbers = [at for at, own in enumerate(table.dtypes) if pd.api.types.is_numeric_dtype(own)]
+    return table.iloc[:, numbers].to_numpy(dtype=np.float64, na_value=np.nan)

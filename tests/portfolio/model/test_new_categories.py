@@ -1,0 +1,101 @@
+"""Queries whose category no training row has: answered where the model takes it."""
+
+import itertools
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
+
+from counterfolio import Allowed, Explainer, Fixed, InputError
+
+CITIES, NEW = list("abcd"), "elsewhere"
+
+
+def table():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"city": rng.choice(CITIES, 300), "visits": rng.integers(0, 12, 300)})
+    return X, (X.city.isin(["a", "c"]) & (X.visits > 4) | (X.visits > 9)).astype(int)
+
+
+def fitted(kind):
+    X, y = table()
+    encoders = {
+        "one-hot": OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=75),
+        "ordinal": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-3),
+        "target": TargetEncoder(random_state=0),
+        "refusing": OneHotEncoder(),
+    }
+    if kind in encoders:
+        steps = make_column_transformer((encoders[kind], ["city"]), remainder="passthrough")
+        forest = RandomForestClassifier(5, max_depth=4, random_state=0)
+        return make_pipeline(steps, forest).fit(X, y), X
+    typed = X.astype({"city": "category"})
+    models = {
+        "lightgbm": lightgbm.LGBMClassifier(n_estimators=5, verbose=-1, min_data_per_group=5),
+        "histogram": HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype"),
+        "xgboost": xgboost.XGBClassifier(n_estimators=3, enable_categorical=True),
+    }
+    return models[kind].fit(typed, y), typed
+
+
+def rows_like(X, grid):
+    rows = pd.DataFrame(grid, columns=X.columns)
+    if isinstance(X.city.dtype, pd.CategoricalDtype):
+        rows["city"] = pd.Categorical(rows.city, categories=[*CITIES, NEW])
+    return rows
+
+
+@pytest.mark.parametrize("kind", ["one-hot", "ordinal", "target", "lightgbm", "histogram"])
+def test_the_new_category_stays_or_becomes_a_known_one_at_least_cost(kind):
+    model, X = fitted(kind)
+    explainer = Explainer(model, X)
+    grid = list(itertools.product([*CITIES, NEW], range(12)))
+    rows = rows_like(X, grid)
+    decided = model.predict(rows)
+    rules = [
+        ((), [*CITIES, NEW]),
+        ([Fixed("city")], [NEW]),
+        ([Allowed("city", ["b"])], ["b"]),
+    ]
+    for at, (constraints, cities) in zip((48, 51, 59), rules, strict=True):
+        costs = [
+            (city != NEW) + abs(visits - grid[at][1]) / 11
+            for (city, visits), k in zip(grid, decided, strict=True)
+            if k != decided[at] and city in cities
+        ]
+        result = explainer.explain(rows.iloc[[at]], constraints=constraints)
+        if not costs:
+            assert result.status == "infeasible"
+            continue
+        assert result.distance == pytest.approx(min(costs))
+        answer = result.counterfactual
+        assert model.predict(answer)[0] != decided[at]
+        assert (answer.city.iloc[0] == NEW) == (NEW in cities and "city" not in result.changes())
+    both = explainer.explain_batch(rows.iloc[[48, 0]])
+    assert both["distance"].iloc[0] == pytest.approx(explainer.explain(rows.iloc[[48]]).distance)
+    assert np.isfinite(both["distance"].iloc[1])
+
+
+@pytest.mark.parametrize("kind", ["refusing", "xgboost"])
+def test_a_model_that_raises_gets_the_query_refused_in_a_sentence(kind):
+    model, X = fitted(kind)
+    with pytest.raises(InputError, match=f"city is '{NEW}', which is none of its categories"):
+        Explainer(model, X).explain(rows_like(X, [(NEW, 3)]))
+
+
+def test_a_step_that_tells_new_categories_apart_is_not_taken_at_its_word():
+    from sklearn.preprocessing import FunctionTransformer
+
+    X, y = table()
+    by_length = FunctionTransformer(lambda frame: frame.map(len) + (frame == "a"))
+    steps = make_column_transformer((by_length, ["city"]), remainder="passthrough")
+    model = make_pipeline(steps, RandomForestClassifier(5, max_depth=4, random_state=0)).fit(X, y)
+    explainer = Explainer(model, X, steps={"columntransformer__functiontransformer": "by value"})
+    with pytest.raises(InputError, match="treats unlike other new values"):
+        explainer.explain(rows_like(X, [("a very long name", 3)]))

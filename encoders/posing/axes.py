@@ -237,7 +237,7 @@ def _listed_values(
     index: int, feature: Feature, start: float, admissible: Admissible, cost: Cost
 ) -> FloatArray | None:
     """The admissible values where they are a list, else None (an interval of numbers)."""
-    lists = [set(v) for v in (feature.values, admissible.values) if v]
+    lists = [set(v) for v in (feature.values or None, admissible.values) if v is not None]
     table = cost.table(index)
     if table is not None:
         lists.append(set(table_values(feature, table)))

@@ -42,5 +42,6 @@ class Query:
         index : of the feature
         feature : the feature itself
         """
-        listed = feature.values or self.admissible[index].values or self.cost.table(index)
-        return feature.kind == "numeric" and not feature.step and not listed
+        listed = feature.values or self.cost.table(index)
+        free = feature.kind == "numeric" and not feature.step and not listed
+        return free and self.admissible[index].values is None

@@ -18,6 +18,7 @@ from xgboost import XGBClassifier
 import encoders.posing.layout
 from encoders.posing.axes import class_axes
 from portfolio import (
+    Allowed,
     AllowedPairs,
     AllowMissing,
     Becomes,
@@ -114,6 +115,22 @@ def test_optima_are_those_of_brute_force(name):
         assert found.status == ("infeasible" if best == math.inf else "optimal"), (query, rules)
         assert found.distance == best or math.isclose(found.distance, best), (query, rules)
     assert "optimal" in seen
+
+
+@pytest.mark.parametrize("kind", ["ordinal", "numeric"])
+def test_a_number_that_may_only_be_missing(kind):
+    """No cell of numbers is left, so that every answer found is admissible."""
+    X, _ = table()
+    model = DecisionTreeClassifier(max_depth=3, random_state=0)
+    only, y = X[["hours"]], (X.hours.fillna(3) > 2).astype(int)
+    explainer = Explainer(model.fit(only, y), only, features={"hours": {"kind": kind}})
+    query = pd.DataFrame({"hours": [0.0]})
+    assert model.predict(pd.DataFrame({"hours": [0.0, 3.0, np.nan]})).tolist() == [0, 1, 1]
+    for price in (0.25, 2.0):
+        rules = [Allowed("hours", [None]), AllowMissing("hours", price)]
+        found = explainer.explain(query, constraints=rules)
+        assert (found.status, found.distance, found.message) == ("optimal", price, "")
+        assert np.isnan(found.counterfactual["hours"].iloc[0])
 
 
 def two_of_a_kind():

@@ -84,6 +84,9 @@ class Space:
         self.values = {
             name: [*sorted(self.X[name].dropna().unique().tolist()), None] for name in self.X
         }
+        if features is None:  # splits are at eighths: of what lies between, one number is enough
+            low, high = self.X["quarter"].min(), self.X["quarter"].max()
+            self.values["quarter"] = [*np.arange(low, high + 1 / 32, 1 / 16).tolist(), None]
         self.use([*itertools.product(*self.values.values())])
 
     def use(self, rows):

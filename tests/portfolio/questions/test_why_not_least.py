@@ -119,3 +119,16 @@ def test_rules_that_leave_no_value_are_a_conflict(steps, rules):
     assert members & set(rules) and found.to_dict()["conflict"]
     for each in found.relaxations:
         assert each.result.status == "optimal"
+
+
+def test_a_missing_value_that_alone_is_allowed_stays():
+    space = Space(0)
+    for name in ("whole", "quarter"):
+        space.x = space.X[space.X[name].isna()].iloc[[0]]
+        space.use(space.rows)
+        found = space.explainer.explain(space.x, constraints=[Allowed(name, [None])])
+        now = {n: space.x[n].isna().item() for n in space.X}
+        kept = space.equal(name, None) & (space.predicted != space.own)
+        for other in set(space.X) - {name}:
+            kept &= now[other] | ~space.equal(other, None)
+        assert found.status == ("optimal" if kept.any() else "infeasible")

@@ -13,6 +13,7 @@ from encoders.arrays import FloatArray
 from encoders.errors import InputError
 from encoders.query.features import ACTIONS, KINDS, Action, Feature, FeatureSpace, Kind
 from encoders.query.grid import grid_of
+from encoders.query.missing_codes import without_code
 from encoders.query.one_hot_groups import begins_with, inferred_groups, one_hot_feature
 from encoders.text_files import read_text
 
@@ -29,6 +30,7 @@ def infer_features(
     overrides: Mapping[str, Any] | str | Path | None = None,
     coded: Categories | None = None,
     truths: Collection[str] = (),
+    absent: float = float("nan"),
 ) -> FeatureSpace:
     """Describe the columns of a training frame of numbers, NaN where one is missing.
 
@@ -45,10 +47,12 @@ def infer_features(
         "tolerance"}}``, all optional. ``columns`` names the one-hot columns of a categorical
         feature (default: those that begin with ``feature_``), ``base`` what a row of zeros is
         called, ``tolerance`` the share of training rows that may hold several ones. ``missing``
-        says that a query may have no value (default: if a training row has none), ``missing_cost`` what filling one in costs (default 1).
+        says that a query may have no value (default: if a training row has none),
+        ``missing_cost`` what filling one in costs (default 1).
         ``step`` or ``digits`` (after the point) say which numbers an answer may hold
     coded : categories of columns that hold their index
     truths : columns whose 0 and 1 are False and True
+    absent : float, number that the model takes for missing; it is no part of bounds and scales
 
     Raises
     ------
@@ -68,7 +72,7 @@ def infer_features(
     features = [
         _coded(name, columns[0], coded[names[columns[0]]], values, given.get(name, {}))
         if coded and names[columns[0]] in coded
-        else _feature(name, columns, names, values, given.get(name, {}))
+        else _feature(name, columns, names, values, given.get(name, {}), absent)
         for name, columns in [*claimed.items(), *groups, *alone]
     ]
     told = [
@@ -203,6 +207,7 @@ def _feature(
     names: list[str],
     values: FloatArray,
     entry: Mapping[str, Any],
+    absent: float,
 ) -> Feature:
     kind = cast(Kind, entry.get("kind")) or _infer_kind(values[:, columns])
     action = cast(Action, entry.get("action", "free"))
@@ -212,7 +217,7 @@ def _feature(
     if len(columns) != 1:
         raise InputError(f"feature {name}: only a categorical feature has several columns.")
     whole = values[:, columns[0]]
-    column = whole[~np.isnan(whole)]
+    column, note = without_code(whole[~np.isnan(whole)], absent)
     if column.size == 0:
         raise InputError(f"feature {name}: every training row misses it; drop the column.")
     missing = _may_be_missing(name, whole, entry)
@@ -238,6 +243,7 @@ def _feature(
         missing=missing,
         missing_cost=_missing_cost(name, entry),
         typical=float(np.median(column)) if missing else 0.0,
+        note="" if "bounds" in entry else note,
         step=_step(name, kind, entry),
     )
 

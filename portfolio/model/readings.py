@@ -15,6 +15,7 @@ from encoders.errors import CounterfolioError, InputError, UnsupportedModelError
 from encoders.query.features import FeatureSpace
 from encoders.query.infer_features import infer_features
 from encoders.trees.ensemble import Ensemble, with_codes
+from encoders.trees.from_xgboost import xgboost_missing
 from encoders.trees.read import read_ensemble
 from portfolio.model.categories import in_codes_of_all, library_codes, own_codes
 from portfolio.model.made_up_rows import has_no_rows, made_up_rows, without_spread
@@ -146,7 +147,9 @@ def over_columns(
     codes = known[0]
     table = make_table(frame, codes, False) if codes else None
     rows = _rows(frame, table, main.ensemble.default_left is not None)
-    space = _space(rows, table, features, frame)
+    of_xgboost = type(main.native.model).__module__.startswith("xgboost.")
+    missing = xgboost_missing(main.native.model) if of_xgboost else float("nan")
+    space = _space(rows, table, features, frame, missing)
     labels = own_codes(codes, table)
     ensembles = [in_codes_of_all(own.native.model, own.ensemble, codes, frame) for own in alone]
     models = [
@@ -268,14 +271,18 @@ def _rows(frame: pd.DataFrame, table: Table | None, takes_missing: bool) -> pd.D
 
 
 def _space(
-    rows: pd.DataFrame, table: Table | None, features: Features, frame: pd.DataFrame
+    rows: pd.DataFrame,
+    table: Table | None,
+    features: Features,
+    frame: pd.DataFrame,
+    absent: float = float("nan"),
 ) -> FeatureSpace:
     if isinstance(features, FeatureSpace):
         return features.ordered(list(rows.columns))
     labels = None if table is None else table.labels
     dtypes = zip(rows.columns, frame.dtypes, strict=True)
     truths = [name for name, dtype in dtypes if pd.api.types.is_bool_dtype(dtype)]
-    return infer_features(rows, features, labels, truths)
+    return infer_features(rows, features, labels, truths, absent)
 
 
 def _without_gaps(rows: FloatArray, space: FeatureSpace) -> FloatArray:

@@ -60,9 +60,7 @@ def with_onward(
     return tuple(replace(own, onward=own.feature in names) for own in changed)
 
 
-def _related(
-    related: Related, after: FloatArray, spans: Spans
-) -> dict[int, tuple[float, float]]:
+def _related(related: Related, after: FloatArray, spans: Spans) -> dict[int, tuple[float, float]]:
     """The spans that relations admit, each by itself and all at once."""
     alone = {
         index: span

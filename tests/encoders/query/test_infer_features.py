@@ -57,3 +57,18 @@ def test_the_base_may_be_named_or_the_columns_described_one_by_one():
     assert [f.kind for f in apart.features] == ["binary"] * 3
     with pytest.raises(InputError, match="50 of 200 training rows"):
         infer_features(frame, {"job": job | {"base": False}})
+
+
+def test_the_number_of_missing_values_is_no_part_of_bounds_and_spread():
+    column = np.tile([-9999.0, 3.0, 5.0, 8.0, 4.0], 20)
+    (own,) = infer_features(pd.DataFrame({"v": column}), absent=-9999.0).features
+    assert (own.lower, own.upper, own.std) == (3.0, 8.0, np.std([3.0, 5.0, 8.0, 4.0]))
+    flag = infer_features(pd.DataFrame({"v": np.tile([0.0, 1.0], 20)}), absent=0.0).features[0]
+    assert (flag.kind, flag.values) == ("binary", (0.0, 1.0))
+
+
+def test_an_isolated_code_is_named_until_bounds_leave_it_out():
+    frame = pd.DataFrame({"v": [-999.0, 3.0, 5.0, 8.0, 4.0], "w": [999.0, 900.0, 1.0, 5.0, 30.0]})
+    assert "-999 looks like a code" in str(infer_features(frame))
+    assert "999 looks" not in str(infer_features(frame[["w"]]))
+    assert "looks" not in str(infer_features(frame, {"v": {"bounds": [0, 9]}}))

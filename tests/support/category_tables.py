@@ -99,7 +99,9 @@ def raws(model, X, kind):
         if isinstance(own.dtype, pd.CategoricalDtype):
             parts.append(Raw(name, tuple(own.dropna().unique()), number=False))
         else:
-            low, high = own.min(), own.max()
+            code = BANDS[kind][0] if kind.startswith("missing=") else None
+            known = own[own != code]  # the model's code for missing is no part of bounds
+            low, high = known.min(), known.max()
             near = [c for c in found[at] if abs(c) < 1e30] + [*BANDS.get(kind, ())]
             values = around(near, low, high, dtype is np.float32)
             parts.append(Raw(name, values, spread=high - low))

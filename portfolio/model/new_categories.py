@@ -68,9 +68,10 @@ def tested(table: Table, models: Sequence[Read], rows: FloatArray) -> Table:
 
 def _as_read(models: Sequence[Read], rows: FloatArray) -> bool:
     for own in models:
+        errors: tuple[type[Exception], ...] = (*_own(own.native), CounterfolioError)
         try:
             check_sums(own.ensemble, own.native, rows)
-        except _own(own.native) + (CounterfolioError,):
+        except errors:
             return False
     return True
 

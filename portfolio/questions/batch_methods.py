@@ -59,8 +59,8 @@ class BatchQuestions:
     ) -> Any:
         """Explain every row of a table.
 
-        Small batches are answered in this process; workers are started if that takes longer. With ``out`` every answer is
-        appended to a file as it comes, and the table is written there as Parquet at the end. Ctrl-C
+        Small batches are answered in this process; workers are started if that takes longer.
+        With ``out`` every answer is appended to a file as it comes, and the table is written there as Parquet at the end. Ctrl-C
         and the deadline return what is done; a row that fails has the reason in its place.
 
         Parameters
@@ -73,7 +73,8 @@ class BatchQuestions:
         deadline_s : seconds for all, from this call; None for no limit
         threads : solver threads of each worker
         executor : "local" (this process for small batches, else one worker per core and
-            ``threads``), "ray" (a cluster started here), a :class:`portfolio.running.local_executor.LocalExecutor`, or a
+            ``threads``), "ray" (a cluster started here), a
+            :class:`portfolio.running.local_executor.LocalExecutor`, or a
             :class:`portfolio.running.ray.executor.RayExecutor`
         out : folder for the answers, made if need be
         resume : keep the answers that ``out`` has to the same model, rows and settings, and ask

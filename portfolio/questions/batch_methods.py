@@ -60,8 +60,9 @@ class BatchQuestions:
         """Explain every row of a table.
 
         Small batches are answered in this process; workers are started if that takes longer.
-        With ``out`` every answer is appended to a file as it comes, and the table is written there as Parquet at the end. Ctrl-C
-        and the deadline return what is done; a row that fails has the reason in its place.
+        With ``out`` every answer is appended to a file as it comes, and the table is written there
+        as Parquet at the end. Ctrl-C and the deadline return what is done; a row that fails has the
+        reason in its place.
 
         Parameters
         ----------

@@ -155,6 +155,7 @@ def serve(
     threads: Annotated[int, typer.Option(min=1, help="Solver threads of a question, at most.")] = 1,
     longest: Annotated[float, typer.Option(help="Seconds of a question, at most.")] = 60.0,
     queue: Annotated[int, typer.Option(min=0, help="Questions that may wait, at most.")] = 100,
+    connections: Annotated[int, typer.Option(min=1, help="Connections, at most.")] = 1000,
     logs: Annotated[
         Path | None, typer.Option(help="Folder where cheapest changes are logged, without rows.")
     ] = None,
@@ -182,6 +183,7 @@ def serve(
         threads=threads,
         longest_s=longest,
         most_waiting=queue,
+        most_connections=connections,
         keys=known,
         logs=logs,
         explore=explore,

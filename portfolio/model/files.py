@@ -1,6 +1,7 @@
 """Model files -> fitted models; nothing from a stranger is unpickled without being told to."""
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,22 @@ def load_model(
     if complaint:
         raise InputError(f"the model file {path} can't be read: {complaint}")
     return open_model(path)
+
+
+def to_probe(paths: Iterable[Path], trust_pickle: bool) -> list[Path]:
+    """Return the files among some that :func:`load_model` would probe.
+
+    Parameters
+    ----------
+    paths : iterable of Path, model files
+    trust_pickle : bool, whether pickles may be loaded
+    """
+    endings = (*XGBOOST, ".txt", ".skops", ".cbm", *(PICKLE if trust_pickle else ()))
+    return [
+        path
+        for path in paths
+        if path.suffix.lower() in endings and path.is_file() and path.stat().st_size <= LARGEST_FILE
+    ]
 
 
 def digest_of(path: str | Path) -> str:

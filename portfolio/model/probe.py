@@ -8,11 +8,13 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 ROOM_BYTES = 2 * 2**30  # beyond what is in use before the file is opened, and its size
 TIME_S, BYTES_PER_S = 30.0, 2**22
+START_S = 60  # seconds that imports may take on a busy machine
 ROWS = 20
 LIBRARIES = {
     ".json": ("xgboost",),
@@ -22,51 +24,91 @@ LIBRARIES = {
 }
 START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from portfolio.model.probe import main; main(sys.argv[2], int(sys.argv[3]))"
+    "from portfolio.model.probe import main; main(sys.argv[2])"
 )
 
 
+# What was found of files by :func:`probe_all` that nobody has asked for yet, by name and stamp.
+_probed: dict[tuple[Any, ...], str] = {}
+
+
 def probe(path: Path) -> str:
-    """What is wrong with a model file, in a sentence; "" if it loads, is read, and predicts.
+    """Return what is wrong with a model file, in a sentence; "" if it loads and predicts.
 
     Parameters
     ----------
-    path : of a file that is there, with an ending that is known
+    path : Path, of a file that is there, with an ending that is known
     """
-    limit_s = TIME_S + path.stat().st_size / BYTES_PER_S
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", START, json.dumps(sys.path), str(path), str(int(limit_s) + 1)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=2 * limit_s,
-        )
-    except subprocess.TimeoutExpired:
-        return f"the library that reads it did not end within {limit_s:.0f} s; it is damaged."
-    if done.returncode == -signal.SIGALRM:
-        return f"the library that reads it did not end within {limit_s:.0f} s; it is damaged."
-    if done.returncode:
-        return f"the library that reads it crashed (exit code {done.returncode}); it is damaged."
-    complaint: str = json.loads(done.stdout)
-    return complaint
+    known = _probed.pop(_stamp(path), None)
+    return _probe([path])[0] if known is None else known
 
 
-def main(path: str, limit_s: int) -> None:
-    """Tell on standard output, as JSON, what :func:`probe` returns.
+def probe_all(paths: Sequence[Path]) -> None:
+    """Probe several files in one child process, for :func:`probe` to return what was found.
+
+    A child that a file ends is replaced; only the first file of a child is held responsible.
 
     Parameters
     ----------
-    path : of the file
-    limit_s : whole seconds until this process is ended
+    paths : sequence of Path, files that are there
+    """
+    remaining = list(paths)
+    while remaining:
+        found = _probe(remaining)
+        for path, complaint in zip(remaining, found, strict=False):
+            _probed[_stamp(path)] = complaint
+        remaining = remaining[len(found) :]
+
+
+def _stamp(path: Path) -> tuple[Any, ...]:
+    told = path.stat()
+    return str(path), told.st_mtime_ns, told.st_size, told.st_ino
+
+
+def _probe(paths: Sequence[Path]) -> list[str]:
+    """Return complaints about the first of some files, at least one, by one child process."""
+    limits_s = [int(TIME_S + path.stat().st_size / BYTES_PER_S) + 1 for path in paths]
+    given = json.dumps([[str(path), own] for path, own in zip(paths, limits_s, strict=True)])
+    done = subprocess.Popen(
+        [sys.executable, "-c", START, json.dumps(sys.path), given],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        out, _ = done.communicate(timeout=2 * START_S + 2 * sum(limits_s))
+        late = done.returncode in (-signal.SIGALRM, -signal.SIGVTALRM, -signal.SIGPROF)
+    except subprocess.TimeoutExpired:
+        done.kill()
+        out, _ = done.communicate()
+        late = True
+    found: list[str] = [json.loads(line) for line in out.split(b"\n")[:-1]]
+    if found:
+        return found
+    if late:
+        return [f"the library that reads it did not end within {limits_s[0]} s; it is damaged."]
+    return [f"the library that reads it crashed (exit code {done.returncode}); it is damaged."]
+
+
+def main(given: str) -> None:
+    """Write what :func:`probe` returns of each file to standard output, a line of JSON each.
+
+    Parameters
+    ----------
+    given : str, JSON list of pairs: name of a file, and seconds of processor time for it
     """
     told = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries print there as well
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(limit_s)  # in C: no library holds it up, and no parent has to be alive
-    told.write(json.dumps(complaint_about(Path(path))))
-    told.flush()
+    for name, limit_s in json.loads(given):
+        # Processor time, as other processes may be busy; and a limit where the library sleeps.
+        signal.setitimer(signal.ITIMER_PROF, limit_s)
+        signal.alarm(START_S + 2 * limit_s)  # in C: no library holds it up
+        told.write(json.dumps(complaint_about(Path(name))) + "\n")
+        told.flush()
+        _lift_limit()
     os._exit(0)  # what a damaged model leaves behind is not to be torn down
 
 
@@ -130,4 +172,15 @@ def _has_categories(model: Any) -> bool:
 def _limit_memory(size: int) -> None:
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + size + ROOM_BYTES
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (_least(most, hard), hard))
+
+
+def _lift_limit() -> None:
+    """Let the next file have memory of its own."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+def _least(wanted: int, hard: int) -> int:
+    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

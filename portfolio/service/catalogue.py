@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from encoders.backends.registry import all_backends
@@ -16,10 +17,11 @@ from encoders.query.features import Feature
 from portfolio.as_json import as_plain
 from portfolio.explainer import Explainer
 from portfolio.fingerprint import fingerprint
+from portfolio.model.probe import probe_all
 from portfolio.question import RACE
 from portfolio.running.solver_workers import Workers
 from portfolio.service.examples import another_row
-from portfolio.service.sources import Source, without_folders
+from portfolio.service.sources import ModelFiles, Source, without_folders
 from selector.diagram import Diagram, diagram_of
 from selector.diagram_places import default_place
 
@@ -243,9 +245,11 @@ class Catalogue:
                 log.error("not loaded: %s", failure.error, exc_info=bug)
 
     def _loaded(self, old: _Held) -> _Held:
-        held = _Held()
-        for source in self._sources():
-            name, state = source.name, source.state()
+        held, sources = _Held(), self._sources()
+        states = [source.state() for source in sources]
+        _probe_changed(sources, states, old)
+        for source, state in zip(sources, states, strict=True):
+            name = source.name
             if name in held.models or name in held.failures:
                 raise InputError(f"two models are called {name!r}.")
             known, failed = old.models.get(name), old.failures.get(name)
@@ -278,6 +282,19 @@ class _Default:
         except (OSError, InputError) as error:
             log.error("the default diagram can't be followed: %s", error)
         return self._diagram
+
+
+def _probe_changed(sources: Sequence[Source], states: Sequence[Any], old: _Held) -> None:
+    """Probe all model files that are to be loaded in one child: it takes seconds to start."""
+    files: list[Path] = []
+    for source, state in zip(sources, states, strict=True):
+        known = (old.models.get(source.name), old.failures.get(source.name))
+        if isinstance(source, ModelFiles) and all(
+            own is None or own.state != state for own in known
+        ):
+            files += source.model_files()
+    if len(files) > 1:
+        probe_all(files)
 
 
 def _load(source: Source, state: Any, solvers: Workers | None) -> Model | Failure:

@@ -114,7 +114,8 @@ class RowsFile:
         self._check_count(len(frame))
         self._check_bytes(int(frame.memory_usage(deep=True).sum()))
         for name in self.columns:
-            if not frame[name].map(pd.api.types.is_hashable).all():
+            own = frame[name]  # lists and objects are found in columns of any objects alone
+            if own.dtype == object and not own.map(pd.api.types.is_hashable).all():
                 raise InputError(_neither(name))
 
     def _check_names(self, names: list[str]) -> None:

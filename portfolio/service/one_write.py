@@ -40,18 +40,3 @@ class OneWrite:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
-
-
-def writing_once(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
-    """A protocol of HTTP whose answers are one write each.
-
-    Parameters
-    ----------
-    protocol : of uvicorn
-    """
-
-    class WritingOnce(protocol):  # type: ignore[misc, valid-type]
-        def connection_made(self, transport: asyncio.Transport) -> None:
-            super().connection_made(OneWrite(transport))
-
-    return WritingOnce

@@ -36,6 +36,16 @@ class Reader:
         assert found is not None  # nothing stops it
         return found
 
+    async def warm_up(self) -> None:
+        """Start the child, so that the first large body does not wait for it."""
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._thread, self._process.start)
+
+    @property
+    def pid(self) -> int:
+        """Process id of the child, 0 without one."""
+        return self._process.pid
+
     def close(self) -> None:
         """End the child."""
         self._thread.shutdown(wait=False, cancel_futures=True)

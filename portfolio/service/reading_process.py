@@ -75,6 +75,15 @@ class ReadingProcess:
         found: Read = self._found(*message)
         return found
 
+    def start(self) -> None:
+        """Start the child."""
+        self._started(lambda: False)
+
+    @property
+    def pid(self) -> int:
+        """Process id of the child, 0 without one."""
+        return 0 if self._process is None else self._process.pid
+
     def end(self) -> None:
         """End the child."""
         if self._process is not None:

@@ -14,10 +14,11 @@ from math import ceil
 import uvicorn
 from fastapi import FastAPI
 
+from encoders.errors import InputError
 from portfolio.service.app import create_app
+from portfolio.service.connections import limited, most_connections
 from portfolio.service.doorway import let_nobody_begin
 from portfolio.service.guard import JsonLines
-from portfolio.service.one_write import writing_once
 from portfolio.service.service import Service
 from portfolio.service.settings import Settings
 
@@ -119,14 +120,31 @@ def run(settings: Settings, host: str, port: int) -> None:
     Raises
     ------
     CounterfolioError
-        No model can be loaded.
+        No model can be loaded, or the port is taken.
     """
     log_as_lines("counterfolio.service", "uvicorn")
     # uvicorn raises the signal again once all has ended, as it was asked to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    listening = _bound(host, port)  # a port that is taken is told before models are read
     app = create_app(settings)
     with suppress(KeyboardInterrupt):
-        Server(configured(app, host, port), app.state.service).run()
+        Server(configured(app, host, port), app.state.service).run(sockets=[listening])
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound to a port; raise InputError where that is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host.strip("[]"), port))
+    except OSError as error:
+        made.close()
+        reason = error.strerror or error
+        raise InputError(
+            f"port {port} of {host} can't be listened on ({reason}); give another --port."
+        ) from error
+    return made
 
 
 def configured(app: FastAPI, host: str = "127.0.0.1", port: int = 0) -> uvicorn.Config:
@@ -151,7 +169,8 @@ def configured(app: FastAPI, host: str = "127.0.0.1", port: int = 0) -> uvicorn.
         timeout_graceful_shutdown=ceil(longest_s),
     )
     config.load()
-    config.http_protocol_class = writing_once(config.http_protocol_class)
+    most = most_connections(app.state.service.settings.most_connections)
+    config.http_protocol_class = limited(config.http_protocol_class, most)
     return config
 
 

@@ -130,6 +130,7 @@ class Service:
                 log.info("not ready: %s", told)
             await asyncio.sleep(TELL_S)
         log.info("ready: a worker is warm after %.1f seconds", time.monotonic() - began)
+        await self.reader.warm_up()
 
     def model(self, name: str) -> Model:
         """A model by name.

@@ -29,6 +29,7 @@ class Settings:
     default_s : seconds of a question that names none
     longest_job_s : seconds of a group or an audit, at most
     most_waiting : questions that may wait for a worker
+    most_connections : int, connections that there may be
     largest_body : bytes of a request
     largest_upload : int, bytes that the rows of a job may have
     most_rows : int, rows that a job may have
@@ -51,6 +52,7 @@ class Settings:
     default_s: float = 10.0
     longest_job_s: float = 3600.0
     most_waiting: int = 100
+    most_connections: int = 1000
     largest_body: int = 1_000_000
     largest_upload: int = 50_000_000
     most_rows: int = 200_000

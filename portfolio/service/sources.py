@@ -79,6 +79,12 @@ class ModelFiles:
         given = (self.model, self.data, *self.also, self.features, self.diagram)
         return (self, tuple(_stamp(path) for path in given if path is not None))
 
+    def model_files(self) -> list[Path]:
+        """Return the model files that are probed in a child before they are loaded."""
+        from portfolio.model.files import to_probe
+
+        return to_probe((self.model, *self.also), self.trust_pickle)
+
     def open(self) -> Opened:
         """Load and read it.
 

@@ -1,0 +1,257 @@
+"""What strangers send: it is refused soon, and meanwhile and afterwards others are answered."""
+
+import json
+import os
+import signal
+import socket
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from encoders.errors import InputError
+from portfolio import AllowedPairs
+from portfolio.service import connections, job_rows
+from portfolio.service.app import create_app
+from portfolio.service.catalogue import Model
+from portfolio.service.content import RowsContent
+from portfolio.service.examples import typical_row
+from portfolio.service.job import JOB, STATE, Batch
+from portfolio.service.job_rows import RowsFile
+from portfolio.service.jobs import Jobs
+from portfolio.service.problems import Problem
+from portfolio.service.questions import MOST_CONSTRAINTS
+from portfolio.service.settings import Settings
+from tests.support.served import Unserved, served, until
+
+JSON = {"content-type": "application/json"}
+PATH = "/v1/models/credit/explain"
+KEYS = ("a-key-of-twenty-signs", "another-key-of-signs")
+
+
+def many(count, inside="[]"):
+    return "[" + ",".join([inside] * count) + "]"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ('{"x": ' + many(20_000) + "}", 422, "x does not fit"),
+        ('{"x": {' + ",".join(f'"{at}": {{}}' for at in range(9000)) + "}}", 422, "x does not fit"),
+        ('{"x": [1], "weights": ' + many(20_000, '""') + "}", 422, "weights does not fit"),
+        ('{"x": [1], "target": ' + many(20_000, '""') + "}", 422, "target does not fit"),
+        ('{"x": [1], "strategy": ' + many(20_000, "1") + "}", 422, "strategy does not fit"),
+        ('{"x": [1], "constraints": ' + many(20_000, "1") + "}", 422, "constraints does not fit"),
+        ("{" + ",".join(f'"{at}": 1' for at in range(9000)) + "}", 422, "there is no member '0'"),
+        ('{"x": [1], "x": [2]}', 400, "the member 'x' comes twice"),
+        ('{"x": {"\\ud800": 1}}', 422, "half of a surrogate pair"),
+        ('{"x": [1], "target": "\\uDFFF"}', 422, "half of a surrogate pair"),
+        (b'{"x": {"\xed\xa0\x80": 1}}', 400, "not valid UTF-8"),
+    ],
+)
+def test_hostile_bodies_are_refused_in_one_sentence(client, body, status, words):
+    told = client.post(PATH, content=body, headers=JSON)
+    assert told.status_code == status
+    assert words in told.json()["detail"] and len(told.text) < 1000
+
+
+def test_pairs_of_surrogates_are_text(client, row):
+    told = client.post(PATH, content=json.dumps({"x": row, "target": "\U0001f600"}), headers=JSON)
+    assert "half" not in told.json()["detail"]
+
+
+def test_a_question_has_a_limit_of_constraints(client, row):
+    told = client.post(PATH, json={"x": row, "constraints": [{"Fixed": "age"}] * 1001})
+    assert told.status_code == 422 and str(MOST_CONSTRAINTS) in told.json()["detail"]
+
+
+def test_others_are_answered_while_a_large_body_is_read_and_after_its_reader_died(
+    service, client, row
+):
+    reader, large = service[0].state.service.reader, '{"x": ' + many(100_000) + "}"
+    assert client.post(PATH, content=large, headers=JSON).status_code == 422
+    told = []
+
+    def send():
+        told.append(client.post(PATH, content=large, headers=JSON).status_code)
+
+    os.kill(reader.pid, signal.SIGSTOP)
+    sending = threading.Thread(target=send)
+    sending.start()
+    assert client.get("/health").status_code == 200
+    assert client.post(PATH, json={"x": row}).status_code == 200
+    assert not told
+    os.kill(reader.pid, signal.SIGKILL)
+    sending.join(60)
+    assert told == [413]
+    send()
+    assert told == [413, 422]
+
+
+def test_rows_are_counted_before_they_are_parsed():
+    body = ("{" + f'"rows": {many(150_000)}' + "}").encode()
+    with pytest.raises(Problem, match="more than 10 rows"):
+        RowsContent(body, (), 10).read()
+    with pytest.raises(Problem, match="there are 11 rows"):
+        RowsContent(json.dumps({"rows": [{"a": 1}] * 11}).encode(), ("a",), 10).read()
+    with pytest.raises(Problem, match="row 1 is not an object"):
+        RowsContent(json.dumps({"rows": [{"a": 1}, {"a": []}]}).encode(), ("a",), 10).read()
+
+
+@pytest.fixture(scope="module")
+def model(explainer, credit):
+    return Model("credit", explainer, b"", typical_row(explainer.features, credit[1]), None)
+
+
+@pytest.mark.parametrize(
+    ("column", "rows", "words"),
+    [
+        (pyarrow.array(np.zeros(300_000)), 1000, "has 300000 rows"),
+        (pyarrow.array(["x" * 10_000] * 500), 1000, "MB unpacked"),
+        (pyarrow.array([[1.0]] * 5), 1000, "neither numbers nor text"),
+    ],
+)
+def test_files_that_unpack_to_much_are_refused(model, tmp_path, monkeypatch, column, rows, words):
+    monkeypatch.setattr(job_rows, "MOST_BYTES", 2**21)
+    path, names = tmp_path / "rows.parquet", model.explainer.features.columns
+    pyarrow.parquet.write_table(pyarrow.table(dict.fromkeys(names, column)), path)
+    with pytest.raises(InputError, match=words):
+        RowsFile.of(path, model, rows).read()
+
+
+def here(job, tasks):
+    """Answers a batch without workers."""
+    for task in tasks:
+        yield job.answer(task)
+
+
+def test_a_cell_that_is_not_unicode_costs_its_row_alone(model, credit, tmp_path):
+    rows = credit[1].head(3).to_dict("records")
+    rows[1]["age"], rows[2]["\ud800"] = "\ud800", "\ud800"
+    content = json.dumps({"rows": rows}).encode()
+    more, kept = RowsContent(content, model.explainer.features.columns, 10).read()
+    (tmp_path / "rows.json").write_bytes(kept)
+    X, _ = RowsFile.of(tmp_path / "rows.json", model, 10).read()
+    found = model.explainer.explain_batch(X, executor=here)
+    assert found["status"].tolist() == ["optimal", "unknown", "optimal"] and not more
+    assert "'\\ud800'" in found["message"].iloc[1]
+
+
+def damaged(folder, kind, outside):
+    own = folder / "aaaa"
+    own.mkdir()
+    good = {"model": "m", "digest": "x", "question": "explain", "arguments": {}, "rows": "rows.csv"}
+    (own / JOB).write_text(json.dumps(good))
+    if kind == "empty":
+        (own / JOB).write_text("")
+    elif kind == "deep":
+        (own / JOB).write_text("[" * 100_000)
+    elif kind == "torn":
+        (own / STATE).write_text('{"state": "run')
+    elif kind == "traversal":
+        (own / JOB).write_text(json.dumps(good | {"rows": "../../outside/keep"}))
+    elif kind == "type":
+        (own / JOB).write_text(json.dumps(good | {"arguments": 3}))
+    elif kind == "link":
+        (own / JOB).unlink()
+        (own / JOB).symlink_to(outside / "keep")
+    elif kind == "rows":
+        (own / "rows.csv").symlink_to(outside / "keep")
+    elif kind == "folder":
+        own.rename(outside / "real")
+        own.symlink_to(outside / "real")
+
+
+@pytest.mark.parametrize(
+    "kind", ["empty", "deep", "torn", "traversal", "type", "link", "rows", "folder"]
+)
+def test_a_damaged_folder_is_a_job_that_failed(tmp_path, kind):
+    outside, folder = tmp_path / "outside", tmp_path / "jobs"
+    outside.mkdir()
+    folder.mkdir()
+    (outside / "keep").write_text("secret")
+    damaged(folder, kind, outside)
+    (folder / "x.partial").touch()
+    (folder / "y.partial").symlink_to(outside)
+    jobs = Jobs(folder, None)
+    job = jobs.jobs["aaaa"]
+    assert job.state == "failed" and "aaaa is damaged" in job.message
+    assert "secret" not in job.message and not list(folder.glob("*.partial"))
+    assert jobs.cancel(job) and not jobs.jobs
+    assert not list(folder.iterdir()) and (outside / "keep").read_text() == "secret"
+
+
+def test_jobs_are_seen_and_ended_by_the_key_that_began_them(source, credit, tmp_path):
+    app = create_app(
+        Settings(lambda: [source], workers=1, keys=frozenset(KEYS), jobs=tmp_path, reload_s=0)
+    )
+    client, rows = Unserved(app), credit[1].head(1).to_dict("records")
+
+    def ask(key, method, path, **sent):
+        return client.request(method, path, headers={"authorization": f"Bearer {key}"}, **sent)
+
+    first, other = KEYS
+    paths = [
+        ask(first, "POST", "/v1/models/credit/batch", json={"rows": rows}).headers["location"]
+        for _ in range(3)
+    ]
+    for ending in ("", "/results", "/result"):
+        assert ask(other, "GET", paths[0] + ending).status_code == 404
+    assert ask(other, "DELETE", paths[0]).status_code == 404
+    assert ask(other, "POST", paths[0] + "/resume").status_code == 404
+    assert ask(other, "GET", "/v1/jobs").json() == {"jobs": [], "offset": 0, "total": 0}
+    page = ask(first, "GET", "/v1/jobs?offset=1&limit=1").json()
+    assert page["total"] == 3 and page["jobs"][0]["id"] in paths[1]
+    assert ask(first, "DELETE", paths[0]).json()["state"] == "cancelled"
+    assert ask(first, "DELETE", paths[0]).status_code == 200
+    assert ask(first, "GET", paths[0]).status_code == 404
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_jobs_that_have_ended_are_removed_after_some_days(tmp_path):
+    jobs = Jobs(tmp_path, None, keep_days=1.0)
+    old, new, queued = (jobs.add(Batch("m", "x", "explain", {}, "rows.csv"), b"a") for _ in "abc")
+    for job in (old, new):
+        job.put("failed")
+    old.ended -= 2 * 86_400.0
+    jobs._remove_old()
+    assert set(jobs.jobs.values()) == {new, queued}
+    assert {own.name for own in tmp_path.iterdir()} == {new.folder.name, queued.folder.name}
+
+
+def test_slow_connections_make_way_for_those_that_ask(source, monkeypatch):
+    settings = replace(Settings(lambda: [source], workers=1, reload_s=0), most_connections=5)
+    with served(settings) as (_, client):
+        slow = [socket.create_connection((client.base_url.host, client.base_url.port), 60)
+                for _ in range(20)]  # fmt: skip
+        for each in slow:
+            each.sendall(b"GET /health HTTP/1.1\r\nX-A: ")
+        assert client.get("/health").status_code == 200
+        assert slow[0].recv(1) == b""
+        monkeypatch.setattr(connections, "HEADER_S", 0.1)
+        with socket.create_connection((client.base_url.host, client.base_url.port), 60) as late:
+            late.sendall(b"GET /health")
+            assert late.recv(1) == b""
+        for each in slow:
+            each.close()
+
+
+def test_headers_say_how_answers_may_be_used(client):
+    for path in ("/", "/health", "/nothing", "/openapi.json", "/page/dom.js", "/v1/models"):
+        told = client.get(path).headers
+        assert told.get_list("x-content-type-options") == ["nosniff"]
+        assert len(told.get_list("content-security-policy")) == 1
+
+
+def test_time_is_looked_at_while_relations_are_encoded(explainer, credit):
+    pairs = [[float(own), float(own)] for own in range(40)]
+    rules = [AllowedPairs("age", "income", pairs)] * 3000
+    found = explainer.explain(credit[1].iloc[0], constraints=rules, time_limit_s=0.2)
+    assert (found.status, found.stop_reason) == ("unknown", "time_limit")
+
+
+def test_the_reader_is_warm_before_anybody_sends_much(service):
+    until(lambda: service[0].state.service.reader.pid)

@@ -70,6 +70,7 @@ def create_app(settings: Settings, jobs: AskJobs | None = None) -> FastAPI:
         docs_url=None,  # those pages fetch scripts from elsewhere
         redoc_url=None,
     )
+    app.keyed = bool(settings.keys)
     app.state.service = service
     app.include_router(_state_routes(service))
     app.include_router(question_routes(service))
@@ -89,6 +90,15 @@ class _Application(FastAPI):
     """One whose guard stands before all that the framework puts around each request."""
 
     front: ASGIApp
+    keyed: bool
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the description of all paths, and whether they need a key."""
+        described = super().openapi()
+        schemes = described.setdefault("components", {}).setdefault("securitySchemes", {})
+        schemes["key"] = {"type": "http", "scheme": "bearer", "description": "An API key."}
+        described["security"] = [{"key": []}] if self.keyed else []
+        return described
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.front(scope, receive, send)

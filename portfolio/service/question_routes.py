@@ -26,6 +26,33 @@ PROBLEMS = {
     429: "Too many questions wait; Retry-After says when to ask again.",
     503: "The worker was lost, or the service is going down.",
 }
+TEXT = {"type": "string"}
+ANSWER = {
+    "type": "object",
+    "required": ["answer", "model", "question", "request", "limits"],
+    "properties": {
+        "answer": {
+            "type": "object",
+            "description": "to_dict() of what the method of the explainer returns.",
+        },
+        "model": {
+            "type": "object",
+            "required": ["name", "digest", "diagram"],
+            "properties": {"name": TEXT, "digest": TEXT, "diagram": TEXT},
+        },
+        "question": TEXT,
+        "request": TEXT,
+        "limits": {
+            "type": "object",
+            "required": ["time_limit_s", "threads", "clipped"],
+            "properties": {
+                "time_limit_s": {"type": "number"},
+                "threads": {"type": "integer"},
+                "clipped": {"type": "array", "items": TEXT},
+            },
+        },
+    },
+}
 Handler = Callable[[str, Request], Awaitable[Response]]
 
 
@@ -114,7 +141,8 @@ def _responses(streams: bool) -> dict[int | str, dict[str, Any]]:
     }
     kind = EVENTS if streams else "application/json"
     words = "Events bounds, then answer or problem." if streams else "The answer."
-    return {200: {"description": words, "content": {kind: {}}}, **told}
+    media: dict[str, Any] = {} if streams else {"schema": ANSWER}
+    return {200: {"description": words, "content": {kind: media}}, **told}
 
 
 def request_body(service: Service, question: ServedQuestion) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from jsonschema import validate
 
 from encoders.errors import InputError
 from portfolio import AllowedPairs
@@ -255,3 +256,11 @@ def test_time_is_looked_at_while_relations_are_encoded(explainer, credit):
 
 def test_the_reader_is_warm_before_anybody_sends_much(service):
     until(lambda: service[0].state.service.reader.pid)
+
+
+def test_the_description_has_the_key_and_the_answers(client, row):
+    described = client.get("/openapi.json").json()
+    assert described["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    found = described["paths"]["/v1/models/{name}/explain"]["post"]["responses"]["200"]
+    schema = found["content"]["application/json"]["schema"]
+    validate(client.post(PATH, json={"x": row}).json(), schema)

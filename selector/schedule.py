@@ -22,6 +22,16 @@ def alone(backend: str) -> Schedule:
     return (((backend,), math.inf),)
 
 
+def complexity(schedule: Schedule) -> tuple[int, int]:
+    """Return the number of backends that a schedule may start, and its number of turns.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    """
+    return len({name for names, _ in schedule for name in names}), len(schedule)
+
+
 def check_schedule(where: str, schedule: Schedule) -> None:
     """Refuse a schedule that can't be run.
 

@@ -20,7 +20,7 @@ from selector.learning.examples import Examples
 from selector.learning.field import field
 from selector.learning.folds import DATA_SET, LEFT_OUT, TIME
 from selector.learning.odt import has_odt
-from selector.learning.policies import Policy
+from selector.learning.policies import Policy, missing_runs
 from selector.learning.train import Recipe
 from selector.logs.summary import PAR_FACTOR
 
@@ -67,7 +67,7 @@ def evaluated(data: Examples, judging: Judging, out: Path | None, console: Conso
     """
     if out is not None:
         make_folder(out)
-    policies, others = _policies(judging, console), field() if judging.field else {}
+    policies, others = _policies(data, judging, console), field() if judging.field else {}
     parts = {"both": np.ones(len(data), dtype=bool)}
     parts |= {name: data.solver == kept for name, kept in METRICS.items()}
     asked = [(by, name) for by in judging.leave_out for name, rows in parts.items() if rows.any()]
@@ -94,8 +94,11 @@ def evaluated(data: Examples, judging: Judging, out: Path | None, console: Conso
         console.print(f"tables and figure: {out}", soft_wrap=True)
 
 
-def _policies(judging: Judging, console: Console) -> dict[str, Policy]:
-    """Diagrams; each is learned once for the rows that it learns from, whatever it is judged by."""
+def _policies(data: Examples, judging: Judging, console: Console) -> dict[str, Policy]:
+    """Return diagrams; each is learned once from the same rows, whatever it is judged by.
+
+    A given diagram that picks a backend without runs is left out, and a line says so.
+    """
 
     def fit(train: Examples) -> Diagram:
         """Learn.
@@ -128,15 +131,18 @@ def _policies(judging: Judging, console: Console) -> dict[str, Policy]:
             console.print(told, highlight=False, soft_wrap=True)
             return learned_leaf(train.table(recipe.objective, cores=recipe.cores)).diagram
 
-    policies = {
-        LEARNED: by_diagram(_once(fit)),
-        OF_PAPER: by_diagram(lambda train: load_diagram(PAPER)),
-    }
+    policies = {LEARNED: by_diagram(_once(fit))}
     if judging.field and has_odt():
         policies[OF_ODT] = by_diagram(_once(grow))
-    if judging.other is not None:
-        diagram = load_diagram(judging.other)
-        policies[NAMED] = by_diagram(lambda train: diagram)
+    for name, path in ((OF_PAPER, PAPER), (NAMED, judging.other)):
+        if path is None:
+            continue
+        diagram = load_diagram(path)
+        if missing := missing_runs(diagram, data):
+            said = f"{name} is not evaluated: the logs have no run of {', '.join(missing)}."
+            console.print(said, highlight=False, soft_wrap=True)
+        else:
+            policies[name] = by_diagram(lambda train, diagram=diagram: diagram)
     return policies
 
 

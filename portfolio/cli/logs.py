@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from encoders.errors import InputError
 from portfolio.cli.output import Console
 
 app = typer.Typer(no_args_is_help=True, help="Look after training logs.")
@@ -63,7 +64,8 @@ def show(source: Source) -> None:
 
 @app.command()
 def check(source: Source) -> None:
-    """Look for records that can't be right; exit code 1 if there are any."""
+    """Check records for faults (exit code 1 if there are any), and say what they can teach."""
+    from selector.learning.coverage import covered
     from selector.logs.files import check as look
     from selector.logs.files import read
 
@@ -74,6 +76,11 @@ def check(source: Source) -> None:
     if wrong:
         raise typer.Exit(1)
     Console().print(f"{len(frame)} records, nothing wrong, all proofs agree.", highlight=False)
+    try:
+        told = str(covered(frame)[1])
+    except InputError as error:
+        told = f"Nothing can be learned: {error}"
+    Console().print(told, soft_wrap=True, highlight=False, markup=False)
 
 
 @app.command(name="export-aslib")

@@ -89,7 +89,10 @@ def train(
     sources = [*(logs or ()), *([] if from_service is None else [explored(from_service)])]
     if not sources:
         raise InputError("there is nothing to learn from: give folders of logs, or --from-service.")
-    data = read_examples(sources, _names(backends), contention_for(sources, contention, cores))
+    data, coverage = read_examples(
+        sources, _names(backends), contention_for(sources, contention, cores)
+    )
+    console.print(str(coverage), highlight=False, soft_wrap=True)
     made, recipe = trained(data, recipe, _alpha(alpha), out, console)
     if promote and not promoted(data, recipe, made, console):
         raise typer.Exit(3)
@@ -150,8 +153,12 @@ def evaluate(
     )
     protocols = check_left_out(part.strip() for part in leave_out.split(","))
     judging = Judging(recipe, _alpha(alpha), diagram, protocols, field)
-    data = read_examples(logs, _names(backends), contention_for(logs, contention, cores))
-    evaluated(data, judging, out, wide_console())
+    data, coverage = read_examples(
+        logs, _names(backends), contention_for(logs, contention, cores)
+    )
+    console = wide_console()
+    console.print(str(coverage), highlight=False, soft_wrap=True)
+    evaluated(data, judging, out, console)
 
 
 @app.command()

@@ -5,36 +5,67 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from encoders.errors import InputError
 from portfolio.cli.output import Console
+from portfolio.logbook import EXPLORED
 from selector import logs
 from selector.case import NAMES
 from selector.diagram import Diagram, diagram_of, load_diagram
 from selector.diagram_places import SHIPPED, default_place, promote
 from selector.drawing import as_dot, as_svg, as_text, flow_of
-from selector.learning.accuracy import hits
 from selector.learning.contention import CONTENTION, Contention, read_contention
-from selector.learning.examples import Examples, examples
-from selector.learning.train import Recipe, choose_alpha, compare, manifest
+from selector.learning.coverage import EXPLORE, Coverage, covered
+from selector.learning.evaluate import by_diagram, held_out
+from selector.learning.examples import Examples
+from selector.learning.folds import folds_of
+from selector.learning.train import Recipe, choose_alpha, compare, in_folds, manifest
 
 
 def read_examples(
     sources: Sequence[Path], backends: Sequence[str] = (), contention: Contention | None = None
-) -> Examples:
-    """Examples of several folders and files, each run once; of all backends that proved something,
-    or of those named.
+) -> tuple[Examples, Coverage]:
+    """Read the queries on which logs compare backends, and what the logs cover.
+
+    A folder's explored queries (:data:`portfolio.logbook.EXPLORED`) replace its other runs of them,
+    which had other time limits.
 
     Parameters
     ----------
-    sources : of logs
-    backends : to learn about, empty for all that proved something
-    contention : what races cost, None for a share of the cores
+    sources : sequence of Path, folders and files of logs
+    backends : sequence of str, names to learn about; empty for all that proved a query
+    contention : Contention or None for an equal share of the cores
+
+    Raises
+    ------
+    InputError
+        Records contradict each other, or compare no backends.
     """
-    frames = [logs.read(source) for source in sources]
-    joined = pd.concat(frames, ignore_index=True).drop_duplicates("run", keep="first")
-    return examples(joined, backends, contention)
+    frame = pd.concat([_with_explored(source) for source in sources], ignore_index=True)
+    frame = frame.drop_duplicates("run", keep="first").reset_index(drop=True)
+    if wrong := logs.check(frame):
+        raise InputError(
+            f"the logs have {len(wrong)} fault(s), so nothing is learned from them: {wrong[0]}. "
+            "Run counterfolio logs check for all, and remove those records."
+        )
+    data, coverage = covered(frame, backends, contention)
+    if not coverage.compared:
+        raise InputError(f"no backend can be compared with another. {coverage} {EXPLORE}")
+    return data, coverage
+
+
+def _with_explored(source: Path) -> pd.DataFrame:
+    """Read a source; explored queries of a folder replace the other runs of the same queries."""
+    explored = source / EXPLORED
+    if not explored.is_dir():
+        return logs.read(source)
+    parts = [logs.read(explored)]
+    if any(source.glob("*.jsonl")) or any(source.glob("*.parquet")):
+        frame = logs.read(source)
+        parts.append(frame[~frame["query"].isin(parts[0]["query"])])
+    return pd.concat(parts, ignore_index=True)
 
 
 def contention_for(sources: Sequence[Path], given: Path | None, cores: int) -> Contention:
@@ -88,8 +119,10 @@ def trained(
         highlight=False,
         soft_wrap=True,
     )
-    right = float(hits(data, diagram).mean())
-    console.print(f"On {right:.1%} of them it names the fastest backend last.", highlight=False)
+    folded = in_folds(data)
+    if np.unique(folded.groups).size > 1:
+        told = held_out(data, by_diagram(recipe.diagram), folds_of(folded))
+        console.print(str(told), highlight=False, soft_wrap=True)
     return diagram, recipe
 
 
@@ -155,7 +188,7 @@ def drawn(path: Path, out: Path, source: Path | None) -> str:
     diagram = load_diagram(path)
     flow = flow_of(diagram)
     if source is not None:
-        values = read_examples([source]).values.tolist()
+        values = read_examples([source])[0].values.tolist()
         flow = diagram.flow([dict(zip(NAMES, row, strict=True)) for row in values])
     _write(out, kinds[out.suffix](diagram, flow))
     return f"drawing: {out}"

@@ -144,6 +144,66 @@ def left_out(
     return [Spent(*each) for each in zip(wall, cores, strict=True)]
 
 
+@dataclass(frozen=True)
+class HeldOut:
+    """Mean PAR10 seconds of a policy and of the single best backend on rows left out of training.
+
+    Attributes
+    ----------
+    rows, data_sets : number of queries, and of data sets that they are from
+    policy_s, single_s : mean seconds
+    ratio : the policy's seconds as a multiple of the single best's
+    interval : 95 % bootstrap interval of the ratio, over data sets, or over queries of one data set
+    """
+
+    rows: int
+    data_sets: int
+    policy_s: float
+    single_s: float
+    ratio: float
+    interval: Interval
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        drawn = f"{self.data_sets} data sets" if self.data_sets > 1 else "the queries"
+        return (
+            f"On {self.rows} queries left out in turn it takes {self.policy_s:.3g} s on average, "
+            f"the single best backend {self.single_s:.3g} s: {self.ratio:.2f} times as long "
+            f"(95 % interval over {drawn}: {low:.2f} to {high:.2f})."
+        )
+
+
+def held_out(
+    examples: Examples, policy: Policy, folds: Sequence[Fold], seed: int = 0
+) -> HeldOut:
+    """Compare a policy with the single best backend on rows that neither learned from.
+
+    Parameters
+    ----------
+    examples : Examples
+    policy : Policy, fitted once per fold
+    folds : sequence of Fold; every row is tested once
+    seed : int, of the bootstrap
+    """
+    single = left_out(examples, baselines(examples.backends)[SINGLE_BEST], folds)[0].wall
+    own = left_out(examples, policy, folds)[0].wall
+    draws = _resampled(examples, seed) or _resampled_rows(len(examples), seed)
+    ratios = np.array([own[rows].mean() / single[rows].mean() for rows in draws])
+    return HeldOut(
+        rows=len(examples),
+        data_sets=np.unique(examples.groups).size,
+        policy_s=float(own.mean()),
+        single_s=float(single.mean()),
+        ratio=float(own.mean() / single.mean()),
+        interval=_interval(ratios),
+    )
+
+
+def _resampled_rows(count: int, seed: int) -> list[IntArray]:
+    """Draw rows with replacement."""
+    return list(np.random.default_rng(seed).integers(0, count, (RESAMPLES, count)))
+
+
 def _scores(examples: Examples, took: Mapping[str, list[Spent]], seed: int) -> list[Score]:
     best, single = (took[name][0].wall for name in (VIRTUAL_BEST, SINGLE_BEST))
     means = _means_of_draws(np.array([spent[0].wall for spent in took.values()]), examples, seed)

@@ -14,6 +14,7 @@ from encoders.arrays import BoolArray, FloatArray, IntArray
 from selector.diagram import Diagram, Leaf, Node, Schedule, Split, compact
 from selector.learning.enumeration import Enumeration
 from selector.learning.kernel import NO_PART, PAIR, SINGLE
+from selector.schedule import complexity
 
 MAX_THRESHOLDS = 12  # per descriptor, at quantiles between its values
 TIME_LIMIT_S = 600.0  # of each diagram, as in the paper's appendix
@@ -29,7 +30,8 @@ class Table:
     ----------
     features : names, one per column of ``values``
     values : float64 (n_rows, n_features), finite
-    schedules : what a leaf may hold, one per column of ``cost``; of equally cheap ones the last
+    schedules : what a leaf may hold, one per column of ``cost``; ties go to the one of least
+        :func:`selector.schedule.complexity`, then to the last
     cost : float64 (n_rows, n_schedules), finite and >= 0, in any unit (seconds or mistakes)
     """
 
@@ -286,7 +288,8 @@ class Builder:
 def _leaf(table: Table, rows: BoolArray) -> Leaf:
     cost = table.cost[rows]
     total = cost.sum(axis=0)
-    best = int(np.flatnonzero(total <= total.min() + TIE)[-1])
+    ties = np.flatnonzero(total <= total.min() + TIE).tolist()
+    best = min(ties, key=lambda column: (complexity(table.schedules[column]), -column))
     near = cost[:, best] <= NEAR * cost.min(axis=1) + TIE
     return Leaf(table.schedules[best], float(near.mean()) if len(cost) else 1.0)
 

@@ -226,8 +226,7 @@ def examples(
     InputError
         The logs hold no such query, no run of a backend that is named, or records without times.
     """
-    runs = frame[frame["mode"].isin([*METRIC_OF_MODE, "race"]) & (frame["backend"] != "reduce")]
-    runs = whole_runs(runs[runs["left_options"].notna()])
+    runs = solver_runs(frame)
     proofs = runs[runs["status"].isin(PROOFS)]
     gaps = {backend.name for backend in all_backends() if backend.capability.epsilon}
     names = tuple(backends) or tuple(sorted(set(proofs["backend"]) - gaps))
@@ -246,10 +245,24 @@ def examples(
         if any(record["status"] in PROOFS for record in rows[key])
     ]
     if not found:
-        raise InputError("the logs hold no query that a backend had to prove.")
+        raise InputError(
+            f"the logs hold no query that a backend proved: {frame['query'].nunique()} queries, "
+            "which presolve alone proved or nothing did."
+        )
     values, *columns = (np.array(column) for column in zip(*found, strict=True))
     own: dict[str, Any] = dict(zip(OF_ROWS[1:], columns, strict=True))
     return Examples(values, names, **own, contention=contention or Contention())
+
+
+def solver_runs(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs of backends on problems that presolve did not finish, one row for each.
+
+    Parameters
+    ----------
+    frame : DataFrame as :func:`selector.logs.read` returns it
+    """
+    runs = frame[frame["mode"].isin([*METRIC_OF_MODE, "race"]) & (frame["backend"] != "reduce")]
+    return whole_runs(runs[runs["left_options"].notna()])
 
 
 def _check(runs: pd.DataFrame, names: Sequence[str]) -> None:

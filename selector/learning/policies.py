@@ -8,6 +8,7 @@ import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.backends.registry import all_backends
+from encoders.errors import InputError
 from selector.backend_facts import PAPER_BACKEND
 from selector.case import NAMES
 from selector.diagram import Diagram
@@ -55,30 +56,57 @@ def by_diagram(learn: Callable[[Examples], Diagram]) -> Policy:
 
 
 def follow(diagram: Diagram, examples: Examples, factor: int = PAR_FACTOR) -> Spent:
-    """What a diagram's schedules take; descriptors are charged.
+    """Compute what a diagram's schedules take; descriptors are charged.
 
-    Backends that the logs lack are passed over, as are those that are not installed in use, and
-    those that keep no models where models are kept.
+    Backends that keep no models are passed over where models are kept, as in a session.
 
     Parameters
     ----------
-    diagram : that picks the schedules
-    examples : rows to pick for
-    factor : what a run without proof counts, in time limits
+    diagram : Diagram that picks the schedules
+    examples : Examples, rows to pick for
+    factor : int, time limits that a run without proof counts
+
+    Raises
+    ------
+    InputError
+        A schedule that is picked names a backend without runs.
     """
     wall, cores = np.empty(len(examples)), np.empty(len(examples))
+    picked = _picked(diagram, examples)
+    if missing := missing_runs(diagram, examples):
+        raise InputError(
+            f"the logs have no run of {', '.join(missing)}, which the diagram picks, so its time is "
+            "not known; log runs of every backend it names."
+        )
     keepers = [b.name for b in all_backends() if b.capability.sessions]
     able = {False: examples.backends, True: [k for k in keepers if k in examples.backends]}
-    decided = [
-        (diagram.decide(dict(zip(NAMES, values.tolist(), strict=True))).leaf.schedule, kept)
-        for values, kept in zip(examples.values, examples.solver.tolist(), strict=True)
-    ]
-    for schedule, kept in set(decided):
-        rows = [row for row, other in enumerate(decided) if other == (schedule, kept)]
+    for schedule, kept in set(picked):
+        rows = [row for row, other in enumerate(picked) if other == (schedule, kept)]
         turns = _usable(schedule, able[kept] or examples.backends)
         spent = examples.spent(turns, factor)
         wall[rows], cores[rows] = spent.wall[rows], spent.cores[rows]
     return Spent(wall + examples.describe_s, cores + examples.describe_s)
+
+
+def missing_runs(diagram: Diagram, examples: Examples) -> list[str]:
+    """Return the backends that a diagram picks for some row and that have no run, sorted.
+
+    Parameters
+    ----------
+    diagram : Diagram
+    examples : Examples, rows to pick for
+    """
+    schedules = {schedule for schedule, _ in _picked(diagram, examples)}
+    names = {name for schedule in schedules for turn in schedule for name in turn[0]}
+    return sorted(names - set(examples.backends))
+
+
+def _picked(diagram: Diagram, examples: Examples) -> list[tuple[Schedule, bool]]:
+    """Return the schedule of each row, and whether its models are kept."""
+    return [
+        (diagram.decide(dict(zip(NAMES, values.tolist(), strict=True))).leaf.schedule, kept)
+        for values, kept in zip(examples.values, examples.solver.tolist(), strict=True)
+    ]
 
 
 def _usable(schedule: Schedule, known: Sequence[str]) -> Schedule:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from portfolio.batch.run import BatchError
     from portfolio.change import Change
     from portfolio.explainer import Explainer
+    from portfolio.exploration import Exploration
     from portfolio.logbook import Logbook, LogWarning
     from portfolio.model.plausibility import Plausibility
     from portfolio.plots.batch import plot_batch
@@ -114,6 +115,7 @@ HOMES = {
     "portfolio.batch.run": ("BatchError",),
     "portfolio.change": ("Change",),
     "portfolio.explainer": ("Explainer",),
+    "portfolio.exploration": ("Exploration",),
     "portfolio.logbook": (
         "LogWarning",
         "Logbook",
@@ -180,6 +182,7 @@ __all__ = [
     "Diverse",
     "Estimate",
     "Explainer",
+    "Exploration",
     "Falls",
     "Feature",
     "FeatureSpace",

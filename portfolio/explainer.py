@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from encoders.query.constraints import Constraint
     from encoders.query.cost import Norm
     from encoders.query.features import FeatureSpace
+    from portfolio.exploration import Exploration
     from portfolio.logbook import Log
     from portfolio.model.plausibility import Plausibility
     from portfolio.result import Result
@@ -184,6 +185,7 @@ class Explainer(Questions, BatchQuestions, Variants):
         strategy: str | Sequence[str] | None = None,
         tie_break: bool = False,
         second: str | None = None,
+        explore: float | Exploration = 0.0,
     ) -> Result:
         """Find the cheapest change that makes the model reach ``target``, and prove it.
 
@@ -229,6 +231,9 @@ class Explainer(Questions, BatchQuestions, Variants):
         tie_break : of all answers that cost the same (but for 1e-9 of it) give the first, whoever
             solves: fewest changes, then the earliest features, then the nearest values. Takes a few
             more solves; :attr:`Result.first` says whether it is proved
+        explore : float from 0 to 1, or Exploration: probability that the query, if presolve alone
+            does not prove it, is then solved by every other backend too, for the selector to learn
+            from. The runs are logged below ``log`` and add at most 60 s, or the budget given
         second : a backend that then proves once more, on the unreduced problem and within the same
             time limit, that nothing is cheaper; :attr:`Result.second` says whether it did
 
@@ -241,6 +246,7 @@ class Explainer(Questions, BatchQuestions, Variants):
         InputError
             Bad query, target, norm, weights, constraints, limits or strategy.
         """
+        from portfolio.exploration import explore_rows, read_exploration
         from portfolio.logbook import check_log
 
         question = Question(target, norm, scale, weights, constraints, margin)
@@ -248,6 +254,7 @@ class Explainer(Questions, BatchQuestions, Variants):
         options = Options(name, time_limit_s, threads, seed, metric, tie_break=tie_break)
         check_progress(on_progress)
         check_log(log)
+        exploration = read_exploration(explore, log)
         run = self._runner(executor)
         if second is not None:
             from portfolio.solving.second import check_second, with_second
@@ -261,9 +268,12 @@ class Explainer(Questions, BatchQuestions, Variants):
         else:
             way = self._asker.strategy(question, options, run)
             found = self._asker.ask(question, options, x, way, on_progress, log)
-        if second is None:
-            return found
-        return with_second(self._asker, question, options, x, found, second, log)
+        if second is not None:
+            found = with_second(self._asker, question, options, x, found, second, log)
+        if exploration is not None and found.attempts and found.stop_reason != "interrupted":
+            rows = [self._asker.read(x)]
+            explore_rows(self._asker, question, options, rows, exploration, log, run)
+        return found
 
     def session(
         self,

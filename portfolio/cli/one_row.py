@@ -114,6 +114,6 @@ def without_log(question: options.QuestionOptions) -> options.QuestionOptions:
     ----------
     question : of a command that asks more than one question
     """
-    if question.log is not None:
-        raise InputError("--log is for explain and batch, which ask one question.")
+    if question.log is not None or question.explore:
+        raise InputError("--log and --explore are for explain and batch, which ask one question.")
     return question

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from portfolio.data.datasets import Dataset
     from portfolio.data.plain_tables import PlainTable
     from portfolio.explainer import Explainer
+    from portfolio.exploration import Exploration
     from portfolio.logbook import Logbook
     from portfolio.model.plausibility import Plausibility
 
@@ -154,6 +155,15 @@ class QuestionOptions:
         Path | None, typer.Option(help="Decision diagram for auto; default ours.")
     ] = None
     log: Annotated[Path | None, typer.Option(help="Folder for a record of each attempt.")] = None
+    explore: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Share of queries to solve with every backend, for --log to compare."
+        ),
+    ] = 0.0
+    explore_budget: Annotated[
+        float, typer.Option(help="Seconds that --explore may add in all.")
+    ] = 60.0
 
     def words(self, explainer: "Explainer") -> dict[str, Any]:
         """Arguments of :meth:`Explainer.explain`, apart from the constraints.
@@ -207,6 +217,14 @@ class QuestionOptions:
 
             found += read_constraints(self.constraints_file)
         return found
+
+    def exploration(self) -> "dict[str, Exploration]":
+        """Return the argument of ``explain`` that --explore stands for, none without it."""
+        from portfolio.exploration import Exploration
+
+        if self.explore == 0:
+            return {}
+        return {"explore": Exploration(self.explore, self.explore_budget)}
 
     def book(self, data: "Dataset | PlainTable") -> "Logbook | None":
         """Where records go.

@@ -153,9 +153,7 @@ def evaluate(
     )
     protocols = check_left_out(part.strip() for part in leave_out.split(","))
     judging = Judging(recipe, _alpha(alpha), diagram, protocols, field)
-    data, coverage = read_examples(
-        logs, _names(backends), contention_for(logs, contention, cores)
-    )
+    data, coverage = read_examples(logs, _names(backends), contention_for(logs, contention, cores))
     console = wide_console()
     console.print(str(coverage), highlight=False, soft_wrap=True)
     evaluated(data, judging, out, console)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from encoders.query.constraints import Constraint
     from encoders.query.cost import Norm
     from portfolio.batch.settings import OnAnswer
+    from portfolio.exploration import Exploration
     from portfolio.logbook import Log
     from portfolio.model.explained_model import ExplainedModel
     from portfolio.running.work import Answers
@@ -56,6 +57,7 @@ class BatchQuestions:
         map_folder: str | Path | None = None,
         map_seconds: float | None = None,
         map_mb: float | None = None,
+        explore: float | Exploration = 0.0,
     ) -> Any:
         """Explain every row of a table.
 
@@ -89,6 +91,9 @@ class BatchQuestions:
         map_folder : where the strategy "map" keeps its maps and looks for them, None for nowhere
         map_seconds, map_mb : what maps may take, None for 60 s and 256 MB; never more than half of
             the seconds until the deadline
+        explore : float from 0 to 1, or Exploration: share of the rows, of those that presolve alone
+            does not prove, that are solved by every backend once all rows are answered, as for
+            :meth:`Explainer.explain`; at most the budget, and the seconds until the deadline
 
         Returns
         -------
@@ -109,8 +114,10 @@ class BatchQuestions:
         from portfolio.batch.rows import read_batch
         from portfolio.batch.run import run_batch
         from portfolio.batch.settings import BatchSettings
-        from portfolio.logbook import check_folder, check_log
+        from portfolio.exploration import explore_rows, read_exploration
+        from portfolio.logbook import REDUCE, check_folder, check_log
         from portfolio.model.frames import as_kind, as_pandas
+        from portfolio.model.tabular import Row
         from portfolio.solving.make_maps import budget_before, with_maps, with_maps_if_worth
 
         settings = BatchSettings(
@@ -121,6 +128,7 @@ class BatchQuestions:
         name = "auto" if mapped else strategy_name(strategy, backend)
         options = Options(name, time_limit_s, threads, seed, tie_break=tie_break)
         check_log(log)
+        exploration = read_exploration(explore, log)
         check_from_0("proof_mb", proof_mb)
         rows = read_batch(self._asker, question, X)
         check_folder(log)
@@ -139,7 +147,19 @@ class BatchQuestions:
         elif name == "auto":
             asker = with_maps_if_worth(asker, question, len(rows.values), budget)
         job = Job(asker, question, options, log, float(proof_mb) if records else None)
-        return as_kind(run_batch(rows, job, asked, settings), as_pandas(X)[1])
+        answers = run_batch(rows, job, asked, settings)
+        if exploration is not None and "interrupted" not in set(answers["stop_reason"]):
+            solved = ~answers["backend"].isin(["", REDUCE, MAP]).to_numpy()
+            chosen = [
+                Row.of_values(own)
+                for own, kept in zip(rows.values, solved, strict=True)
+                if kept and not isinstance(own, str)
+            ]
+            explore_rows(
+                self._asker, question, options, chosen, exploration, log,
+                remaining_s=settings.left_s,
+            )  # fmt: skip
+        return as_kind(answers, as_pandas(X)[1])
 
     def ask_batch(
         self,

@@ -1,63 +1,48 @@
-"""A question asked again of every backend by itself, for the selector to learn from."""
+"""Questions of the service solved again by every backend alone, for the selector to learn from."""
 
-from encoders.backends.registry import all_backends
-from encoders.errors import InputError, UnavailableBackendError
+from encoders.errors import InputError
 from portfolio.explainer import Explainer
-from portfolio.logbook import PendingLogbook
+from portfolio.exploration import EveryBackend
+from portfolio.logbook import Logbook, PendingLogbook
 from portfolio.result import Result
 from portfolio.service.asking import meant
 from portfolio.service.messages import Ask, Told
 
 EXPLORE = "explore"
-# Those of explain that say who solves, or ask for more than the cheapest change.
+# Arguments of explain that name a solver, or ask for more than the cheapest change.
 LEFT_OUT = ("strategy", "metric", "second", "tie_break", "record", "rounded", "text")
 
 
-def explorable() -> list[str]:
-    """Names of the backends that are asked, where they are installed and can take the question."""
-    return [backend.name for backend in all_backends() if not backend.capability.epsilon]
-
-
 class Alternatives:
-    """Asks backends one after another, each alone. Used by one thread at a time."""
+    """Explores questions of served models. For one thread at a time."""
 
     def __init__(self) -> None:
-        self._warm: set[tuple[str, str]] = set()
+        self._every = EveryBackend()
 
     def ask(self, explainer: Explainer, ask: Ask) -> Told:
-        """Ask all, and log all of them or, where they were stopped, none.
+        """Solve a question with every backend, and log all runs or, where one was stopped, none.
 
         Parameters
         ----------
-        explainer : of the model
-        ask : a question of ``explain``, its arguments without ``LEFT_OUT``
+        explainer : Explainer of the model
+        ask : Ask of ``explain``, its arguments without ``LEFT_OUT``
 
         Raises
         ------
         CounterfolioError
-            It can't be asked.
+            The question can't be solved.
         """
         assert ask.log is not None
+
+        def solve(backend: str, book: Logbook | None) -> Result:
+            given = meant(explainer, ask.arguments)
+            return explainer.explain(**given, strategy=backend, log=book)
+
         book = PendingLogbook(ask.log.folder, ask.log.dataset)
-        for backend in explorable():
-            known = (ask.key, backend)
-            try:
-                if known not in self._warm:  # the first one waits for imports
-                    self._asked(explainer, ask, backend, None)
-                    self._warm.add(known)
-                found = self._asked(explainer, ask, backend, book)
-            except UnavailableBackendError:
-                continue
-            if found.stop_reason == "interrupted":
-                return Told({}, "interrupted", "")
+        if not self._every.solve(ask.key, solve, book):
+            return Told({}, "interrupted", "")
         try:
             book.write()
         except InputError as error:
             return Told({}, "unlogged", "", complaint=str(error))
         return Told({}, "explored", "")
-
-    def _asked(
-        self, explainer: Explainer, ask: Ask, backend: str, book: PendingLogbook | None
-    ) -> Result:
-        given = meant(explainer, ask.arguments)
-        return explainer.explain(**given, strategy=backend, log=book)

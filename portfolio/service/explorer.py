@@ -5,16 +5,16 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from portfolio.exploration import RUNS, explorable
 from portfolio.logbook import EXPLORED, Logbook
 from portfolio.running.process import POLL_S
-from portfolio.service.alternatives import EXPLORE, LEFT_OUT, explorable
+from portfolio.service.alternatives import EXPLORE, LEFT_OUT
 from portfolio.service.catalogue import Model
 from portfolio.service.messages import Told
 from portfolio.service.pool import ClosedError, FullError, Pool
 from portfolio.service.ticket import Ticket
 
 MOST_WAITING = 100  # questions
-RUNS = 2  # of each backend: one that waits for imports, and one that is logged
 
 
 class Explorer:

@@ -173,9 +173,7 @@ class HeldOut:
         )
 
 
-def held_out(
-    examples: Examples, policy: Policy, folds: Sequence[Fold], seed: int = 0
-) -> HeldOut:
+def held_out(examples: Examples, policy: Policy, folds: Sequence[Fold], seed: int = 0) -> HeldOut:
     """Compare a policy with the single best backend on rows that neither learned from.
 
     Parameters

@@ -75,8 +75,8 @@ def follow(diagram: Diagram, examples: Examples, factor: int = PAR_FACTOR) -> Sp
     picked = _picked(diagram, examples)
     if missing := missing_runs(diagram, examples):
         raise InputError(
-            f"the logs have no run of {', '.join(missing)}, which the diagram picks, so its time is "
-            "not known; log runs of every backend it names."
+            f"the logs have no run of {', '.join(missing)}, which the diagram picks, so its time "
+            "is not known; log runs of every backend it names."
         )
     keepers = [b.name for b in all_backends() if b.capability.sessions]
     able = {False: examples.backends, True: [k for k in keepers if k in examples.backends]}

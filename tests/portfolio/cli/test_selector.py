@@ -42,6 +42,8 @@ def learned(folder, tmp_path_factory):
 def test_training_tells_what_it_learned(learned):
     made, output = learned
     assert "optimal" in output and "180 queries" in output
+    assert "compare backends on 180 of 180 solved queries" in output
+    assert "single best backend" in output and "95 % interval over 6 data sets" in output
     manifest = json.loads(made.read_text())["manifest"]
     assert manifest["rows"] == 180 and manifest["metrics"] == ["total"]
 
@@ -65,10 +67,11 @@ def test_evaluation_prints_and_writes_every_policy(learned, folder, tmp_path):
         "--diagram", learned[0], "--out", tmp_path / "e",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    for words in ("virtual best", "paper's diagram", "race of two", "gap closed"):
+    for words in ("virtual best", "race of two", "gap closed"):
         assert words in done.output
+    assert "paper's diagram is not evaluated: the logs have no run of maxsat." in done.output
     assert (tmp_path / "e" / "evaluation.png").stat().st_size > 5000
-    assert len((tmp_path / "e" / "evaluation.csv").read_text().splitlines()) == 1 + 2 * 10
+    assert len((tmp_path / "e" / "evaluation.csv").read_text().splitlines()) == 1 + 2 * 9
 
 
 def told_by_odt(monkeypatch, learn):
@@ -132,9 +135,47 @@ def test_times_to_switch_at_can_be_learned(folder, tmp_path):
     assert json.loads(made.read_text())["manifest"]["switches"] == 3
 
 
+def test_equal_seconds_go_to_the_simpler_schedule(tmp_path):
+    own = [
+        record(f"{k}", name, s, f"{k}")
+        for k in range(6)
+        for name, s in (("search", 0.1), ("cp", 9.0))
+    ]
+    logs.append(tmp_path / "logs", own)
+    out = tmp_path / "mine.json"
+    done = run("selector", "train", tmp_path / "logs", "--out", out, "--alpha", "0.1")
+    assert done.exit_code == 0, done.output
+    assert [node["schedule"] for node in json.loads(out.read_text())["nodes"]] == [
+        [[["search"], None]]
+    ]
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+def test_logs_of_one_backend_teach_nothing_and_say_what_to_do(tmp_path, command):
+    own = [record(f"{k}", "search", 1.0, f"{k}") for k in range(6)]
+    cut = [record(f"{k}", "milp", None, total_s=0.5, censored=True, stop_reason="interrupted")
+           for k in range(4)]  # fmt: skip
+    logs.append(tmp_path / "logs", [*own, *cut, record("p", "reduce", 0.1, left=None)])
+    out = ("--out", tmp_path / "mine.json") if command == "train" else ()
+    said = str(run("selector", command, tmp_path / "logs", *out).exception)
+    assert "on 0 of 6 solved queries" in said and "complete runs: search 6" in said
+    assert "interrupted runs: milp 4" in said and "no complete run of cp, milp, maxsat" in said
+    assert "presolve alone proved 1 more" in said and "explore=0.05" in said
+    assert not (tmp_path / "mine.json").exists()
+
+
+def test_contradicting_logs_are_refused_before_anything_is_learned(tmp_path):
+    costs = {"cp": 1.0, "milp": 2.0}
+    own = [record("q", name, 1.0, upper=cost, lower=cost) for name, cost in costs.items()]
+    logs.append(tmp_path / "logs", own)
+    said = str(run("selector", "train", tmp_path / "logs", "--out", tmp_path / "x.json").exception)
+    assert "disagree" in said and "logs check" in said
+
+
 @pytest.fixture
 def two_queries(tmp_path):
-    logs.append(tmp_path / "two", [record("a", "cp", 1.0, "a"), record("b", "cp", 2.0, "b")])
+    runs = [record(q, name, 1.0, q) for q in ("a", "b") for name in ("cp", "milp")]
+    logs.append(tmp_path / "two", runs)
     return tmp_path / "two"
 
 

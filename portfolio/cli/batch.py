@@ -55,8 +55,9 @@ def batch(
         asked = data.X if rows is None else data.rows(rows)
         explainer = model.explainer(data, question)
         ask, words = question_of(explainer, question, asking, settings, data.X)
-        log = question.exploration()
-        log |= {"log": question.book(data)} if asking == EXPLAIN else {}
+        log: dict[str, Any] = {}
+        if asking == EXPLAIN:
+            log = {"log": question.book(data), "explore": question.exploration()}
         first: dict[str, Any] = {"tie_break": True} if tie_break else {}
         first |= {"records": True, "proof_mb": proof_mb} if records else {}
         run = partial(

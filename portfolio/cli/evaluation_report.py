@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,8 +143,13 @@ def _policies(data: Examples, judging: Judging, console: Console) -> dict[str, P
             said = f"{name} is not evaluated: the logs have no run of {', '.join(missing)}."
             console.print(said, highlight=False, soft_wrap=True)
         else:
-            policies[name] = by_diagram(lambda train, diagram=diagram: diagram)
+            policies[name] = by_diagram(partial(_fixed, diagram))
     return policies
+
+
+def _fixed(diagram: Diagram, train: Examples) -> Diagram:
+    """Return a diagram that learns nothing."""
+    return diagram
 
 
 def _once(fit: Callable[[Examples], Diagram]) -> Callable[[Examples], Diagram]:

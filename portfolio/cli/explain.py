@@ -71,7 +71,7 @@ def explain(
         log=question.book(asked.data),
         tie_break=tie_break,
         second=second,
-        **question.exploration(),
+        explore=question.exploration(),
         **one.limits(model.seed),
         **question.words(asked.explainer),
     )

@@ -218,13 +218,11 @@ class QuestionOptions:
             found += read_constraints(self.constraints_file)
         return found
 
-    def exploration(self) -> "dict[str, Exploration]":
-        """Return the argument of ``explain`` that --explore stands for, none without it."""
+    def exploration(self) -> "Exploration":
+        """Return the share of queries to explore, and the budget."""
         from portfolio.exploration import Exploration
 
-        if self.explore == 0:
-            return {}
-        return {"explore": Exploration(self.explore, self.explore_budget)}
+        return Exploration(self.explore, self.explore_budget)
 
     def book(self, data: "Dataset | PlainTable") -> "Logbook | None":
         """Where records go.

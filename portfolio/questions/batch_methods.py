@@ -151,7 +151,7 @@ class BatchQuestions:
         if exploration is not None and "interrupted" not in set(answers["stop_reason"]):
             solved = ~answers["backend"].isin(["", REDUCE, MAP]).to_numpy()
             chosen = [
-                Row.of_values(own)
+                Row(own)
                 for own, kept in zip(rows.values, solved, strict=True)
                 if kept and not isinstance(own, str)
             ]

@@ -1,5 +1,6 @@
 """What logs can teach: on which queries they compare backends, and which runs are missing."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -100,8 +101,8 @@ def _counted(frame: pd.DataFrame, compared: int) -> Coverage:
         presolved=others["query"].nunique(),
         solved=len(runs[["query", "kept"]].drop_duplicates()),
         compared=compared,
-        complete=runs.loc[whole, "backend"].value_counts().to_dict(),
-        interrupted=runs.loc[~whole, "backend"].value_counts().to_dict(),
+        complete=Counter(runs.loc[whole, "backend"]),
+        interrupted=Counter(runs.loc[~whole, "backend"]),
     )
 
 

@@ -89,7 +89,7 @@ class Repairs:
         feature, changed = self.space.features[index], row.copy()
         if feature.one_hot:
             changed[list(feature.columns)] = 0.0
-            changed[feature.columns[int(value)]] = 1.0
+            changed[list(feature.columns)] = np.arange(len(feature.columns)) == value
         else:
             changed[feature.column] = value
         return changed

@@ -37,13 +37,13 @@ def with_onward(
     ensemble : the trees that decide about the row
     rounded : bool, whether numbers need not be the nearest of their cells, and may be the last
     """
-    before, after = space.values(query.row), space.values(row)
     spans: dict[int, tuple[float, float]] = {}
-    limited = False
-    for index in np.flatnonzero(before != after).tolist():
-        was, number = float(before[index]), float(after[index])
-        missing = was != was or number != number
-        if missing or not query.any_number(index, space.features[index]):
+    limited, moved = False, {change.feature for change in changed}
+    for index, feature in enumerate(space.features):
+        if feature.name not in moved or not query.any_number(index, feature):
+            continue
+        was, number = float(query.row[feature.column]), float(row[feature.column])
+        if was != was or number != number:
             continue
         limits = query.admissible[index].lower, query.admissible[index].upper
         first, last = limits if number > was else limits[::-1]
@@ -51,7 +51,7 @@ def with_onward(
             spans[index] = number, last
             limited |= number == first  # and so maybe the last of its cell
     if query.related is not None:
-        spans = _related(query.related, after, spans)
+        spans = _related(query.related, space.values(row), spans)
     if rounded or limited or query.related is not None:
         spans = _alike(row, spans, space, ensemble)
     if not spans:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+LARGEST_WHOLE = 1e15  # whole numbers from here on are printed with an exponent
+
 
 @dataclass(frozen=True)
 class Change:
@@ -50,13 +52,17 @@ class Change:
 
 
 def in_short(value: object) -> str:
-    """A value as context: ten digits of a number.
+    """Return a value as context: ten digits of a number, all digits of a whole one.
 
     Parameters
     ----------
     value : number, text, or None for a missing one
     """
-    return f"{value:.10g}" if _is_number(value) else exactly(value)
+    if not _is_number(value):
+        return exactly(value)
+    number: Any = value
+    whole = isinstance(number, int) or (number.is_integer() and abs(number) < LARGEST_WHOLE)
+    return str(int(number)) if whole else f"{number:.10g}"
 
 
 def exactly(value: object) -> str:

@@ -127,12 +127,21 @@ class Result(AsJson):
 
     @cached_property
     def rounded(self) -> Rounded | None:
-        """The answer with the fewest digits that is at most 0.1 % dearer; None if this one is.
+        """The answer with the fewest digits that costs at most 0.1 % more; None if this one is.
 
         It is verified like any answer; what is proved is :attr:`lower_bound`. The model is asked at
         the first look.
         """
         return None if self.rounder is None else self.rounder.fewest()
+
+    @property
+    def in_fewer_digits(self) -> str:
+        """A sentence about :attr:`rounded`; "" if the changes are printed with its numbers."""
+        if self.rounded is None:
+            return ""
+        printed = [(change.feature, change.reached) for change in self.told]
+        fewer = [(change.feature, change.reached) for change in self.rounded.changed]
+        return "" if printed == fewer else str(self.rounded)
 
     def region(
         self,

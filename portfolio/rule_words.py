@@ -15,7 +15,7 @@ from encoders.query.constraints import (
 )
 from encoders.query.features import FeatureSpace
 from encoders.query.relations import JointCost, Precedence
-from portfolio.change import exactly
+from portfolio.change import in_short
 
 
 def rule_words(rule: Constraint, space: FeatureSpace, row: FloatArray) -> str:
@@ -49,7 +49,7 @@ def _about_one(
 ) -> str:
     name = rule.feature
     at = [feature.name for feature in space.features].index(name)
-    now = exactly(space.features[at].show(float(space.values(row)[at])))
+    now = in_short(space.features[at].show(float(space.values(row)[at])))
     match rule:
         case Fixed():
             return f"{name} must stay at {now}"
@@ -67,7 +67,7 @@ def _about_one(
 
 def _between(lower: float, upper: float) -> str:
     if lower == -np.inf:
-        return f"at most {exactly(float(upper))}"
+        return f"at most {in_short(float(upper))}"
     if upper == np.inf:
-        return f"at least {exactly(float(lower))}"
-    return f"from {exactly(float(lower))} to {exactly(float(upper))}"
+        return f"at least {in_short(float(lower))}"
+    return f"from {in_short(float(lower))} to {in_short(float(upper))}"

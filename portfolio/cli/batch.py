@@ -9,6 +9,7 @@ import typer
 from portfolio.cli import options
 from portfolio.cli.batch_question import EXPLAIN, question_of
 from portfolio.cli.output import EXIT_CODES, Console
+from portfolio.cli.row_places import Rows, row_places
 from portfolio.proofs.size import PROOF_MB
 from portfolio.running.interrupt import ended_gently
 
@@ -29,6 +30,7 @@ def batch(
         Path | None,
         typer.Option("--input", help="CSV or Parquet of rows; default the data set's own."),
     ] = None,
+    places: Rows = "",
     time_limit: options.TimeLimitPerRow = 60.0,
     deadline: Annotated[float | None, typer.Option(help="Seconds for all rows.")] = None,
     threads: Annotated[int, typer.Option(min=1, help="Solver threads of each worker.")] = 1,
@@ -49,10 +51,11 @@ def batch(
     from portfolio.cli.batch_report import batch_and_report
 
     model.check()
+    part = row_places(places)
     with ended_gently():
         refuse_used(out, resume)
         data = model.table()
-        asked = data.X if rows is None else data.rows(rows)
+        asked = part.of(data.X if rows is None else data.rows(rows))
         explainer = model.explainer(data, question)
         ask, words = question_of(explainer, question, asking, settings, data.X)
         log: dict[str, Any] = {}

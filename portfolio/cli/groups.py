@@ -11,6 +11,7 @@ from rich.table import Table
 from encoders.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.output import EXIT_CODES, Console, escape, wide_console
+from portfolio.cli.row_places import Rows, row_places
 from portfolio.running.interrupt import ended_gently
 
 if TYPE_CHECKING:
@@ -33,21 +34,19 @@ def group(
         float | None, typer.Option(help="What an action may cost each row; default no limit.")
     ] = None,
     rows: RowsOption = None,
-    places: Annotated[
-        str, typer.Option("--rows", help="Only these rows, from 0: from:to; default all.")
-    ] = "",
+    places: Rows = "",
     time_limit: options.TimeLimit = 60.0,
     out: Annotated[Path | None, typer.Option(help="CSV to write: what became of each row.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """A few actions that give recourse to as many rows as possible; exit codes as of explain."""
-    part = _places(places)
+    part = row_places(places)
     explainer, asked, constraints = _asked(model, question, rows)
     words = question.words(explainer)
     if words.pop("strategy") != "auto":
         raise InputError("--strategy is not for group, whose problems all go to the same search.")
     found = explainer.explain_group(
-        asked.iloc[part],
+        part.of(asked),
         actions,
         budget,
         constraints=constraints,
@@ -73,6 +72,7 @@ def audit(
         Path | None, typer.Option(help="CSV or Parquet with the attribute, a line for each row.")
     ] = None,
     rows: RowsOption = None,
+    places: Rows = "",
     reference: Annotated[
         str | None, typer.Option(help="Group to compare others with; default the largest.")
     ] = None,
@@ -91,12 +91,15 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Cost of recourse by group: exit code 0 all proved, 3 not all, 5 nothing."""
+    part = row_places(places)
     with ended_gently():
         explainer, asked, constraints = _asked(model, question, rows)
+        attribute = by if by_file is None else part.of(_column(by_file, by))[by]
+        asked = part.of(asked)
         run = partial(
             explainer.audit,
             asked,
-            by if by_file is None else _column(by_file, by),
+            attribute,
             reference=reference,
             constraints=constraints,
             time_limit_s=time_limit,
@@ -135,21 +138,13 @@ def _asked(
     return model.explainer(data, question), asked, constraints
 
 
-def _places(text: str) -> slice:
-    first, _, last = text.partition(":")
-    try:
-        return slice(int(first or 0), int(last) if last else None)
-    except ValueError as error:
-        raise InputError(f"--rows {text}: expected from:to, such as 0:40.") from error
-
-
 def _column(path: Path, name: str) -> Any:
     from portfolio.data.datasets import open_table
 
     found = open_table(path)
     if name not in found.columns:
         raise InputError(f"{path} has no column {name!r}.")
-    return found[name]
+    return found[[name]]
 
 
 def _draw(found: "Audit", path: Path) -> None:

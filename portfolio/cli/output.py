@@ -147,8 +147,8 @@ def print_result(console: Console, result: Result) -> None:
         before, after = escape(in_short(change.before)), escape(told.reached)
         table.add_row(escape(change.feature), before, after, f"{change.cost:.6f}")
     console.print(table)
-    if result.rounded is not None:
-        console.print(escape(str(result.rounded)), highlight=False)
+    if result.in_fewer_digits:
+        console.print(escape(result.in_fewer_digits), highlight=False)
     seconds = result.timings
     console.print(
         f"verified by the model's own predict; backend {result.backend}, "

@@ -46,8 +46,8 @@ def report(record: Any) -> str:
 
 
 def _page(record: Any) -> str:
-    question, reasons = record["question"], record["reasons"]
-    wanted = "another class" if question["target"] is None else str(question["target"])
+    reasons = record["reasons"]
+    wanted = _wanted(record)
     parts = [
         "<h1>A decision, and what would have changed it</h1>\n",
         _facts(record, wanted),
@@ -59,10 +59,27 @@ def _page(record: Any) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>A decision, and what would have changed it: {escape(wanted)}</title>\n"
+        f"<title>A decision, and what would have changed it: {escape(_reached(record, wanted))}"
+        "</title>\n"
         f"<style>{STYLE}</style>\n</head>\n"
         f"<body>\n<main>\n{''.join(parts)}</main>\n</body>\n</html>\n"
     )
+
+
+def _wanted(record: Any) -> str:
+    """Describe what was asked for."""
+    target, now = record["question"]["target"], record["query_class"]
+    if target is not None:
+        return str(target)
+    return "another class" if now is None else f"any class other than {now}"
+
+
+def _reached(record: Any, wanted: str) -> str:
+    """Name the class that the answer reaches; what was asked for where there is no answer."""
+    answer = record["answer"]
+    if record["question"]["target"] is not None or answer is None:
+        return wanted
+    return str(answer["class"])
 
 
 def _section(title: str, content: str) -> str:

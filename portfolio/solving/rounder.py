@@ -30,7 +30,7 @@ DECIMAL = Context(prec=80)
 
 @dataclass(frozen=True, eq=False)
 class Rounded:
-    """An answer in fewer digits, a little dearer than the optimum; the model itself confirms it.
+    """An answer in fewer digits that costs a little more; the model itself confirms it.
 
     Attributes
     ----------
@@ -52,8 +52,8 @@ class Rounded:
 
     def __str__(self) -> str:
         reached = ", ".join(f"{change.feature} {change.reached}" for change in self.changed)
-        price = f"{100 * self.dearer:.2g} % dearer" if self.dearer else "at the same distance"
-        return f"In fewer digits, {price}: {reached}."
+        price = f"costs {100 * self.dearer:.2g} % more" if self.dearer else "at the same distance"
+        return f"In fewer digits ({price}): {reached}."
 
 
 @dataclass(frozen=True, eq=False)

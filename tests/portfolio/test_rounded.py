@@ -12,8 +12,10 @@ import pytest
 import xgboost
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 from portfolio import AllowMissing, Explainer, Fixed, Probability, Range
+from portfolio.change import in_short
 from portfolio.solving.rounder import DEARER, MOST_ROWS
 from portfolio.solving.verify import priced
 
@@ -240,3 +242,35 @@ def test_numbers_are_ranked_as_if_each_row_was_priced(explained, tumours, norm):
         assert found == [(count, pytest.approx(cost)) for count, cost in sorted(expected)]
         ranked += len(found)
     assert ranked > 50
+
+
+def test_fewer_digits_are_mentioned_only_if_they_are_other_numbers(tumours):
+    X, y = tumours
+    model = MODELS["forest"]().fit(X, y)
+    explainer, seen = Explainer(model, X), set()
+    for at in range(0, 60, 4):
+        result = explainer.explain(X.iloc[at])
+        if result.rounded is None:
+            assert result.in_fewer_digits == ""
+            continue
+        same = [c.reached for c in result.told] == [c.reached for c in result.rounded.changed]
+        assert (result.in_fewer_digits == "") == same
+        seen.add(same)
+    assert seen == {True, False}
+
+
+def test_no_sentence_has_digits_of_binary_fractions(tumours):
+    X, y = tumours
+    X = X * 0.1  # thresholds with all digits of a float64
+    explainer = Explainer(DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, y), X)
+    row = X.iloc[3]
+    rules = [Range("mean radius", row["mean radius"] * 0.9, 1.1 + 0.2)]
+    sentences = [
+        str(explainer.robustness(row, scale="range")),
+        str(explainer.verify(row, 1.0, scale="range")),
+        str(explainer.why_not(row, constraints=rules)),
+    ]
+    for number in re.findall(r"\d+\.\d+", " ".join(sentences)):
+        assert len(number.replace(".", "").lstrip("0")) <= 12, sentences
+    assert in_short(9007199254740993) == "9007199254740993"
+    assert in_short(12345678901.0) == "12345678901" and in_short(0.1 + 0.2) == "0.3"

@@ -102,7 +102,7 @@ class Robustness(AsJson):
         return told
 
     def __str__(self) -> str:
-        found = [f"- {change}" for change in self.result.changed]
+        found = [f"- {change}" for change in self.result.told]
         why = f" {self.result.message}" if self.result.message else ""
         return "\n".join([self._headline() + why, *found])
 

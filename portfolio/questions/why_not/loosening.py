@@ -12,7 +12,7 @@ import numpy as np
 from encoders.posing.axes import distinct_ends
 from encoders.query.constraints import Constraint, MaxChanges, Range
 from encoders.query.goal import ClassGoal
-from portfolio.change import exactly
+from portfolio.change import exactly, in_short
 from portfolio.goals import value_goal, wanted_of
 from portfolio.questions.why_not.conflict import Trials
 from portfolio.questions.why_not.members import Limits, Member
@@ -65,7 +65,7 @@ class Relaxation:
         """What is loosened, and how far."""
         if self.before is None or self.after is None:
             return f"without '{self.member.words}'"
-        before = exactly(float(self.before))
+        before = in_short(float(self.before))
         after = exactly(_onward(self.before, self.after))
         least = "" if self.least else ", maybe less,"
         if self.limit == "count":

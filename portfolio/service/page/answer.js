@@ -66,7 +66,9 @@ function rounded(result) {
   if (!result.rounded) return null;
   const part = changesTable({ ...result.rounded, counterfactual: true }, "The same with fewer digits");
   return el("details", {}, el("summary", {},
-    `With fewer digits, ${short(100 * result.rounded.dearer)} % dearer`), part);
+    result.rounded.dearer
+      ? `With fewer digits, for ${short(100 * result.rounded.dearer)} % more`
+      : "With fewer digits, at the same distance"), part);
 }
 
 function howItCame(result, attempts, diagram) {

@@ -41,7 +41,7 @@ def first_rows(loans, count):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("group", "--rows", "a"), "expected from:to"),
+        (("group", "--rows", "a"), "from:to such as 0:20"),
         (("group", "--budget", -1), "budget must be"),
         (("group", "--strategy", "cp"), "not for group"),
         (("audit", "--by", "nothing"), "is no feature"),

@@ -67,3 +67,14 @@ def test_only_what_the_checker_takes_for_admissible_is_allowed(kind, others, tol
     feature = {"kind": kind, "labels": labels, "columns": list(range(len(others)))}
     columns = [column(**other) for other in others]
     assert _allowed(feature, {"question": {"columns": columns}}, 2) == told
+
+
+def test_the_title_names_the_class_that_was_reached(credit, refused):
+    explainer = Explainer(*credit)
+    page = report(explainer.explain(refused).record(0).to_dict())
+    assert "<title>A decision, and what would have changed it: granted</title>" in page
+    assert "<dd>any class other than refused</dd>" in page
+    names = [feature.name for feature in explainer.features.features]
+    none = explainer.explain(refused, constraints=list(map(Fixed, names)))
+    assert none.status == "infeasible"
+    assert "changed it: any class other than refused</title>" in report(none.record(0).to_dict())

@@ -1,0 +1,91 @@
+"""Rows of a table as the command line names them: ``--rows 20``, ``0:20`` or ``0-9,15``."""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from encoders.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Rows = Annotated[
+    str,
+    typer.Option(
+        "--rows", help="Only these rows: 20 (the first 20), 0:20, or 0-9,15. Default all rows."
+    ),
+]
+SHAPE = re.compile(r"\d+(-\d+)?")
+
+
+@dataclass(frozen=True)
+class RowPlaces:
+    """Places of rows, counted from 0.
+
+    Attributes
+    ----------
+    text : str, as on the command line; "" for all rows
+    part : slice, for a count or from:to; None for listed places
+    ranges : tuple of (first, last), places of listed rows, both included
+    """
+
+    text: str
+    part: slice | None
+    ranges: tuple[tuple[int, int], ...] = ()
+
+    def of(self, frame: "pd.DataFrame") -> "pd.DataFrame":
+        """Return these rows of a table.
+
+        Parameters
+        ----------
+        frame : DataFrame (n_rows, n_columns)
+
+        Raises
+        ------
+        InputError
+            The table does not have one of the rows, or no row is named.
+        """
+        last = len(frame) - 1
+        beyond = [max(ends[0], last + 1) for ends in self.ranges if ends[1] > last]
+        if beyond:
+            raise InputError(
+                f"--rows {self.text}: there is no row {beyond[0]}. Give places from 0 to {last}."
+            )
+        places = dict.fromkeys(at for low, high in self.ranges for at in range(low, high + 1))
+        chosen = frame.iloc[list(places) if self.part is None else self.part]
+        if self.text and not len(chosen):
+            raise InputError(
+                f"--rows {self.text} selects no row. Give places from 0 to {last}, such as 0:20."
+            )
+        return chosen
+
+
+def row_places(text: str) -> RowPlaces:
+    """Parse the text of ``--rows``.
+
+    Parameters
+    ----------
+    text : str, a count, from:to (without the last one), or places and ranges with commas
+
+    Raises
+    ------
+    InputError
+        The text has another form.
+    """
+    text = text.strip()
+    first, colon, last = (part.strip() for part in text.partition(":"))
+    parts = [part.replace(" ", "") for part in text.split(",") if part.strip()]
+    if not text or (text.isdecimal() and int(text)):
+        return RowPlaces(text, slice(0, int(text) if text else None))
+    if colon and all(end.isdecimal() or not end for end in (first, last)):
+        return RowPlaces(text, slice(int(first or 0), int(last) if last else None))
+    listed = ("," in text or "-" in text) and all(map(SHAPE.fullmatch, parts))
+    ranges = [tuple(map(int, part.split("-"))) for part in parts] if listed else []
+    if not ranges or any(ends[-1] < ends[0] for ends in ranges):
+        raise InputError(
+            f"--rows {text}: not a choice of rows. Give a count such as 20, from:to such as 0:20, "
+            "or places such as 0-9,15."
+        )
+    return RowPlaces(text, None, tuple((ends[0], ends[-1]) for ends in ranges))

@@ -1,6 +1,7 @@
 """Which columns a model takes categories in, and which code its library has for each."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -172,7 +173,7 @@ def _xgboost(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
     """Names are kept with the model since XGBoost 3.1; before, codes are those of the frame."""
     booster = model.get_booster() if hasattr(model, "get_booster") else model
     types, names = booster.feature_types or [], booster.feature_names or []
-    kept = _kept_names(booster) if CATEGORY in types else {}
+    kept = _kept_names(booster, frame) if CATEGORY in types else {}
     codes: dict[int, Codes] = {}
     for at, kind in enumerate(types):
         if kind == CATEGORY:
@@ -186,11 +187,53 @@ def _xgboost(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
     return codes
 
 
-def _kept_names(booster: Any) -> dict[str, list[Any]]:
+def _kept_names(booster: Any, frame: pd.DataFrame) -> dict[str, list[Any]]:
     if not hasattr(booster, "get_categories"):
         return {}
     found = booster.get_categories(export_to_arrow=True).to_arrow() or []
-    return {name: values.to_pylist() for name, values in found if values is not None}
+    return {
+        name: _labels(values, name, frame.iloc[:, at])
+        for at, (name, values) in enumerate(found)
+        if values is not None
+    }
+
+
+def _labels(values: Any, name: str, column: "pd.Series[Any]") -> list[Any]:
+    """Return the kept names of a column's categories.
+
+    XGBoost keeps text as UTF-8, cut where its characters would end if each were a byte. So names
+    beyond ASCII are read by characters, and the last ones are completed by those of the frame.
+    """
+    if str(values.type) != "string":
+        return list(values.to_pylist())
+    known = column.dtype.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
+    texts = {own for own in pd.unique(pd.Series(known)).tolist() if isinstance(own, str)}
+    ends = np.frombuffer(values.buffers()[1], dtype=np.int32)[: len(values) + 1].tolist()
+    data = (values.buffers()[2] or b"")[: ends[-1]] if len(values) else b""
+    content = bytes(data)
+    if content.isascii():
+        return list(values.to_pylist())
+    pairs = list(pairwise(ends))
+    declared = list(known) if isinstance(known, pd.Index) else []
+    sizes = [len(str(own)) for own in declared] == [end - start for start, end in pairs]
+    if sizes and "".join(map(str, declared)).encode(errors="replace").startswith(content):
+        return declared  # which the library cuts in the same way when it predicts
+    by_byte = [content[start:end].decode(errors="replace") for start, end in pairs]
+    if texts.issuperset(by_byte):
+        return by_byte
+    text = content.decode(errors="ignore")
+    labels = [text[start:end] for start, end in pairs]
+    for at, (start, end) in enumerate(pairs):
+        if len(labels[at]) < end - start:
+            fits = [own for own in sorted(texts - set(labels)) if len(own) == end - start]
+            fits = [own for own in fits if own.startswith(labels[at])]
+            if len(fits) != 1:
+                raise UnsupportedModelError(
+                    f"XGBoost keeps the categories of column {name!r} in part only, as some are "
+                    "not ASCII text; give X_train the categories of the training frame."
+                )
+            labels[at] = fits[0]
+    return labels
 
 
 def _lightgbm(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:

@@ -98,7 +98,8 @@ def _labels(model: Any, frame: pd.DataFrame) -> dict[Any, list[Any]]:
     package = type(model).__module__.split(".")[0]
     if package == "xgboost":
         booster = model.get_booster() if hasattr(model, "get_booster") else model
-        kept = _kept_names(booster) if CATEGORY in (booster.feature_types or []) else {}
+        own = {name: frame[name] for name in frame.columns}
+        kept = _kept_names(booster, own) if CATEGORY in (booster.feature_types or []) else {}
         return {name: kept[name] for name in frame.columns if name in kept}
     if package == "lightgbm":
         booster = model.booster_ if hasattr(model, "booster_") else model
@@ -173,7 +174,8 @@ def _xgboost(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
     """Names are kept with the model since XGBoost 3.1; before, codes are those of the frame."""
     booster = model.get_booster() if hasattr(model, "get_booster") else model
     types, names = booster.feature_types or [], booster.feature_names or []
-    kept = _kept_names(booster, frame) if CATEGORY in types else {}
+    own_columns = {name: frame.iloc[:, at] for at, name in enumerate(names)}
+    kept = _kept_names(booster, own_columns) if CATEGORY in types else {}
     codes: dict[int, Codes] = {}
     for at, kind in enumerate(types):
         if kind == CATEGORY:
@@ -187,18 +189,18 @@ def _xgboost(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
     return codes
 
 
-def _kept_names(booster: Any, frame: pd.DataFrame) -> dict[str, list[Any]]:
+def _kept_names(booster: Any, columns: "Mapping[Any, pd.Series[Any]]") -> dict[str, list[Any]]:
     if not hasattr(booster, "get_categories"):
         return {}
     found = booster.get_categories(export_to_arrow=True).to_arrow() or []
     return {
-        name: _labels(values, name, frame.iloc[:, at])
-        for at, (name, values) in enumerate(found)
-        if values is not None
+        name: _whole_names(values, name, columns[name])
+        for name, values in found
+        if values is not None and name in columns
     }
 
 
-def _labels(values: Any, name: str, column: "pd.Series[Any]") -> list[Any]:
+def _whole_names(values: Any, name: str, column: "pd.Series[Any]") -> list[Any]:
     """Return the kept names of a column's categories.
 
     XGBoost keeps text as UTF-8, cut where its characters would end if each were a byte. So names

@@ -115,5 +115,5 @@ def without_log(question: options.QuestionOptions) -> options.QuestionOptions:
     question : of a command that asks more than one question
     """
     if question.log is not None or question.explore:
-        raise InputError("--log is for explain and batch only, and so is --explore.")
+        raise InputError("--log is for explain and batch, and so is --explore.")
     return question

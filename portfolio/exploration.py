@@ -33,7 +33,7 @@ class Exploration:
     most ``budget_s`` divided by twice the number of backends, and no query is begun whose runs
     could exceed what remains of the budget.
 
-    Parameters
+    Attributes
     ----------
     share : float from 0 to 1, of the queries that presolve alone does not prove
     budget_s : float, seconds that one call of ``explain`` or ``explain_batch`` may add

@@ -14,7 +14,7 @@ from encoders.backends.attempt import RunBackend
 from encoders.backends.registry import all_backends
 from encoders.errors import InputError, UnavailableBackendError
 from portfolio.logbook import EXPLORED, Log, Logbook, LogWarning, PendingLogbook
-from portfolio.model.tabular import Row
+from portfolio.model.row import Row
 from portfolio.question import Options, Question, check_seconds
 from portfolio.result import Result
 from portfolio.solving.ask import Asker

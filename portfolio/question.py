@@ -24,7 +24,7 @@ from selector import Metric, check_name
 if TYPE_CHECKING:
     from encoders.query.features import FeatureSpace
     from portfolio.model.explained_model import ExplainedModel
-    from portfolio.model.tabular import Row
+    from portfolio.model.row import Row
 
 RACE = "race"
 MAP = "map"  # a batch or a session makes one and asks it; also the backend of what it proves

@@ -17,7 +17,7 @@ from portfolio.batch.scores import batch_scores
 from portfolio.batch.together import JobTogether
 from portfolio.logbook import Log
 from portfolio.model.lent import Loans, lending
-from portfolio.model.tabular import Row
+from portfolio.model.row import Row
 from portfolio.question import Options, Question
 from portfolio.questions.series import Series
 from portfolio.result import Result

@@ -16,8 +16,9 @@ from encoders.query.goal import ClassGoal
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.replaced import frame_with
+from portfolio.model.row import Origin, Row
 from portfolio.model.table import Table
-from portfolio.model.tabular import Origin, Row, in_labels, own_columns, read_rows
+from portfolio.model.tabular import in_labels, own_columns, read_rows
 from portfolio.question import Question
 from portfolio.solving.ask import Asker
 

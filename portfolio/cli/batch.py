@@ -8,6 +8,7 @@ import typer
 
 from portfolio.cli import options
 from portfolio.cli.batch_question import EXPLAIN, question_of
+from portfolio.cli.executors import executor_of
 from portfolio.cli.output import EXIT_CODES, Console
 from portfolio.cli.row_places import Rows, row_places
 from portfolio.proofs.size import PROOF_MB
@@ -70,7 +71,7 @@ def batch(
             deadline_s=deadline,
             threads=threads,
             seed=model.seed,
-            executor=options.executor(executor, workers, threads, address),
+            executor=executor_of(executor, workers, threads, address),
             out=out,
             resume=resume,
             **log,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from portfolio.cli import options
+from portfolio.cli.executors import executor_of
 from portfolio.cli.output import Console, needing, wide_console
 
 LINE_S = 3600.0  # seconds for a line of the frontier
@@ -139,7 +140,7 @@ def bench(
     from portfolio.study.protocol import load_protocol
 
     settings = load_protocol(protocol)
-    where = options.executor(executor, workers, settings.threads, address)
+    where = executor_of(executor, workers, settings.threads, address)
     raise typer.Exit(run_protocol(settings, datasets, out, where, deadline, wide_console()))
 
 

@@ -29,7 +29,7 @@ def run_protocol(
     protocol : to run
     folder : of CSV data sets, None for the bundled ones
     out : folder for logs and figures, made if need be
-    executor : who does the runs, as :func:`portfolio.cli.options.executor` gives it
+    executor : who does the runs, as :func:`portfolio.cli.executors.executor_of` gives it
     deadline_s : seconds from now at which no other configuration is begun, None for no limit
     console : to print on
     """

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from encoders.errors import InputError
 from portfolio.cli import options
+from portfolio.cli.executors import executor_of
 from portfolio.cli.output import EXIT_CODES, Console, escape, wide_console
 from portfolio.cli.row_places import Rows, row_places
 from portfolio.running.interrupt import ended_gently
@@ -106,7 +107,7 @@ def audit(
             deadline_s=deadline,
             threads=threads,
             seed=model.seed,
-            executor=options.executor(executor, workers, threads, address),
+            executor=executor_of(executor, workers, threads, address),
             out=out,
             resume=resume,
             confidence=confidence,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from encoders.cores import usable_cores
 from encoders.errors import InputError
 
 if TYPE_CHECKING:
@@ -392,34 +391,3 @@ def _range(text: str) -> "Range":
         return Range(name.strip(), float(low or "-inf"), float(high or "inf"))
     except ValueError as error:
         raise InputError(f"--range {text}: expected name=low:high.") from error
-
-
-def executor(name: str, workers: int | None, threads: int, address: str | None) -> Any:
-    """Return who answers the rows of batches and runs protocols.
-
-    Parameters
-    ----------
-    name : "local" or "ray"
-    workers : None for one per core and ``threads``
-    threads : solver threads of each worker
-    address : of the cluster, for "ray" only; None for one started here
-
-    Raises
-    ------
-    InputError
-        Another name, or an address without "ray".
-    """
-    if name == "ray":
-        from portfolio.running.ray.executor import RayExecutor
-
-        return RayExecutor(address, workers, threads)
-    if name != "local":
-        raise InputError(f"--executor {name}: known are local and ray.")
-    if address is not None:
-        raise InputError("--address is for --executor ray.")
-    from portfolio.running.local_executor import LocalExecutor
-    from portfolio.running.small_batches import SmallBatchesHere
-
-    if workers is None:
-        return SmallBatchesHere(LocalExecutor(max(1, usable_cores() // threads)))
-    return LocalExecutor(workers)

@@ -14,6 +14,7 @@ from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import InputError
 from encoders.query.features import is_missing
 from encoders.trees.stretches import Stretches
+from portfolio.model.cell_values import as_date, as_number
 from portfolio.model.frames import in_type
 
 MOST_NAMED = 12  # categories that a message names
@@ -91,7 +92,7 @@ class Column:
         if is_missing(value):
             return float("nan")
         if self.labels is None:
-            number = _as_number(value, self.name, where)
+            number = as_number(value, self.name, where)
             if not self.low <= number <= self.high:
                 raise InputError(
                     f"{where} {self.name} is {number:g}, beyond what the pipeline can be followed "
@@ -107,7 +108,7 @@ class Column:
         if code is None:
             code = self._written.get(str(value))
         if code is None and self._dates:
-            code = self._codes.get(_key(_as_date(value)))
+            code = self._codes.get(_key(as_date(value)))
         if code is not None:
             return code
         value = value.item() if isinstance(value, np.generic) else value
@@ -374,30 +375,6 @@ def _key(value: Any) -> Hashable:
     if is_missing(value):
         return None
     return (isinstance(value, bool | np.bool_), value)
-
-
-def _as_number(value: Any, name: Any, where: str) -> float:
-    try:
-        if isinstance(value, complex | np.complexfloating | str | bytes):
-            raise TypeError
-        number = float(value)
-    except OverflowError as error:
-        raise InputError(f"{where} {name} is larger than any float64.") from error
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{where} {name} is {value!r}; the model needs a finite number there."
-        ) from error
-    if np.isinf(number):
-        raise InputError(f"{where} {name} is infinite; give it a finite value.")
-    return number
-
-
-def _as_date(value: Any) -> Any:
-    """A point of time that is written as text, or as a date; None if it is none."""
-    try:
-        return pd.Timestamp(value)
-    except (TypeError, ValueError):
-        return None
 
 
 def _cast(values: "pd.Series[Any]", dtype: Any) -> Any:

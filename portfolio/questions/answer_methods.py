@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from encoders.query.constraints import Constraint
     from encoders.query.cost import Norm
     from encoders.query.goal import Goal
-    from portfolio.model.tabular import Row
+    from portfolio.model.row import Row
     from portfolio.questions.region.region import OnStep as OnFeature
     from portfolio.questions.region.region import Region
     from portfolio.questions.robust.nearby import Around

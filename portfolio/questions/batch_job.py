@@ -100,7 +100,7 @@ class QuestionJob:
 
         Parameters
         ----------
-        task : its payload is a :class:`portfolio.model.tabular.Row`
+        task : its payload is a :class:`portfolio.model.row.Row`
         """
         try:
             return self._record(task)

@@ -117,7 +117,7 @@ class BatchQuestions:
         from portfolio.exploration import explore_rows, read_exploration
         from portfolio.logbook import REDUCE, check_folder, check_log
         from portfolio.model.frames import as_kind, as_pandas
-        from portfolio.model.tabular import Row
+        from portfolio.model.row import Row
         from portfolio.solving.make_maps import budget_before, with_maps, with_maps_if_worth
 
         settings = BatchSettings(

@@ -10,7 +10,7 @@ from encoders.query.goal import ClassGoal, Goal
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
-from portfolio.model.tabular import Row
+from portfolio.model.row import Row
 
 
 @dataclass(frozen=True)

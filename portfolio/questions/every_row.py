@@ -13,7 +13,7 @@ from encoders.query.features import Feature, FeatureSpace
 
 if TYPE_CHECKING:
     from portfolio.model.explained_model import ExplainedModel
-    from portfolio.model.tabular import Row
+    from portfolio.model.row import Row
     from portfolio.solving.ask import Asker
 
 Bounds = Literal["features"] | None

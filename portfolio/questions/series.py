@@ -8,7 +8,7 @@ from math import inf
 from encoders.backends.attempt import RunBackend
 from encoders.query.constraints import Constraint
 from portfolio.logbook import Log
-from portfolio.model.tabular import Row
+from portfolio.model.row import Row
 from portfolio.question import Options, Question
 from portfolio.questions.several.ties import check_countable, first_of
 from portfolio.result import Result

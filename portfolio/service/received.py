@@ -13,7 +13,7 @@ from portfolio.as_json import AsJson, as_plain
 from portfolio.change import Change
 from portfolio.model.frames import as_pandas
 from portfolio.model.replaced import as_array, row_with, series_of
-from portfolio.model.tabular import Row
+from portfolio.model.row import Row
 from portfolio.result import Result
 from portfolio.solving.rounder import Rounded
 from portfolio.timings import Timings

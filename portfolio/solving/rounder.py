@@ -16,7 +16,7 @@ from encoders.query.features import FeatureSpace, same
 from encoders.query.query import Query
 from portfolio.change import Change
 from portfolio.model.oracle import Oracle
-from portfolio.model.tabular import Row
+from portfolio.model.row import Row
 from portfolio.solving.onward import with_onward
 from portfolio.solving.verify import RELATIVE_TOLERANCE, Verified, priced
 

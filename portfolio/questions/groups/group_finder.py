@@ -23,7 +23,7 @@ from portfolio.batch.rows import BatchRows, rows_of
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.native import predict_one
-from portfolio.model.tabular import Row
+from portfolio.model.row import Row
 from portfolio.question import LONGEST_S, OWN, Options, Question, check_progress
 from portfolio.questions.groups.group import GroupAction, GroupMember, GroupRecourse, State
 from portfolio.questions.groups.group_polish import Polished, polish

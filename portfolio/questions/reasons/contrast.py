@@ -14,7 +14,7 @@ from encoders.query.features import Feature, FeatureSpace, same
 from portfolio.as_json import AsJson, as_plain
 from portfolio.change import in_short
 from portfolio.model.native import predict_one
-from portfolio.model.tabular import Row
+from portfolio.model.row import Row
 from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.result import Result

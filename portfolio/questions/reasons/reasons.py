@@ -14,7 +14,7 @@ from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
 from portfolio.as_json import AsJson, as_plain, by_name
 from portfolio.change import in_short
-from portfolio.model.tabular import Row
+from portfolio.model.row import Row
 from portfolio.question import Options, check_progress
 from portfolio.questions.decision import Decision, decision_of
 from portfolio.questions.flips import pose_flips

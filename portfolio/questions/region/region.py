@@ -11,7 +11,7 @@ from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import Goal
 from portfolio.as_json import AsJson, as_plain, by_name
-from portfolio.model.tabular import Row
+from portfolio.model.row import Row
 from portfolio.question import Options, check_progress
 from portfolio.questions.decision import Other, besides, decision_of
 from portfolio.questions.every_row import every_row

@@ -17,7 +17,7 @@ from encoders.query.features import FeatureSpace
 from encoders.query.goal import ClassGoal, Goal
 from encoders.query.relations import Forbidden
 from portfolio.goals import value_goal, wanted_of
-from portfolio.model.tabular import Row
+from portfolio.model.row import Row
 from portfolio.question import Options, Question
 from portfolio.questions.decision import Other, besides
 from portfolio.questions.every_row import every_row

@@ -9,7 +9,7 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from portfolio.as_json import AsJson, as_plain
 from portfolio.model.native import predict_one
-from portfolio.model.tabular import Row
+from portfolio.model.row import Row
 from portfolio.question import Options, Question, check_progress
 from portfolio.questions.interruptible import interruptible
 from portfolio.questions.robust.nearby import Around, safe_search

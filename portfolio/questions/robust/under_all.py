@@ -5,7 +5,7 @@ from math import inf
 
 from encoders.errors import InputError
 from portfolio.model.one_by_one import one_by_one
-from portfolio.model.tabular import Row
+from portfolio.model.row import Row
 from portfolio.question import Options, Question
 from portfolio.questions.decision import decision_of
 from portfolio.questions.series import Series

@@ -16,7 +16,7 @@ from encoders.query.features import FeatureSpace
 from encoders.query.goal import ClassGoal
 from encoders.query.relations import Forbidden
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.model.tabular import Row
+from portfolio.model.row import Row
 from portfolio.question import OWN, Question
 from portfolio.questions.several.nearer import Nearer
 from portfolio.result import Result

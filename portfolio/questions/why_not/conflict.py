@@ -8,7 +8,7 @@ from math import inf
 from encoders.errors import InputError, NothingAdmissibleError
 from encoders.query.constraints import Constraint
 from encoders.query.relations import JointCost
-from portfolio.model.tabular import Row
+from portfolio.model.row import Row
 from portfolio.question import Options, Question
 from portfolio.questions.series import LEAST_S
 from portfolio.questions.why_not.members import Demands, Limits

@@ -17,7 +17,7 @@ from encoders.query.cost import Cost
 from encoders.query.features import Feature, FeatureSpace
 from encoders.query.relations import JointCost
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.model.tabular import Row
+from portfolio.model.row import Row
 from portfolio.question import Question
 from portfolio.rule_words import rule_words
 from portfolio.solving.ask import Asker

@@ -1,0 +1,50 @@
+"""Numbers and dates from the values of single cells."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.errors import InputError
+
+
+def as_number(value: Any, name: Any, where: str) -> float:
+    """Return the finite float64 that a cell holds.
+
+    Parameters
+    ----------
+    value : object of any type
+    name : str, of the column, for the error
+    where : str, such as "the row's", for the error
+
+    Raises
+    ------
+    InputError
+        The cell holds no number, or one that is not finite.
+    """
+    try:
+        if isinstance(value, complex | np.complexfloating | str | bytes):
+            raise TypeError
+        number = float(value)
+    except OverflowError as error:
+        raise InputError(f"{where} {name} is larger than any float64.") from error
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{where} {name} is {value!r}; the model needs a finite number there."
+        ) from error
+    if np.isinf(number):
+        raise InputError(f"{where} {name} is infinite; give it a finite value.")
+    return number
+
+
+def as_date(value: Any) -> Any:
+    """Return a cell's date or point of time, which may be text; None where it holds none.
+
+    Parameters
+    ----------
+    value : object of any type
+    """
+    try:
+        return pd.Timestamp(value)
+    except (TypeError, ValueError):
+        return None

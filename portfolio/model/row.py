@@ -1,0 +1,110 @@
+"""A row, and the user's own row that it was read from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import FloatArray, IntArray
+from encoders.query.features import same
+from portfolio.model.replaced import row_with, series_of
+from portfolio.model.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A row: its values in the model's order, and the user's own row that it was read from.
+
+    Attributes
+    ----------
+    values : float64 (n_columns,)
+    origin : what it was read from; None: a row of numbers, which is returned as an array
+    table : the user's columns, where not all of them hold numbers
+    """
+
+    values: FloatArray
+    origin: "Origin | None" = None
+    table: Table | None = None
+
+    def holding(self, values: FloatArray) -> "Row":
+        """Return a row of other values in the same form.
+
+        Parameters
+        ----------
+        values : float64 (n_columns,)
+        """
+        return replace(self, values=values)
+
+    def given(self) -> Any:
+        """Return a fresh row in the user's form; values that did not change are the user's own."""
+        row = self._renewed()
+        return series_of(row) if isinstance(row, dict) else row
+
+    def named(self) -> Any:
+        """Return :meth:`given`, as a mapping where the user's row is a mapping or a Series."""
+        row = self._renewed()
+        if isinstance(row, dict | pd.Series):
+            return {str(name): value for name, value in row.items()}
+        return row
+
+    def _renewed(self) -> Any:
+        if self.origin is None:
+            return self.values.copy()
+        return row_with(self.origin.row, self._changes(), self.dtypes())
+
+    def beyond(self) -> tuple[Any, ...]:
+        """Return the user's values that :attr:`values` do not determine, such as long numbers."""
+        if self.origin is None or not isinstance(self.origin.row, Mapping):
+            return ()
+        pairs = zip(self.origin.position, self.origin.row.values(), strict=True)
+        return tuple(
+            (int(column), str(own))
+            for column, own in pairs
+            if isinstance(own, int | Decimal) and own != self.origin.values[column]
+        )
+
+    def _changes(self) -> dict[int, Any]:
+        """New values by their place in the user's row."""
+        assert self.origin is not None
+        position = self.origin.position
+        moved = ~same(self.origin.values, self.values)[position]
+        return {at: self.value(position[at]) for at in np.flatnonzero(moved).tolist()}
+
+    def value(self, column: int) -> Any:
+        """Return the user's value in a column of the model.
+
+        Parameters
+        ----------
+        column : int, its place
+        """
+        value = self.values[column : column + 1]
+        if self.table is None:
+            return float(value[0])
+        own = pd.Series(self.table.columns[column].values(value)).iloc[0]
+        return own.item() if isinstance(own, np.number | np.bool_) else own
+
+    def dtypes(self) -> dict[int, Any]:
+        """Return types of the training frame by place in the user's row."""
+        if self.table is None or self.origin is None:
+            return {}
+        columns = self.table.columns
+        return {at: columns[own].dtype for at, own in enumerate(self.origin.position)}
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """A row as its user gave it.
+
+    Attributes
+    ----------
+    row : array, Series, mapping, or frame of one row
+    values : float64 (n_columns,), what was read from it, in the model's order
+    position : int64 (n_entries,), the model's column of each entry
+    """
+
+    row: Any
+    values: FloatArray
+    position: IntArray

@@ -215,7 +215,7 @@ def test_a_step_that_cannot_be_followed_is_named_with_a_remedy(step, words):
 
 def test_what_a_pipeline_was_not_made_for_is_told():
     X, y = loans(2, gaps=False)
-    model = pipeline("log", "one-hot", "forest").fit(X, y)
+    model = pipeline("log", "first dropped", "forest").fit(X, y)
     explainer = Explainer(model, X)
     row = X.iloc[0].to_dict()
     for change, words in (

@@ -9,17 +9,25 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from encoders.backends.attempt import RunBackend
 from encoders.backends.registry import all_backends
 from encoders.errors import InputError, UnavailableBackendError
-from portfolio.logbook import EXPLORED, Log, Logbook, LogWarning, PendingLogbook
+from portfolio.logbook import EXPLORED, REDUCE, Log, Logbook, LogWarning, PendingLogbook
 from portfolio.model.row import Row
-from portfolio.question import Options, Question, check_seconds
+from portfolio.question import MAP, Options, Question, check_seconds
 from portfolio.result import Result
 from portfolio.solving.ask import Asker
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from portfolio.batch.job import Job
+    from portfolio.batch.rows import BatchRows
+
 BUDGET_S = 60.0
+ROUNDING_S = 1e-3  # of the first query, whose runs may take the whole budget
 RUNS = 2  # of each backend at most: one that imports its solver, and one that is logged
 Solve = Callable[[str, Logbook | None], Result]
 
@@ -149,7 +157,7 @@ def explore_rows(
     random.shuffle(chosen)
     ends, every, explored, runs = time.monotonic() + budget_s, EveryBackend(), 0, RUNS
     for row in chosen:
-        if time.monotonic() + runs * count * limit_s > ends + 1e-3:
+        if time.monotonic() + runs * count * limit_s > ends + ROUNDING_S:
             break
 
         def solve(backend: str, book: Logbook | None, row: Row = row) -> Result:
@@ -168,3 +176,33 @@ def explore_rows(
             break
         explored, runs = explored + 1, 1
     return explored
+
+
+def explore_batch(
+    job: Job,
+    rows: BatchRows,
+    answers: pd.DataFrame,
+    exploration: Exploration,
+    remaining_s: float | None,
+) -> None:
+    """Explore the rows of a batch that a backend solved, unless the user interrupted it.
+
+    Parameters
+    ----------
+    job : Job of the batch
+    rows : BatchRows, all of them
+    answers : DataFrame, one row for each of them
+    exploration : Exploration
+    remaining_s : float or None, seconds until the batch's deadline
+    """
+    if (answers["stop_reason"] == "interrupted").any():
+        return
+    solved = ~answers["backend"].isin(["", REDUCE, MAP]).to_numpy()
+    chosen = [
+        Row(values)
+        for values, kept in zip(rows.values, solved, strict=True)
+        if kept and not isinstance(values, str)
+    ]
+    explore_rows(
+        job.asker, job.question, job.options, chosen, exploration, job.log, remaining_s=remaining_s
+    )

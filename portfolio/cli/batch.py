@@ -57,11 +57,10 @@ def batch(
         refuse_used(out, resume)
         data = model.table()
         asked = part.of(data.X if rows is None else data.rows(rows))
-        explainer = model.explainer(data, question)
-        ask, words = question_of(explainer, question, asking, settings, data.X)
-        log: dict[str, Any] = {}
-        if asking == EXPLAIN:
-            log = {"log": question.book(data), "explore": question.exploration()}
+        ask, words = question_of(
+            model.explainer(data, question), question, asking, settings, data.X
+        )
+        log = question.logged(data) if asking == EXPLAIN else {}
         first: dict[str, Any] = {"tie_break": True} if tie_break else {}
         first |= {"records": True, "proof_mb": proof_mb} if records else {}
         run = partial(

@@ -68,10 +68,9 @@ def explain(
     result = asked.explainer.explain(
         asked.row,
         constraints=constraints,
-        log=question.book(asked.data),
         tie_break=tie_break,
         second=second,
-        explore=question.exploration(),
+        **question.logged(asked.data),
         **one.limits(model.seed),
         **question.words(asked.explainer),
     )

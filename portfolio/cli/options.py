@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from portfolio.data.datasets import Dataset
     from portfolio.data.plain_tables import PlainTable
     from portfolio.explainer import Explainer
-    from portfolio.exploration import Exploration
     from portfolio.logbook import Logbook
     from portfolio.model.plausibility import Plausibility
 
@@ -217,11 +216,17 @@ class QuestionOptions:
             found += read_constraints(self.constraints_file)
         return found
 
-    def exploration(self) -> "Exploration":
-        """Return the share of queries to explore, and the budget."""
+    def logged(self, data: "Dataset | PlainTable") -> dict[str, Any]:
+        """Return the arguments of ``explain`` that name the log and what is explored.
+
+        Parameters
+        ----------
+        data : Dataset or PlainTable, whose name becomes the group of the records
+        """
         from portfolio.exploration import Exploration
 
-        return Exploration(self.explore, self.explore_budget)
+        explore = Exploration(self.explore, self.explore_budget)
+        return {"log": self.book(data), "explore": explore}
 
     def book(self, data: "Dataset | PlainTable") -> "Logbook | None":
         """Where records go.

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from encoders.maps.region_map import Budget
     from encoders.query.constraints import Constraint
     from encoders.query.cost import Norm
     from portfolio.batch.settings import OnAnswer
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from portfolio.model.explained_model import ExplainedModel
     from portfolio.running.work import Answers
     from portfolio.solving.ask import Asker
+
 
 OF_A_QUESTION = ("target", "norm", "scale", "weights", "constraints", "margin")
 
@@ -114,11 +116,10 @@ class BatchQuestions:
         from portfolio.batch.rows import read_batch
         from portfolio.batch.run import run_batch
         from portfolio.batch.settings import BatchSettings
-        from portfolio.exploration import explore_rows, read_exploration
-        from portfolio.logbook import REDUCE, check_folder, check_log
+        from portfolio.exploration import explore_batch, read_exploration
+        from portfolio.logbook import check_folder, check_log
         from portfolio.model.frames import as_kind, as_pandas
-        from portfolio.model.row import Row
-        from portfolio.solving.make_maps import budget_before, with_maps, with_maps_if_worth
+        from portfolio.solving.make_maps import budget_before
 
         settings = BatchSettings(
             time_limit_s, deadline_s, threads, executor, out, resume, on_answer
@@ -137,28 +138,15 @@ class BatchQuestions:
         more = [*([tie_break] if tie_break else []), *(["records"] if records else [])]
         more += [proof_mb] if records and proof_mb != PROOF_MB else []
         asked = (identity, question, name, threads, seed, time_limit_s, *more)
-        if records and out is None:
-            raise InputError("records are written beside the answers; give out, a folder for them.")
-        if map_folder is not None and not mapped:
-            raise InputError('map_folder is where maps are kept; ask with the strategy "map".')
-        asker, budget = self._asker, budget_before(settings.left_s, map_seconds, map_mb)
-        if mapped:
-            asker = with_maps(asker, question, budget, map_folder)
-        elif name == "auto":
-            asker = with_maps_if_worth(asker, question, len(rows.values), budget)
+        _check_folders(records and out is None, map_folder is not None and not mapped)
+        budget = budget_before(settings.left_s, map_seconds, map_mb)
+        asker = self._asker
+        if name == "auto":
+            asker = _with_maps(asker, question, len(rows.values), budget, mapped, map_folder)
         job = Job(asker, question, options, log, float(proof_mb) if records else None)
         answers = run_batch(rows, job, asked, settings)
-        if exploration is not None and "interrupted" not in set(answers["stop_reason"]):
-            solved = ~answers["backend"].isin(["", REDUCE, MAP]).to_numpy()
-            chosen = [
-                Row(own)
-                for own, kept in zip(rows.values, solved, strict=True)
-                if kept and not isinstance(own, str)
-            ]
-            explore_rows(
-                self._asker, question, options, chosen, exploration, log,
-                remaining_s=settings.left_s,
-            )  # fmt: skip
+        if exploration is not None:
+            explore_batch(job, rows, answers, exploration, settings.left_s)
         return as_kind(answers, as_pandas(X)[1])
 
     def ask_batch(
@@ -290,6 +278,30 @@ class BatchQuestions:
         other: Any = copy.copy(self)
         other._asker, other._model = asker, asker.model
         return other
+
+
+def _check_folders(records_nowhere: bool, maps_unused: bool) -> None:
+    """Raise :class:`InputError` for records without a folder, or a folder of maps without maps."""
+    if records_nowhere:
+        raise InputError("records are written beside the answers; give out, a folder for them.")
+    if maps_unused:
+        raise InputError('map_folder is where maps are kept; ask with the strategy "map".')
+
+
+def _with_maps(
+    asker: Asker,
+    question: Question,
+    count: int,
+    budget: Budget,
+    mapped: bool,
+    folder: str | Path | None,
+) -> Asker:
+    """Return an asker with maps where the user asks for them or ``count`` rows justify them."""
+    from portfolio.solving.make_maps import with_maps, with_maps_if_worth
+
+    if mapped:
+        return with_maps(asker, question, budget, folder)
+    return with_maps_if_worth(asker, question, count, budget)
 
 
 def _identity(model: ExplainedModel, target: Any) -> str:

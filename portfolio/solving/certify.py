@@ -102,8 +102,7 @@ def certify(
                 break
             if found.ask_witnesses(name, now.cutoff):
                 refuted |= {name}
-                another = appeal(refuted)
-                if another is None:
+                if (another := appeal(refuted)) is None:
                     outcome = replace(outcome, stop_reason="error", raw=REFUTED)
                     break
                 solve = another

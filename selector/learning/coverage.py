@@ -80,7 +80,7 @@ def covered(
     """
     data = examples(frame, backends, contention)
     fastest = data.seconds.min(axis=1, keepdims=True)
-    known = np.isfinite(data.seconds) | (data.least >= fastest * (1 - 1e-6)) | ~data.imputed
+    known = np.isfinite(data.seconds) | (data.least >= fastest) | ~data.imputed
     compared = known.sum(axis=1) >= 2
     return data.of(compared), _counted(frame, int(compared.sum()))
 

@@ -247,13 +247,11 @@ class Explainer(Questions, BatchQuestions, Variants):
             Bad query, target, norm, weights, constraints, limits or strategy.
         """
         from portfolio.exploration import explore_rows, read_exploration
-        from portfolio.logbook import check_log
 
         question = Question(target, norm, scale, weights, constraints, margin)
         name = strategy_name(strategy, backend, reduce, race)
         options = Options(name, time_limit_s, threads, seed, metric, tie_break=tie_break)
         check_progress(on_progress)
-        check_log(log)
         exploration = read_exploration(explore, log)
         run = self._runner(executor)
         if second is not None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from encoders.backends.attempt import RunBackend
 from encoders.backends.registry import all_backends
 from encoders.errors import InputError, UnavailableBackendError
-from portfolio.logbook import EXPLORED, REDUCE, Log, Logbook, LogWarning, PendingLogbook
+from portfolio.logbook import EXPLORED, REDUCE, Log, Logbook, LogWarning, PendingLogbook, check_log
 from portfolio.model.row import Row
 from portfolio.question import MAP, Options, Question, check_seconds
 from portfolio.result import Result
@@ -80,6 +80,7 @@ def read_exploration(explore: float | Exploration, log: Log | None) -> Explorati
     InputError
         A value out of range, or no folder to log to.
     """
+    check_log(log)
     own = explore if isinstance(explore, Exploration) else Exploration(explore)
     if own.share == 0:
         return None

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -57,12 +57,11 @@ def batch(
         refuse_used(out, resume)
         data = model.table()
         asked = part.of(data.X if rows is None else data.rows(rows))
-        ask, words = question_of(
-            model.explainer(data, question), question, asking, settings, data.X
-        )
+        explainer = model.explainer(data, question)
+        ask, words = question_of(explainer, question, asking, settings, data.X)
         log = question.logged(data) if asking == EXPLAIN else {}
-        first: dict[str, Any] = {"tie_break": True} if tie_break else {}
-        first |= {"records": True, "proof_mb": proof_mb} if records else {}
+        first = {"tie_break": True} if tie_break else {}
+        kept = {"records": True, "proof_mb": proof_mb} if records else {}
         run = partial(
             ask,
             asked,
@@ -75,8 +74,7 @@ def batch(
             resume=resume,
             **log,
             **words,
-            **first,
-            **maps.given,
+            **(first | kept | maps.given),
         )
         complete = batch_and_report(run, len(asked), out, Console())
     raise typer.Exit(0 if complete else EXIT_CODES["feasible"])

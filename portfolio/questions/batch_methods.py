@@ -117,25 +117,23 @@ class BatchQuestions:
         from portfolio.batch.run import run_batch
         from portfolio.batch.settings import BatchSettings
         from portfolio.exploration import explore_batch, read_exploration
-        from portfolio.logbook import check_folder, check_log
+        from portfolio.logbook import check_folder
         from portfolio.model.frames import as_kind, as_pandas
         from portfolio.solving.make_maps import budget_before
 
-        settings = BatchSettings(
-            time_limit_s, deadline_s, threads, executor, out, resume, on_answer
-        )
+        limits = (time_limit_s, deadline_s, threads)
+        settings = BatchSettings(*limits, executor, out, resume, on_answer)
         question = Question(target, norm, scale, weights, constraints, margin)
         mapped = MAP in (strategy, backend)
         name = "auto" if mapped else strategy_name(strategy, backend)
         options = Options(name, time_limit_s, threads, seed, tie_break=tie_break)
-        check_log(log)
         exploration = read_exploration(explore, log)
         check_from_0("proof_mb", proof_mb)
         rows = read_batch(self._asker, question, X)
         check_folder(log)
         identity = _identity(self._asker.model, target)
         # Digests without them are those of older versions.
-        more = [*([tie_break] if tie_break else []), *(["records"] if records else [])]
+        more: list[Any] = ([tie_break] if tie_break else []) + (["records"] if records else [])
         more += [proof_mb] if records and proof_mb != PROOF_MB else []
         asked = (identity, question, name, threads, seed, time_limit_s, *more)
         _check_folders(records and out is None, map_folder is not None and not mapped)

@@ -61,6 +61,10 @@ class ReceivedRow(Row):
             found.index, found.name = like.index, like.name
         return found
 
+    def named(self) -> Any:
+        """Return the row by name if the service named its values, else in the user's form."""
+        return dict(self.told) if isinstance(self.told, Mapping) else self.given()
+
 
 @dataclass(frozen=True)
 class Answer(AsJson):

@@ -8,12 +8,16 @@ import pytest
 
 from encoders.errors import InputError
 from encoders.query.constraints import Fixed
+from portfolio.running.local_executor import LocalExecutor
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"norm": lambda feature, before, after: 1.0}, "can't be sent to workers"),
+        (
+            {"norm": lambda feature, before, after: 1.0, "executor": LocalExecutor(1)},
+            "can't be sent to workers",
+        ),
         ({"resume": True}, "without the folder"),
         ({"executor": "cloud"}, "'local', 'ray'"),
         ({"backend": "nobody"}, "no backend 'nobody'"),

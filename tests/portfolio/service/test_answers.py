@@ -9,7 +9,7 @@ from portfolio import Explainer, Fixed, MaxChanges, Probability, Range, Retraini
 from portfolio.service.questions import PARAMETERS, QUESTIONS
 from tests.support.served import lasting
 
-LEFT_OUT = {"self", "on_progress", "executor", "log"}  # what only a program can give
+LEFT_OUT = {"self", "on_progress", "executor", "log", "explore"}  # what only a program can give
 OLD = {"backend", "reduce", "race"}  # strategy says the same
 MORE = {
     "contrast": {"y": {"age": 30.0, "income": 90.0, "employed": 1.0, "home_free": 0.0,

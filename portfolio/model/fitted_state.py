@@ -111,7 +111,12 @@ def _counts_of(part: Any) -> Iterator[Callable[[], Any]]:
 
 
 def _same(now: Any, then: Any) -> bool:
-    """Return whether two values that are not one object are equal plain ones."""
+    """Return whether two values that are not one object are equal arrays or plain values.
+
+    scikit-learn's ColumnTransformer replaces its array of names by an equal one when it transforms.
+    """
+    if isinstance(now, np.ndarray) and isinstance(then, np.ndarray):
+        return now.dtype == then.dtype and np.array_equal(now, then)
     if not (isinstance(now, PLAIN) and isinstance(then, PLAIN)):
         return False
     return now == then or (now != now and then != then)

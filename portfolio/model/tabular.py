@@ -302,22 +302,23 @@ def in_labels(row: Row, held: Any) -> Row:
 
 def _plain_row(x: Mapping[Any, Any], columns: list[str]) -> Row | None:
     """Read a mapping from the model's columns to plain finite numbers; None for any other."""
-    if x.keys() != set(columns) or not set(map(type, x.values())) <= {int, float}:
+    given = dict(x)
+    if given.keys() != set(columns) or not set(map(type, given.values())) <= {int, float}:
         return None
     try:
-        held = np.array(list(x.values()), dtype=np.float64)
+        held = np.array(list(given.values()), dtype=np.float64)
     except OverflowError:
         return None
     if not np.isfinite(held).all():
         return None
-    names = list(x)
+    names = list(given)
     if names == columns:
-        return Row(held, Origin(dict(x), held, np.arange(held.size)))
+        return Row(held, Origin(given, held, np.arange(held.size)))
     places = {name: place for place, name in enumerate(columns)}
     position = np.array([places[name] for name in names])
     values = np.empty(held.size)
     values[position] = held
-    return Row(values, Origin(dict(x), values, position))
+    return Row(values, Origin(given, values, position))
 
 
 def _numbers(

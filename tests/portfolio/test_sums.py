@@ -102,9 +102,11 @@ def test_a_solver_of_sums_that_gives_up_has_not_said_that_there_is_nothing(monke
     spans, limits = [Span(0.0, 0.0, 9.0, 1.0)], [([Fraction(-1)], Fraction(-3))]
     assert cheapest_numbers(spans, limits, 1.0, "sum") == [3.0]
     assert cheapest_numbers(spans, [([Fraction(-1)], Fraction(-10))], 1.0, "sum") is None
+    both, limits = spans * 2, [([Fraction(-1)] * 2, Fraction(-3))]  # one number needs no solver
+    assert sum(cheapest_numbers(both, limits, 1.0, "sum")) == 3.0
     monkeypatch.setattr(z3.Optimize, "check", lambda self: z3.unknown)
     with pytest.raises(UnrepresentableError):
-        cheapest_numbers(spans, limits, 1.0, "sum")
+        cheapest_numbers(both, limits, 1.0, "sum")
 
 
 def test_a_sum_takes_a_number_that_is_missing_and_must_be_filled_in():

@@ -229,6 +229,7 @@ def read(
     readings = over_columns(
         [main, *(own.alone for own in asked.every)], X_train, features, said or {}
     )
+    state = FittedState([own.native.model for own in readings.models])
     main, space, values = readings.models[0], readings.space, readings.values
     ensemble, native = main.ensemble, main.native
     oracles = [Oracle(own.ensemble, own.native) for own in readings.models[1:]]
@@ -247,7 +248,7 @@ def read(
         cells = cut(ensemble) if readings.models[1:] else views[()].cells
         hold_against(ensemble, cells, native, values, space)
     every_view = tuple(views[own] for own in asked.of_class)
-    state = FittedState([own.native.model for own in readings.models])
+    state = state.settled()
     seconds = time.perf_counter() - began
     return ExplainedModel(ensemble, space, native, every_view, seconds, state=state)
 

@@ -29,10 +29,11 @@ class FittedState:
     Parameters
     ----------
     models : fitted, each of a kind that can be read
+    volatile : names of attributes that a prediction replaces, which are not compared
     """
 
-    def __init__(self, models: Sequence[Any]) -> None:
-        self._models = tuple(models)
+    def __init__(self, models: Sequence[Any], volatile: frozenset[str] = frozenset()) -> None:
+        self._models, self._volatile = tuple(models), volatile
         self._places: list[tuple[str, Any, Any, Any]] = []
         self._counts: list[tuple[str, Callable[[], Any], Any]] = []
         self._seen: set[int] = set()
@@ -41,7 +42,16 @@ class FittedState:
 
     def __reduce__(self) -> Any:
         """Return how a copy is made: of the copied models."""
-        return FittedState, (self._models,)
+        return FittedState, (self._models, self._volatile)
+
+    def settled(self) -> "FittedState":
+        """Return the state without what predictions replaced since this one was made.
+
+        Some of scikit-learn's transformers, PowerTransformer for one, keep notes while they
+        transform. Call it once the models have predicted.
+        """
+        changed = {str(key) for _, owner, key, value in self._places if _differs(owner, key, value)}
+        return FittedState(self._models, self._volatile | changed)
 
     def check(self) -> None:
         """Raise an error if a model has changed.
@@ -52,8 +62,7 @@ class FittedState:
             A model was fitted again, continued, or set to other parameters.
         """
         for name, owner, key, value in self._places:
-            now = owner.get(key, MISSING) if isinstance(owner, dict) else owner[key]
-            if now is not value and not _same(now, value):
+            if _differs(owner, key, value):
                 raise ModelChangedError(CHANGED.format(name=name))
         for name, count, value in self._counts:
             if count() != value:
@@ -84,7 +93,7 @@ class FittedState:
         # What else a class of the user's own notes while it works is not known to matter.
         known = type(part).__module__.partition(".")[0] in LIBRARIES
         for key, value in own.items():
-            if key not in HARMLESS and (known or key.endswith("_")):
+            if key not in HARMLESS | self._volatile and (known or key.endswith("_")):
                 self._places.append((name, own, key, value))
                 self._add(name, value)
 
@@ -108,6 +117,12 @@ def _counts_of(part: Any) -> Iterator[Callable[[], Any]]:
     elif library == "catboost" and hasattr(part, "tree_count_"):
         yield lambda: part.tree_count_
         yield part.get_scale_and_bias
+
+
+def _differs(owner: Any, key: Any, then: Any) -> bool:
+    """Return whether an attribute or an item is another one than it was."""
+    now = owner.get(key, MISSING) if isinstance(owner, dict) else owner[key]
+    return now is not then and not _same(now, then)
 
 
 def _same(now: Any, then: Any) -> bool:

@@ -20,7 +20,6 @@ from portfolio.model.frames import in_type
 MOST_NAMED = 12  # categories that a message names
 NUMBERS = ("integer", "floating", "mixed-integer-float")  # what pandas calls objects that are some
 
-NO_LABEL = "(new)"
 WHOLE = 2.0**53  # below it every whole number is a float64
 
 
@@ -168,8 +167,6 @@ class Column:
     def _stand_in(self) -> Any:
         """Return a value that is no label, or the first label where the model takes none."""
         labels = self.labels or ()
-        if self.new is None and isinstance(self.dtype, pd.CategoricalDtype):
-            return _no_label(self.dtype.categories.tolist()) or NO_LABEL
         return self.blank if not labels else labels[0] if self.new is None else self.new
 
     def values(self, numbers: FloatArray) -> Any:
@@ -184,12 +181,11 @@ class Column:
             return self._plain(numbers)
         index = np.where(missing, -1, numbers).astype(np.int64)
         if isinstance(self.dtype, pd.CategoricalDtype):
-            place = self.dtype.categories.get_indexer(pd.Index(self.labels))
-            codes = np.append(place, [len(self.dtype.categories), -1])[index]
-            if not (index == len(self.labels)).any():
-                return pd.Categorical.from_codes(codes, dtype=self.dtype)
-            every = pd.Index([*self.dtype.categories, self._stand_in])
-            return pd.Categorical.from_codes(codes, categories=every)
+            dtype = self.dtype
+            if self.new is not None and (index == len(self.labels)).any():
+                dtype = pd.CategoricalDtype([*dtype.categories, self.new])
+            place = dtype.categories.get_indexer(pd.Index([*self.labels, self._stand_in]))
+            return pd.Categorical.from_codes(np.append(place, -1)[index], dtype=dtype)
         whole = np.empty(len(self.labels) + 2, dtype=object)
         whole[:] = [*self.labels, self._stand_in, self.blank]
         return _cast(pd.Series(whole[index], dtype=object), self.dtype)
@@ -310,9 +306,13 @@ def make_table(
         blank = (
             next((value for value in own[own.isna()]), np.nan) if own.dtype == object else np.nan
         )
-        new = None if labels is None else _no_label(labels)
+        new = None if labels is None else _no_label([*labels, *_declared(own.dtype)])
         columns.append(Column(own.name, own.dtype, labels, blank, new))
     return Table(tuple(columns))
+
+
+def _declared(dtype: Any) -> Sequence[Any]:
+    return dtype.categories.tolist() if isinstance(dtype, pd.CategoricalDtype) else ()
 
 
 def is_category(own: "pd.Series[Any]", text_is_category: bool) -> bool:

@@ -5,8 +5,15 @@ import pytest
 from lightgbm import LGBMClassifier
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
+from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 from portfolio import Explainer, UnsupportedModelError
@@ -84,3 +91,17 @@ def test_bins_as_categories_are_refused_with_a_remedy():
     model = make_pipeline(bins, MODELS["histograms"](categorical_features=[0])).fit(X, y)
     with pytest.raises(UnsupportedModelError, match="takes bins of 'income' for categories; let"):
         Explainer(model, X)
+
+
+@pytest.mark.parametrize("seed", [27, 28])
+@pytest.mark.parametrize("unknown", ["error", "ignore"])
+def test_declared_categories_without_rows_do_not_prevent_reading(seed, unknown):
+    X, y = loans(seed, gaps=seed == 28)
+    declared = ["smith", "cook", "pilot", "nurse", "smith*", "farmer"]
+    X = X.assign(job=pd.Categorical(X.job, categories=declared)).drop(columns="income")
+    jobs = make_pipeline(
+        SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown=unknown)
+    )
+    steps = make_column_transformer((jobs, ["job"]), remainder="passthrough")
+    model = make_pipeline(steps, DecisionTreeClassifier(max_depth=5))
+    assert check(model, X, y, seed) >= 2

@@ -8,6 +8,8 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from typing import Any
 ROOM_BYTES = 2 * 2**30  # beyond what is in use before the file is opened, and its size
 TIME_S, BYTES_PER_S = 30.0, 2**22
 START_S = 60  # seconds that imports may take on a busy machine
+PARENT_S = 0.5  # seconds between looks whether the parent still runs
 ROWS = 20
 LIBRARIES = {
     ".json": ("xgboost",),
@@ -77,16 +80,23 @@ def _probe(paths: Sequence[Path]) -> list[str]:
     )
     try:
         out, _ = done.communicate(timeout=2 * START_S + 2 * sum(limits_s))
-        late = done.returncode in (-signal.SIGALRM, -signal.SIGVTALRM, -signal.SIGPROF)
+        late = done.returncode == -signal.SIGALRM
     except subprocess.TimeoutExpired:
         done.kill()
         out, _ = done.communicate()
         late = True
+    except BaseException:  # such as Ctrl-C
+        done.kill()
+        raise
     found: list[str] = [json.loads(line) for line in out.split(b"\n")[:-1]]
     if found:
         return found
+    if done.returncode == -signal.SIGPROF:
+        words = f"the library that reads it did not end within {limits_s[0]} s of processor time"
+        return [f"{words}; it is damaged."]
     if late:
-        return [f"the library that reads it did not end within {limits_s[0]} s; it is damaged."]
+        return ["the library that reads it did not end in time; it is damaged, or this machine is "
+                "too busy: try again."]  # fmt: skip
     return [f"the library that reads it crashed (exit code {done.returncode}); it is damaged."]
 
 
@@ -97,6 +107,7 @@ def main(given: str) -> None:
     ----------
     given : str, JSON list of pairs: name of a file, and seconds of processor time for it
     """
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     told = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries print there as well
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -110,6 +121,13 @@ def main(given: str) -> None:
         told.flush()
         _lift_limit()
     os._exit(0)  # what a damaged model leaves behind is not to be torn down
+
+
+def _end_with_parent(parent: int) -> None:
+    """End this process soon after its parent has ended."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_S)
+    os._exit(1)
 
 
 def complaint_about(path: Path) -> str:

@@ -30,23 +30,26 @@ ABOUT = (
 )
 
 
-def create_app(settings: Settings, jobs: AskJobs | None = None) -> FastAPI:
-    """An application of ASGI that answers questions about models.
+def create_app(
+    settings: Settings, jobs: AskJobs | None = None, warm_early: bool = False
+) -> "Application":
+    """Return an application of ASGI that answers questions about models.
 
-    Models are read at once; workers begin when the application does. More routes can be added to
+    Models are read at once; workers start when the application does. More routes can be added to
     it; they find the :class:`portfolio.service.service.Service` in ``app.state.service``.
 
     Parameters
     ----------
-    settings : models, limits and keys
-    jobs : the way to those that are at work elsewhere; None: those of the settings, if any
+    settings : Settings, models, limits and keys
+    jobs : the way to jobs that run elsewhere; None: those of the settings, if any
+    warm_early : bool, whether the first worker starts while models are read
 
     Raises
     ------
     CounterfolioError
         No model can be loaded.
     """
-    service = Service(settings)
+    service = Service(settings, warm_early)
     if jobs is None and service.jobs is not None:
         jobs = JobsHere(service.jobs)
 
@@ -62,7 +65,7 @@ def create_app(settings: Settings, jobs: AskJobs | None = None) -> FastAPI:
             await asyncio.gather(*beside, return_exceptions=True)
             await asyncio.to_thread(service.close)
 
-    app = _Application(
+    app = Application(
         title="counterfolio",
         version=version("counterfolio"),
         description=ABOUT,
@@ -86,11 +89,25 @@ def create_app(settings: Settings, jobs: AskJobs | None = None) -> FastAPI:
     return app
 
 
-class _Application(FastAPI):
-    """One whose guard stands before all that the framework puts around each request."""
+class Application(FastAPI):
+    """An application whose guard comes before everything that the framework does with a request.
+
+    Attributes
+    ----------
+    front : ASGIApp, the guard
+    keyed : bool, whether requests need a key
+    error : None, as in :class:`portfolio.service.starting.Served`
+    """
 
     front: ASGIApp
     keyed: bool
+    error: Exception | None = None
+
+    @property
+    def service(self) -> Service:
+        """Return the service that it is an application of."""
+        service: Service = self.state.service
+        return service
 
     def openapi(self) -> dict[str, Any]:
         """Return the description of all paths, and whether they need a key."""

@@ -97,8 +97,12 @@ class Line:
         process = self._process
         return 0 if process is None else process.pid
 
+    def prepare(self) -> None:
+        """Start the process, before there is a thread that talks to it."""
+        self._process = Process(MODULE, self._memory_bytes, self._threads)
+
     def start(self) -> None:
-        """Begin the thread, which begins the process."""
+        """Start the thread, which starts the process if there is none."""
         self._thread.start()
 
     def end(self) -> None:
@@ -181,7 +185,9 @@ class Line:
             if self._ended:
                 raise EOFError
             self.restarts += process is not None
-            process = self._process = Process(MODULE, self._memory_bytes, self._threads)
+            self.prepare()
+            process = self._process
+            assert process is not None
             self._held = set()
         late_at = time.monotonic() + WARM_S
         if not process.await_ready(lambda: self._ended or time.monotonic() > late_at):

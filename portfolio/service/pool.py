@@ -69,6 +69,10 @@ class Pool:
         self._later = self._lines[1:]  # those that are not begun
         self.begun = False
 
+    def prepare(self) -> None:
+        """Start the first process, which imports and compiles before it has models."""
+        self._lines[0].prepare()
+
     def start(self, models: Iterable[Loaded]) -> None:
         """Begin processes, which load the models one after another.
 

@@ -9,19 +9,21 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from math import ceil
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from encoders.errors import InputError
 from portfolio.service.app import create_app
 from portfolio.service.connections import limited, most_connections
 from portfolio.service.doorway import let_nobody_begin
 from portfolio.service.guard import JsonLines
-from portfolio.service.service import Service
 from portfolio.service.settings import Settings
+from portfolio.service.starting import Served, Starting
 
+log = logging.getLogger("counterfolio.service")
 DRAIN_S = 5.0  # seconds beyond the longest question that a signal leaves to those under way
 LAST_CALL_S = 1.0  # seconds after a signal in which connections are taken: some do not know of it
 QUIET_S = 0.5  # seconds after the last connection was taken in which its request may come
@@ -37,13 +39,34 @@ class Server(uvicorn.Server):
 
     Parameters
     ----------
-    config : of uvicorn
-    service : that is served
+    config : uvicorn.Config
+    app : Served, the application of the configuration
+    settings : Settings, of its service
     """
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(self, config: uvicorn.Config, app: Served, settings: Settings) -> None:
         super().__init__(config)
-        self._service = service
+        self._app, self._settings = app, settings
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and log where: uvicorn does not, as it was given the sockets.
+
+        Parameters
+        ----------
+        sockets : as of uvicorn
+        """
+        await super().startup(sockets)
+        for own in sockets or ():
+            log.info("running on %s (Ctrl-C stops it)", address_of(own))
+
+    async def on_tick(self, counter: int) -> bool:
+        """Return whether the server has to end, also where no model could be read.
+
+        Parameters
+        ----------
+        counter : int, as of uvicorn
+        """
+        return await super().on_tick(counter) or self._app.error is not None
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer what there is, then end.
@@ -52,12 +75,16 @@ class Server(uvicorn.Server):
         ----------
         sockets : as of uvicorn
         """
-        self._service.drain()
+        service = self._app.service
+        if service is None:  # models are still read, nobody was promised an answer
+            await super().shutdown(sockets)
+            return
+        service.drain()
         await self._wait(LAST_CALL_S, lambda: False)
         await self._take_the_last()
         await self._wait(QUIET_S, lambda: not self.server_state.connections)
-        late_s = self._service.settings.longest_s + DRAIN_S
-        late = asyncio.get_running_loop().call_later(late_s, self._service.pool.close)
+        late_s = self._settings.longest_s + DRAIN_S
+        late = asyncio.get_running_loop().call_later(late_s, service.pool.close)
         try:
             await super().shutdown(sockets)
             if self.force_exit:  # at a second Ctrl-C uvicorn leaves the application as it is
@@ -110,12 +137,16 @@ class Server(uvicorn.Server):
 
 
 def run(settings: Settings, host: str, port: int) -> None:
-    """Read the models, and listen until SIGTERM or Ctrl-C; what is under way is answered first.
+    """Listen, read the models, and answer until SIGTERM or Ctrl-C.
+
+    Requests under way are answered before the end. Until models are read only ``/health`` has an
+    answer; all else is answered with status 503.
 
     Parameters
     ----------
-    settings : of the service
-    host, port : to listen on; port 0 for any that is free
+    settings : Settings, of the service
+    host : str, address to listen on
+    port : int, to listen on; 0 for any that is free
 
     Raises
     ------
@@ -126,9 +157,22 @@ def run(settings: Settings, host: str, port: int) -> None:
     # uvicorn raises the signal again once all has ended, as it was asked to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     listening = _bound(host, port)  # a port that is taken is told before models are read
-    app = create_app(settings)
+    app = Starting(partial(create_app, settings, warm_early=True))
     with suppress(KeyboardInterrupt):
-        Server(configured(app, host, port), app.state.service).run(sockets=[listening])
+        Server(configured(app, settings, host, port), app, settings).run(sockets=[listening])
+    if app.error is not None:
+        raise app.error
+
+
+def address_of(listening: socket.socket) -> str:
+    """Return the address of a socket that listens, as a URL.
+
+    Parameters
+    ----------
+    listening : socket.socket
+    """
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -147,17 +191,20 @@ def _bound(host: str, port: int) -> socket.socket:
     return made
 
 
-def configured(app: FastAPI, host: str = "127.0.0.1", port: int = 0) -> uvicorn.Config:
-    """How an application is served.
+def configured(
+    app: ASGIApp, settings: Settings, host: str = "127.0.0.1", port: int = 0
+) -> uvicorn.Config:
+    """Return how an application is served.
 
     Parameters
     ----------
-    app : as of :func:`portfolio.service.app.create_app`
+    app : ASGIApp, as of :func:`portfolio.service.app.create_app`
+    settings : Settings, of its service
     host, port : as of :func:`run`
     """
     # Those that are still without an answer when the service is ended get one, for which there
     # is a second.
-    longest_s = app.state.service.settings.longest_s + DRAIN_S + 1.0
+    longest_s = settings.longest_s + DRAIN_S + 1.0
     config = uvicorn.Config(
         app,
         host=host,
@@ -169,7 +216,7 @@ def configured(app: FastAPI, host: str = "127.0.0.1", port: int = 0) -> uvicorn.
         timeout_graceful_shutdown=ceil(longest_s),
     )
     config.load()
-    most = most_connections(app.state.service.settings.most_connections)
+    most = most_connections(settings.most_connections)
     config.http_protocol_class = limited(config.http_protocol_class, most)
     return config
 

@@ -56,15 +56,22 @@ class Service:
 
     Parameters
     ----------
-    settings : of it
+    settings : Settings, of it
+    warm_early : bool, whether the first worker starts while models are read
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, warm_early: bool = False) -> None:
         self.settings = settings
-        self.catalogue = Catalogue(settings.sources, settings.solvers)
         self.pool = Pool(
             settings.workers, settings.most_waiting, settings.memory_bytes, settings.threads
         )
+        if warm_early:
+            self.pool.prepare()
+        try:
+            self.catalogue = Catalogue(settings.sources, settings.solvers)
+        except BaseException:
+            self.pool.close()
+            raise
         self.reader = Reader()
         self.uploads = asyncio.Semaphore(UPLOADS)
         self.draining = False

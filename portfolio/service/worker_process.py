@@ -47,12 +47,12 @@ def _answer_all(link: Link, inbox: "Inbox") -> None:
     explainers: dict[str, Explainer] = {}
     lenders: dict[str, Lender] = {}
     alternatives = Alternatives()
+    with once_compiling(partial(link.send, "compiling", None)):
+        warm_up_all()
     while True:
         message = inbox.messages.get()
         if isinstance(message, Load):
-            with once_compiling(partial(link.send, "compiling", None)):
-                warm_up_all()
-                explainers[message.key] = pickle.loads(message.content)
+            explainers[message.key] = pickle.loads(message.content)
             link.send("loaded", message.key)
         elif isinstance(message, Forget):
             explainers.pop(message.key, None)

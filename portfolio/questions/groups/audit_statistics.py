@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy  # stats is imported when it is used: it takes half a second
 
 from encoders.arrays import FloatArray
 
@@ -144,7 +144,7 @@ def share(sure: int, maybe: int, rows: int, sampling: Sampling) -> Estimate:
     sampling : gives the confidence
     """
     ends = [
-        stats.binomtest(count, rows).proportion_ci(sampling.confidence, "wilson")
+        scipy.stats.binomtest(count, rows).proportion_ci(sampling.confidence, "wilson")
         for count in (sure, sure + maybe)
     ]
     low, high = sure / rows, (sure + maybe) / rows
@@ -177,7 +177,7 @@ def mean_difference(
     ]
     p_value = None
     if one.proved and other.proved:
-        test = stats.permutation_test(
+        test = scipy.stats.permutation_test(
             (one.lower, other.lower),
             _steady(_gap, (one.lower, other.lower)),
             vectorized=True,
@@ -207,7 +207,7 @@ def share_difference(one: Costs, other: Costs, sampling: Sampling) -> tuple[Esti
     p_value = None
     if not (one.open.size or other.open.size):
         table = [[c.without, c.rows - c.without] for c in (one, other)]
-        p_value = float(stats.fisher_exact(table)[1])
+        p_value = float(scipy.stats.fisher_exact(table)[1])
     return Estimate(low, high, max(-1.0, ci_low), min(1.0, ci_high)), p_value
 
 
@@ -246,7 +246,7 @@ def _bootstrap(
 def _interval(
     samples: Sequence[FloatArray], statistic: Statistic, sampling: Sampling, method: str
 ) -> tuple[float, float]:
-    found = stats.bootstrap(
+    found = scipy.stats.bootstrap(
         tuple(samples),
         _steady(statistic, samples),
         vectorized=True,

@@ -26,7 +26,8 @@ CLIENTS = 12
 @contextmanager
 def running(app, new_loop=asyncio.new_event_loop):
     """A server in a thread, and its port."""
-    server = Server(configured(app), app.state.service)
+    settings = app.service.settings
+    server = Server(configured(app, settings), app, settings)
 
     def serve():
         with asyncio.Runner(loop_factory=new_loop) as runner:

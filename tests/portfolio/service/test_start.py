@@ -4,20 +4,27 @@ import asyncio
 import json
 import logging
 import os
+import socket
 import threading
 import time
+from contextlib import contextmanager
+from functools import partial
 
+import httpx
 import numba
 import pytest
 
 from encoders.compiled import once_compiling
+from encoders.errors import InputError
 from portfolio.service import client_watch
 from portfolio.service import line as lines
 from portfolio.service import service as services
 from portfolio.service.app import create_app
 from portfolio.service.client import Client
 from portfolio.service.pool import COMPILING, LOADING, Pool
+from portfolio.service.server import Server, address_of, configured
 from portfolio.service.settings import Settings
+from portfolio.service.starting import READING, Starting
 from tests.support.served import Unserved, served, until
 
 EXPLAIN = "/v1/models/credit/explain"
@@ -96,6 +103,64 @@ def test_a_process_that_compiles_has_more_time(slow, monkeypatch):
         until(lambda: pool.ready)
     finally:
         pool.close()
+
+
+def test_the_port_answers_while_models_are_read(source, monkeypatch):
+    go_on, settings = threading.Event(), Settings(lambda: [source], workers=1, reload_s=0)
+
+    def make():
+        go_on.wait(60)
+        return create_app(settings)
+
+    with listening(Starting(make), settings) as (_, url), httpx.Client(base_url=url) as client:
+        until(lambda: answers(client))
+        assert client.get("/health").json() == {"status": "ok"}
+        for told in (client.get("/ready"), client.post(EXPLAIN, json={})):
+            assert (told.status_code, told.json()["detail"]) == (503, READING)
+            assert told.headers["retry-after"] == "1"
+            assert told.headers["x-content-type-options"] == "nosniff"
+        go_on.set()
+        until(lambda: client.get("/v1/models").status_code == 200)
+        assert [own["name"] for own in client.get("/v1/models").json()["models"]] == ["credit"]
+
+
+def test_a_server_whose_models_cannot_be_read_ends():
+    def make():
+        raise InputError("there is no model.")
+
+    app, settings = Starting(make), Settings(list, workers=1, reload_s=0)
+    with listening(app, settings) as (thread, _):
+        thread.join(60)
+        assert not thread.is_alive() and str(app.error) == "there is no model."
+
+
+def test_the_log_has_the_address(source, caplog):
+    settings = Settings(lambda: [source], workers=1, reload_s=0)
+    caplog.set_level(logging.INFO, "counterfolio.service")
+    with listening(Starting(lambda: create_app(settings)), settings) as (_, url):
+        until(lambda: f"running on {url} " in caplog.text)
+
+
+def answers(client):
+    try:
+        return bool(client.get("/health"))
+    except httpx.TransportError:
+        return False
+
+
+@contextmanager
+def listening(app, settings):
+    """The thread of a server on a socket of ours, and its address."""
+    with socket.create_server(("127.0.0.1", 0)) as own:
+        server = Server(configured(app, settings), app, settings)
+        runner = partial(asyncio.run, server.serve(sockets=[own]))
+        thread = threading.Thread(target=runner, daemon=True)
+        thread.start()
+        try:
+            yield thread, address_of(own)
+        finally:
+            server.should_exit = True
+            thread.join(60)
 
 
 @pytest.fixture

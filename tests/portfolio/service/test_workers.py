@@ -199,7 +199,7 @@ def test_no_worker_outlives_its_server(process, demo_row):
     assert client.post("/v1/models/demo/explain", json=asked).status_code == 200
     children = children_of(server.pid)
     children += [own for child in children for own in children_of(child)]
-    assert len(children) == 2  # the worker, and the solver of its own
+    assert len(children) >= 2  # the worker, and the solver of its own
     server.kill()
     server.wait()
     until(lambda: not any(lives(child) for child in children))

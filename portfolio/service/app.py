@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from portfolio.service import answer_schemas
 from portfolio.service.guard import Guard
 from portfolio.service.job_routes import job_routes
 from portfolio.service.jobs_asked import AskJobs, JobsHere
@@ -137,11 +138,21 @@ def _state_routes(service: Service) -> APIRouter:
     def failed() -> dict[str, Any]:
         return {"failed": [each.told() for each in service.catalogue.failures.values()]}
 
-    @router.get("/health", tags=["state"], summary="Whether the process lives.")
+    @router.get(
+        "/health",
+        tags=["state"],
+        summary="Whether the process is alive.",
+        responses=answer_schemas.described(answer_schemas.HEALTH),
+    )
     async def health() -> dict[str, str]:
         return {"status": "ok"}
 
-    @router.get("/ready", tags=["state"], summary="Whether a worker is warm.")
+    @router.get(
+        "/ready",
+        tags=["state"],
+        summary="Whether a worker is ready.",
+        responses=answer_schemas.described(answer_schemas.READY),
+    )
     async def ready() -> dict[str, Any]:
         if service.draining:
             raise Problem(503, CLOSING, {"Retry-After": "1"})
@@ -156,12 +167,22 @@ def _state_routes(service: Service) -> APIRouter:
     async def metrics() -> Response:
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    @router.get("/v1/models", tags=["models"], summary="All models.")
+    @router.get(
+        "/v1/models",
+        tags=["models"],
+        summary="All models.",
+        responses=answer_schemas.described(answer_schemas.MODELS),
+    )
     async def models() -> dict[str, Any]:
         found = [model.described() for model in service.catalogue.models.values()]
         return {"models": found} | failed()
 
-    @router.get("/v1/models/{name}", tags=["models"], summary="One model: classes and features.")
+    @router.get(
+        "/v1/models/{name}",
+        tags=["models"],
+        summary="One model: classes and features.",
+        responses=answer_schemas.described(answer_schemas.MODEL),
+    )
     async def model(name: str) -> JSONResponse:
         return JSONResponse(service.model(name).described())
 

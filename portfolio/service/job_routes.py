@@ -10,7 +10,9 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from portfolio.explainer import Explainer
+from portfolio.service import answer_schemas as schemas
 from portfolio.service import jobs_asked
+from portfolio.service.answer_schemas import JOB, accepted, described
 from portfolio.service.bodies import media_type, parsed, read_bytes
 from portfolio.service.catalogue import Model
 from portfolio.service.content import RowsContent
@@ -57,6 +59,7 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
         "/models/{name}/batch",
         status_code=202,
         summary="Ask a question of many rows.",
+        responses=accepted(JOB),
         openapi_extra={"requestBody": _body_of_rows(*_batch_described(service))},
     )
     async def batch(
@@ -77,6 +80,7 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
             status_code=202,
             name=asked.method,
             summary=asked.summary,
+            responses=accepted(JOB),
             openapi_extra={"requestBody": _body_of_rows(*_described(service, asked))},
         )
 
@@ -87,15 +91,21 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
 def _follow(router: APIRouter, jobs: AskJobs) -> None:
     """Routes for jobs that have begun."""
 
-    @router.get("/jobs", summary="A page of jobs, the oldest first.")
+    @router.get(
+        "/jobs", summary="A page of jobs, the oldest first.", responses=described(schemas.JOBS)
+    )
     async def every(request: Request, offset: Offset = 0, limit: Limit = 100) -> dict[str, Any]:
         return await jobs(jobs_asked.every, owner_of(request), offset, limit)
 
-    @router.get("/jobs/{number}", summary="How far a job is.")
+    @router.get("/jobs/{number}", summary="The state of a job.", responses=described(JOB))
     async def one(number: str, request: Request) -> dict[str, Any]:
         return _known(number, await jobs(jobs_asked.told, number, owner_of(request)))
 
-    @router.delete("/jobs/{number}", summary="Cancel a job, or remove one that has ended.")
+    @router.delete(
+        "/jobs/{number}",
+        summary="Cancel a job, or remove one that has ended.",
+        responses=described(JOB),
+    )
     async def cancel(number: str, request: Request) -> dict[str, Any]:
         told, done = await jobs(jobs_asked.cancel, number, owner_of(request))
         known = _known(number, told)
@@ -106,7 +116,8 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
     @router.post(
         "/jobs/{number}/resume",
         status_code=202,
-        summary="Go on with a job that failed for lack of room; what is answered is kept.",
+        summary="Continue a job that failed for lack of disk space; its answers are kept.",
+        responses=accepted(JOB),
     )
     async def resume(number: str, request: Request) -> dict[str, Any]:
         told, goes_on = await jobs(jobs_asked.resume, number, owner_of(request))
@@ -116,7 +127,11 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
             raise Problem(409, words)
         return known
 
-    @router.get("/jobs/{number}/results", summary="A page of answers.")
+    @router.get(
+        "/jobs/{number}/results",
+        summary="A page of answers.",
+        responses=described(schemas.RESULTS),
+    )
     async def results(
         number: str, request: Request, offset: Offset = 0, limit: Limit = 100
     ) -> dict[str, Any]:
@@ -128,7 +143,11 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
             raise Problem(409, "the job is about to end; ask again in a moment.")
         return {"job": told, "offset": offset, "rows": rows}
 
-    @router.get("/jobs/{number}/result", summary="What was found of a group, or by an audit.")
+    @router.get(
+        "/jobs/{number}/result",
+        summary="The answer about a group of rows, or of an audit.",
+        responses=described(schemas.RESULT),
+    )
     async def result(number: str, request: Request) -> Response:
         told = _known(number, await jobs(jobs_asked.told, number, owner_of(request)))
         if told["state"] in OPEN:

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from portfolio.service.answer_schemas import ANSWER
 from portfolio.service.bodies import header, read_json
 from portfolio.service.content import QuestionContent
 from portfolio.service.example_bodies import body_about_a_row
@@ -25,33 +26,6 @@ PROBLEMS = {
     422: "The question can't be asked; the detail says why.",
     429: "Too many questions wait; Retry-After says when to ask again.",
     503: "The worker was lost, or the service is going down.",
-}
-TEXT = {"type": "string"}
-ANSWER = {
-    "type": "object",
-    "required": ["answer", "model", "question", "request", "limits"],
-    "properties": {
-        "answer": {
-            "type": "object",
-            "description": "to_dict() of what the method of the explainer returns.",
-        },
-        "model": {
-            "type": "object",
-            "required": ["name", "digest", "diagram"],
-            "properties": {"name": TEXT, "digest": TEXT, "diagram": TEXT},
-        },
-        "question": TEXT,
-        "request": TEXT,
-        "limits": {
-            "type": "object",
-            "required": ["time_limit_s", "threads", "clipped"],
-            "properties": {
-                "time_limit_s": {"type": "number"},
-                "threads": {"type": "integer"},
-                "clipped": {"type": "array", "items": TEXT},
-            },
-        },
-    },
 }
 Handler = Callable[[str, Request], Awaitable[Response]]
 

@@ -7,6 +7,7 @@ import time
 from contextlib import contextmanager
 
 import httpx
+from jsonschema import validate
 
 from portfolio.service.app import create_app
 from portfolio.service.server import Server, configured
@@ -83,3 +84,10 @@ def lasting(told):
     if isinstance(told, dict):
         return {name: lasting(own) for name, own in told.items() if name not in PASSING}
     return [lasting(own) for own in told] if isinstance(told, list) else told
+
+
+def check_described(client, path, told, method="get"):
+    """Check an answer's body against the schema that openapi.json has of its path."""
+    paths = client.get("/openapi.json").json()["paths"]
+    answer = paths[path][method]["responses"][str(told.status_code)]
+    validate(told.json(), answer["content"]["application/json"]["schema"])

@@ -15,7 +15,7 @@ from portfolio.service.job_work import RESTARTED
 from portfolio.service.received_groups import group_of
 from portfolio.service.settings import Settings
 from tests.portfolio.service.test_jobs import started, wait_for
-from tests.support.served import Unserved
+from tests.support.served import Unserved, check_described
 
 GROUP = "/v1/models/credit/explain_group"
 
@@ -47,7 +47,9 @@ def test_a_group_is_a_job_that_begins_anew_after_a_restart(settings, tmp_path, e
     own = explainer.explain_group(rows, **more, constraints=[Fixed("age")], threads=1)
     asked = {"rows": rows.to_dict("records"), "constraints": [{"Fixed": "age"}], **more}
     client = Unserved(create_app(settings))
-    number = client.post(GROUP, json=asked).json()["id"]
+    accepted = client.post(GROUP, json=asked)
+    check_described(client, "/v1/models/{name}/explain_group", accepted, "post")
+    number = accepted.json()["id"]
     state = {"state": "running", "message": "", "answered": 0, "total": 10}
     (tmp_path / number / "state.json").write_text(json.dumps(state))
     with started(settings) as client:
@@ -56,6 +58,10 @@ def test_a_group_is_a_job_that_begins_anew_after_a_restart(settings, tmp_path, e
         assert told["bounds"]["lower"] == own.covered
         found = client.get(f"/v1/jobs/{number}/result").json()
         after = client.get(f"/v1/jobs/{number}/results").json()["rows"]
+        for path in ("", "/result", "/results"):
+            told = client.get(f"/v1/jobs/{number}{path}")
+            check_described(client, "/v1/jobs/{number}" + path, told)
+        check_described(client, "/v1/jobs", client.get("/v1/jobs"))
     received = group_of(found["answer"], after, list(rows.index), "granted")
     assert without_seconds(received) == without_seconds(own)
     assert str(received) == str(own)

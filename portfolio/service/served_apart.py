@@ -67,8 +67,8 @@ def await_workers(port: int, workers: int, alive: Callable[[], bool]) -> None:
     while time.monotonic() < late_at and alive():
         with suppress(OSError), connected(port) as connection:
             connection.request("GET", "/metrics")
-            told = connection.getresponse().read().decode()
-            if float(told.partition(WARM)[2].partition("\n")[0]) >= workers:
+            told = connection.getresponse().read().decode().partition(WARM)[2]
+            if told and float(told.partition("\n")[0]) >= workers:  # empty while models are read
                 return
         time.sleep(LOOK_S)
     if alive():

@@ -9,6 +9,7 @@ import numpy as np
 
 from encoders.arrays import IntArray
 from encoders.errors import UnsupportedModelError
+from encoders.trees.kinds import kind_of
 
 UNREADABLE = {"text_features": "text", "embedding_features": "embedding"}
 DAMAGED = "the catboost model's {} are not those of its own export; save it anew with save_model."
@@ -26,7 +27,7 @@ def is_catboost(model: Any) -> bool:
     ----------
     model : anything
     """
-    return type(model).__module__.split(".")[0] == "catboost"
+    return kind_of(model).library == "catboost"
 
 
 def exported(model: Any) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from encoders.arrays import frozen
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.link import Link, LinkKind
-from encoders.trees.members import Member, Reader, ballots, summed, thawed
+from encoders.trees.members import Member, Reader, ballots, summed
 from encoders.trees.refusals import require_fitted
+from encoders.trees.wrappers import unwrapped
 
 
 def read_adaboost(model: Any, read: Reader) -> Ensemble:
@@ -41,7 +42,7 @@ def read_adaboost(model: Any, read: Reader) -> Ensemble:
             "it again."
         )
     pairs = zip(model.estimators_, model.estimator_weights_.tolist(), strict=False)
-    members = [_member(thawed(tree), weight, model, read) for tree, weight in pairs]
+    members = [_member(unwrapped(tree), weight, model, read) for tree, weight in pairs]
     whole = summed(members, int(model.n_features_in_), n_classes, total)
     # predict_proba: of the decision, the sums over ``total``; of two classes it is half the lead.
     kind: LinkKind = "sigmoid" if n_classes == 2 else "softmax"

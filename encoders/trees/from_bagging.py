@@ -19,11 +19,11 @@ from encoders.trees.members import (
     ballots,
     blended,
     summed,
-    thawed,
 )
 from encoders.trees.refusals import no_leaf_sum, require_fitted
 from encoders.trees.rounding import DOUBLE
 from encoders.trees.shares import shares_of, total_error, votes_of
+from encoders.trees.wrappers import unwrapped
 
 
 def read_bagging(model: Any, read: ColumnReader) -> Ensemble:
@@ -47,7 +47,7 @@ def read_bagging(model: Any, read: ColumnReader) -> Ensemble:
     require_fitted(model, "estimators_")
     # Its predict goes through as many; set_params may have lowered the number since.
     estimators = model.estimators_[: model.n_estimators]
-    thawn = [thawed(estimator) for estimator in estimators]
+    thawn = [unwrapped(estimator) for estimator in estimators]
     features = [np.asarray(own, dtype=np.int64) for own in model.estimators_features_]
     ensembles = [read(*pair) for pair in zip(thawn, features, strict=False)]
     triples = list(zip(thawn, ensembles, features, strict=False))

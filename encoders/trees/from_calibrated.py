@@ -14,11 +14,13 @@ from encoders.trees.curve import STEP_TERMS, Step
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_lightgbm import lightgbm_steepness
 from encoders.trees.from_xgboost import xgboost_booster, xgboost_objective
+from encoders.trees.kinds import kind_of
 from encoders.trees.link import MEAN
-from encoders.trees.members import Member, Reader, answer_unit, averages, blended, thawed
+from encoders.trees.members import Member, Reader, answer_unit, averages, blended
 from encoders.trees.refusals import require_fitted
 from encoders.trees.rounding import DOUBLE, LINK, SINGLE, Rounding, rounding_of
 from encoders.trees.shares import both
+from encoders.trees.wrappers import unwrapped
 
 CALIBRATION_TERMS = 4  # the division that makes the score, and the threshold's way back
 SEVERAL_CLASSES = (
@@ -179,7 +181,7 @@ def calibrated_threshold(model: Any, read: Reader) -> tuple[Ensemble, Threshold]
     member, response = _below(model, pair, read)
     score, bias = _one_score(member, response.leads)
     reach = float(np.maximum.reduceat(np.abs(score), member.root).sum()) + abs(bias)
-    lead = calibrated_lead(pair, not hasattr(thawed(pair.estimator), "decision_function"))
+    lead = calibrated_lead(pair, not hasattr(unwrapped(pair.estimator), "decision_function"))
     low, high = _range(pair, response, reach)
     turn = turn_of(pair, lead, low, high, response.dtype)
     return member, _threshold(turn, response, member, reach)
@@ -189,7 +191,7 @@ def _below(model: Any, pair: Any, read: Reader) -> tuple[Ensemble, Response]:
     """A model that was calibrated, as read, and what of it its calibrator sees."""
     if len(model.classes_) != 2:
         raise UnsupportedModelError(SEVERAL_CLASSES)
-    below = thawed(pair.estimator)
+    below = unwrapped(pair.estimator)
     member = read(below)
     if member.blend is not None or not np.array_equal(below.classes_, model.classes_):
         raise UnsupportedModelError(NO_SCORE.format(type(below).__name__))
@@ -198,7 +200,7 @@ def _below(model: Any, pair: Any, read: Reader) -> tuple[Ensemble, Response]:
 
 def _response(below: Any, member: Ensemble) -> Response:
     """See :class:`Response`; as ``_get_response_values`` of scikit-learn takes it."""
-    package = type(below).__module__.split(".")[0]
+    package = kind_of(below).library
     double = np.dtype(np.float64)
     if averages(below):
         return Response(False, answer_unit(member), 0.0, double)

@@ -17,6 +17,7 @@ from encoders.trees.catboost_export import (
     loss_of,
 )
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.kinds import kind_of
 from encoders.trees.link import Link, LinkKind
 from encoders.trees.refusals import SEVERAL_OUTPUTS, not_fitted
 from encoders.trees.rounding import DOUBLE, LINK, rounding_of
@@ -59,7 +60,7 @@ def read_catboost(model: Any) -> Ensemble:
     if not model.is_fitted():
         raise not_fitted(model)
     content = exported(model)
-    regression = type(model).__name__ == "CatBoostRegressor"
+    regression = kind_of(model).name == "CatBoostRegressor"
     loss = loss_of(content)
     if not regression and loss not in LOSSES:
         raise UnsupportedModelError(

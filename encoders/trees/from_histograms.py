@@ -7,6 +7,7 @@ import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.kinds import kind_of
 from encoders.trees.tree_nodes import NO_CHILD, CodeSet, TreeNodes, joined
 
 BITS = 32  # of a word of a set of categories
@@ -27,7 +28,7 @@ def read_histograms(model: Any) -> Ensemble:
     categorical = np.zeros(model.n_features_in_, bool) if given is None else np.asarray(given)
     order = np.r_[np.flatnonzero(categorical), np.flatnonzero(~categorical)]
     rounds = model._predictors
-    regression = type(model).__name__.endswith("Regressor")
+    regression = kind_of(model).name.endswith("Regressor")
     n_classes = len(rounds[0]) if regression else max(2, len(rounds[0]))
     first = n_classes - len(rounds[0])  # one raw score is that of class 1
     trees = [

@@ -10,6 +10,7 @@ from encoders.arrays import BoolArray, FloatArray, frozen
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_treelite import from_treelite
+from encoders.trees.kinds import kind_of
 from encoders.trees.link import Link, LinkKind
 from encoders.trees.missing_numbers import with_missing_numbers
 from encoders.trees.refusals import SEVERAL_OUTPUTS, not_fitted, unreadable
@@ -120,7 +121,7 @@ def _check_objective(model: Any, objective: str, regression: bool) -> None:
             f"a lightgbm model with objective {objective} does not classify or predict by score; "
             f"train with objective binary, multiclass, {known}."
         )
-    if regression or not type(model).__name__.endswith("Regressor"):
+    if regression or not kind_of(model).name.endswith("Regressor"):
         return
     if name == CUSTOM:
         raise UnsupportedModelError(SEVERAL_OUTPUTS)

@@ -10,9 +10,10 @@ from encoders.arrays import FloatArray, IntArray
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.link import MEAN, Link
-from encoders.trees.members import ColumnReader, Member, Reader, summed, thawed
+from encoders.trees.members import ColumnReader, Member, Reader, summed
 from encoders.trees.refusals import require_fitted
 from encoders.trees.rounding import DOUBLE, SINGLE, Rounding
+from encoders.trees.wrappers import unwrapped
 
 
 def read_bagged_regressor(model: Any, read: ColumnReader) -> Ensemble:
@@ -34,7 +35,7 @@ def read_bagged_regressor(model: Any, read: ColumnReader) -> Ensemble:
     """
     require_fitted(model, "estimators_")
     # Its predict goes through as many; set_params may have lowered the number since.
-    members = [thawed(own) for own in model.estimators_[: model.n_estimators]]
+    members = [unwrapped(own) for own in model.estimators_[: model.n_estimators]]
     columns = [np.asarray(own, dtype=np.int64) for own in model.estimators_features_]
     ensembles = [read(*pair) for pair in zip(members, columns, strict=False)]
     links = _links(model, members, ensembles)
@@ -60,7 +61,7 @@ def read_voting_regressor(model: Any, read: Reader) -> Ensemble:
         Not fitted, weights that make no average, or a member whose prediction is no sum of leaves.
     """
     require_fitted(model, "estimators_")
-    members = [thawed(own) for own in model.estimators_]
+    members = [unwrapped(own) for own in model.estimators_]
     given = model._weights_not_none  # those of members that are not dropped
     weights = np.ones(len(members)) if given is None else np.asarray(given, dtype=np.float64)
     total = weights.sum()

@@ -9,6 +9,7 @@ from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_histograms import read_histograms
 from encoders.trees.input_type import largest_at_most
+from encoders.trees.kinds import kind_of
 from encoders.trees.link import Link
 from encoders.trees.refusals import SEVERAL_OUTPUTS, require_fitted
 from encoders.trees.rounding import rounding_of
@@ -54,11 +55,11 @@ def read_sklearn(model: Any) -> Ensemble:
     UnsupportedModelError
         Not fitted, several outputs, or boosting that starts from an estimator of its own.
     """
-    regression = type(model).__name__.endswith("Regressor")
+    regression = kind_of(model).name.endswith("Regressor")
     require_fitted(model, "n_features_in_" if regression else "classes_")
     if getattr(model, "n_outputs_", 1) != 1:
         raise UnsupportedModelError(SEVERAL_OUTPUTS)
-    return _read_forest(model) if type(model).__name__ in FORESTS else _read_boosting(model)
+    return _read_forest(model) if kind_of(model).name in FORESTS else _read_boosting(model)
 
 
 def _read_forest(model: Any) -> Ensemble:
@@ -109,7 +110,7 @@ def _read_gradient_boosting(model: Any) -> Ensemble:
             f"this {type(model).__name__} can't be read exactly, as it starts from an estimator of "
             "its own, which is no sum of leaves; fit it with the default init, or init='zero'."
         )
-    n_columns, regression = int(model.n_features_in_), type(model).__name__.endswith("Regressor")
+    n_columns, regression = int(model.n_features_in_), kind_of(model).name.endswith("Regressor")
     # The estimator's answer is the same for every row.
     raw = model._raw_predict_init(np.zeros((1, n_columns), dtype=np.float32))[0]
     n_classes = raw.size if regression else max(2, raw.size)
@@ -133,7 +134,7 @@ def _stage_tree(tree: Any, rate: float, n_classes: int, own: int) -> TreeNodes:
 
 
 def _histograms(model: Any) -> bool:
-    return type(model).__name__.startswith("Hist")
+    return kind_of(model).name.startswith("Hist")
 
 
 def _with_rounding(model: Any, read: Ensemble) -> Ensemble:

@@ -10,6 +10,7 @@ from encoders.arrays import FloatArray
 from encoders.errors import UnsupportedModelError
 from encoders.trees.blend import Blend
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.kinds import kind_of
 from encoders.trees.link import MEAN, Link
 from encoders.trees.members import (
     Member,
@@ -19,11 +20,11 @@ from encoders.trees.members import (
     ballots,
     blended,
     summed,
-    thawed,
 )
 from encoders.trees.refusals import no_leaf_sum, require_fitted
 from encoders.trees.rounding import DOUBLE, SINGLE
 from encoders.trees.shares import shares_of, total_error, votes_of
+from encoders.trees.wrappers import unwrapped
 
 
 def read_voting(model: Any, read: Reader) -> Ensemble:
@@ -47,7 +48,7 @@ def read_voting(model: Any, read: Reader) -> Ensemble:
     """
     require_fitted(model, "estimators_")
     weights = _weights(model)
-    estimators = [thawed(estimator) for estimator in model.estimators_]
+    estimators = [unwrapped(estimator) for estimator in model.estimators_]
     if model.voting == "hard":
         _check_votes(estimators)
     read_once = {id(estimator): read(estimator) for estimator in estimators}
@@ -152,7 +153,7 @@ def _hard(estimator: Any, ensemble: Ensemble, weight: float, model: Any) -> Memb
 
 def _check_votes(estimators: Sequence[Any]) -> None:
     """Refuse members whose labels the VotingClassifier's own predict can't count."""
-    if any(type(e).__name__ == "CatBoostClassifier" and len(e.classes_) > 2 for e in estimators):
+    if any(kind_of(e).name == "CatBoostClassifier" and len(e.classes_) > 2 for e in estimators):
         raise UnsupportedModelError(
             "scikit-learn can't count the votes of a CatBoostClassifier of three classes or more, "
             'whose predict returns a column and not a list; use VotingClassifier(voting="soft").'

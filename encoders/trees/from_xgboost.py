@@ -11,6 +11,7 @@ from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_treelite import from_treelite
 from encoders.trees.input_type import largest_at_most
+from encoders.trees.kinds import kind_of
 from encoders.trees.link import Link, LinkKind
 from encoders.trees.missing_numbers import with_missing_numbers
 from encoders.trees.refusals import not_fitted, unreadable
@@ -63,7 +64,7 @@ def read_xgboost(model: Any) -> Ensemble:
             f"an xgboost model with objective {objective} does not classify or predict a number; "
             f"train with binary:logistic, multi:softprob, {', '.join(REGRESSION)}."
         )
-    if type(model).__name__.endswith("Regressor") and objective not in REGRESSION:
+    if kind_of(model).name.endswith("Regressor") and objective not in REGRESSION:
         raise UnsupportedModelError(
             f"an xgboost regressor with objective {objective} is a classifier in disguise; train "
             "an XGBClassifier."

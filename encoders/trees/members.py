@@ -12,10 +12,18 @@ from encoders.errors import UnsupportedModelError
 from encoders.trees.blend import Blend, Expression, among
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_sklearn import FORESTS
+from encoders.trees.kinds import kind_of
 from encoders.trees.rounding import Rounding, rounding_of
 from encoders.trees.shared_sets import with_shared_sets
+from encoders.trees.wrappers import unwrapped
 
 Reader = Callable[[Any], Ensemble]
+OWNERS = frozenset(
+    {
+        *("BaggingClassifier", "BaggingRegressor", "CalibratedClassifierCV"),
+        *("VotingClassifier", "VotingRegressor"),
+    }
+)
 BlendOf = Callable[[list[Expression]], Blend]
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -180,16 +188,6 @@ def blended(
     return replace(whole, rounding=Rounding(), link=link)
 
 
-def thawed(model: Any) -> Any:
-    """The model that a ``FrozenEstimator`` of scikit-learn holds; any other as it is.
-
-    Parameters
-    ----------
-    model : anything
-    """
-    return thawed(model.estimator) if type(model).__name__ == "FrozenEstimator" else model
-
-
 def has_members(model: Any) -> bool:
     """Whether a model is made of others that may take categories.
 
@@ -197,8 +195,7 @@ def has_members(model: Any) -> bool:
     ----------
     model : anything
     """
-    name = type(thawed(model)).__name__
-    return name == "CalibratedClassifierCV" or name.startswith(("Bagging", "Voting"))
+    return kind_of(unwrapped(model)).name in OWNERS
 
 
 def leaf_members(model: Any, columns: IntArray) -> Iterator[tuple[Any, IntArray]]:
@@ -209,7 +206,7 @@ def leaf_members(model: Any, columns: IntArray) -> Iterator[tuple[Any, IntArray]
     model : fitted
     columns : int64, its own
     """
-    model = thawed(model)
+    model = unwrapped(model)
     if not has_members(model):
         yield model, columns
     elif hasattr(model, "calibrated_classifiers_"):
@@ -229,7 +226,7 @@ def averages(model: Any) -> bool:
     ----------
     model : anything
     """
-    name = type(model).__name__
+    name = kind_of(model).name
     return name in AVERAGES or (name == "VotingClassifier" and model.voting == "soft")
 
 

@@ -16,8 +16,10 @@ from encoders.trees.from_mean import read_bagged_regressor, read_voting_regresso
 from encoders.trees.from_sklearn import BOOSTING, FORESTS, read_sklearn
 from encoders.trees.from_voting import read_voting
 from encoders.trees.from_xgboost import read_xgboost
-from encoders.trees.members import ColumnReader, thawed
+from encoders.trees.kinds import kind_of, require_inherited
+from encoders.trees.members import ColumnReader
 from encoders.trees.refusals import require_fitted
+from encoders.trees.wrappers import unwrapped
 
 XGBOOST = frozenset(
     {"XGBClassifier", "XGBRFClassifier", "XGBRegressor", "XGBRFRegressor", "Booster"}
@@ -38,15 +40,10 @@ MEMBERS: dict[str, Callable[[Any, ColumnReader], Ensemble]] = {
     "VotingRegressor": read_voting_regressor,
 }
 Recode = Callable[[Any, Ensemble, IntArray | None], Ensemble]
-SEARCHES = (
-    *("GridSearchCV", "RandomizedSearchCV"),
-    *("HalvingGridSearchCV", "HalvingRandomSearchCV"),
-)
 THRESHOLDS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
 REMEDIES = {
     "AdaBoostRegressor": "it predicts a weighted median of trees, which is no sum of leaves; use a "
     "GradientBoostingRegressor, or a BaggingRegressor of such trees",
-    **dict.fromkeys(SEARCHES, "explain its best_estimator_"),
     **dict.fromkeys(
         THRESHOLDS, "explain its estimator_, with a Probability of at least the threshold as target"
     ),
@@ -71,25 +68,26 @@ def read_ensemble(model: Any, recode: Recode | None = None) -> Ensemble:
 
 
 def _read(model: Any, columns: IntArray | None, recode: Recode | None) -> Ensemble:
-    model = thawed(model)
-    if type(model).__module__.startswith("sklearn.") and type(model).__name__ in MEMBERS:
+    model = unwrapped(model)
+    require_inherited(model)
+    kind = kind_of(model)
+    if kind.library == "sklearn" and kind.name in MEMBERS:
 
         def read(member: Any, own: IntArray | None = None, /) -> Ensemble:
             if own is None:
                 return _read(member, columns, recode)
             return _read(member, own if columns is None else columns[own], recode)
 
-        return MEMBERS[type(model).__name__](model, read)
+        return MEMBERS[kind.name](model, read)
     whole = _read_alone(model)
     return whole if recode is None else recode(model, whole, columns)
 
 
 def _read_alone(model: Any) -> Ensemble:
-    name = type(model).__name__
+    package, name = kind_of(model).library, kind_of(model).name
     if name == "HardVotingClassifier":
         require_fitted(model, "forest_")
         return as_votes(read_ensemble(model.forest_))
-    package = type(model).__module__.split(".")[0]
     if package == "sklearn" and name in FORESTS | BOOSTING:
         return read_sklearn(model)
     if package == "sklearn" and name == "IsolationForest":
@@ -110,4 +108,6 @@ def _read_alone(model: Any) -> Ensemble:
             "a Pipeline within the model can't be followed; put its steps into the outer pipeline."
         )
     remedy = REMEDIES.get(name, f"supported are {SUPPORTED}")
-    raise UnsupportedModelError(f"a model of type {name} can't be read exactly; {remedy}.")
+    raise UnsupportedModelError(
+        f"a model of type {type(model).__name__} can't be read exactly; {remedy}."
+    )

@@ -11,8 +11,10 @@ from encoders.arrays import FloatArray, IntArray
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.query.features import is_missing
 from encoders.trees.ensemble import Ensemble, with_codes
+from encoders.trees.kinds import kind_of
 from encoders.trees.members import has_members, leaf_members
 from encoders.trees.read import read_ensemble
+from encoders.trees.wrappers import unwrapped
 from portfolio.model.catboost_categories import catboost_codes
 from portfolio.model.table import Table
 
@@ -30,6 +32,7 @@ def library_codes(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
     model : classifier, regressor or booster
     frame : its training frame, in the model's order
     """
+    model = unwrapped(model)
     if not has_members(model):
         return _codes_of(model, frame)
     labels: dict[int, dict[Any, None]] = {}
@@ -95,7 +98,7 @@ def typed_as_trained(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
 
 def _labels(model: Any, frame: pd.DataFrame) -> dict[Any, list[Any]]:
     """By column, the categories that a model of one library keeps."""
-    package = type(model).__module__.split(".")[0]
+    package = kind_of(model).library
     if package == "xgboost":
         booster = model.get_booster() if hasattr(model, "get_booster") else model
         own = {name: frame[name] for name in frame.columns}
@@ -138,7 +141,7 @@ def _code(label: Any, codes: Codes | None) -> float:
 
 def _codes_of(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
     """Those of a model without members."""
-    package = type(model).__module__.split(".")[0]
+    package = kind_of(model).library
     if package == "xgboost":
         return _xgboost(model, frame)
     if package == "lightgbm":

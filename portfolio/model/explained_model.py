@@ -17,6 +17,8 @@ from encoders.query.goal import ClassGoal, Goal
 from encoders.trees.cells import Cells, cut
 from encoders.trees.companions import accompanied
 from encoders.trees.ensemble import Companion, Ensemble
+from encoders.trees.kinds import kind_of
+from encoders.trees.wrappers import unwrapped
 from portfolio.fingerprint import fingerprint
 from portfolio.model.companions import companions_of
 from portfolio.model.evidence import check_boxes, hold_against
@@ -229,7 +231,7 @@ def read(
     readings = over_columns(
         [main, *(own.alone for own in asked.every)], X_train, features, said or {}
     )
-    state = FittedState([own.native.model for own in readings.models])
+    state = FittedState([model, *also, *(own.native.model for own in readings.models)])
     main, space, values = readings.models[0], readings.space, readings.values
     ensemble, native = main.ensemble, main.native
     oracles = [Oracle(own.ensemble, own.native) for own in readings.models[1:]]
@@ -258,12 +260,13 @@ def _with_voting(model: Any, voting: str | None) -> Any:
 
     if voting not in (None, "soft", "hard"):
         raise InputError(f"voting must be 'soft', 'hard' or None, got {voting!r}.")
-    hard = isinstance(model, HardVotingClassifier)
+    hard = isinstance(unwrapped(model), HardVotingClassifier)
     if voting == "soft" and hard:
         raise InputError("this model votes hard; pass its forest to explain soft voting.")
     if voting != "hard" or hard:
         return model
-    if type(model).__name__ not in ("RandomForestClassifier", "ExtraTreesClassifier"):
+    model = unwrapped(model)
+    if kind_of(model).name not in ("RandomForestClassifier", "ExtraTreesClassifier"):
         raise UnsupportedModelError(
             f"hard voting is for random forests and extra trees, not {type(model).__name__}."
         )

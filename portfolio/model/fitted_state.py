@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from encoders.errors import ModelChangedError
+from encoders.trees.kinds import LIBRARIES, kind_of, parameters_of
+from encoders.trees.wrappers import HELD, unwrapped
 
 # Parameters that no prediction depends on.
 HARMLESS = frozenset(
     ("n_jobs", "verbose", "verbosity", "random_state", "thread_count", "nthread", "memory")
 )
-LIBRARIES = frozenset(("sklearn", "xgboost", "lightgbm", "catboost", "encoders"))
 PLAIN = (bool, int, float, str, type(None))
 MISSING = object()
 CHANGED = (
@@ -42,7 +43,7 @@ class FittedState:
 
     def __reduce__(self) -> Any:
         """Return how a copy is made: of the copied models."""
-        return FittedState, (self._models, self._volatile)
+        return FittedState, (tuple(map(unwrapped, self._models)), self._volatile)
 
     def settled(self) -> "FittedState":
         """Return the state without what predictions replaced since this one was made.
@@ -90,15 +91,26 @@ class FittedState:
         if "tree_" in own:  # one of many in a forest: the rest of it follows from its tree
             self._places.append((name, own, "tree_", own["tree_"]))
             return
-        # What else a class of the user's own notes while it works is not known to matter.
-        known = type(part).__module__.partition(".")[0] in LIBRARIES
         for key, value in own.items():
-            if key not in HARMLESS | self._volatile and (known or key.endswith("_")):
+            if key not in self._volatile and _matters(part, key):
                 self._places.append((name, own, key, value))
                 self._add(name, value)
 
     def _count(self, name: str, count: Callable[[], Any]) -> None:
         self._counts.append((name, count, count()))
+
+
+def _matters(part: Any, key: str) -> bool:
+    """Return whether predictions of a model may depend on one of its attributes."""
+    kind = kind_of(part)
+    if kind.library == "sklearn" and kind.name in HELD:
+        return key == HELD[kind.name]
+    if key in HARMLESS:
+        return False
+    if type(part).__module__.partition(".")[0] in LIBRARIES or key.endswith("_"):
+        return True
+    # A subclass may note other things while it works. What its library learns is watched.
+    return kind.library in LIBRARIES and (key.startswith("_") or key in parameters_of(part))
 
 
 def _holds_objects(part: Any) -> bool:
@@ -107,11 +119,11 @@ def _holds_objects(part: Any) -> bool:
 
 def _counts_of(part: Any) -> Iterator[Callable[[], Any]]:
     """Yield what changes where a library changes a model without replacing an object."""
-    library = type(part).__module__.partition(".")[0]
-    if library == "xgboost" and type(part).__name__ == "Booster":
+    library, kind = kind_of(part).library, kind_of(part).name
+    if library == "xgboost" and kind == "Booster":
         yield part.num_boosted_rounds
         yield lambda: part.attr("best_iteration")
-    elif library == "lightgbm" and type(part).__name__ == "Booster":
+    elif library == "lightgbm" and kind == "Booster":
         yield part.num_trees
         yield lambda: part.best_iteration
     elif library == "catboost" and hasattr(part, "tree_count_"):

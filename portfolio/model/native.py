@@ -16,6 +16,7 @@ from encoders.query.goal import Scale
 from encoders.trees.catboost_export import is_catboost
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_xgboost import xgboost_objective
+from encoders.trees.kinds import kind_of
 from portfolio.model.native_trees import native_leaves, native_scores
 from portfolio.model.native_values import (
     native_predictions,
@@ -60,7 +61,7 @@ class NativeModel:
         """
         given = self._given_soon(rows)
         with predicting_alone(self.model, len(rows)):
-            if type(self.model).__name__ == "Booster":
+            if kind_of(self.model).name == "Booster":
                 return _predict_booster(self.model, given)
             labels = np.asarray(native_predictions(self.model, given))
         if labels.shape == (len(labels), 1):  # CatBoost's of several classes are a column
@@ -154,7 +155,7 @@ class NativeModel:
         XGBoost's classifiers do, which read the same values from both. Taking them out of a frame
         takes as long as to predict a row.
         """
-        if self.table is not None or type(self.model).__name__ not in XGBOOST:
+        if self.table is not None or kind_of(self.model).name not in XGBOOST:
             return False
         return "c" not in (self.model.get_booster().feature_types or ())
 
@@ -208,9 +209,7 @@ def _threads_for(model: Any, n_rows: int) -> AbstractContextManager[Any]:
     """What keeps OpenMP to the caller's thread, from its making on, where rows are few."""
     if n_rows > FEW_ROWS:
         return nullcontext()
-    alone: AbstractContextManager[Any] = _pools(type(model).__module__.partition(".")[0]).limit(
-        limits=1
-    )
+    alone: AbstractContextManager[Any] = _pools(kind_of(model).library).limit(limits=1)
     return alone
 
 
@@ -250,7 +249,7 @@ def wrap_native(model: Any, n_classes: int, regression: bool = False) -> NativeM
     UnsupportedModelError
         It has neither as many labels nor a single one.
     """
-    is_booster = type(model).__name__ == "Booster"
+    is_booster = kind_of(model).name == "Booster"
     if is_booster:
         names: Any = model.feature_name() if hasattr(model, "feature_name") else model.feature_names
     else:

@@ -9,8 +9,9 @@ from encoders.trees.from_calibrated import calibrated_threshold
 from encoders.trees.from_catboost import catboost_threshold
 from encoders.trees.from_xgboost import xgboost_booster, xgboost_missing
 from encoders.trees.isolation import least_length, longest
-from encoders.trees.members import thawed
+from encoders.trees.kinds import kind_of
 from encoders.trees.read import read_ensemble
+from encoders.trees.wrappers import unwrapped
 from portfolio.model.pipeline import inputs_of, is_pipeline, last_step
 
 SUMS = (
@@ -29,8 +30,8 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
     model : fitted
     rows : (n_rows, n_columns), as the model takes them
     """
-    model = thawed(model)
-    name = type(model).__name__
+    model = unwrapped(model)
+    name = kind_of(model).name
     if name == "HardVotingClassifier":
         return native_leaves(model.forest_, rows)
     if is_pipeline(model):
@@ -41,7 +42,7 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
         return np.concatenate(known, axis=1) if len(known) == len(parts) else None
     if name in SUMS:
         return _leaves_of_members(model, rows)
-    package = type(model).__module__.split(".")[0]
+    package = kind_of(model).library
     if package == "xgboost":
         found = _xgboost_leaves(model, rows)
     elif package == "lightgbm":
@@ -65,7 +66,7 @@ def _leaves_of_members(model: Any, rows: Any) -> IntArray | None:
     """Leaves of member after member, each given the columns that it was fitted on."""
     features = getattr(model, "estimators_features_", None)
     # Only voting hands a frame on as it is; what a pipeline makes may be sparse.
-    handed_on = type(model).__name__.startswith("Voting") or hasattr(rows, "toarray")
+    handed_on = kind_of(model).name.startswith("Voting") or hasattr(rows, "toarray")
     given = rows if handed_on else np.asarray(rows)
     parts = []
     for index, member in enumerate(_members(model)):
@@ -79,7 +80,7 @@ def _leaves_of_members(model: Any, rows: Any) -> IntArray | None:
 
 def _members(model: Any) -> list[Any]:
     members: list[Any] = list(model.estimators_)
-    return members[: model.n_estimators] if type(model).__name__.startswith("Bagging") else members
+    return members[: model.n_estimators] if kind_of(model).name.startswith("Bagging") else members
 
 
 def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
@@ -93,11 +94,10 @@ def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
     rows : (n_rows, n_columns), as the model takes them
     margin_unit : as in :class:`encoders.trees.ensemble.Ensemble`
     """
+    model = unwrapped(model)
     if is_pipeline(model):
         return native_scores(last_step(model), inputs_of(model, rows), margin_unit)
-    model = thawed(model)
-    name = type(model).__name__
-    package = type(model).__module__.split(".")[0]
+    name, package = kind_of(model).name, kind_of(model).library
     if name in OWN_SCORES:
         return OWN_SCORES[name](model, rows, margin_unit)
     if package == "xgboost":

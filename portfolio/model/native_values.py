@@ -7,6 +7,8 @@ import numpy as np
 from encoders.arrays import FloatArray
 from encoders.query.goal import Scale
 from encoders.trees.catboost_export import is_catboost
+from encoders.trees.kinds import kind_of
+from encoders.trees.wrappers import unwrapped
 from portfolio.model.native_trees import native_scores
 from portfolio.model.pipeline import inputs_of, is_pipeline, last_step
 
@@ -26,11 +28,10 @@ def predicts_likeliest(model: Any) -> bool:
     ----------
     model : fitted, of a kind that can be read
     """
-    kind = type(model)
-    library = kind.__module__.partition(".")[0]
-    if kind.__name__ not in LIKELIEST.get(library, ()) or "predict" in vars(model):
+    kind = kind_of(model)
+    if kind.name not in LIKELIEST.get(kind.library, ()):
         return False
-    if library == "xgboost":
+    if kind.library == "xgboost":
         return model.objective in OBJECTIVES
     return not returns_scores(model)
 
@@ -44,8 +45,8 @@ def returns_scores(model: Any) -> bool:
     ----------
     model : fitted estimator, or a pipeline that ends with one
     """
-    own = last_step(model) if is_pipeline(model) else model
-    return type(own).__name__ == "LGBMClassifier" and callable(own.objective_)
+    own = unwrapped(last_step(model) if is_pipeline(model) else model)
+    return kind_of(own).name == "LGBMClassifier" and callable(own.objective_)
 
 
 def native_values(model: Any, rows: Any, scale: Scale, output: int) -> FloatArray:
@@ -93,7 +94,7 @@ def _raw(model: Any, rows: Any, output: int) -> FloatArray:
         given = model.predict(rows, prediction_type="RawFormulaVal", thread_count=1)
         return np.asarray(given, dtype=np.float64).reshape(rows.shape[0], -1)[:, -1]
     scores = native_scores(model, rows, 1.0)
-    if type(model).__name__ in ("HardVotingClassifier", "VotingClassifier"):  # votes
+    if kind_of(model).name in ("HardVotingClassifier", "VotingClassifier"):  # votes
         return scores[:, output]
     # Where reading has taken the classifier's threshold off, it is put back.
     taken = 0.5 if getattr(model, "objective", "") == "binary:logitraw" else 0.0
@@ -109,7 +110,7 @@ def native_probabilities(model: Any, rows: Any) -> FloatArray:
     model : fitted, a classifier that can be read
     rows : (n_rows, n_columns), as the model takes them
     """
-    if type(model).__name__ != "Booster":
+    if kind_of(model).name != "Booster":
         alone = {"thread_count": 1} if is_catboost(model) else {}
         return np.asarray(model.predict_proba(rows, **alone)).astype(np.float64)
     found = np.asarray(native_predictions(model, rows))
@@ -119,4 +120,4 @@ def native_probabilities(model: Any, rows: Any) -> FloatArray:
 
 
 def _is_xgboost_booster(model: Any) -> bool:
-    return type(model).__name__ == "Booster" and not hasattr(model, "feature_name")
+    return kind_of(model).name == "Booster" and not hasattr(model, "feature_name")

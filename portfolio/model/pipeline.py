@@ -12,6 +12,7 @@ from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.query.features import FeatureSpace
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.kinds import kind_of
 from encoders.trees.members import leaf_members
 from encoders.trees.pull_back import RawColumns, pull_back
 from encoders.trees.refusals import first_line
@@ -42,7 +43,8 @@ def is_pipeline(model: Any) -> bool:
     ----------
     model : of any type
     """
-    return type(model).__name__ == "Pipeline" and type(model).__module__.startswith("sklearn.")
+    kind = kind_of(model)
+    return kind.library == "sklearn" and kind.name == "Pipeline"
 
 
 def as_pipeline(model: Any) -> Any:
@@ -185,7 +187,7 @@ def preprocessing_of(
     inputs = _quietly(model, frame)
     sparse = hasattr(inputs, "tocoo")
     leaves = leaf_members(last_step(model), np.arange(n_inputs))
-    xgboost = [type(own).__module__.startswith("xgboost.") for own, _ in leaves]
+    xgboost = [kind_of(own).library == "xgboost" for own, _ in leaves]
     if sparse and any(xgboost) and not all(xgboost):
         raise UnsupportedModelError(SPARSE_MEMBERS.format(type(last_step(model)).__name__))
     inputs = pd.DataFrame(_dense(inputs, 0.0) if sparse else as_pandas(inputs)[0])

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from encoders.errors import InputError, UnsupportedModelError
+from encoders.trees.kinds import kind_of, replaced_method
 from encoders.trees.sources import Source
 from portfolio.model.pipeline_steps import (
     SINGLE,
@@ -70,16 +71,20 @@ def sources_of(steps: Any, given: Sources, n_inputs: int, said: Mapping[str, Sai
 def _through(way: Way, step: Any, given: Sources) -> Sources:
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return given
-    kind = type(step).__name__
-    known = KNOWN.get(kind) if type(step).__module__.startswith("sklearn.") else None
+    own, kind = kind_of(step), type(step).__name__
+    replaced = replaced_method(step) if own.library == "sklearn" else None
+    known = KNOWN.get(own.name) if own.library == "sklearn" and not replaced else None
     if way.name in way.said:
         return _as_said(way, kind, given)
     # One column of text or categories: whatever is made of it, each value can be asked for.
     alone = {source.encoded for source in given}
-    if len(alone) == 1 and given[0].kind == "discrete" and way.width and kind not in CONTAINERS:
+    if len(alone) == 1 and given[0].kind == "discrete" and way.width and own.name not in CONTAINERS:
         return given[:1] * way.width
     if known is None:
-        remedy = REMEDIES.get(kind) or say("each output must follow from one column", way)
+        subject = "each output must follow from one column"
+        if replaced and own.name in KNOWN:
+            subject = f"it replaces {replaced} of {own.name}; {subject}"
+        remedy = REMEDIES.get(own.name) or say(subject, way)
         raise UnsupportedModelError(f"{way.words}, {kind}, can't be read exactly: {remedy}.")
     return known(way, step, given)
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from encoders.errors import InputError
 from encoders.trees.isolation import least_length, longest
+from encoders.trees.kinds import kind_of
 from encoders.trees.refusals import first_line
 from portfolio.model.frames import as_pandas
 from portfolio.model.pipeline import is_pipeline, last_step
@@ -123,7 +124,7 @@ def is_forest(model: Any) -> bool:
     model : of any type
     """
     last = last_step(model) if is_pipeline(model) else model
-    return type(last).__name__ == "IsolationForest" and hasattr(last, "estimators_")
+    return kind_of(last).name == "IsolationForest" and hasattr(last, "estimators_")
 
 
 def decides_alike(model: Any) -> bool | None:

@@ -16,7 +16,9 @@ from encoders.query.features import FeatureSpace
 from encoders.query.infer_features import infer_features
 from encoders.trees.ensemble import Ensemble, with_codes
 from encoders.trees.from_xgboost import xgboost_missing
+from encoders.trees.kinds import kind_of, require_inherited
 from encoders.trees.read import read_ensemble
+from encoders.trees.wrappers import unwrapped
 from portfolio.model.categories import in_codes_of_all, library_codes, own_codes
 from portfolio.model.made_up_rows import has_no_rows, made_up_rows, without_spread
 from portfolio.model.native import NativeModel, predicting_alone, wrap_native
@@ -97,6 +99,8 @@ def read_alone(model: Any, name: str = "") -> Reading:
     UnsupportedModelError
         It can't be read exactly.
     """
+    model = unwrapped(model)
+    require_inherited(model)
     ensemble = read_ensemble(last_step(model) if is_pipeline(model) else model)
     return Reading(name, ensemble, wrap_native(model, ensemble.n_classes, ensemble.regression))
 
@@ -147,7 +151,7 @@ def over_columns(
     codes = known[0]
     table = make_table(frame, codes, False) if codes else None
     rows = _rows(frame, table, main.ensemble.default_left is not None)
-    of_xgboost = type(main.native.model).__module__.startswith("xgboost.")
+    of_xgboost = kind_of(main.native.model).library == "xgboost"
     missing = xgboost_missing(main.native.model) if of_xgboost else float("nan")
     space = _space(rows, table, features, frame, missing)
     labels = own_codes(codes, table)

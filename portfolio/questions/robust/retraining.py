@@ -10,6 +10,7 @@ from typing import Any
 
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.query.goal import Probability, Wanted
+from encoders.trees.kinds import kind_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.pipeline import is_pipeline, last_step
 from portfolio.question import Question
@@ -117,7 +118,7 @@ def stricter(
     if model.also:
         raise InputError("Retraining is about one forest; use an explainer without also.")
     native = model.native.model
-    kind = type(last_step(native) if is_pipeline(native) else native).__name__
+    kind = kind_of(last_step(native) if is_pipeline(native) else native).name
     if kind not in FORESTS:
         raise UnsupportedModelError(
             f"Retraining is for random forests and extra trees, whose trees are independent draws; "

@@ -1,0 +1,98 @@
+"""Tables of whole numbers, and the best answer among all of their rows by a model's own predict."""
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from portfolio import AtLeast, AtMost, Explainer
+
+TOP = 6  # of each column, from 0
+
+
+def whole_table(seed, n=120, columns="abc", categories=False):
+    """Return a frame of whole numbers that has both ends of each column, and hidden scores."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({name: rng.integers(0, TOP + 1, n) for name in columns})
+    X.iloc[0], X.iloc[1] = 0, TOP
+    score = X.iloc[:, 0] + X.iloc[:, 1] - X.iloc[:, -1] + rng.normal(0, 1.5, n)
+    if categories:
+        X["kind"] = rng.choice(["oak", "ash", "elm"], n)
+        score += 2 * (X["kind"] == "elm")
+    return X, score
+
+
+def every_row(X):
+    """Return all rows that answers may be, in the frame's own types."""
+    values = [
+        range(TOP + 1) if pd.api.types.is_numeric_dtype(X[name]) else sorted(X[name].unique())
+        for name in X
+    ]
+    rows = pd.DataFrame(list(itertools.product(*values)), columns=X.columns)
+    return rows.astype(dict(X.dtypes))
+
+
+def costs(rows, query):
+    """Return the default costs of rows, features scaled by their range."""
+    parts = [
+        (rows[name] - query[name]).abs() / TOP
+        if pd.api.types.is_numeric_dtype(rows[name])
+        else (rows[name] != query[name]).astype(float)
+        for name in rows
+    ]
+    return sum(parts).to_numpy()
+
+
+def check_classes(model, X, seed, queries=3, explainer=None):
+    """Compare answers with the best of all rows; return how many pairs were compared."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        explainer = explainer or Explainer(model, X)
+        rows = every_row(X)
+        predicted = np.ravel(model.predict(rows))
+        tried = 0
+        for place in np.random.default_rng(seed).choice(len(X), queries, replace=False):
+            query = X.iloc[place]
+            now = predicted[(rows == query).all(axis=1).to_numpy()][0]
+            cost = costs(rows, query)
+            for target in model.classes_:
+                if target == now:
+                    continue
+                best = cost[predicted == target].min(initial=math.inf)
+                compare(explainer.explain(X.iloc[[place]], target=target), best)
+                tried += 1
+        return tried
+
+
+def check_predictions(model, X, seed, queries=3):
+    """Compare answers of a regressor with the best of all rows; return how many were compared."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        explainer, rows = Explainer(model, X), every_row(X)
+        predicted = np.ravel(model.predict(rows)).astype(np.float64)
+        tried = 0
+        for place in np.random.default_rng(seed).choice(len(X), queries, replace=False):
+            cost = costs(rows, X.iloc[place])
+            low, high = np.quantile(predicted, [0.2, 0.8])
+            exact = float(predicted[seed % len(predicted)])  # one that is reached to the last bit
+            for goal, reached in (
+                (AtLeast(high), predicted >= high),
+                (AtMost(low), predicted <= low),
+                (AtLeast(exact), predicted >= exact),
+                (AtMost(exact), predicted <= exact),
+            ):
+                best = cost[reached].min(initial=math.inf)
+                compare(explainer.explain(X.iloc[[place]], target=goal), best)
+                tried += 1
+        return tried
+
+
+def compare(result, best):
+    if math.isinf(best):
+        assert result.status == "infeasible", (best, result)
+    else:
+        assert result.status == "optimal", (best, result)
+        assert result.distance == pytest.approx(best, rel=1e-9, abs=1e-12), (best, result)

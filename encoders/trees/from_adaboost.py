@@ -11,7 +11,6 @@ from encoders.trees.ensemble import Ensemble
 from encoders.trees.link import Link, LinkKind
 from encoders.trees.members import Member, Reader, ballots, summed
 from encoders.trees.refusals import require_fitted
-from encoders.trees.wrappers import unwrapped
 
 
 def read_adaboost(model: Any, read: Reader) -> Ensemble:
@@ -42,8 +41,8 @@ def read_adaboost(model: Any, read: Reader) -> Ensemble:
             "it again."
         )
     pairs = zip(model.estimators_, model.estimator_weights_.tolist(), strict=False)
-    members = [_member(unwrapped(tree), weight, model, read) for tree, weight in pairs]
-    whole = summed(members, int(model.n_features_in_), n_classes, total)
+    members = [_member(tree, weight, model, read) for tree, weight in pairs]
+    whole = summed(members, n_classes, total)
     # predict_proba: of the decision, the sums over ``total``; of two classes it is half the lead.
     kind: LinkKind = "sigmoid" if n_classes == 2 else "softmax"
     steepness = 1.0 / total / max(n_classes - 1, 1)
@@ -65,4 +64,4 @@ def _member(tree: Any, weight: float, model: Any, read: Reader) -> Member:
     ballot = ballots(tree, ensemble, classes, n_classes, won=weight, lost=others)
     if n_classes == 2:  # one raw score, of class 1
         ballot = replace(ballot, score=frozen(ballot.score * np.array([0.0, 2.0])))
-    return Member(ballot, np.arange(ensemble.n_columns), np.arange(n_classes))
+    return Member(ballot, np.arange(n_classes))

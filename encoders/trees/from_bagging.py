@@ -23,7 +23,7 @@ from encoders.trees.members import (
 from encoders.trees.refusals import no_leaf_sum, require_fitted
 from encoders.trees.rounding import DOUBLE
 from encoders.trees.shares import shares_of, total_error, votes_of
-from encoders.trees.wrappers import unwrapped
+from encoders.trees.wrappers import predictor
 
 
 def read_bagging(model: Any, read: ColumnReader) -> Ensemble:
@@ -47,22 +47,20 @@ def read_bagging(model: Any, read: ColumnReader) -> Ensemble:
     require_fitted(model, "estimators_")
     # Its predict goes through as many; set_params may have lowered the number since.
     estimators = model.estimators_[: model.n_estimators]
-    thawn = [unwrapped(estimator) for estimator in estimators]
+    behind = [predictor(estimator) for estimator in estimators]
     features = [np.asarray(own, dtype=np.int64) for own in model.estimators_features_]
-    ensembles = [read(*pair) for pair in zip(thawn, features, strict=False)]
-    triples = list(zip(thawn, ensembles, features, strict=False))
-    count, n_columns = float(model.n_estimators), int(model.n_features_in_)
-    if all(_summable(member, ensemble) for member, ensemble in zip(thawn, ensembles, strict=True)):
-        members = [_member(*triple, model) for triple in triples]
-        whole = summed(members, n_columns, len(model.classes_), count)
+    ensembles = [read(*pair) for pair in zip(estimators, features, strict=False)]
+    pairs = list(zip(behind, ensembles, strict=True))
+    count = float(model.n_estimators)
+    if all(_summable(member, ensemble) for member, ensemble in pairs):
+        members = [_member(*pair, model) for pair in pairs]
+        whole = summed(members, len(model.classes_), count)
         return replace(whole, link=Link("mean", divisor=count))
-    parts = [_part(*triple, model) for triple in triples]
+    parts = [_part(*pair, model) for pair in pairs]
     error = DOUBLE * (count + MEAN)
     off = total_error(ensembles)
     total, missed = (0.0, 0.0) if off is None else (1.0, off + 2.0 * error)
-    return blended(
-        parts, n_columns, lambda shares: Blend(tuple(shares), error, True, False, total, missed)
-    )
+    return blended(parts, lambda shares: Blend(tuple(shares), error, True, False, total, missed))
 
 
 def _summable(member: Any, ensemble: Ensemble) -> bool:
@@ -71,9 +69,7 @@ def _summable(member: Any, ensemble: Ensemble) -> bool:
     return (votes or averages(member)) and not isinstance(ensemble.link, Blend)
 
 
-def _part(
-    member: Any, ensemble: Ensemble, features: IntArray, model: Any
-) -> tuple[Member, list[Expression]]:
+def _part(member: Any, ensemble: Ensemble, model: Any) -> tuple[Member, list[Expression]]:
     """A member with sums of its own, and what it adds to each class."""
     classes, n_classes = _classes(member, model), len(model.classes_)
     votes = not hasattr(member, "predict_proba")
@@ -88,16 +84,16 @@ def _part(
         for own, add in zip(classes.tolist(), adds, strict=True):
             every[own] = add
         adds = every
-    own_sums = Member(ensemble, features, np.arange(ensemble.n_sums))
+    own_sums = Member(ensemble, np.arange(ensemble.n_sums))
     return own_sums, [add.times(1.0 / float(model.n_estimators)) for add in adds]
 
 
-def _member(member: Any, ensemble: Ensemble, columns: IntArray, model: Any) -> Member:
+def _member(member: Any, ensemble: Ensemble, model: Any) -> Member:
     classes, n_classes = _classes(member, model), len(model.classes_)
     if not hasattr(member, "predict_proba"):
         ballot = ballots(member, ensemble, classes, n_classes, won=1.0)
-        return Member(ballot, columns, np.arange(n_classes))
-    return Member(ensemble, columns, classes, whole=answer_unit(ensemble))
+        return Member(ballot, np.arange(n_classes))
+    return Member(ensemble, classes, whole=answer_unit(ensemble))
 
 
 def _classes(member: Any, model: Any) -> IntArray:

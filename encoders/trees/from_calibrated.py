@@ -15,13 +15,14 @@ from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_lightgbm import lightgbm_steepness
 from encoders.trees.from_xgboost import xgboost_booster, xgboost_objective
 from encoders.trees.kinds import kind_of
-from encoders.trees.link import MEAN
+from encoders.trees.link import MEAN, Link
 from encoders.trees.members import Member, Reader, answer_unit, averages, blended
 from encoders.trees.refusals import require_fitted
 from encoders.trees.rounding import DOUBLE, LINK, SINGLE, Rounding, rounding_of
 from encoders.trees.shares import both
-from encoders.trees.wrappers import unwrapped
+from encoders.trees.wrappers import predictor
 
+PLAIN_SIGMOID = ("sigmoid", 0.0)  # with an offset a probability threshold was set
 CALIBRATION_TERMS = 4  # the division that makes the score, and the threshold's way back
 SEVERAL_CLASSES = (
     "a CalibratedClassifierCV of several classes calibrates each by itself, which is no sum of "
@@ -139,12 +140,10 @@ def _averaged(model: Any, read: Reader) -> Ensemble:
         lead = sign * np.array([[-1.0 if response.leads else 0.0, 1.0]])
         curve = calibrated_curve(pair, response.before(sign), sign, response.dtype, width)
         upper = Expression(np.zeros(2), 0.0, (Term(1.0, curve, lead, np.zeros(1)),))
-        own = Member(member, np.arange(member.n_columns), np.arange(2))
+        own = Member(member, np.arange(2))
         members.append((own, [add.times(1.0 / len(pairs)) for add in both(upper)]))
     error = DOUBLE * (len(pairs) + MEAN)
-    return blended(
-        members, members[0][0].ensemble.n_columns, lambda shares: Blend(tuple(shares), error)
-    )
+    return blended(members, lambda shares: Blend(tuple(shares), error))
 
 
 def _probabilities(pair: Any, member: Ensemble, threshold: Threshold) -> Blend:
@@ -181,7 +180,7 @@ def calibrated_threshold(model: Any, read: Reader) -> tuple[Ensemble, Threshold]
     member, response = _below(model, pair, read)
     score, bias = _one_score(member, response.leads)
     reach = float(np.maximum.reduceat(np.abs(score), member.root).sum()) + abs(bias)
-    lead = calibrated_lead(pair, not hasattr(unwrapped(pair.estimator), "decision_function"))
+    lead = calibrated_lead(pair, not hasattr(predictor(pair.estimator), "decision_function"))
     low, high = _range(pair, response, reach)
     turn = turn_of(pair, lead, low, high, response.dtype)
     return member, _threshold(turn, response, member, reach)
@@ -191,8 +190,7 @@ def _below(model: Any, pair: Any, read: Reader) -> tuple[Ensemble, Response]:
     """A model that was calibrated, as read, and what of it its calibrator sees."""
     if len(model.classes_) != 2:
         raise UnsupportedModelError(SEVERAL_CLASSES)
-    below = unwrapped(pair.estimator)
-    member = read(below)
+    below, member = predictor(pair.estimator), read(pair.estimator)
     if member.blend is not None or not np.array_equal(below.classes_, model.classes_):
         raise UnsupportedModelError(NO_SCORE.format(type(below).__name__))
     return member, _response(below, member)
@@ -212,6 +210,13 @@ def _response(below: Any, member: Ensemble) -> Response:
         return Response(True, member.margin_unit, lightgbm_steepness(below), double)
     if package == "xgboost" and xgboost_objective(xgboost_booster(below)) == "binary:logistic":
         return Response(True, 1.0, 1.0, np.dtype(np.float32))
+    link = member.link
+    if (
+        package == "catboost"
+        and isinstance(link, Link)
+        and (link.kind, link.offset) == PLAIN_SIGMOID
+    ):
+        return Response(True, 1.0, 1.0, double)
     raise UnsupportedModelError(NO_SCORE.format(type(below).__name__))
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from encoders.arrays import FloatArray, IntArray
+from encoders.arrays import FloatArray
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.link import MEAN, Link
 from encoders.trees.members import ColumnReader, Member, Reader, summed
 from encoders.trees.refusals import require_fitted
 from encoders.trees.rounding import DOUBLE, SINGLE, Rounding
-from encoders.trees.wrappers import unwrapped
+from encoders.trees.wrappers import predictor
 
 
 def read_bagged_regressor(model: Any, read: ColumnReader) -> Ensemble:
@@ -35,13 +35,12 @@ def read_bagged_regressor(model: Any, read: ColumnReader) -> Ensemble:
     """
     require_fitted(model, "estimators_")
     # Its predict goes through as many; set_params may have lowered the number since.
-    members = [unwrapped(own) for own in model.estimators_[: model.n_estimators]]
+    members = model.estimators_[: model.n_estimators]
     columns = [np.asarray(own, dtype=np.int64) for own in model.estimators_features_]
     ensembles = [read(*pair) for pair in zip(members, columns, strict=False)]
     links = _links(model, members, ensembles)
-    parts = list(zip(ensembles, links, columns, strict=False))
     weights = np.full(len(members), 1.0 / float(model.n_estimators))
-    return _mean(parts, weights, int(model.n_features_in_), narrow=True)
+    return _mean(list(zip(ensembles, links, strict=True)), weights, narrow=True)
 
 
 def read_voting_regressor(model: Any, read: Reader) -> Ensemble:
@@ -61,7 +60,7 @@ def read_voting_regressor(model: Any, read: Reader) -> Ensemble:
         Not fitted, weights that make no average, or a member whose prediction is no sum of leaves.
     """
     require_fitted(model, "estimators_")
-    members = [unwrapped(own) for own in model.estimators_]
+    members = model.estimators_
     given = model._weights_not_none  # those of members that are not dropped
     weights = np.ones(len(members)) if given is None else np.asarray(given, dtype=np.float64)
     total = weights.sum()
@@ -71,12 +70,10 @@ def read_voting_regressor(model: Any, read: Reader) -> Ensemble:
             "0 in all."
         )
     ensembles = [read(own) for own in members]
-    n_columns = ensembles[0].n_columns
-    every = [np.arange(n_columns)] * len(members)
-    parts = list(zip(ensembles, _links(model, members, ensembles), every, strict=True))
+    parts = list(zip(ensembles, _links(model, members, ensembles), strict=True))
     singles = np.zeros((1, weights.size), dtype=np.float32)
     narrow = np.average(singles, axis=1, weights=given).dtype == np.float32
-    return _mean(parts, weights / total, n_columns, narrow)
+    return _mean(parts, weights / total, narrow)
 
 
 def _links(owner: Any, members: Sequence[Any], ensembles: Sequence[Ensemble]) -> list[Link]:
@@ -85,7 +82,7 @@ def _links(owner: Any, members: Sequence[Any], ensembles: Sequence[Ensemble]) ->
         own.link for own in ensembles if isinstance(own.link, Link) and own.link.kind == "mean"
     ]
     if len(links) < len(ensembles) or not all(own.regression for own in ensembles):
-        names = ", ".join(sorted({type(member).__name__ for member in members}))
+        names = ", ".join(sorted({type(predictor(member)).__name__ for member in members}))
         raise UnsupportedModelError(
             f"a {type(owner).__name__} averages predictions, and one of its members ({names}) "
             "predicts a curve of its sum, as with a poisson, gamma, tweedie or logistic objective; "
@@ -94,25 +91,20 @@ def _links(owner: Any, members: Sequence[Any], ensembles: Sequence[Ensemble]) ->
     return links
 
 
-def _mean(
-    parts: Sequence[tuple[Ensemble, Link, IntArray]],
-    weights: FloatArray,
-    n_columns: int,
-    narrow: bool,
-) -> Ensemble:
-    """The weighted sum of members, each with its link and its columns.
+def _mean(parts: Sequence[tuple[Ensemble, Link]], weights: FloatArray, narrow: bool) -> Ensemble:
+    """Return the weighted sum of members, each with its link.
 
     ``narrow`` tells whether predictions in float32 stay so where they are averaged.
     """
     only = np.zeros(1, dtype=np.int64)
     members = [
-        Member(own, columns, only, weight, link.divisor)
-        for (own, link, columns), weight in zip(parts, weights.tolist(), strict=True)
+        Member(own, only, weight, link.divisor)
+        for (own, link), weight in zip(parts, weights.tolist(), strict=True)
     ]
-    whole = summed(members, n_columns, 1, 1.0)
-    single = narrow and all(link.unit == SINGLE for _, link, _ in parts)
+    whole = summed(members, 1, 1.0)
+    single = narrow and all(link.unit == SINGLE for _, link in parts)
     unit, off = SINGLE if single else DOUBLE, whole.rounding.sums
-    for (own, link, _), weight in zip(parts, np.abs(weights).tolist(), strict=True):
+    for (own, link), weight in zip(parts, np.abs(weights).tolist(), strict=True):
         largest = np.maximum.reduceat(np.abs(own.score[:, 0]), own.root).sum()
         size = float(largest + abs(own.bias[0])) / link.divisor
         rounded = own.rounding.sums / link.divisor + MEAN * link.unit * size

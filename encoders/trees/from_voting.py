@@ -24,7 +24,7 @@ from encoders.trees.members import (
 from encoders.trees.refusals import no_leaf_sum, require_fitted
 from encoders.trees.rounding import DOUBLE, SINGLE
 from encoders.trees.shares import shares_of, total_error, votes_of
-from encoders.trees.wrappers import unwrapped
+from encoders.trees.wrappers import predictor
 
 
 def read_voting(model: Any, read: Reader) -> Ensemble:
@@ -48,11 +48,11 @@ def read_voting(model: Any, read: Reader) -> Ensemble:
     """
     require_fitted(model, "estimators_")
     weights = _weights(model)
-    estimators = [unwrapped(estimator) for estimator in model.estimators_]
+    estimators = [predictor(estimator) for estimator in model.estimators_]
     if model.voting == "hard":
         _check_votes(estimators)
-    read_once = {id(estimator): read(estimator) for estimator in estimators}
-    ensembles = [read_once[id(estimator)] for estimator in estimators]
+    read_once = {id(estimator): read(estimator) for estimator in model.estimators_}
+    ensembles = [read_once[id(estimator)] for estimator in model.estimators_]
     if not _summable(model, estimators, ensembles):
         return _blended(model, estimators, ensembles, weights)
     member = _soft if model.voting == "soft" else _hard
@@ -60,7 +60,7 @@ def read_voting(model: Any, read: Reader) -> Ensemble:
     members = [member(*triple, model) for triple in triples]
     # Hard voting has no score of its own: the unit is one vote.
     unit = float(weights.sum()) if model.voting == "soft" else 1.0
-    whole = summed(members, members[0].ensemble.n_columns, len(model.classes_), unit)
+    whole = summed(members, len(model.classes_), unit)
     if model.voting == "soft":
         return replace(whole, link=Link("mean", divisor=unit))
     return replace(whole, votes=model.weights is None)
@@ -105,7 +105,7 @@ def _blended(
         if adds is None:
             raise no_leaf_sum(model, estimator)
         factor = weight / float(weights.sum()) if soft else weight
-        every = Member(ensemble, np.arange(ensemble.n_columns), np.arange(ensemble.n_sums))
+        every = Member(ensemble, np.arange(ensemble.n_sums))
         members.append((every, [add.times(factor) for add in adds]))
     counted = not soft and bool((weights == np.rint(weights)).all())
     single = soft and _narrow(model) and all(_single(e.link) for e in ensembles)
@@ -117,7 +117,6 @@ def _blended(
     missed = (off or 0.0) * size + 2.0 * error
     whole = blended(
         members,
-        ensembles[0].n_columns,
         lambda shares: Blend(tuple(shares), error, True, not soft, total, missed),
     )
     return replace(whole, votes=not soft and model.weights is None)
@@ -138,8 +137,7 @@ def _soft(estimator: Any, ensemble: Ensemble, weight: float, model: Any) -> Memb
     n_classes = len(model.classes_)
     if ensemble.n_classes != n_classes:
         raise _other_labels()
-    every, classes = np.arange(ensemble.n_columns), np.arange(n_classes)
-    return Member(ensemble, every, classes, weight, answer_unit(ensemble))
+    return Member(ensemble, np.arange(n_classes), weight, answer_unit(ensemble))
 
 
 def _hard(estimator: Any, ensemble: Ensemble, weight: float, model: Any) -> Member:
@@ -148,7 +146,7 @@ def _hard(estimator: Any, ensemble: Ensemble, weight: float, model: Any) -> Memb
     if not np.isin(classes, np.arange(n_classes)).all():
         raise _other_labels()
     ballot = ballots(estimator, ensemble, classes.astype(np.int64), n_classes, won=weight)
-    return Member(ballot, np.arange(ensemble.n_columns), np.arange(n_classes))
+    return Member(ballot, np.arange(n_classes))
 
 
 def _check_votes(estimators: Sequence[Any]) -> None:

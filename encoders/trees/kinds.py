@@ -11,6 +11,8 @@ from typing import Any
 from encoders.errors import UnsupportedModelError
 
 LIBRARIES = frozenset(("sklearn", "xgboost", "lightgbm", "catboost", "encoders"))
+# imbalanced-learn's pipeline: its predictions are those of scikit-learn's without its samplers.
+SAMPLING = "imblearn.pipeline"
 # Modules of classes that are no models: what every estimator of one's own inherits from.
 BASES = ("sklearn.base", "sklearn.utils")
 PREDICTIONS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
@@ -53,6 +55,8 @@ def _kind(own: Any) -> Kind:
 def _library_class(own: Any) -> Any:
     for base in own.__mro__:
         library = base.__module__.partition(".")[0]
+        if base.__module__ == SAMPLING:
+            return base
         if library in LIBRARIES and not base.__module__.startswith(BASES):
             return base
     return own

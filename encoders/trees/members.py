@@ -1,6 +1,6 @@
 """Several ensembles -> one: members that are weighted, see a part of the columns, or vote."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Protocol
@@ -15,23 +15,13 @@ from encoders.trees.from_sklearn import FORESTS
 from encoders.trees.kinds import kind_of
 from encoders.trees.rounding import Rounding, rounding_of
 from encoders.trees.shared_sets import with_shared_sets
-from encoders.trees.wrappers import unwrapped
+from encoders.trees.wrappers import predictor
 
 Reader = Callable[[Any], Ensemble]
-OWNERS = frozenset(
-    {
-        *("BaggingClassifier", "BaggingRegressor", "CalibratedClassifierCV"),
-        *("VotingClassifier", "VotingRegressor"),
-    }
-)
 BlendOf = Callable[[list[Expression]], Blend]
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 AVERAGES = FORESTS | {"HardVotingClassifier", "BaggingClassifier"}
-SETS_TWICE = (
-    "a member of the model splits on native categories, or takes numbers for missing, and has a "
-    "column twice; set bootstrap_features=False."
-)
 MEMBER_TERMS = 4  # roundings per member: its average and weight, in the library and here
 
 
@@ -39,7 +29,7 @@ class ColumnReader(Protocol):
     """Reads a member, which may see a part of the columns."""
 
     def __call__(self, model: Any, columns: IntArray | None = None, /) -> Ensemble:
-        """The member as read; ``columns`` are its own among those of its owner."""
+        """Return the member's trees; ``columns`` are those of its owner that it is given."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +40,13 @@ class Member:
 
     Attributes
     ----------
-    ensemble : as read by itself
-    columns : int64 (own columns,), its columns among those of the sum; one may come several times
+    ensemble : as read, over the columns of the sum
     classes : int64 (own classes,), its classes among those of the sum
     weight : what the library multiplies the member's answer by
     whole : leaf score that one unit of the member's answer is, such as its number of trees
     """
 
     ensemble: Ensemble
-    columns: IntArray
     classes: IntArray
     weight: float = 1.0
     whole: float = 1.0
@@ -71,35 +59,8 @@ class Member:
         powers = np.frexp([self.weight, self.whole])[0] == 0.5
         return bool(powers.all()) and self.ensemble.rounding.grid > 0.0
 
-    def over_all(self, n_columns: int) -> Ensemble:
-        """Its trees over the columns of the sum.
 
-        Parameters
-        ----------
-        n_columns : of the sum
-
-        Raises
-        ------
-        UnsupportedModelError
-            A column that it splits into sets comes several times.
-        """
-        own, sets = self.ensemble, self.ensemble.sets
-        column = np.where(own.column >= 0, self.columns[np.maximum(own.column, 0)], -1)
-        if sets is not None:
-            if np.unique(self.columns).size < self.columns.size:
-                raise UnsupportedModelError(SETS_TWICE)
-            place = self.columns.tolist()
-            sets = replace(
-                sets,
-                edges={place[at]: edges for at, edges in sets.edges.items()},
-                numbers=frozenset(place[at] for at in sets.numbers),
-            )
-        return replace(own, n_columns=n_columns, column=frozen(column), sets=sets)
-
-
-def summed(
-    members: Sequence[Member], n_columns: int, n_classes: int, margin_unit: float
-) -> Ensemble:
+def summed(members: Sequence[Member], n_classes: int, margin_unit: float) -> Ensemble:
     """The sum of members, as float64 sums; the first of the largest wins.
 
     Input types may differ: thresholds are then moved to float64, where a value goes left iff the
@@ -108,7 +69,6 @@ def summed(
     Parameters
     ----------
     members : at least one, of averages or votes
-    n_columns : of the sum
     n_classes : of the sum
     margin_unit : as in :class:`Ensemble`
 
@@ -120,7 +80,7 @@ def summed(
     if not members:
         raise UnsupportedModelError("the model has no member that counts; give one a weight.")
     dtype = SINGLE if all(m.ensemble.dtype == SINGLE for m in members) else DOUBLE
-    ensembles = [member.over_all(n_columns) for member in members]
+    ensembles = [member.ensemble for member in members]
     first = starts(np.array([ensemble.column.size for ensemble in ensembles]))[:-1]
     score = np.zeros((sum(e.column.size for e in ensembles), n_classes))
     bias = np.zeros(n_classes)
@@ -141,7 +101,7 @@ def summed(
     root = moved("root")
     exact = all(member.exact for member in members)
     plain = Ensemble(
-        n_columns=n_columns,
+        n_columns=ensembles[0].n_columns,
         root=root,
         column=frozen(np.concatenate([e.column for e in ensembles])),
         last_left=frozen(np.concatenate([e.last_left_as(dtype) for e in ensembles])),
@@ -160,15 +120,12 @@ def summed(
     return with_shared_sets(plain, ensembles, first)
 
 
-def blended(
-    members: Sequence[tuple[Member, Sequence[Expression]]], n_columns: int, blend: BlendOf
-) -> Ensemble:
+def blended(members: Sequence[tuple[Member, Sequence[Expression]]], blend: BlendOf) -> Ensemble:
     """Members whose answers are blended: each keeps its own sums.
 
     Parameters
     ----------
     members : and what each adds to every class, over its own sums
-    n_columns : of all
     blend : makes what follows from all of it, given the sum of what they add
 
     Raises
@@ -184,39 +141,8 @@ def blended(
     ]
     placed = [among(adds, n_sums, at) for (_, adds), at in zip(members, first, strict=True)]
     link = blend([reduce(Expression.plus, shares) for shares in zip(*placed, strict=True)])
-    whole = summed(own, n_columns, n_sums, 1.0)
+    whole = summed(own, n_sums, 1.0)
     return replace(whole, rounding=Rounding(), link=link)
-
-
-def has_members(model: Any) -> bool:
-    """Whether a model is made of others that may take categories.
-
-    Parameters
-    ----------
-    model : anything
-    """
-    return kind_of(unwrapped(model)).name in OWNERS
-
-
-def leaf_members(model: Any, columns: IntArray) -> Iterator[tuple[Any, IntArray]]:
-    """The members of a model's members, down to those that have none, and their columns.
-
-    Parameters
-    ----------
-    model : fitted
-    columns : int64, its own
-    """
-    model = unwrapped(model)
-    if not has_members(model):
-        yield model, columns
-    elif hasattr(model, "calibrated_classifiers_"):
-        for pair in model.calibrated_classifiers_:
-            yield from leaf_members(pair.estimator, columns)
-    else:
-        every = [np.arange(columns.size)] * len(model.estimators_)
-        parts = getattr(model, "estimators_features_", every)
-        for member, own in zip(model.estimators_, parts, strict=False):
-            yield from leaf_members(member, columns[own])
 
 
 def averages(model: Any) -> bool:
@@ -226,8 +152,9 @@ def averages(model: Any) -> bool:
     ----------
     model : anything
     """
-    name = kind_of(model).name
-    return name in AVERAGES or (name == "VotingClassifier" and model.voting == "soft")
+    own = predictor(model)
+    name = kind_of(own).name
+    return name in AVERAGES or (name == "VotingClassifier" and own.voting == "soft")
 
 
 def answer_unit(ensemble: Ensemble) -> float:
@@ -258,7 +185,7 @@ def ballots(
     UnsupportedModelError
         There are several trees, or a leaf ties but for rounding.
     """
-    name = type(model).__name__
+    name = type(predictor(model)).__name__
     if ensemble.root.size != 1 or ensemble.blend is not None:
         raise UnsupportedModelError(
             f"what a {name} of {ensemble.root.size} trees predicts is no sum of leaves, so it has "

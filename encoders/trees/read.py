@@ -16,10 +16,11 @@ from encoders.trees.from_mean import read_bagged_regressor, read_voting_regresso
 from encoders.trees.from_sklearn import BOOSTING, FORESTS, read_sklearn
 from encoders.trees.from_voting import read_voting
 from encoders.trees.from_xgboost import read_xgboost
+from encoders.trees.inputs import Layout, Place, layout_of
 from encoders.trees.kinds import kind_of, require_inherited
 from encoders.trees.members import ColumnReader
 from encoders.trees.refusals import require_fitted
-from encoders.trees.wrappers import unwrapped
+from encoders.trees.wrappers import is_pipeline, last_step, unwrapped
 
 XGBOOST = frozenset(
     {"XGBClassifier", "XGBRFClassifier", "XGBRegressor", "XGBRFRegressor", "Booster"}
@@ -29,7 +30,7 @@ CATBOOST = frozenset({"CatBoostClassifier", "CatBoostRegressor"})
 SUPPORTED = (
     "scikit-learn's trees, forests and gradient boosting, bagging, voting, AdaBoost and "
     "calibration of these, IsolationForest, HardVotingClassifier, models of XGBoost, LightGBM and "
-    "CatBoost, and a Pipeline that ends with one of these"
+    "CatBoost, and pipelines and searches of these"
 )
 MEMBERS: dict[str, Callable[[Any, ColumnReader], Ensemble]] = {
     "AdaBoostClassifier": read_adaboost,
@@ -39,7 +40,7 @@ MEMBERS: dict[str, Callable[[Any, ColumnReader], Ensemble]] = {
     "VotingClassifier": read_voting,
     "VotingRegressor": read_voting_regressor,
 }
-Recode = Callable[[Any, Ensemble, IntArray | None], Ensemble]
+Recode = Callable[[Any, Ensemble, IntArray], Ensemble]
 THRESHOLDS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
 REMEDIES = {
     "AdaBoostRegressor": "it predicts a weighted median of trees, which is no sum of leaves; use a "
@@ -56,31 +57,34 @@ def read_ensemble(model: Any, recode: Recode | None = None) -> Ensemble:
     Parameters
     ----------
     model : of a kind in SUPPORTED
-    recode : what becomes of a member's trees before they are joined with others, given the member,
-        its trees, and its columns among the model's
+    recode : function that returns a leaf's trees before they are joined with others, given the
+        leaf, its trees, and its columns of the joint table
 
     Raises
     ------
     UnsupportedModelError
         Unknown kind, unfitted, categorical splits, several outputs.
     """
-    return _read(model, None, recode)
+    return _read(model, Place(), layout_of(model), recode)
 
 
-def _read(model: Any, columns: IntArray | None, recode: Recode | None) -> Ensemble:
+def _read(model: Any, place: Place, layout: Layout, recode: Recode | None) -> Ensemble:
+    """Read a model, or a member of one, over the columns of the joint table."""
     model = unwrapped(model)
     require_inherited(model)
+    if is_pipeline(model):
+        return _read(last_step(model), layout.after(model, place), layout, recode)
     kind = kind_of(model)
     if kind.library == "sklearn" and kind.name in MEMBERS:
 
-        def read(member: Any, own: IntArray | None = None, /) -> Ensemble:
-            if own is None:
-                return _read(member, columns, recode)
-            return _read(member, own if columns is None else columns[own], recode)
+        def read(member: Any, columns: IntArray | None = None, /) -> Ensemble:
+            return _read(member, place.member(columns, ""), layout, recode)
 
         return MEMBERS[kind.name](model, read)
     whole = _read_alone(model)
-    return whole if recode is None else recode(model, whole, columns)
+    if recode is not None:
+        whole = recode(model, whole, layout.columns_of(place))
+    return layout.placed(whole, place)
 
 
 def _read_alone(model: Any) -> Ensemble:
@@ -98,15 +102,6 @@ def _read_alone(model: Any) -> Ensemble:
         return read_lightgbm(model)
     if package == "catboost" and name in CATBOOST:
         return read_catboost(model)
-    if name == "Pipeline" and package != "sklearn":
-        raise UnsupportedModelError(
-            f"a Pipeline of {package} is not known; as samplers do nothing in predict, make one of "
-            "scikit-learn of its other steps, which are fitted."
-        )
-    if name == "Pipeline":
-        raise UnsupportedModelError(
-            "a Pipeline within the model can't be followed; put its steps into the outer pipeline."
-        )
     remedy = REMEDIES.get(name, f"supported are {SUPPORTED}")
     raise UnsupportedModelError(
         f"a model of type {type(model).__name__} can't be read exactly; {remedy}."

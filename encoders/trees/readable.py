@@ -68,8 +68,16 @@ READABLE = (
     Readable(
         "scikit-learn, calibrated",
         ("CalibratedClassifierCV",),
-        "of two classes over one of these (but boosting within bagging or voting), of XGBoost or "
-        "of LightGBM, of one fold or several; sigmoid, isotonic or temperature",
+        "of two classes over one of these (but boosting within bagging or voting), of XGBoost, "
+        "LightGBM or CatBoost, of one fold or several; sigmoid, isotonic or temperature",
+    ),
+    Readable(
+        "scikit-learn, wrappers",
+        (
+            *("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV"),
+            *("HalvingRandomSearchCV", "FrozenEstimator"),
+        ),
+        "of any of these, or of a pipeline; a search needs `refit=True`",
     ),
     Readable("scikit-learn, outliers", ("IsolationForest",), "its classes are -1 (outlier) and 1"),
     Readable(

@@ -1,4 +1,4 @@
-"""Models whose predictions are those of one model that they hold."""
+"""Models that pass their rows on to one model: frozen estimators, searches and pipelines."""
 
 from typing import Any
 
@@ -39,3 +39,51 @@ def unwrapped(model: Any) -> Any:
     if held is None:
         raise not_fitted(model)
     return unwrapped(held)
+
+
+def is_pipeline(model: Any) -> bool:
+    """Return whether a model is a pipeline of scikit-learn or of imbalanced-learn.
+
+    Parameters
+    ----------
+    model : object of any type
+    """
+    kind = kind_of(model)
+    return kind.library in ("sklearn", "imblearn") and kind.name == "Pipeline"
+
+
+def last_step(model: Any) -> Any:
+    """Return the model that a pipeline ends with.
+
+    Parameters
+    ----------
+    model : pipeline
+    """
+    return model.steps[-1][1]
+
+
+def steps_before(model: Any) -> list[tuple[str, Any]]:
+    """Return the steps before the last one that change rows, with their names.
+
+    Samplers of imbalanced-learn do nothing when their pipeline predicts.
+
+    Parameters
+    ----------
+    model : pipeline
+    """
+    return [
+        (name, step)
+        for name, step in model.steps[:-1]
+        if step is not None and step != "passthrough" and not hasattr(step, "fit_resample")
+    ]
+
+
+def predictor(model: Any) -> Any:
+    """Return the model behind all wrappers and steps, whose methods make the predictions.
+
+    Parameters
+    ----------
+    model : object of any type
+    """
+    model = unwrapped(model)
+    return predictor(last_step(model)) if is_pipeline(model) else model

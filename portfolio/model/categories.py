@@ -11,10 +11,10 @@ from encoders.arrays import FloatArray, IntArray
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.query.features import is_missing
 from encoders.trees.ensemble import Ensemble, with_codes
+from encoders.trees.inputs import Layout, is_owner
 from encoders.trees.kinds import kind_of
-from encoders.trees.members import has_members, leaf_members
 from encoders.trees.read import read_ensemble
-from encoders.trees.wrappers import unwrapped
+from encoders.trees.wrappers import predictor
 from portfolio.model.catboost_categories import catboost_codes
 from portfolio.model.table import Table
 
@@ -22,21 +22,22 @@ CATEGORY = "c"  # among XGBoost's feature types
 Codes = Mapping[Any, float]  # label -> the library's code
 
 
-def library_codes(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
-    """The codes of each column that the model takes categories in, by its place.
+def library_codes(model: Any, layout: Layout, frame: pd.DataFrame) -> dict[int, Codes]:
+    """Return the codes of each column that the model takes categories in, by its place.
 
     Members of a model may have codes of their own; then these are codes for all of them.
 
     Parameters
     ----------
-    model : classifier, regressor or booster
-    frame : its training frame, in the model's order
+    model : fitted model
+    layout : Layout, of the model
+    frame : DataFrame, the joint table of its training rows
     """
-    model = unwrapped(model)
-    if not has_members(model):
-        return _codes_of(model, frame)
+    if not is_owner(predictor(model)):
+        return _codes_of(predictor(model), frame)
     labels: dict[int, dict[Any, None]] = {}
-    for member, columns in leaf_members(model, np.arange(frame.shape[1])):
+    for member, place in layout.leaves:
+        columns = layout.columns_of(place)
         for at, own in _codes_of(member, frame.iloc[:, columns]).items():
             labels.setdefault(int(columns[at]), {}).update(dict.fromkeys(own))
     for at, known in labels.items():
@@ -47,25 +48,24 @@ def library_codes(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
 def in_codes_of_all(
     model: Any, ensemble: Ensemble, codes: Mapping[int, Codes], frame: pd.DataFrame
 ) -> Ensemble:
-    """The trees of a model that has members, where these share codes.
+    """Return the trees of a model that has members, where these share codes.
 
     Parameters
     ----------
-    model : that was read
-    ensemble : as read; given back where there is nothing to share
-    codes : from :func:`library_codes`
-    frame : the training frame, in the model's order
+    model : fitted model
+    ensemble : Ensemble, as read; returned where there is nothing to share
+    codes : mapping, from :func:`library_codes`
+    frame : DataFrame, the joint table of its training rows
 
     Raises
     ------
     UnsupportedModelError
         A member takes text for numbers.
     """
-    if not (codes and has_members(model)):
+    if not (codes and is_owner(predictor(model))):
         return ensemble
 
-    def recoded(member: Any, own: Ensemble, columns: IntArray | None) -> Ensemble:
-        places = np.arange(frame.shape[1]) if columns is None else columns
+    def recoded(member: Any, own: Ensemble, places: IntArray) -> Ensemble:
         mine = _codes_of(member, frame.iloc[:, places])
         shared = {at: codes[place] for at, place in enumerate(places.tolist()) if place in codes}
         values = {

@@ -11,8 +11,8 @@ from encoders.trees.from_xgboost import xgboost_booster, xgboost_missing
 from encoders.trees.isolation import least_length, longest
 from encoders.trees.kinds import kind_of
 from encoders.trees.read import read_ensemble
-from encoders.trees.wrappers import unwrapped
-from portfolio.model.pipeline import inputs_of, is_pipeline, last_step
+from encoders.trees.wrappers import is_pipeline, last_step, unwrapped
+from portfolio.model.input_tables import as_bagging_passes, inputs_of
 
 SUMS = (
     *("AdaBoostClassifier", "BaggingClassifier", "BaggingRegressor"),
@@ -66,16 +66,21 @@ def _leaves_of_members(model: Any, rows: Any) -> IntArray | None:
     """Leaves of member after member, each given the columns that it was fitted on."""
     features = getattr(model, "estimators_features_", None)
     # Only voting hands a frame on as it is; what a pipeline makes may be sparse.
-    handed_on = kind_of(model).name.startswith("Voting") or hasattr(rows, "toarray")
-    given = rows if handed_on else np.asarray(rows)
+    given = rows
+    if features is None and not (kind_of(model).name.startswith("Voting") or _is_sparse(rows)):
+        given = np.asarray(rows)
     parts = []
     for index, member in enumerate(_members(model)):
-        own = given if features is None else given[:, features[index]]
+        own = given if features is None else as_bagging_passes(given, features[index])
         part = native_leaves(member, own)
         if part is None:
             return None
         parts.append(part)
     return np.concatenate(parts, axis=1)
+
+
+def _is_sparse(rows: Any) -> bool:
+    return hasattr(rows, "toarray")
 
 
 def _members(model: Any) -> list[Any]:

@@ -7,10 +7,10 @@ import numpy as np
 from encoders.arrays import FloatArray
 from encoders.query.goal import Scale
 from encoders.trees.catboost_export import is_catboost
-from encoders.trees.kinds import kind_of
-from encoders.trees.wrappers import unwrapped
+from encoders.trees.kinds import kind_of, replaced_method
+from encoders.trees.wrappers import is_pipeline, last_step, predictor, unwrapped
+from portfolio.model.input_tables import inputs_of
 from portfolio.model.native_trees import native_scores
-from portfolio.model.pipeline import inputs_of, is_pipeline, last_step
 
 # Whose own predict is, in the libraries' source, the first of the largest of their probabilities.
 LIKELIEST = {
@@ -29,7 +29,7 @@ def predicts_likeliest(model: Any) -> bool:
     model : fitted, of a kind that can be read
     """
     kind = kind_of(model)
-    if kind.name not in LIKELIEST.get(kind.library, ()):
+    if kind.name not in LIKELIEST.get(kind.library, ()) or replaced_method(model):
         return False
     if kind.library == "xgboost":
         return model.objective in OBJECTIVES
@@ -45,7 +45,7 @@ def returns_scores(model: Any) -> bool:
     ----------
     model : fitted estimator, or a pipeline that ends with one
     """
-    own = unwrapped(last_step(model) if is_pipeline(model) else model)
+    own = predictor(model)
     return kind_of(own).name == "LGBMClassifier" and callable(own.objective_)
 
 
@@ -80,6 +80,7 @@ def native_predictions(model: Any, rows: Any) -> Any:
 
         return model.predict(xgboost.DMatrix(rows, enable_categorical=True))
     if returns_scores(model):  # the same without the library's warning
+        model = unwrapped(model)
         if is_pipeline(model):
             return native_predictions(last_step(model), inputs_of(model, rows))
         return model.predict(rows, raw_score=True)
@@ -88,6 +89,7 @@ def native_predictions(model: Any, rows: Any) -> Any:
 
 
 def _raw(model: Any, rows: Any, output: int) -> FloatArray:
+    model = unwrapped(model)
     if is_pipeline(model):
         return _raw(last_step(model), inputs_of(model, rows), output)
     if is_catboost(model):

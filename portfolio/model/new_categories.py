@@ -14,10 +14,11 @@ import pandas as pd
 from encoders.arrays import FloatArray
 from encoders.errors import CounterfolioError, InputError
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.inputs import Layout, layout_of
 from encoders.trees.refusals import first_line
 from portfolio.model.evidence import check_sums
+from portfolio.model.input_tables import dense, side_by_side, tables_of
 from portfolio.model.native import NativeModel, own_errors
-from portfolio.model.pipeline import inputs_of, is_pipeline
 from portfolio.model.table import Column, Table
 
 ROWS = 20  # training rows that a new category is put into
@@ -156,9 +157,10 @@ def _same(native: NativeModel, one: pd.DataFrame, other: pd.DataFrame) -> bool:
     """Return whether a model treats two rows alike, and so do the steps before it."""
     if not np.array_equal(_outputs(native, one), _outputs(native, other), equal_nan=True):
         return False
-    if not is_pipeline(native.model):
+    layout = layout_of(native.model)
+    if not layout.piped:
         return True
-    return np.array_equal(_inputs(native, one), _inputs(native, other), equal_nan=True)
+    return np.array_equal(_inputs(layout, one), _inputs(layout, other), equal_nan=True)
 
 
 def _outputs(native: NativeModel, frame: pd.DataFrame) -> FloatArray:
@@ -171,10 +173,8 @@ def _outputs(native: NativeModel, frame: pd.DataFrame) -> FloatArray:
     return np.concatenate(found)
 
 
-def _inputs(native: NativeModel, frame: pd.DataFrame) -> FloatArray:
-    """Return the numbers among what the last step is given."""
-    found = inputs_of(native.model, frame)
-    found = found.toarray() if hasattr(found, "toarray") else found
-    table = pd.DataFrame(found)
+def _inputs(layout: Layout, frame: pd.DataFrame) -> FloatArray:
+    """Return the numbers among what members are given."""
+    table = side_by_side([dense(own, 0.0) for own in tables_of(layout, frame)])
     numbers = [at for at, own in enumerate(table.dtypes) if pd.api.types.is_numeric_dtype(own)]
     return table.iloc[:, numbers].to_numpy(dtype=np.float64, na_value=np.nan)

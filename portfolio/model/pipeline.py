@@ -12,13 +12,13 @@ from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.query.features import FeatureSpace
 from encoders.trees.ensemble import Ensemble
+from encoders.trees.inputs import Layout, layout_of
 from encoders.trees.kinds import kind_of
-from encoders.trees.members import leaf_members
 from encoders.trees.pull_back import RawColumns, pull_back
 from encoders.trees.refusals import first_line
 from encoders.trees.sources import Source
 from portfolio.model.categories import Codes, in_codes_of_all, library_codes
-from portfolio.model.frames import as_pandas
+from portfolio.model.input_tables import dense, side_by_side, tables_of
 from portfolio.model.pipeline_sources import encoded_columns, sources_of
 from portfolio.model.pipeline_steps import Said
 from portfolio.model.table import Table, is_category, make_table
@@ -30,97 +30,57 @@ REACHES = (1e6, 1e3, 10.0, 1.0, 0.0)
 SEEN = 65  # numbers of each column that crossings are held against
 ALONE = 20  # rows that are transformed together and alone
 SPARSE_MEMBERS = (
-    "a member of the {} is XGBoost's, which takes for missing what a sparse matrix does not hold, "
-    "where others take it for 0; let the steps before it give a dense table, with "
+    "a member of the model is XGBoost's, which takes for missing what a sparse matrix does not "
+    "hold, where others take it for 0; let the steps before it give a dense table, with "
     "sparse_threshold=0 of ColumnTransformer or sparse_output=False of OneHotEncoder."
 )
 
 
-def is_pipeline(model: Any) -> bool:
-    """Whether a model is a pipeline of scikit-learn.
-
-    Parameters
-    ----------
-    model : of any type
-    """
-    kind = kind_of(model)
-    return kind.library == "sklearn" and kind.name == "Pipeline"
-
-
-def as_pipeline(model: Any) -> Any:
-    """The model as a pipeline, of a single step if it is none.
-
-    Parameters
-    ----------
-    model : fitted
-    """
-    from sklearn.pipeline import Pipeline
-
-    return model if is_pipeline(model) else Pipeline([("model", model)])
-
-
-def last_step(model: Any) -> Any:
-    """The model that a pipeline ends with.
-
-    Parameters
-    ----------
-    model : a pipeline
-    """
-    return model.steps[-1][1]
-
-
-def inputs_of(model: Any, frame: pd.DataFrame) -> Any:
-    """What the last step is given for rows of the user's.
-
-    Parameters
-    ----------
-    model : a fitted pipeline
-    frame : rows as the user has them
-    """
-    return model[:-1].transform(frame) if len(model.steps) > 1 else frame
-
-
 @dataclass(frozen=True, eq=False)
 class Preprocessing:
-    """The steps before the last one.
+    """All steps of a model, from the user's columns to the joint table that its trees read.
 
     Attributes
     ----------
-    model : the pipeline
-    table : the user's columns
-    sources : the column that each input follows from
-    codes : of the inputs that the last step takes categories in
-    zeros_missing : the last step takes what a sparse matrix does not hold for missing, as XGBoost
+    layout : Layout, of the model
+    table : Table, the user's columns
+    sources : tuple of Source, the column that each input follows from
+    codes : mapping from input to codes, of the inputs that members take categories in
+    zeros_missing : tuple of bool, whether the members that read a table take entries that a sparse
+        matrix does not hold for missing, as XGBoost does
     """
 
-    model: Any
+    layout: Layout
     table: Table
     sources: Sequence[Source]
     codes: Mapping[int, Codes]
-    zeros_missing: bool
+    zeros_missing: tuple[bool, ...]
 
     def inputs(self, rows: FloatArray, keep_zeros: bool) -> FloatArray:
-        """What the last step reads, float64 (n_rows, n_inputs).
+        """Return the joint table, float64 (n_rows, n_inputs).
 
         Parameters
         ----------
         rows : float64 (n_rows, n_columns), the user's columns in numbers
-        keep_zeros : give 0 also where it is taken for missing
+        keep_zeros : bool, whether a 0 that is taken for missing stays 0
         """
-        found = _quietly(self.model, self.table.frame(rows))
-        if hasattr(found, "tocoo"):
-            found = _dense(found, np.nan if self.zeros_missing and not keep_zeros else 0.0)
+        made = _quietly(self.layout, self.table.frame(rows))
+        pairs = zip(made, self.zeros_missing, strict=True)
+        gaps = [dense(own, np.nan if gone and not keep_zeros else 0.0) for own, gone in pairs]
         try:
-            return _in_codes(found, self.codes) if self.codes else _in_numbers(found)
+            if self.codes:
+                return _in_codes(side_by_side(gaps), self.codes)
+            numbers = [_in_numbers(own) for own in gaps]
         except (TypeError, ValueError) as error:
             raise _refused(error) from error
+        return numbers[0] if len(numbers) == 1 else np.hstack(numbers)
 
 
-def _quietly(model: Any, frame: pd.DataFrame) -> Any:
+def _quietly(layout: Layout, frame: pd.DataFrame) -> list[Any]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            return inputs_of(model, frame)
+            return tables_of(layout, frame)
         except (TypeError, ValueError) as error:
             raise _refused(error) from error
 
@@ -138,16 +98,8 @@ def _in_numbers(inputs: Any) -> FloatArray:
     return np.asarray(inputs, dtype=np.float64)
 
 
-def _dense(matrix: Any, nothing: float) -> FloatArray:
-    held = matrix.tocoo()
-    dense = np.full(held.shape, nothing)
-    dense[held.row, held.col] = held.data
-    return dense
-
-
-def _in_codes(inputs: Any, codes: Mapping[int, Codes]) -> FloatArray:
-    """Inputs in numbers, where some are categories, float64 (n_rows, n_inputs)."""
-    frame = pd.DataFrame(as_pandas(inputs)[0])
+def _in_codes(frame: pd.DataFrame, codes: Mapping[int, Codes]) -> FloatArray:
+    """Return inputs in numbers, where some are categories, float64 (n_rows, n_inputs)."""
     numbers = np.empty(frame.shape)
     for at in range(frame.shape[1]):
         if at not in codes:
@@ -162,42 +114,45 @@ def _in_codes(inputs: Any, codes: Mapping[int, Codes]) -> FloatArray:
 def preprocessing_of(
     model: Any, ensemble: Ensemble, frame: pd.DataFrame, said: Mapping[str, Said]
 ) -> tuple[Preprocessing, Ensemble]:
-    """The user's columns before a pipeline, what becomes of them, and the trees that read that.
+    """Return the steps of a model, and its trees over the joint table.
 
     Parameters
     ----------
-    model : a fitted pipeline
-    ensemble : of its last step
-    frame : its training frame
-    said : what the user says of steps that are not known, by name; may be of other pipelines
+    model : fitted model, maybe without steps
+    ensemble : Ensemble, its trees as read
+    frame : DataFrame, its training frame
+    said : mapping from name to what the user says of a step; may be of other models
 
     Raises
     ------
     UnsupportedModelError
         A step that can't be followed.
     """
-    sources, n_inputs = _columns(frame), ensemble.n_columns
-    if len(model.steps) > 1:
-        sources = sources_of(model[:-1], sources, n_inputs, said)
-    if len(sources) != n_inputs:
-        raise UnsupportedModelError(
-            f"the pipeline's steps give {len(sources)} columns where the model takes {n_inputs}; "
-            "this version of scikit-learn is not known."
-        )
-    inputs = _quietly(model, frame)
-    sparse = hasattr(inputs, "tocoo")
-    leaves = leaf_members(last_step(model), np.arange(n_inputs))
-    xgboost = [kind_of(own).library == "xgboost" for own, _ in leaves]
-    if sparse and any(xgboost) and not all(xgboost):
-        raise UnsupportedModelError(SPARSE_MEMBERS.format(type(last_step(model)).__name__))
-    inputs = pd.DataFrame(_dense(inputs, 0.0) if sparse else as_pandas(inputs)[0])
-    codes = library_codes(last_step(model), inputs)
+    layout = layout_of(model)
+    if len(layout.widths) == 1:  # a booster does not say
+        layout = replace(layout, widths=dict.fromkeys(layout.widths, ensemble.n_columns))
+    sources = sources_of(layout, _columns(frame), said)
+    made = _quietly(layout, frame)
+    zeros = tuple(
+        hasattr(own, "tocoo") and _takes_zeros(layout, at)
+        for own, (at, _) in zip(made, layout.blocks(), strict=True)
+    )
+    inputs = side_by_side([dense(own, 0.0) for own in made])
+    codes = library_codes(model, layout, inputs)
     for at in codes:
         _refuse_steps(sources[at], frame, inputs.iloc[:, at])
     sources = tuple(s.encoded if at in codes else s for at, s in enumerate(sources))
     table = _table(frame, encoded_columns(sources))
-    steps = Preprocessing(model, table, sources, codes, zeros_missing=sparse and all(xgboost))
-    return steps, in_codes_of_all(last_step(model), ensemble, codes, inputs)
+    steps = Preprocessing(layout, table, sources, codes, zeros)
+    return steps, in_codes_of_all(model, ensemble, codes, inputs)
+
+
+def _takes_zeros(layout: Layout, table: int) -> bool:
+    """Whether the members that read a sparse table take what it does not hold for missing."""
+    xgboost = [kind_of(own).library == "xgboost" for own, at in layout.leaves if at.table == table]
+    if any(xgboost) and not all(xgboost):
+        raise UnsupportedModelError(SPARSE_MEMBERS)
+    return all(xgboost)
 
 
 def joint_table(frame: pd.DataFrame, steps: Sequence[Preprocessing]) -> Table:
@@ -279,7 +234,7 @@ def over_raw_columns(
         missing=_missing(space),
         template=template,
         seen=seen,
-        zeros_missing=steps.zeros_missing,
+        zeros_missing=any(steps.zeros_missing),
     )
     for feature in space.features:
         at = feature.column

@@ -5,8 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from encoders.errors import InputError, UnsupportedModelError
+from encoders.trees.inputs import Layout, layout_of
 from encoders.trees.kinds import kind_of, replaced_method
 from encoders.trees.sources import Source
+from encoders.trees.wrappers import steps_before
 from portfolio.model.pipeline_steps import (
     SINGLE,
     Follow,
@@ -30,17 +32,18 @@ REMEDIES = {
 }
 
 
-def check_said(pipelines: Sequence[Any], said: Mapping[str, Any]) -> None:
+def check_said(models: Sequence[Any], said: Mapping[str, Any]) -> None:
     """Raise :class:`InputError` unless all that the user says is of a step, and known.
 
     Parameters
     ----------
-    pipelines : maybe none
-    said : by name of a step
+    models : list of fitted models
+    said : mapping from name to what the user says of a step
     """
-    if said and not pipelines:
+    tables = [table for model in models for table in layout_of(model).tables[1:]]
+    if said and not tables:
         raise InputError("steps are those of a Pipeline, and the model is none.")
-    names = {name for model in pipelines for name in model.get_params()}
+    names = {_joined(own.name, name) for own in tables for name in own.pipeline.get_params()}
     for name, word in said.items():
         if name not in names:
             raise InputError(
@@ -50,22 +53,48 @@ def check_said(pipelines: Sequence[Any], said: Mapping[str, Any]) -> None:
             raise InputError(f"steps: {name} is 'monotone' or 'by value', not {word!r}.")
 
 
-def sources_of(steps: Any, given: Sources, n_inputs: int, said: Mapping[str, Said]) -> Sources:
-    """One source per input of the last step.
+def sources_of(layout: Layout, given: Sources, said: Mapping[str, Said]) -> Sources:
+    """Return one source per column of the joint table.
 
     Parameters
     ----------
-    steps : a fitted pipeline without its last step, or any transformer
-    given : the user's columns
-    n_inputs : of the last step
-    said : what the user says of steps that are not known, by name
+    layout : Layout, of the model
+    given : tuple of Source, the user's columns
+    said : mapping from name to what the user says of a step that is not known
 
     Raises
     ------
     UnsupportedModelError
         A step that mixes columns or is not known, with its name and what to do.
     """
-    return _through(Way("", said, n_inputs), steps, given)
+    made = [given]
+    for at, table in enumerate(layout.tables[1:], start=1):
+        own = made[table.source]
+        if table.columns is not None:
+            own = tuple(own[column] for column in table.columns.tolist())
+        steps = steps_before(table.pipeline)
+        made.append(_in_turn(Way(table.name, said, _width(layout, at)), steps, own))
+    for at, block in layout.blocks():
+        width = block.stop - block.start
+        if len(made[at]) != width:
+            raise UnsupportedModelError(
+                f"the pipeline's steps give {len(made[at])} columns where the model takes {width}; "
+                "this version of scikit-learn is not known."
+            )
+    return tuple(source for at, _ in layout.blocks() for source in made[at])
+
+
+def _width(layout: Layout, table: int) -> int | None:
+    """Return how many columns a table has; None where that is not known."""
+    if table in layout.widths:
+        return layout.widths[table]
+    following = [own for own in layout.tables if own.source == table and own.columns is None]
+    widths = [getattr(own.pipeline, "n_features_in_", None) for own in following]
+    return next((int(width) for width in widths if width is not None), None)
+
+
+def _joined(name: str, own: str) -> str:
+    return f"{name}__{own}" if name else own
 
 
 def _through(way: Way, step: Any, given: Sources) -> Sources:
@@ -106,9 +135,13 @@ def _as_said(way: Way, kind: str, given: Sources) -> Sources:
 
 
 def _pipeline(way: Way, step: Any, given: Sources) -> Sources:
-    after = [part for _, part in step.steps[1:]]
+    return _in_turn(way, step.steps, given)
+
+
+def _in_turn(way: Way, steps: Sequence[tuple[str, Any]], given: Sources) -> Sources:
+    after = [part for _, part in steps[1:]]
     widths = [*(getattr(part, "n_features_in_", None) for part in after), way.width]
-    for (own, part), width in zip(step.steps, widths, strict=True):
+    for (own, part), width in zip(steps, widths, strict=False):
         given = _through(way.into(own, width), part, given)
     return given
 

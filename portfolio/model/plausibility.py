@@ -13,8 +13,8 @@ from encoders.errors import InputError
 from encoders.trees.isolation import least_length, longest
 from encoders.trees.kinds import kind_of
 from encoders.trees.refusals import first_line
+from encoders.trees.wrappers import is_pipeline, last_step
 from portfolio.model.frames import as_pandas
-from portfolio.model.pipeline import is_pipeline, last_step
 from portfolio.model.table import is_category
 from portfolio.model.training_frame import training_frame
 

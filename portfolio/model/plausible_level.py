@@ -11,9 +11,9 @@ from encoders.errors import InputError
 from encoders.trees.ensemble import Companion
 from encoders.trees.from_isolation import at_threshold
 from encoders.trees.isolation import longest
+from encoders.trees.wrappers import is_pipeline, last_step
 from portfolio.model.explained_model import ClassView, ExplainedModel
 from portfolio.model.oracle import Oracle
-from portfolio.model.pipeline import is_pipeline, last_step
 
 
 def least_score(model: ExplainedModel) -> float:

@@ -141,10 +141,10 @@ def complaint_about(path: Path) -> str:
     import pandas as pd
 
     from encoders.errors import CounterfolioError
+    from encoders.trees.inputs import layout_of
     from encoders.trees.read import read_ensemble
     from portfolio.model.native import wrap_native
     from portfolio.model.open_file import is_catboost_json, open_model, sentence
-    from portfolio.model.pipeline import is_pipeline, last_step
 
     libraries = LIBRARIES.get(path.suffix.lower(), ("sklearn.ensemble",))
     if is_catboost_json(path):
@@ -156,10 +156,10 @@ def complaint_about(path: Path) -> str:
     _limit_memory(path.stat().st_size)
     try:
         model = open_model(path)
-        ensemble = read_ensemble(last_step(model) if is_pipeline(model) else model)
+        ensemble = read_ensemble(model)
         native = wrap_native(model, ensemble.n_classes, ensemble.regression)
         coded = ensemble.sets is not None and ensemble.sets.coded
-        if is_pipeline(model) or coded or _has_categories(model):
+        if layout_of(model).piped or coded or _has_categories(model):
             return ""
         random = np.random.default_rng(0)
         rows = random.normal(size=(ROWS, ensemble.n_columns)) * np.logspace(-3, 3, ROWS)[:, None]

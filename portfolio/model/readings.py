@@ -16,7 +16,8 @@ from encoders.query.features import FeatureSpace
 from encoders.query.infer_features import infer_features
 from encoders.trees.ensemble import Ensemble, with_codes
 from encoders.trees.from_xgboost import xgboost_missing
-from encoders.trees.kinds import kind_of, require_inherited
+from encoders.trees.inputs import layout_of
+from encoders.trees.kinds import kind_of
 from encoders.trees.read import read_ensemble
 from encoders.trees.wrappers import unwrapped
 from portfolio.model.categories import in_codes_of_all, library_codes, own_codes
@@ -24,10 +25,7 @@ from portfolio.model.made_up_rows import has_no_rows, made_up_rows, without_spre
 from portfolio.model.native import NativeModel, predicting_alone, wrap_native
 from portfolio.model.new_categories import tested
 from portfolio.model.pipeline import (
-    as_pipeline,
-    is_pipeline,
     joint_table,
-    last_step,
     over_raw_columns,
     preprocessing_of,
 )
@@ -54,6 +52,11 @@ class Reading:
     name: str
     ensemble: Ensemble
     native: NativeModel
+
+    @property
+    def piped(self) -> bool:
+        """Whether the model has steps, so that its trees read other columns than the user's."""
+        return layout_of(self.native.model).piped
 
     @contextlib.contextmanager
     def named(self) -> Iterator[None]:
@@ -100,8 +103,7 @@ def read_alone(model: Any, name: str = "") -> Reading:
         It can't be read exactly.
     """
     model = unwrapped(model)
-    require_inherited(model)
-    ensemble = read_ensemble(last_step(model) if is_pipeline(model) else model)
+    ensemble = read_ensemble(model)
     return Reading(name, ensemble, wrap_native(model, ensemble.n_classes, ensemble.regression))
 
 
@@ -128,21 +130,21 @@ def over_columns(
     """
     main = alone[0]
     if has_no_rows(X_train):
-        piped_main = is_pipeline(main.native.model)
+        piped_main = main.piped
         width = _width(main.native.model, X_train) if piped_main else main.ensemble.n_columns
         rows, described = made_up_rows(X_train, features, main.native.columns, width, piped_main)
         found = over_columns(alone, rows, described, said)
         if isinstance(features, FeatureSpace):
             return found
         return replace(found, space=without_spread(found.space))
-    check_said([own.native.model for own in alone if is_pipeline(own.native.model)], said)
+    check_said([own.native.model for own in alone], said)
     frame = _frame_of(main, X_train)
     for other in alone[1:]:
         _check_columns(other, main, frame)
-    piped = [is_pipeline(own.native.model) for own in alone]
+    piped = [own.piped for own in alone]
     known = [
-        {} if is_piped else library_codes(own.native.model, frame)
-        for own, is_piped in zip(alone, piped, strict=True)
+        {} if own.piped else library_codes(own.native.model, layout_of(own.native.model), frame)
+        for own in alone
     ]
     # Codes of a library come with its categories; others that the frame declares hold numbers.
     declared = any(isinstance(dtype, pd.CategoricalDtype) for dtype in frame.dtypes)
@@ -174,16 +176,15 @@ def _through_table(
     """Each model as a pipeline, of a single step where it is none."""
     parts = []
     for own in alone:
-        model = as_pipeline(own.native.model)
         with own.named():
-            parts.append(preprocessing_of(model, own.ensemble, frame, said))
+            parts.append(preprocessing_of(own.native.model, own.ensemble, frame, said))
     table = joint_table(frame, [steps for steps, _ in parts])
     rows = _rows(frame, table, True)
     space, values = _space(rows, table, features, frame), rows.to_numpy()
     pulled = []
     for own, (steps, ensemble) in zip(alone, parts, strict=True):
         with own.named():
-            if is_pipeline(own.native.model):
+            if own.piped:
                 _check_frames(own.native.model, X_train, table, values)
             over, table = over_raw_columns(ensemble, replace(steps, table=table), values, space)
             pulled.append(over)
@@ -208,7 +209,7 @@ def _taking_new(
 
 def _frame_of(main: Reading, X_train: Any) -> pd.DataFrame:
     width = main.ensemble.n_columns
-    if is_pipeline(main.native.model):
+    if main.piped:
         width = _width(main.native.model, X_train)
     return training_frame(X_train, main.native.columns, width)
 
@@ -224,7 +225,7 @@ def _check_columns(other: Reading, main: Reading, frame: pd.DataFrame) -> None:
     """A companion takes the same columns in the same order."""
     known, width = other.native.columns, frame.shape[1]
     own = other.ensemble.n_columns
-    if is_pipeline(other.native.model):
+    if other.piped:
         own = getattr(other.native.model, "n_features_in_", width)
     if known is not None and main.native.columns is not None:
         blank = [name.replace(" ", "_") for name in known]  # lightgbm writes underscores for blanks

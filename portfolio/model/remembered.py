@@ -8,8 +8,8 @@ import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.query.goal import ClassGoal, Goal, Scale
+from encoders.trees.wrappers import is_pipeline, last_step
 from portfolio.model.native import NativeModel
-from portfolio.model.pipeline import is_pipeline, last_step
 
 Said = Mapping[bytes, float]  # by the bytes of a row, float64 (n_columns,)
 

@@ -163,7 +163,7 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
     linear = xgboost.XGBClassifier(booster="gblinear").fit(plain, y)
     survival = xgboost.train({"objective": "survival:cox"}, xgboost.DMatrix(plain, y), 2)
     random = DummyClassifier(strategy="stratified")
-    imbalanced = type("Pipeline", (Pipeline,), {"__module__": "imblearn.pipeline"})(
+    steps = type("Steps", (Pipeline,), {"predict_proba": lambda self, X: None})(
         [("scale", StandardScaler()), ("tree", DecisionTreeClassifier())]
     )
     rooted = LGBMRegressor(n_estimators=2, reg_sqrt=True, verbose=-1).fit(X, y)
@@ -188,9 +188,9 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
         (GradientBoostingClassifier(init=DecisionTreeClassifier()).fit(X, y), "can't be read"),
         (GradientBoostingClassifier(init=random).fit(X, y), "starts from an estimator of its own"),
         (LGBMRegressor(objective="binary", verbose=-1).fit(X, y), "classifier in disguise"),
-        (GridSearchCV(DecisionTreeClassifier(), {}, cv=2).fit(X, y), "explain its best_estimator_"),
+        (GridSearchCV(DecisionTreeClassifier(), {}, cv=2, refit=False).fit(X, y), "refit=True"),
         (FixedThresholdClassifier(DecisionTreeClassifier()).fit(X, y), "its estimator_, with a Pr"),
-        (imbalanced.fit(X, y), "make one of scikit-learn"),
+        (steps.fit(X, y), "Steps .* replaces predict_proba"),
         ("a string", "type str"),
     ]
     for model, message in cases:

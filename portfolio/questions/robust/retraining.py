@@ -11,8 +11,8 @@ from typing import Any
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.query.goal import Probability, Wanted
 from encoders.trees.kinds import kind_of
+from encoders.trees.wrappers import predictor
 from portfolio.model.explained_model import ExplainedModel
-from portfolio.model.pipeline import is_pipeline, last_step
 from portfolio.question import Question
 
 FORESTS = ("RandomForestClassifier", "ExtraTreesClassifier", "HardVotingClassifier")
@@ -118,7 +118,7 @@ def stricter(
     if model.also:
         raise InputError("Retraining is about one forest; use an explainer without also.")
     native = model.native.model
-    kind = kind_of(last_step(native) if is_pipeline(native) else native).name
+    kind = kind_of(predictor(native)).name
     if kind not in FORESTS:
         raise UnsupportedModelError(
             f"Retraining is for random forests and extra trees, whose trees are independent draws; "

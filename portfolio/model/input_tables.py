@@ -1,0 +1,82 @@
+"""What the members of a model are given for rows of the user's: the tables of its layout."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.arrays import IntArray
+from encoders.trees.inputs import Layout
+from encoders.trees.wrappers import steps_before
+from portfolio.model.frames import as_pandas
+
+
+def inputs_of(pipeline: Any, rows: Any) -> Any:
+    """Return what the last step of a pipeline is given.
+
+    Parameters
+    ----------
+    pipeline : fitted pipeline
+    rows : table, as the pipeline is given it
+    """
+    for _, step in steps_before(pipeline):
+        rows = step.transform(rows)
+    return rows
+
+
+def as_bagging_passes(rows: Any, columns: IntArray) -> Any:
+    """Return the array that a bagging passes to a member.
+
+    Parameters
+    ----------
+    rows : table, as the bagging is given it
+    columns : int64 (n_given,), columns of the member
+    """
+    from sklearn.utils import check_array
+
+    given = check_array(rows, accept_sparse=["csr", "csc"], dtype=None, ensure_all_finite=False)
+    return given[:, columns]
+
+
+def tables_of(layout: Layout, frame: pd.DataFrame) -> list[Any]:
+    """Return the tables that leaves read, in the order of the blocks of the joint table.
+
+    Parameters
+    ----------
+    layout : Layout, of the model
+    frame : DataFrame, rows as the user has them
+    """
+    made: list[Any] = [frame]
+    for table in layout.tables[1:]:
+        given = made[table.source]
+        if table.columns is not None:
+            given = as_bagging_passes(given, table.columns)
+        made.append(inputs_of(table.pipeline, given))
+    return [made[at] for at, _ in layout.blocks()]
+
+
+def side_by_side(tables: list[Any]) -> pd.DataFrame:
+    """Return the joint table.
+
+    Parameters
+    ----------
+    tables : list of dense tables
+    """
+    frames = [pd.DataFrame(as_pandas(table)[0]).reset_index(drop=True) for table in tables]
+    return frames[0] if len(frames) == 1 else pd.concat(frames, axis=1)
+
+
+def dense(matrix: Any, nothing: float) -> Any:
+    """Return a sparse matrix as an array, and any other table as it is.
+
+    Parameters
+    ----------
+    matrix : table
+    nothing : float, value of entries that a sparse matrix does not hold
+    """
+    if not hasattr(matrix, "tocoo"):
+        return matrix
+    entries = matrix.tocoo()
+    found = np.full(entries.shape, nothing)
+    found[entries.row, entries.col] = entries.data
+    return found

@@ -1,0 +1,168 @@
+"""Pipelines and searches within calibration, voting, bagging and each other, by brute force."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from encoders.errors import InputError, ModelChangedError, UnsupportedModelError
+from portfolio import Explainer
+from tests.support.whole_grids import check_classes, check_predictions, whole_table
+from tests.support.wrapped_models import classifier, regressor
+
+
+def classify(seed, queries):
+    rng = np.random.default_rng(seed)
+    categories = bool(rng.random() < 0.5)
+    X, score = whole_table(seed, categories=categories)
+    y = np.where(score > 3, "yes", "no") if rng.random() < 0.3 else (score > 3).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            _, model = classifier(rng, X, y, categories)
+        except ValueError:  # XGBoost takes no text for classes
+            y = (score > 3).astype(int)
+            _, model = classifier(rng, X, y, categories)
+    return check_classes(model, X, seed, queries)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_members_with_steps_are_read_as_they_predict(seed):
+    assert classify(seed, 2) == 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_regressors_with_steps_are_read_as_they_predict(seed):
+    rng = np.random.default_rng(seed)
+    categories = bool(seed % 2)
+    X, score = whole_table(seed, categories=categories)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = regressor(rng, X, score, categories)
+    assert check_predictions(model, X, seed, 1) == 4
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("seed", range(100, 700))
+def test_many_more_members_with_steps(seed):
+    classify(seed, 3)
+
+
+def forest():
+    return RandomForestClassifier(3, max_depth=3, random_state=0)
+
+
+def test_a_search_that_keeps_no_model_is_refused():
+    X, score = whole_table(1)
+    search = GridSearchCV(forest(), {"max_depth": [2]}, cv=2, refit=False).fit(X, score > 3)
+    with pytest.raises(UnsupportedModelError, match=r"refit=False .* fit it with refit=True"):
+        Explainer(search, X)
+    with pytest.raises(UnsupportedModelError, match="this GridSearchCV is not fitted"):
+        Explainer(GridSearchCV(forest(), {}), X)
+
+
+def test_a_search_that_is_fitted_again_is_noticed():
+    X, score = whole_table(1)
+    search = GridSearchCV(forest(), {"max_depth": [2]}, cv=2).fit(X, score > 3)
+    voting = VotingClassifier([("one", make_pipeline(StandardScaler(), search))]).fit(X, score > 3)
+    first, second = Explainer(search, X), Explainer(voting, X)
+    search.fit(X, score > 1)
+    with pytest.raises(ModelChangedError):
+        first.explain(X.iloc[[0]])
+    voting.estimators_[0][-1].fit(StandardScaler().fit_transform(X), score > 1)
+    with pytest.raises(ModelChangedError):
+        second.explain(X.iloc[[0]])
+
+
+def cubed(values):
+    return values**3
+
+
+@pytest.mark.parametrize("owner", ["voting", "calibrated", "bagging"])
+def test_steps_of_members_are_named_as_get_params_does(owner):
+    X, score = whole_table(3)
+    member = make_pipeline(FunctionTransformer(cubed), DecisionTreeClassifier(max_depth=3))
+    model, name = {
+        "voting": (VotingClassifier([("one", member)], voting="soft"), "one"),
+        "calibrated": (CalibratedClassifierCV(member, cv=2), "estimator"),
+        "bagging": (BaggingClassifier(member, 2, random_state=0), "estimator"),
+    }[owner]
+    model.fit(X, score > 3)
+    step = f"{name}__functiontransformer"
+    assert step in model.get_params()
+    with pytest.raises(UnsupportedModelError, match=f"step '{step}' of the pipeline"):
+        Explainer(model, X)
+    explainer = Explainer(model, X, steps={step: "monotone"})
+    assert check_classes(model, X, 0, explainer=explainer) == 3
+    with pytest.raises(InputError, match="the pipeline has no step 'functiontransformer'"):
+        Explainer(model, X, steps={"functiontransformer": "monotone"})
+
+
+def test_a_step_that_mixes_columns_within_a_member_is_refused():
+    from sklearn.decomposition import PCA
+
+    X, score = whole_table(3)
+    member = make_pipeline(PCA(2), forest())
+    model = CalibratedClassifierCV(FrozenEstimator(member.fit(X, score > 3))).fit(X, score > 3)
+    with pytest.raises(UnsupportedModelError, match=r"step 'estimator__.*pca' .* mixes columns"):
+        Explainer(model, X)
+
+
+def test_pipelines_of_imbalanced_learn_predict_without_their_samplers():
+    pytest.importorskip("imblearn")
+    from imblearn.ensemble import BalancedBaggingClassifier, EasyEnsembleClassifier
+    from imblearn.over_sampling import RandomOverSampler
+    from imblearn.pipeline import make_pipeline as with_samplers
+
+    X, score = whole_table(5)
+    y = (score > 5).astype(int)
+    tree = DecisionTreeClassifier(max_depth=3)
+    tried = 0
+    for model in (
+        with_samplers(StandardScaler(), RandomOverSampler(random_state=0), forest()),
+        BalancedBaggingClassifier(tree, n_estimators=3, random_state=0),
+        EasyEnsembleClassifier(2, random_state=0),
+    ):
+        if isinstance(model, EasyEnsembleClassifier):
+            model.set_params(estimator=tree)
+        tried += check_classes(model.fit(X, y), X, 1, 2)
+    assert tried == 6
+
+
+def test_a_missing_value_goes_where_each_member_sends_it():
+    from sklearn.impute import SimpleImputer
+
+    X, score = whole_table(6)
+    X = X.astype(float)
+    X.loc[::4, "a"] = np.nan
+    y = (score > 3).astype(int)
+    members = [("one", make_pipeline(SimpleImputer(), forest())), ("two", forest())]
+    model = VotingClassifier(members, voting="soft").fit(X, y)
+    explainer, row = Explainer(model, X), X.iloc[[0]]
+    result = explainer.explain(row)
+    assert result.status == "optimal"
+    assert model.predict(result.counterfactual)[0] != model.predict(row)[0]
+
+
+def test_text_is_encoded_by_each_member_for_itself():
+    X, score = whole_table(7, categories=True)
+    y = (score > 3).astype(int)
+    encoders = [
+        OneHotEncoder(handle_unknown="ignore"),
+        OneHotEncoder(min_frequency=45, handle_unknown="infrequent_if_exist"),
+        OrdinalEncoder(),
+    ]
+    remainders = ["passthrough", "drop", StandardScaler()]
+    members = [
+        (str(at), make_pipeline(make_column_transformer((own, ["kind"]), remainder=rest), forest()))
+        for at, (own, rest) in enumerate(zip(encoders, remainders, strict=True))
+    ]
+    assert check_classes(VotingClassifier(members, voting="soft").fit(X, y), X, 2) == 3

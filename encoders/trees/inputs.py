@@ -23,6 +23,7 @@ OWNERS = {
     "BaggingClassifier": "estimators_",
     "BaggingRegressor": "estimators_",
     "CalibratedClassifierCV": "calibrated_classifiers_",
+    "TransformedTargetRegressor": "regressor_",
     "VotingClassifier": "estimators_",
     "VotingRegressor": "estimators_",
 }
@@ -241,6 +242,8 @@ def _members(model: Any) -> Iterator[tuple[Any, IntArray | None, str]]:
     if name == "CalibratedClassifierCV":
         for pair in model.calibrated_classifiers_:
             yield pair.estimator, None, "estimator"
+    elif name == "TransformedTargetRegressor":
+        yield model.regressor_, None, "regressor"
     elif name.startswith("Bagging"):
         # Its predict goes through as many; set_params may have lowered the number since.
         members = model.estimators_[: model.n_estimators]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from encoders.arrays import FloatArray
 from encoders.trees.rounding import DOUBLE, LINK
 
-LinkKind = Literal["none", "mean", "exp", "sigmoid", "sigmoids", "softmax"]
+LinkKind = Literal["none", "mean", "exp", "sigmoid", "sigmoids", "softmax", "inverse"]
 SMALLEST = {"float32": 2.0**-126, "float64": 2.0**-1022}  # below, digits are lost or cut to zero
 MEAN = 8.0  # unit roundoffs of a division and of the addition of an offset
 
@@ -30,7 +30,7 @@ class Link:
     kind : str
         "mean": the sum over ``divisor`` (the sum itself where that is 1), "exp": its exponential,
         "sigmoid": of the one sum, "sigmoids": each class' own, "softmax": of all sums. "none": the
-        classifier has no probabilities.
+        classifier has no probabilities. "inverse": see :mod:`encoders.trees.inverse`.
     divisor : what sums are divided by first: the number of trees where they are averaged
     steepness : factor of the sums before an exponential, a sigmoid or a softmax
     unit : unit roundoff of the type that the library puts out

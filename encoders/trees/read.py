@@ -14,6 +14,7 @@ from encoders.trees.from_isolation import read_isolation
 from encoders.trees.from_lightgbm import read_lightgbm
 from encoders.trees.from_mean import read_bagged_regressor, read_voting_regressor
 from encoders.trees.from_sklearn import BOOSTING, FORESTS, read_sklearn
+from encoders.trees.from_transformed import read_transformed
 from encoders.trees.from_voting import read_voting
 from encoders.trees.from_xgboost import read_xgboost
 from encoders.trees.inputs import Layout, Place, layout_of
@@ -29,14 +30,15 @@ LIGHTGBM = frozenset({"LGBMClassifier", "LGBMRegressor", "Booster"})
 CATBOOST = frozenset({"CatBoostClassifier", "CatBoostRegressor"})
 SUPPORTED = (
     "scikit-learn's trees, forests and gradient boosting, bagging, voting, AdaBoost and "
-    "calibration of these, IsolationForest, HardVotingClassifier, models of XGBoost, LightGBM and "
-    "CatBoost, and pipelines and searches of these"
+    "calibration of these, TransformedTargetRegressor, IsolationForest, HardVotingClassifier, "
+    "models of XGBoost, LightGBM and CatBoost, and pipelines and searches of these"
 )
 MEMBERS: dict[str, Callable[[Any, ColumnReader], Ensemble]] = {
     "AdaBoostClassifier": read_adaboost,
     "BaggingClassifier": read_bagging,
     "BaggingRegressor": read_bagged_regressor,
     "CalibratedClassifierCV": read_calibrated,
+    "TransformedTargetRegressor": read_transformed,
     "VotingClassifier": read_voting,
     "VotingRegressor": read_voting_regressor,
 }

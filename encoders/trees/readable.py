@@ -66,6 +66,11 @@ READABLE = (
         "each other",
     ),
     Readable(
+        "scikit-learn, transformed target",
+        ("TransformedTargetRegressor",),
+        "of a regressor of any library, with an inverse that only rises or only falls",
+    ),
+    Readable(
         "scikit-learn, calibrated",
         ("CalibratedClassifierCV",),
         "of two classes over one of these (but boosting within bagging or voting), of XGBoost, "

@@ -36,6 +36,8 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
         return native_leaves(model.forest_, rows)
     if is_pipeline(model):
         return native_leaves(last_step(model), inputs_of(model, rows))
+    if name == "TransformedTargetRegressor":
+        return native_leaves(model.regressor_, rows)
     if name == "CalibratedClassifierCV":
         parts = [native_leaves(pair.estimator, rows) for pair in model.calibrated_classifiers_]
         known = [part for part in parts if part is not None]

@@ -1,0 +1,81 @@
+"""scikit-learn's ``TransformedTargetRegressor``: the inverse of a curve, of a regressor."""
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from encoders.arrays import FloatArray
+from encoders.errors import UnsupportedModelError
+from encoders.trees.ensemble import Ensemble
+from encoders.trees.inverse import inverse_link
+from encoders.trees.link import Link
+from encoders.trees.members import Reader
+from encoders.trees.refusals import SEVERAL_OUTPUTS, require_fitted
+from encoders.trees.rounding import SINGLE
+
+
+@dataclass(frozen=True, eq=False)
+class TargetInverse:
+    """The inverse that a regressor applies to its raw predictions.
+
+    Attributes
+    ----------
+    transformer : fitted transformer of the target
+    dtype : type of the raw predictions, float32 or float64
+    """
+
+    transformer: Any
+    dtype: np.dtype[Any]
+
+    def __call__(self, raw: FloatArray) -> FloatArray:
+        """Return predictions, float64 (n,).
+
+        Parameters
+        ----------
+        raw : float64 (n,), raw predictions
+        """
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found = self.transformer.inverse_transform(raw.astype(self.dtype).reshape(-1, 1))
+        return np.asarray(found).astype(np.float64).ravel()
+
+
+def read_transformed(model: Any, read: Reader) -> Ensemble:
+    """Read a fitted ``TransformedTargetRegressor``.
+
+    Its ``predict`` applies ``transformer_.inverse_transform`` to the predictions of ``regressor_``
+    (``sklearn/compose/_target.py``), which is the user's ``inverse_func`` or a transformer.
+
+    Parameters
+    ----------
+    model : fitted
+    read : function that reads a member
+
+    Raises
+    ------
+    UnsupportedModelError
+        Not fitted, several targets, or an inverse that is not monotone number by number.
+    """
+    require_fitted(model, "regressor_")
+    ensemble = read(model.regressor_)
+    link = ensemble.link
+    if not ensemble.regression or not isinstance(link, Link):
+        raise UnsupportedModelError(SEVERAL_OUTPUTS)
+    dtype = np.dtype(np.float32 if link.unit == SINGLE else np.float64)
+    low, high = _raw_range(ensemble, link)
+    return replace(
+        ensemble, link=inverse_link(link, TargetInverse(model.transformer_, dtype), low, high)
+    )
+
+
+def _raw_range(ensemble: Ensemble, link: Link) -> tuple[float, float]:
+    """Return numbers between which all raw predictions are."""
+    leaf, score, root = (ensemble.column < 0)[:, None], ensemble.score, ensemble.root
+    least = np.minimum.reduceat(np.where(leaf, score, np.inf), root).sum(axis=0)
+    most = np.maximum.reduceat(np.where(leaf, score, -np.inf), root).sum(axis=0)
+    sums = ensemble.bias + np.array([least, most])
+    low, high = link.limits(sums, 0, ensemble.rounding.sums)
+    largest = float(np.finfo(np.float32 if link.unit == SINGLE else np.float64).max)
+    return float(max(low[0], -largest)), float(min(high[1], largest))

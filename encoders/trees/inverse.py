@@ -1,0 +1,254 @@
+"""The user's own inverse of a transformed target, as the link of a regressor.
+
+Limits of a prediction become limits of the raw prediction by bisection over floats, on the inverse
+itself. Such a function may round: next to a limit its values may fall where all else rises. That
+stretch is looked for, and limits lie on its safe side.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from encoders.arrays import BoolArray, FloatArray, IntArray
+from encoders.errors import UnsupportedModelError
+from encoders.trees.crossings import find_crossings, floats, ordered, unsure_around
+from encoders.trees.link import Link
+from encoders.trees.refusals import first_line
+from encoders.trees.rounding import SINGLE
+
+Inverse = Callable[[FloatArray], FloatArray]
+
+GRID = 4097  # raw predictions at which an inverse is looked at
+ALONE = 33  # of them that are transformed one by one
+NEIGHBOURS = 8  # floats on either side of a raw prediction that its limits are taken of
+BACK = 4.0  # times the largest step back among neighbours, that limits leave
+SINGLE_APART = 2**29  # as many float64 lie between two neighbouring float32
+LAST_BITS = 2.0**-40  # share of a value by which it may step back between points of the grid
+SUBJECT = "the inverse of the target, in a TransformedTargetRegressor,"
+REMEDY = (
+    "use a transformation of one number that only rises or only falls, or explain the regressor_, "
+    "whose predictions are not transformed back."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class InverseLink(Link):
+    """A link that applies an inverse to the output of another link.
+
+    Attributes
+    ----------
+    inner : Link, gives the raw prediction
+    inverse : function from raw predictions to predictions, float64 (n,) both
+    low, high : float, raw predictions between which the inverse gives numbers and is monotone
+    falls : bool, whether predictions fall where raw predictions rise
+    share : float, share of a prediction by which it may differ where other rows are beside it
+    values : float64 (n,), predictions of some raw predictions; they identify the inverse
+    """
+
+    inner: Link = field(default_factory=lambda: Link("mean"))
+    inverse: Inverse = field(default=np.asarray, metadata={"fingerprint": False})
+    low: float = -math.inf
+    high: float = math.inf
+    falls: bool = False
+    share: float = 0.0
+    values: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def raw(self) -> Link:
+        """The link of the raw prediction."""
+        return self.inner
+
+    def weights(self, n_sums: int, output: int) -> FloatArray:
+        """Return factors of the sums; the opposite of the inner link's where predictions fall.
+
+        Parameters
+        ----------
+        n_sums, output : as of :meth:`Link.weights`
+        """
+        own = self.inner.weights(n_sums, output)
+        return -own if self.falls else own
+
+    def least(self, low: float, n_sums: int, sure: bool = False) -> float:
+        """Return the least sum, in the sense of :meth:`Link.least`.
+
+        Parameters
+        ----------
+        low, n_sums, sure : as of :meth:`Link.least`
+        """
+        if math.isinf(low):
+            return low
+        bound = low + (abs(low) if sure else -abs(low)) * self.share
+        raw = self._limit(lambda given: self.inverse(given) >= bound, sure)
+        if math.isinf(raw):
+            return -math.inf if raw > 0 else math.inf
+        if self.falls:
+            return -self.inner.most(raw, n_sums, sure)
+        return self.inner.least(raw, n_sums, sure)
+
+    def most(self, high: float, n_sums: int, sure: bool = False) -> float:
+        """Return the largest sum, in the sense of :meth:`Link.most`.
+
+        Parameters
+        ----------
+        high, n_sums, sure : as of :meth:`Link.most`
+        """
+        if math.isinf(high):
+            return high
+        bound = high + (-abs(high) if sure else abs(high)) * self.share
+        raw = self._limit(lambda given: self.inverse(given) <= bound, sure)
+        if math.isinf(raw):
+            return raw
+        if self.falls:
+            return -self.inner.least(raw, n_sums, sure)
+        return self.inner.most(raw, n_sums, sure)
+
+    def _limit(self, reached: Callable[[FloatArray], BoolArray], sure: bool) -> float:
+        """Return the raw prediction at which a limit begins, or ends, to be reached.
+
+        It is inf where every raw prediction may reach it, and -inf where none does.
+        """
+
+        def ask(given: FloatArray) -> BoolArray:
+            answers: BoolArray = reached(given.ravel()).reshape(given.shape)
+            return answers
+
+        low, high = np.array([self.low]), np.array([self.high])
+        found = find_crossings(ask, low, high)
+        if np.isinf(found.last[0]):
+            ends = ask(self._near(np.concatenate([low, high])))
+            always = bool(ends.all() if sure else ends.any())  # where an end is next to the limit
+            return math.inf if always else -math.inf
+        after, until, wide = unsure_around(ask, found, low, high)
+        if wide[0]:
+            raise UnsupportedModelError(f"{SUBJECT} rises and falls again; {REMEDY}")
+        if found.falls[0]:  # it becomes yes
+            return float(until[0] if sure else np.nextafter(after[0], np.inf))
+        return float(after[0] if sure else until[0])
+
+    def _near(self, raw: FloatArray) -> FloatArray:
+        """Return numbers with those next to them in their type, float64 (n_near, n)."""
+        away = np.arange(-NEIGHBOURS, NEIGHBOURS + 1)[:, None]
+        one = SINGLE_APART if self.inner.unit == SINGLE else 1
+        return np.clip(floats(ordered(raw) + one * away), self.low, self.high)
+
+    def limits(self, sums: FloatArray, output: int, band: float) -> tuple[FloatArray, FloatArray]:
+        """Return numbers between which predictions are, float64 (n_rows,) each.
+
+        Parameters
+        ----------
+        sums, output, band : as of :meth:`Link.limits`
+        """
+        ends = np.array(self.inner.limits(sums, output, band))
+        raw = self._near(np.clip(ends, self.low, self.high).ravel())
+        values = self.inverse(raw.ravel()).reshape(-1, *ends.shape)
+        with np.errstate(invalid="ignore"):  # inf less inf
+            steps = np.nan_to_num(np.diff(values, axis=0), nan=0.0)
+        back = BACK * np.maximum(steps if self.falls else -steps, 0.0).max(axis=0)
+        if self.share:
+            back += self.share * np.abs(values).max(axis=0)
+        least, most = values.min(axis=0) - back, values.max(axis=0) + back
+        first, last = (1, 0) if self.falls else (0, 1)
+        unknown = (ends[0] < self.low) | (ends[1] > self.high)
+        return np.where(unknown, -np.inf, least[first]), np.where(unknown, np.inf, most[last])
+
+
+def inverse_link(inner: Link, inverse: Inverse, low: float, high: float) -> InverseLink:
+    """Return the link of a transformed target.
+
+    Parameters
+    ----------
+    inner : Link, of the regressor's raw predictions
+    inverse : function from raw predictions to predictions, float64 (n,) both
+    low, high : float, raw predictions that the trees can make lie between these
+
+    Raises
+    ------
+    UnsupportedModelError
+        The inverse can't be applied to numbers one by one, or rises and falls again.
+    """
+    grid = np.linspace(low, high, GRID)
+    values = _applied(inverse, grid)
+    share = _share_beside(inverse, grid, values)
+    known = np.flatnonzero(~np.isnan(values))
+    if known.size == 0 or known.size != known[-1] - known[0] + 1:
+        raise UnsupportedModelError(
+            f"{SUBJECT} gives NaN for raw predictions between {low:g} and {high:g}; {REMEDY}"
+        )
+    low, high = _defined(inverse, grid, known)
+    grid, values = grid[known], values[known]
+    with np.errstate(invalid="ignore"):  # inf less inf
+        steps = np.nan_to_num(np.diff(values), nan=0.0)
+    slack = LAST_BITS * np.maximum(np.abs(values[:-1]), np.abs(values[1:]))
+    falls = bool(values[-1] < values[0])
+    wrong = np.flatnonzero((-steps if not falls else steps) > slack)
+    if wrong.size:
+        raise UnsupportedModelError(
+            f"{SUBJECT} rises and falls again, as from {grid[wrong[0]]:g} to "
+            f"{grid[wrong[0] + 1]:g}; {REMEDY}"
+        )
+    return InverseLink(
+        kind="inverse",
+        unit=inner.unit,
+        inner=inner,
+        inverse=inverse,
+        low=low,
+        high=high,
+        falls=falls,
+        share=share,
+        values=values,
+    )
+
+
+def _applied(inverse: Inverse, raw: FloatArray) -> FloatArray:
+    try:
+        values = inverse(raw)
+    except Exception as error:  # the user's own code
+        raise UnsupportedModelError(
+            f"{SUBJECT} fails for raw predictions between {raw[0]:g} and {raw[-1]:g} "
+            f"({first_line(error)}); {REMEDY}"
+        ) from error
+    if values.shape != raw.shape:
+        raise UnsupportedModelError(
+            f"{SUBJECT} gives {values.size} numbers for {raw.size} raw predictions; {REMEDY}"
+        )
+    return values
+
+
+def _share_beside(inverse: Inverse, grid: FloatArray, values: FloatArray) -> float:
+    """Return by which share of itself a prediction may differ where other rows are beside it.
+
+    Functions of numpy may compute the last bits of several numbers in another way than of one.
+    """
+    some = np.linspace(0, grid.size - 1, ALONE).astype(np.int64)
+    alone = np.array([_applied(inverse, grid[[at]])[0] for at in some])
+    turned = _applied(inverse, grid[::-1])[::-1]
+    given, found = np.concatenate([values[some], values]), np.concatenate([alone, turned])
+    other = ~((given == found) | (np.isnan(given) & np.isnan(found)))
+    if not other.any():
+        return 0.0
+    with np.errstate(all="ignore"):
+        share = np.abs(given[other] - found[other]) / np.abs(given[other])
+    if not (share <= LAST_BITS).all():
+        raise UnsupportedModelError(
+            f"{SUBJECT} gives another number where other rows are beside a row; {REMEDY}"
+        )
+    return BACK * float(share.max())
+
+
+def _defined(inverse: Inverse, grid: FloatArray, known: IntArray) -> tuple[float, float]:
+    """Return the first and the last raw prediction that has a number."""
+
+    def ask(given: FloatArray) -> BoolArray:
+        answers: BoolArray = ~np.isnan(inverse(given.ravel())).reshape(given.shape)
+        return answers
+
+    first, last = int(known[0]), int(known[-1])
+    low, high = float(grid[first]), float(grid[last])
+    if first > 0:
+        below = find_crossings(ask, grid[[first - 1]], grid[[first]]).last
+        low = float(floats(ordered(below) + 1)[0])
+    if last < grid.size - 1:
+        high = float(find_crossings(ask, grid[[last]], grid[[last + 1]]).last[0])
+    return low, high

@@ -259,6 +259,5 @@ def as_votes(ensemble: Ensemble) -> Ensemble:
         margin_unit=1.0,
         votes=True,
         rounding=Rounding(grid=1.0),
-        default_left=None,  # its predict takes no missing values
         link=Link(),
     )

@@ -191,7 +191,13 @@ def _below(model: Any, pair: Any, read: Reader) -> tuple[Ensemble, Response]:
     if len(model.classes_) != 2:
         raise UnsupportedModelError(SEVERAL_CLASSES)
     below, member = predictor(pair.estimator), read(pair.estimator)
-    if member.blend is not None or not np.array_equal(below.classes_, model.classes_):
+    # Temperature scaling goes by places: the model below may know text labels by numbers.
+    alike = (
+        len(below.classes_) == 2
+        if pair.method == "temperature"
+        else np.array_equal(below.classes_, model.classes_)
+    )
+    if member.blend is not None or not alike:
         raise UnsupportedModelError(NO_SCORE.format(type(below).__name__))
     return member, _response(below, member)
 

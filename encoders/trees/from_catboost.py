@@ -26,6 +26,7 @@ from encoders.trees.tree_nodes import NO_CHILD, CodeSet, TreeNodes, joined
 
 LOSSES: dict[str, LinkKind] = {
     "Logloss": "sigmoid",
+    "CrossEntropy": "sigmoid",
     "MultiClass": "softmax",
     "MultiClassOneVsAll": "sigmoids",
 }

@@ -30,6 +30,7 @@ REGRESSION: dict[str, LinkKind] = {
     "cross_entropy": "sigmoid",
     "none": "mean",  # of a model trained with a custom objective
 }
+PROBABILITY = "cross_entropy"  # whose sigmoid a classifier takes for the probability of class 1
 CUSTOM = "none"  # what lightgbm calls the objective of a model that it was given a function for
 Kinds = np.ndarray[Any, Any]
 ZERO = float(np.float32(1e-35))  # up to which LightGBM takes a value for 0
@@ -65,7 +66,8 @@ def read_lightgbm(model: Any) -> Ensemble:
     n_scores = booster.num_model_per_iteration()
     objective = _objective(text)
     name = objective.partition(" ")[0]
-    regression = name in REGRESSION and n_scores == 1
+    classifier = kind_of(model).name == "LGBMClassifier"
+    regression = name in REGRESSION and n_scores == 1 and not (classifier and name == PROBABILITY)
     _check_objective(model, objective, regression)
     if name == CUSTOM and not regression:  # treelite takes several scores as those of classes only
         text = text.replace("\n", f"\nobjective=multiclass num_class:{n_scores}\n", 1)
@@ -149,7 +151,7 @@ def lightgbm_steepness(model: Any) -> float:
 def _link(objective: str) -> LinkKind:
     if objective == CUSTOM:
         return "none"
-    if objective.startswith("binary"):
+    if objective.startswith("binary") or objective == PROBABILITY:
         return "sigmoid"
     return "sigmoids" if objective.startswith("multiclassova") else "softmax"
 

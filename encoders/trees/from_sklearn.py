@@ -1,15 +1,16 @@
 """scikit-learn's forests, trees and boosting, of classifiers and of regressors."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from encoders.arrays import FloatArray
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_histograms import read_histograms
 from encoders.trees.input_type import largest_at_most
-from encoders.trees.kinds import kind_of
+from encoders.trees.kinds import kind_of, require_inherited
 from encoders.trees.link import Link
 from encoders.trees.refusals import SEVERAL_OUTPUTS, require_fitted
 from encoders.trees.rounding import rounding_of
@@ -35,6 +36,14 @@ BOOSTING = frozenset(
         "HistGradientBoostingRegressor",
     }
 )
+TREES = frozenset(
+    {
+        *("DecisionTreeClassifier", "ExtraTreeClassifier"),
+        *("DecisionTreeRegressor", "ExtraTreeRegressor"),
+    }
+)
+CONSTANT = ("DummyClassifier", "DummyRegressor")
+START_TERMS = 4  # roundings of an average, or of a logarithm, that boosting starts from
 LOGARITHMIC = ("poisson", "gamma")  # losses whose prediction is the exponential of the sum
 
 
@@ -103,19 +112,16 @@ def _read_gradient_boosting(model: Any) -> Ensemble:
 
     treelite goes by that number, and reads memory beyond the trees.
     """
-    init = model.init_
-    constant = isinstance(init, str) or type(init).__name__ in ("DummyRegressor", "DummyClassifier")
-    if not constant or getattr(init, "strategy", "") == "stratified":
-        raise UnsupportedModelError(
-            f"this {type(model).__name__} can't be read exactly, as it starts from an estimator of "
-            "its own, which is no sum of leaves; fit it with the default init, or init='zero'."
-        )
+    start = starting_trees(model)
     n_columns, regression = int(model.n_features_in_), kind_of(model).name.endswith("Regressor")
-    # The estimator's answer is the same for every row.
-    raw = model._raw_predict_init(np.zeros((1, n_columns), dtype=np.float32))[0]
-    n_classes = raw.size if regression else max(2, raw.size)
-    first = n_classes - raw.size  # one raw score is that of class 1
-    trees = [
+    n_raw = int(model.n_trees_per_iteration_)
+    n_classes = n_raw if regression else max(2, n_raw)
+    first = n_classes - n_raw  # one raw score is that of class 1
+    # Without trees the answer of init is the same for every row.
+    row = np.zeros((1, n_columns), dtype=np.float32)
+    raw = np.zeros(n_raw) if start else model._raw_predict_init(row)[0]
+    trees = [_starting_tree(model, own, first, len(start)) for own in start]
+    trees += [
         _stage_tree(own.tree_, float(model.learning_rate), n_classes, at + first)
         for stage in model.estimators_
         for at, own in enumerate(stage)
@@ -124,6 +130,63 @@ def _read_gradient_boosting(model: Any) -> Ensemble:
     read = joined(trees, n_columns, bias, np.dtype(np.float32), 1.0, "sklearn")
     # Its predict refuses missing values.
     return replace(read, regression=regression, default_left=None)
+
+
+def starting_trees(model: Any) -> list[Any]:
+    """Return the trees of the estimator that a gradient boosting starts from; none of a constant.
+
+    Parameters
+    ----------
+    model : fitted GradientBoostingClassifier or GradientBoostingRegressor
+
+    Raises
+    ------
+    UnsupportedModelError
+        The estimator is neither a constant nor trees whose raw score is a sum of leaves.
+    """
+    init = model.init_
+    if isinstance(init, str):
+        return []
+    kind = kind_of(init)
+    if kind.library == "sklearn" and kind.name in CONSTANT and init.strategy != "stratified":
+        return []
+    several = TREES if kind_of(model).name.endswith("Classifier") else FORESTS
+    if kind.library == "sklearn" and kind.name in several:
+        require_inherited(init)
+        return [init] if hasattr(init, "tree_") else list(init.estimators_)
+    raise UnsupportedModelError(
+        f"this {type(model).__name__} starts from a {type(init).__name__} as init, whose raw score "
+        f"is no sum of leaves; fit it with the default init, init='zero' or one of "
+        f"{', '.join(sorted(several))}."
+    )
+
+
+@dataclass(frozen=True)
+class _Leaves:
+    """Answers of a starting tree, in the place of an estimator that would be asked for them."""
+
+    values: FloatArray
+
+    def predict_proba(self, _: Any) -> FloatArray:
+        return self.values
+
+    def predict(self, _: Any) -> FloatArray:
+        return self.values[:, 0]
+
+
+def _starting_tree(model: Any, tree: Any, first: int, count: int) -> TreeNodes:
+    """Return a tree of the estimator that a boosting starts from, of ``count``, in raw scores."""
+    from sklearn.ensemble._gb import _init_raw_predictions
+
+    classifies = kind_of(model).name.endswith("Classifier")
+    n_classes = len(model.classes_) if classifies else 1
+    found = _tree(tree.tree_, n_classes)
+    leaves = np.flatnonzero(found.left == NO_CHILD)
+    stub = _Leaves(found.score[leaves])
+    raw = _init_raw_predictions(None, stub, model._loss, classifies) / count
+    score = np.zeros((found.left.size, first + raw.shape[1]))
+    score[leaves, first:] = raw
+    return replace(found, score=score)
 
 
 def _stage_tree(tree: Any, rate: float, n_classes: int, own: int) -> TreeNodes:
@@ -145,6 +208,7 @@ def _with_rounding(model: Any, read: Ensemble) -> Ensemble:
         read.bias,
         link="sigmoid" if histograms and not read.regression else "",
         upper_wins=not histograms and read.n_classes == 2,
+        terms=0 if histograms else START_TERMS + len(starting_trees(model)),
         # Gradient boosting multiplies by its learning rate as it adds, and may round once for both.
         may_be_exact=histograms,
     )

@@ -15,7 +15,7 @@ from encoders.arrays import IntArray, frozen
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.kinds import kind_of, require_inherited
-from encoders.trees.refusals import require_fitted
+from encoders.trees.refusals import not_fitted, require_fitted
 from encoders.trees.wrappers import is_pipeline, last_step, unwrapped
 
 # By class the attribute that holds its fitted members.
@@ -230,9 +230,14 @@ class _Walk:
                 self.through(member, place.member(columns, name), width)
         else:
             self.leaves.append((inner, place))
-            # Boosters do not say, and are no members: their table is the only one.
-            own_width = int(getattr(inner, "n_features_in_", 0)) if width is None else width
-            self.widths.setdefault(place.table, own_width)
+            self.widths.setdefault(place.table, _width(inner) if width is None else width)
+
+
+def _width(model: Any) -> int:
+    """Return the number of a leaf's inputs; 0 for boosters, which are never members."""
+    if kind_of(model).library == "catboost" and not model.is_fitted():
+        raise not_fitted(model)  # its own attribute raises an error of CatBoost's
+    return int(getattr(model, "n_features_in_", 0))
 
 
 def _members(model: Any) -> Iterator[tuple[Any, IntArray | None, str]]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from encoders.arrays import FloatArray
@@ -57,6 +58,12 @@ class HardVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         return self._adopt(clone(self.forest).fit(X, y))
 
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags; missing values are taken where the forest takes them."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = get_tags(self.forest).input_tags.allow_nan
+        return tags
+
     def _adopt(self, forest: Any) -> "HardVotingClassifier":
         self.forest_ = forest
         self.classes_ = forest.classes_
@@ -70,7 +77,7 @@ class HardVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
         Parameters
         ----------
-        X : (n_rows, n_columns), rounded to float32
+        X : (n_rows, n_columns), rounded to float32; values may be missing if the forest takes that
 
         Raises
         ------
@@ -79,7 +86,8 @@ class HardVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         check_is_fitted(self, "forest_")
         # The trees compare float32 values, so convert once here instead of in every tree.
-        rows = validate_data(self, X, reset=False, dtype=np.float32)
+        gaps = "allow-nan" if get_tags(self.forest_).input_tags.allow_nan else True
+        rows = validate_data(self, X, reset=False, dtype=np.float32, ensure_all_finite=gaps)
         votes = np.zeros((rows.shape[0], len(self.classes_)))
         for tree in self.forest_.estimators_:
             ballot = tree.tree_.predict(rows).argmax(axis=1)
@@ -91,7 +99,7 @@ class HardVotingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
         Parameters
         ----------
-        X : (n_rows, n_columns), rounded to float32
+        X : (n_rows, n_columns), rounded to float32; values may be missing if the forest takes that
 
         Returns
         -------

@@ -7,6 +7,7 @@ import numpy as np
 from encoders.arrays import FloatArray, IntArray
 from encoders.trees.from_calibrated import calibrated_threshold
 from encoders.trees.from_catboost import catboost_threshold
+from encoders.trees.from_sklearn import starting_trees
 from encoders.trees.from_xgboost import xgboost_booster, xgboost_missing
 from encoders.trees.isolation import least_length, longest
 from encoders.trees.kinds import kind_of
@@ -54,6 +55,8 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
     elif hasattr(model, "estimators_") or hasattr(model, "tree_"):
         # Tree by tree: the estimators' own apply checks names that they were not fitted with.
         trees = np.ravel(getattr(model, "estimators_", model)).tolist()
+        if name.startswith("GradientBoosting"):
+            trees = starting_trees(model) + trees
         given = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows).astype(np.float32)
         found = np.empty((len(trees), given.shape[0]), dtype=np.int64)
         for own, tree in zip(found, trees, strict=True):

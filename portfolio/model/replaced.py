@@ -29,8 +29,8 @@ def row_with(given: Any, changes: Mapping[int, Any], dtypes: Mapping[int, Any]) 
     if isinstance(given, pd.DataFrame):
         frame = given.copy()
         for at, value in changes.items():
-            column = _in_column(value, given.iloc[:, at], dtypes.get(at))
-            frame.isetitem(at, column.array)
+            column: Any = _in_column(value, given.iloc[:, at], dtypes.get(at))
+            frame.isetitem(at, column.set_axis(frame.index))  # an array of text would become str
         return frame
     if isinstance(given, Mapping):
         changed, names = dict(given), list(given) if changes else []

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -56,7 +56,7 @@ class Span:
         if is_missing(value):
             return self.missing
         if self.lower is None or self.upper is None:
-            return value in self.labels
+            return value in self.labels or _as_label(value) in self.labels
         number: Any = value
         return bool(self.lower <= number <= self.upper)
 
@@ -113,6 +113,12 @@ def span_of(extent: Extent, allowed: BoolArray, own: float = math.nan) -> Span:
     elif not (missing or whole or parts):
         words = f"not {exactly(None)}"
     return Span(feature.name, lower, upper, (), whole, words, value, least, most, missing)
+
+
+def _as_label(value: object) -> str:
+    """Return a category in the form of the labels: those of whole numbers have no point."""
+    whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(cast(float, value)) if whole else value)
 
 
 def _listed(labels: tuple[object, ...]) -> str:

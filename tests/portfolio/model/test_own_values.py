@@ -119,3 +119,15 @@ def test_stamps_and_text_of_a_pipeline_come_back_to_the_nanosecond():
     result = Explainer(model, X).explain(X.iloc[[2]])
     names = ["day", "zone", "word"]
     pd.testing.assert_frame_equal(result.counterfactual[names], X.iloc[[2]][names])
+
+
+@pytest.mark.parametrize("dtype", [object, "str", "string", "category"])
+def test_a_changed_text_keeps_the_type_of_its_column(dtype):
+    X = pd.DataFrame({"word": pd.Series(["a", "b", "c"] * 20, dtype=dtype), "size": range(60)})
+    steps = ColumnTransformer([("one", OneHotEncoder(), ["word"])], remainder="passthrough")
+    model = make_pipeline(steps, DecisionTreeClassifier(max_depth=2)).fit(X, X.word == "b")
+    explainer, row = Explainer(model, X), X.iloc[[0]]
+    found = explainer.explain(row).counterfactual
+    batch = explainer.explain_batch(X.iloc[:3], executor=here)
+    assert found.word.iloc[0] == batch.cf_word[0] == "b"
+    assert found.word.dtype == batch.cf_word.dtype == row.word.dtype

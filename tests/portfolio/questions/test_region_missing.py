@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 
-from portfolio import AllowMissing, Forbidden, Within
+from portfolio import AllowMissing, Explainer, Forbidden, Within
 from tests.support.gaps import KINDS, Space
 from tests.support.parts import few_and_large
 
@@ -90,3 +91,15 @@ def test_within_may_hold_a_missing_value(missing):
     if found.counterfactual is not None:
         value = dict(values(space, found))["quarter"]
         assert not missing if value is None else not low <= value <= high
+
+
+@pytest.mark.parametrize("labels", [[10, 11, 12], [1.0, 2.0, 2.5], [True, False], ["a", "b"]])
+def test_a_region_holds_the_categories_of_its_own_row(labels):
+    column = pd.Categorical([labels[at % len(labels)] for at in range(60)])
+    X = pd.DataFrame({"kind": column, "size": np.repeat([0.0, 0.5, 1.0], 20)})
+    model = HistGradientBoostingClassifier(
+        max_iter=2, categorical_features="from_dtype", early_stopping=False
+    )
+    explainer = Explainer(model.fit(X, X["size"] > 0.6), X)
+    for at in range(len(labels)):
+        assert explainer.region(X.iloc[[at]])["kind"].holds(X["kind"].iloc[at])

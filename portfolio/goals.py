@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from encoders.arrays import FloatArray
     from portfolio.model.explained_model import ExplainedModel
 
-NO_VOTES = "hard voting counts votes and has no probabilities; ask for Score(votes) or a margin."
-
 
 def wanted_of(model: ExplainedModel, target: Any) -> Wanted | None:
     """The record that a target is, checked against the model; None for a label, or None itself.
@@ -44,8 +42,7 @@ def wanted_of(model: ExplainedModel, target: Any) -> Wanted | None:
     if isinstance(target, AtLeast | AtMost | Less | More):
         if not regression:
             raise InputError(
-                f"{target} is for regressors; this model classifies: give a class, "
-                "Probability(label, at_least=...) or Score(low, high)."
+                f"{target} is for regressors, and this model classifies; give {_targets(model)}."
             )
         return target
     if isinstance(target, Probability):
@@ -154,11 +151,13 @@ def _check_probability(model: ExplainedModel, wanted: Probability) -> None:
     link = model.ensemble.link
     blend = model.ensemble.blend
     if model.ensemble.votes or (blend is not None and blend.counts):
-        raise InputError(f"{wanted}: {NO_VOTES}")
+        raise InputError(
+            f"{wanted}: hard voting counts votes and has no probabilities; give {_targets(model)}."
+        )
     if link.kind == "none":
         raise InputError(
-            f"{wanted}: this model has no probabilities that follow from its trees exactly; ask "
-            "for Score(low, high), or for a class with a margin."
+            f"{wanted}: this model has no probabilities that follow from its trees exactly; give "
+            f"{_targets(model)}."
         )
 
 
@@ -166,5 +165,17 @@ def _check_score(model: ExplainedModel) -> None:
     if not model.ensemble.regression and len(model.native.classes) != 2:
         raise InputError(
             f"Score is for models with one score; this one has {len(model.native.classes)} "
-            "classes: use Probability(label, at_least=...)."
+            f"classes; give {_targets(model)}."
         )
+
+
+def _targets(model: ExplainedModel) -> str:
+    """Return the targets that a classifier takes, in words."""
+    link, blend = model.ensemble.link, model.ensemble.blend
+    votes = model.ensemble.votes or (blend is not None and blend.counts)
+    known = ["a class with or without a margin"]
+    if link.kind != "none" and not votes:
+        known.append("Probability(label, at_least=...)")
+    if len(model.native.classes) == 2:
+        known.append("Score(low, high)")
+    return " or ".join(known)

@@ -26,12 +26,25 @@ PLAIN_SIGMOID = ("sigmoid", 0.0)  # with an offset a probability threshold was s
 CALIBRATION_TERMS = 4  # the division that makes the score, and the threshold's way back
 SEVERAL_CLASSES = (
     "a CalibratedClassifierCV of several classes calibrates each by itself, which is no sum of "
-    "leaves; explain the model below it, calibrated_classifiers_[0].estimator."
+    "leaves; explain the model with calibrated_classifiers_[0].estimator in its place."
+)
+OTHER_LABELS = (
+    "the {} below a CalibratedClassifierCV was fitted on other labels than the calibration; fit "
+    "both on the same labels."
+)
+BLENDED = (
+    "a CalibratedClassifierCV can't be read over this {}, whose members keep sums of their own; "
+    "calibrate the members, and let these vote softly."
 )
 NO_SCORE = (
     "a CalibratedClassifierCV can be read over one tree ensemble that classifies by its score, and "
-    "not over this {}; calibrate a forest or a boosting of trees."
+    "not over this {}; {}."
 )
+SCORED = {  # by library, what makes a score that is known
+    "xgboost": "train it with objective='binary:logistic'",
+    "catboost": "train it with loss_function='Logloss' and a probability threshold of 0.5",
+    "lightgbm": "train it with objective='binary'",
+}
 
 
 @dataclass(frozen=True)
@@ -197,8 +210,10 @@ def _below(model: Any, pair: Any, read: Reader) -> tuple[Ensemble, Response]:
         if pair.method == "temperature"
         else np.array_equal(below.classes_, model.classes_)
     )
-    if member.blend is not None or not alike:
-        raise UnsupportedModelError(NO_SCORE.format(type(below).__name__))
+    if not alike:
+        raise UnsupportedModelError(OTHER_LABELS.format(type(below).__name__))
+    if member.blend is not None:
+        raise UnsupportedModelError(BLENDED.format(type(below).__name__))
     return member, _response(below, member)
 
 
@@ -223,7 +238,8 @@ def _response(below: Any, member: Ensemble) -> Response:
         and (link.kind, link.offset) == PLAIN_SIGMOID
     ):
         return Response(True, 1.0, 1.0, double)
-    raise UnsupportedModelError(NO_SCORE.format(type(below).__name__))
+    advice = SCORED.get(package, "calibrate a forest or a boosting of trees")
+    raise UnsupportedModelError(NO_SCORE.format(type(below).__name__, advice))
 
 
 def _one_score(member: Ensemble, leads: bool) -> tuple[FloatArray, float]:

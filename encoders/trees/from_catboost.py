@@ -19,7 +19,7 @@ from encoders.trees.catboost_export import (
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.kinds import kind_of
 from encoders.trees.link import Link, LinkKind
-from encoders.trees.refusals import SEVERAL_OUTPUTS, not_fitted
+from encoders.trees.refusals import not_fitted, several_outputs
 from encoders.trees.rounding import DOUBLE, LINK, rounding_of
 from encoders.trees.set_splits import no_sets
 from encoders.trees.tree_nodes import NO_CHILD, CodeSet, TreeNodes, joined
@@ -73,7 +73,7 @@ def read_catboost(model: Any) -> Ensemble:
     if model.feature_names_ is None:
         raise UnsupportedModelError(DAMAGED.format("feature names"))
     if regression and bias.size > 1:
-        raise UnsupportedModelError(SEVERAL_OUTPUTS)
+        raise several_outputs("regressor")
     trees = _trees(model, content, bias.size)
     threshold, magnitude = 0.0, np.abs(bias)
     if bias.size == 1 and not regression:  # a raw score of class 1

@@ -8,12 +8,13 @@ import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray, frozen
 from encoders.errors import UnsupportedModelError
+from encoders.trees.advice import other_objectives
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_treelite import from_treelite
 from encoders.trees.kinds import kind_of
 from encoders.trees.link import Link, LinkKind
 from encoders.trees.missing_numbers import with_missing_numbers
-from encoders.trees.refusals import SEVERAL_OUTPUTS, not_fitted, unreadable
+from encoders.trees.refusals import not_fitted, several_outputs, unreadable
 from encoders.trees.rounding import rounding_of
 
 # What the raw score becomes in regressors (``src/objective/regression_objective.hpp``).
@@ -118,15 +119,22 @@ def _check_objective(model: Any, objective: str, regression: bool) -> None:
     """Refuse an objective that makes no prediction of the sums of leaves, or none that fits."""
     name, _, rest = objective.partition(" ")
     if not (name.startswith(("binary", "multiclass")) or name in REGRESSION) or rest == "sqrt":
-        known = ", ".join(own for own in REGRESSION if own != CUSTOM)
+        if rest == "sqrt":
+            raise UnsupportedModelError(
+                f"a lightgbm model with objective {objective} squares its raw score, which is not "
+                "read; train with reg_sqrt=False."
+            )
+        known = other_objectives(
+            model, "binary, multiclass", ", ".join(own for own in REGRESSION if own != CUSTOM)
+        )
         raise UnsupportedModelError(
             f"a lightgbm model with objective {objective} does not classify or predict by score; "
-            f"train with objective binary, multiclass, {known}."
+            f"train with objective {known}."
         )
     if regression or not kind_of(model).name.endswith("Regressor"):
         return
     if name == CUSTOM:
-        raise UnsupportedModelError(SEVERAL_OUTPUTS)
+        raise several_outputs("regressor")
     raise UnsupportedModelError(
         f"a lightgbm regressor with objective {objective} is a classifier in disguise; train "
         "an LGBMClassifier."

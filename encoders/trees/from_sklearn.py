@@ -12,7 +12,7 @@ from encoders.trees.from_histograms import read_histograms
 from encoders.trees.input_type import largest_at_most
 from encoders.trees.kinds import kind_of, require_inherited
 from encoders.trees.link import Link
-from encoders.trees.refusals import SEVERAL_OUTPUTS, require_fitted
+from encoders.trees.refusals import require_fitted, several_outputs
 from encoders.trees.rounding import rounding_of
 from encoders.trees.tree_nodes import NO_CHILD, TreeNodes, joined
 
@@ -67,7 +67,7 @@ def read_sklearn(model: Any) -> Ensemble:
     regression = kind_of(model).name.endswith("Regressor")
     require_fitted(model, "n_features_in_" if regression else "classes_")
     if getattr(model, "n_outputs_", 1) != 1:
-        raise UnsupportedModelError(SEVERAL_OUTPUTS)
+        raise several_outputs("regressor" if regression else "classifier")
     return _read_forest(model) if kind_of(model).name in FORESTS else _read_boosting(model)
 
 

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from encoders.arrays import FloatArray
-from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.inverse import inverse_link
 from encoders.trees.link import Link
 from encoders.trees.members import Reader
-from encoders.trees.refusals import SEVERAL_OUTPUTS, require_fitted
+from encoders.trees.refusals import require_fitted, several_outputs
 from encoders.trees.rounding import SINGLE
 
 
@@ -62,7 +61,7 @@ def read_transformed(model: Any, read: Reader) -> Ensemble:
     ensemble = read(model.regressor_)
     link = ensemble.link
     if not ensemble.regression or not isinstance(link, Link):
-        raise UnsupportedModelError(SEVERAL_OUTPUTS)
+        raise several_outputs("regressor")
     dtype = np.dtype(np.float32 if link.unit == SINGLE else np.float64)
     low, high = _raw_range(ensemble, link)
     return replace(

@@ -9,7 +9,7 @@ from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import UnsupportedModelError
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.input_type import largest_at_most
-from encoders.trees.refusals import SEVERAL_OUTPUTS
+from encoders.trees.refusals import several_outputs
 from encoders.trees.tree_nodes import NO_CHILD, CodeSet, TreeNodes, joined
 
 _LESS_EQUAL, _LESS_THAN = 3, 2  # treelite's Operator codes
@@ -37,7 +37,7 @@ def from_treelite(
     header = trees.get_header_accessor()
     n_trees = int(header.get_field("num_tree")[0])
     if int(header.get_field("num_target")[0]) != 1:
-        raise UnsupportedModelError(SEVERAL_OUTPUTS)
+        raise several_outputs("regressor" if regression else "classifier")
     n_classes = int(header.get_field("num_class")[0])
     class_of_tree = header.get_field("class_id")
     width = n_classes if regression else max(n_classes, 2)

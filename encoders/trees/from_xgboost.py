@@ -8,6 +8,7 @@ import numpy as np
 
 from encoders.arrays import FloatArray, frozen
 from encoders.errors import UnsupportedModelError
+from encoders.trees.advice import other_objectives
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_treelite import from_treelite
 from encoders.trees.input_type import largest_at_most
@@ -33,6 +34,7 @@ CLASSES: dict[str, LinkKind] = {
     "binary:logistic": "sigmoid",
     "multi:softprob": "softmax",
 }
+CLASSIFYING = "binary:logistic, multi:softprob"
 LARGEST_SUM = 1e37  # of leaf values in all: float32 holds up to 3.4e38
 LINEAR = "a linear booster (gblinear) has no trees to explain."
 
@@ -62,7 +64,7 @@ def read_xgboost(model: Any) -> Ensemble:
     if not (objective.startswith(("binary:", "multi:")) or objective in REGRESSION):
         raise UnsupportedModelError(
             f"an xgboost model with objective {objective} does not classify or predict a number; "
-            f"train with binary:logistic, multi:softprob, {', '.join(REGRESSION)}."
+            f"train with {other_objectives(model, CLASSIFYING, ', '.join(REGRESSION))}."
         )
     if kind_of(model).name.endswith("Regressor") and objective not in REGRESSION:
         raise UnsupportedModelError(

@@ -28,8 +28,8 @@ SINGLE_APART = 2**29  # as many float64 lie between two neighbouring float32
 LAST_BITS = 2.0**-40  # share of a value by which it may step back between points of the grid
 SUBJECT = "the inverse of the target, in a TransformedTargetRegressor,"
 REMEDY = (
-    "use a transformation of one number that only rises or only falls, or explain the regressor_, "
-    "whose predictions are not transformed back."
+    "use a transformation of one number that only rises or only falls, or explain the model with "
+    "the regressor_ in its place, whose predictions are not transformed back."
 )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from encoders.arrays import IntArray
 from encoders.errors import UnsupportedModelError
+from encoders.trees.advice import advice_for
 from encoders.trees.ensemble import Ensemble, as_votes
 from encoders.trees.from_adaboost import read_adaboost
 from encoders.trees.from_bagging import read_bagging
@@ -28,11 +29,6 @@ XGBOOST = frozenset(
 )
 LIGHTGBM = frozenset({"LGBMClassifier", "LGBMRegressor", "Booster"})
 CATBOOST = frozenset({"CatBoostClassifier", "CatBoostRegressor"})
-SUPPORTED = (
-    "scikit-learn's trees, forests and gradient boosting, bagging, voting, AdaBoost and "
-    "calibration of these, TransformedTargetRegressor, IsolationForest, HardVotingClassifier, "
-    "models of XGBoost, LightGBM and CatBoost, and pipelines and searches of these"
-)
 MEMBERS: dict[str, Callable[[Any, ColumnReader], Ensemble]] = {
     "AdaBoostClassifier": read_adaboost,
     "BaggingClassifier": read_bagging,
@@ -43,14 +39,6 @@ MEMBERS: dict[str, Callable[[Any, ColumnReader], Ensemble]] = {
     "VotingRegressor": read_voting_regressor,
 }
 Recode = Callable[[Any, Ensemble, IntArray], Ensemble]
-THRESHOLDS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
-REMEDIES = {
-    "AdaBoostRegressor": "it predicts a weighted median of trees, which is no sum of leaves; use a "
-    "GradientBoostingRegressor, or a BaggingRegressor of such trees",
-    **dict.fromkeys(
-        THRESHOLDS, "explain its estimator_, with a Probability of at least the threshold as target"
-    ),
-}
 
 
 def read_ensemble(model: Any, recode: Recode | None = None) -> Ensemble:
@@ -58,7 +46,7 @@ def read_ensemble(model: Any, recode: Recode | None = None) -> Ensemble:
 
     Parameters
     ----------
-    model : of a kind in SUPPORTED
+    model : fitted model of a kind in :data:`encoders.trees.advice.SUPPORTED`
     recode : function that returns a leaf's trees before they are joined with others, given the
         leaf, its trees, and its columns of the joint table
 
@@ -104,7 +92,5 @@ def _read_alone(model: Any) -> Ensemble:
         return read_lightgbm(model)
     if package == "catboost" and name in CATBOOST:
         return read_catboost(model)
-    remedy = REMEDIES.get(name, f"supported are {SUPPORTED}")
-    raise UnsupportedModelError(
-        f"a model of type {type(model).__name__} can't be read exactly; {remedy}."
-    )
+    own, remedy = type(model).__name__, advice_for(model)
+    raise UnsupportedModelError(f"a model of type {own} can't be read exactly; {remedy}.")

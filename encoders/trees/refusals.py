@@ -5,7 +5,18 @@ from typing import Any
 
 from encoders.errors import UnsupportedModelError
 
-SEVERAL_OUTPUTS = "the model has several outputs; fit one classifier per output and explain each."
+
+def several_outputs(kind: str) -> UnsupportedModelError:
+    """Return what to raise for a model that predicts several numbers or labels for a row.
+
+    Parameters
+    ----------
+    kind : str, "classifier" or "regressor"
+    """
+    outputs = "outputs, such as targets or quantiles" if kind == "regressor" else "outputs"
+    return UnsupportedModelError(
+        f"the model has several {outputs}; fit one {kind} per output and explain each."
+    )
 
 
 def not_fitted(model: Any) -> UnsupportedModelError:

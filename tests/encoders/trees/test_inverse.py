@@ -124,7 +124,7 @@ def nothing_in_the_middle(raw):
 
 
 REFUSED = {
-    r"rises and falls again, as from .* explain the regressor_": waves,
+    r"rises and falls again, as from .* the regressor_ in its place": waves,
     r"another number where other rows are beside": compared_with_others,
     r"gives another number": random_numbers,
     r"gives NaN for raw predictions": nothing_in_the_middle,

@@ -1,0 +1,129 @@
+"""Refusals whose advice works in the setting that they are about."""
+
+import re
+
+import numpy as np
+import pytest
+from catboost import CatBoostClassifier
+from lightgbm import LGBMClassifier, LGBMRegressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingClassifier,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import f1_score, make_scorer
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+from xgboost import XGBClassifier, XGBRegressor
+
+from encoders.errors import InputError, UnsupportedModelError
+from portfolio import AtLeast, Explainer, HardVotingClassifier, Probability, Score
+from tests.support.whole_grids import compare, costs, every_row, whole_table
+
+X, SCORE = whole_table(3)
+Y = np.where(SCORE > 3, "yes", "no")
+BOOSTED = GradientBoostingClassifier(n_estimators=5, max_depth=2)
+FOREST = RandomForestClassifier(5, max_depth=3, random_state=0)
+YES = make_scorer(f1_score, pos_label="yes")
+THRESHOLDS = {
+    "score": FixedThresholdClassifier(BOOSTED, threshold=0.3, response_method="decision_function"),
+    "low score": FixedThresholdClassifier(
+        BOOSTED, threshold=0.3, response_method="decision_function", pos_label="no"
+    ),
+    "probability": FixedThresholdClassifier(BOOSTED, threshold=0.4),
+    "of the first class": FixedThresholdClassifier(FOREST, threshold=0.35, pos_label="no"),
+    "automatic": FixedThresholdClassifier(FOREST, pos_label="yes"),
+    "automatic score": FixedThresholdClassifier(
+        BOOSTED, response_method="decision_function", pos_label="yes"
+    ),
+    "tuned": TunedThresholdClassifierCV(BOOSTED, scoring=YES, cv=2),
+    "tuned score": TunedThresholdClassifierCV(
+        BOOSTED, scoring=YES, cv=2, response_method="decision_function"
+    ),
+}
+
+
+def refusal(model, **options):
+    with pytest.raises(UnsupportedModelError) as caught:
+        Explainer(model, X, **options)
+    text = str(caught.value)
+    assert text.endswith(".") and "\n" not in text
+    return text
+
+
+@pytest.mark.parametrize("name", THRESHOLDS)
+def test_the_target_in_place_of_a_threshold_gives_its_class(name):
+    model = THRESHOLDS[name].fit(X, Y)
+    text = refusal(model)
+    target, label = re.search(r"give (.*) as the target where (.*) is wanted", text).groups()
+    goal = eval(target, {"Probability": Probability, "Score": Score})
+    label, rows = eval(label), every_row(X)
+    best = costs(rows, X.iloc[4])[model.predict(rows) == label].min()
+    compare(Explainer(model.estimator_, X).explain(X.iloc[[4]], target=goal), best)
+
+
+def test_several_outputs_are_those_of_the_models_kind():
+    quantiles = XGBRegressor(
+        objective="reg:quantileerror", quantile_alpha=[0.1, 0.9], n_estimators=2
+    ).fit(X, SCORE)
+    two = np.c_[SCORE, SCORE]
+    for model in (quantiles, RandomForestRegressor(2).fit(X, two)):
+        assert "fit one regressor per output" in refusal(model)
+    for model in (FOREST, XGBClassifier(n_estimators=2)):
+        assert "fit one classifier per output" in refusal(model.fit(X, (two > 3).astype(int)))
+
+
+def test_objectives_are_those_that_the_class_takes():
+    regressor = XGBRegressor(objective="survival:cox", n_estimators=2).fit(X, SCORE + 9)
+    text = refusal(regressor)
+    assert "reg:squarederror" in text and "binary" not in text
+    binary = LGBMRegressor(objective="cross_entropy_lambda", n_estimators=2, verbose=-1)
+    text = refusal(binary.fit(X, SCORE > 3))
+    assert "quantile" in text and "multiclass" not in text
+    text = refusal(LGBMClassifier(objective="cross_entropy_lambda", verbose=-1).fit(X, SCORE > 3))
+    assert "binary" in text and "quantile" not in text
+    text = refusal(LGBMRegressor(n_estimators=2, reg_sqrt=True, verbose=-1).fit(X, SCORE))
+    assert "train with reg_sqrt=False" in text
+
+
+def test_calibration_says_what_is_wrong_below_it():
+    members = [("one", BOOSTED), ("two", XGBClassifier(n_estimators=2))]
+    voting = VotingClassifier(members, voting="soft").fit(X, Y)
+    text = refusal(CalibratedClassifierCV(FrozenEstimator(voting)).fit(X, Y))
+    assert "calibrate the members, and let these vote softly" in text
+    calibrated = [(name, CalibratedClassifierCV(own, cv=2)) for name, own in members]
+    followed = VotingClassifier(calibrated, voting="soft").fit(X, Y)
+    assert Explainer(followed, X).explain(X.iloc[[0]]).status == "optimal"
+    y = (SCORE > 3).astype(int)
+    hinge = XGBClassifier(n_estimators=2, objective="binary:hinge").fit(X, y)
+    text = refusal(CalibratedClassifierCV(FrozenEstimator(hinge)).fit(X, y))
+    assert "objective='binary:logistic'" in text
+    cat = CatBoostClassifier(iterations=2, verbose=0, allow_writing_files=False).fit(X, y)
+    cat.set_probability_threshold(0.7)
+    text = refusal(CalibratedClassifierCV(FrozenEstimator(cat)).fit(X, y))
+    assert "a probability threshold of 0.5" in text
+
+
+def test_targets_that_are_named_are_those_that_the_classifier_takes():
+    three = np.digitize(SCORE, [1, 5])
+    explainers = {
+        "votes": Explainer(HardVotingClassifier(FOREST).fit(X, three), X),
+        "two votes": Explainer(HardVotingClassifier(FOREST).fit(X, Y), X),
+        "shares": Explainer(RandomForestClassifier(3, max_depth=3).fit(X, three), X),
+    }
+    known = {"AtLeast": AtLeast(1), "Probability": Probability, "Score": Score(low=1)}
+    for name, explainer in explainers.items():
+        known["Probability"] = Probability(explainer.classes[0], at_least=0.3)
+        refused = {}
+        for kind, target in known.items():
+            try:
+                explainer.explain(X.iloc[[0]], target=target)
+            except InputError as error:
+                refused[kind] = str(error)
+        assert "AtLeast" in refused, name
+        for text in refused.values():
+            named = text.partition("give ")[2]
+            assert not [kind for kind in refused if f"{kind}(" in named], (name, text)
+            assert "margin" in named

@@ -290,6 +290,8 @@ def parse_value(feature: Feature, value: object, where: str) -> float:
     if feature.labels and written in feature.labels:
         index = feature.labels.index(written)
         return float(index) if feature.kind == "categorical" else feature.values[index]
+    if feature.kind == "categorical" and value == NEW:
+        return float(len(feature.labels))
     if feature.kind == "categorical":
         raise InputError(
             f"{where}: {feature.name} has no category {value!r}; "

@@ -9,7 +9,7 @@ import numpy as np
 
 from encoders.arrays import BoolArray
 from encoders.query.conditions import Becomes, Condition, Within
-from encoders.query.features import is_missing
+from encoders.query.features import NEW, is_missing
 from portfolio.change import exactly
 from portfolio.questions.region.extents import Extent
 
@@ -56,7 +56,8 @@ class Span:
         if is_missing(value):
             return self.missing
         if self.lower is None or self.upper is None:
-            return value in self.labels or _as_label(value) in self.labels
+            new = self.whole and NEW in self.labels  # then any text is a category of the region
+            return new or value in self.labels or _as_label(value) in self.labels
         number: Any = value
         return bool(self.lower <= number <= self.upper)
 

@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
-from counterfolio import Allowed, Explainer, Fixed, InputError
+from counterfolio import Allowed, Around, Explainer, Fixed, InputError
 
 CITIES, NEW = list("abcd"), "elsewhere"
 
@@ -99,3 +99,27 @@ def test_a_step_that_tells_new_categories_apart_is_not_taken_at_its_word():
     explainer = Explainer(model, X, steps={"columntransformer__functiontransformer": "by value"})
     with pytest.raises(InputError, match="treats unlike other new values"):
         explainer.explain(rows_like(X, [("a very long name", 3)]))
+
+
+@pytest.mark.parametrize("kind", ["one-hot", "target", "lightgbm", "histogram"])
+def test_regions_and_robust_answers_of_a_row_with_a_new_category(kind):
+    model, X = fitted(kind)
+    explainer = Explainer(model, X)
+    rows = rows_like(X, itertools.product([*CITIES, NEW], range(12)))
+    ones = rows[model.predict(rows) == 1]
+    row = rows_like(X, [(NEW, 2)])
+    found = explainer.several(row, k=40, target=1, different="region")
+    assert found.complete
+    held = [
+        ones.city.map(region["city"].holds).astype(bool) & ones.visits.map(region["visits"].holds)
+        for region in found.regions
+    ]
+    known = ones.city != NEW
+    assert np.logical_or.reduce(held)[known].all()
+    assert explainer.region(row)["city"].own == "(new)"
+    safe = explainer.explain_robust(row, Around({"visits": 1}), target=1)
+    assert safe.status in ("optimal", "infeasible")
+    if safe.status == "optimal":
+        answer = safe.counterfactual
+        for visits in (-1, 0, 1):
+            assert model.predict(answer.assign(visits=answer.visits + visits))[0] == 1

@@ -17,6 +17,7 @@ class Change:
     cost : of this change, weighted; their sum, or largest for norm "inf", is the distance
     onward : bool, whether a number a little further would do as well, and rules admit all numbers
         beyond; sentences then say "at least" or "at most"
+    from_code, to_code : bool, whether ``before`` and ``after`` are codes for a missing value
     """
 
     feature: str
@@ -24,12 +25,15 @@ class Change:
     after: object
     cost: float
     onward: bool = False
+    from_code: bool = False
+    to_code: bool = False
 
     def __str__(self) -> str:
-        if _is_number(self.before) and _is_number(self.after):
+        verb = "Change"
+        if _is_number(self.before) and _is_number(self.after) and not self.is_coded:
             verb = "Increase" if self._rises else "Decrease"
-            return f"{verb} {self.feature} from {in_short(self.before)} to {self.reached}."
-        return f"Change {self.feature} from {in_short(self.before)} to {self.reached}."
+        missing = " (missing)" if self.from_code else ""
+        return f"{verb} {self.feature} from {in_short(self.before)}{missing} to {self.reached}."
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, by the names of the columns of ``result.changes()``."""
@@ -38,10 +42,15 @@ class Change:
         }  # fmt: skip
 
     @property
+    def is_coded(self) -> bool:
+        """Whether a value is a code for a missing one."""
+        return self.from_code or self.to_code
+
+    @property
     def reached(self) -> str:
         """The new value in words: all of its digits, for one less may be decided otherwise."""
         if not (self.onward and _is_number(self.before)):
-            return exactly(self.after)
+            return exactly(self.after) + (" (missing)" if self.to_code else "")
         return f"{'at least' if self._rises else 'at most'} {exactly(self.after)}"
 
     @property

@@ -58,9 +58,9 @@ def ordered_axis(
 ) -> Axis:
     """One level per cell that holds an admissible value: the cheapest such value.
 
-    Relations may part cells further (``admissible.cuts``); there is then a level per part. Where
-    the query has no value, all that fill it in cost the same, and one near the training data's
-    median is taken.
+    Relations may part cells further (``admissible.cuts``); there is then a level per part, and one
+    for each code for a missing value. Where the query has no value, all that fill it in cost the
+    same, and one near the training data's median is taken.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def ordered_axis(
     InputError
         A cost that is no number, or out of its range.
     """
-    absent = start != start  # NaN
+    absent = start != start or start in feature.codes
     near = feature.typical if absent else start
     listed = _listed_values(index, feature, start, admissible, cost)
     last, cell_of = _parts(boundary, dtype, admissible)
@@ -94,7 +94,11 @@ def ordered_axis(
         value = value[part]
         if admissible.stay and not absent:
             part, value = _with_own(part, value, int(np.searchsorted(last, start)), start)
-    price = cost.of(index, feature, start, value)
+    if feature.codes:
+        codes = _codes(index, feature, start, admissible, cost)
+        value = np.append(value[~np.isin(value, feature.codes)], codes)
+        part = np.searchsorted(last, value)
+    price = cost.of(index, feature, start, value, admissible)
     if not (part[1:] > part[:-1]).all():  # a list may have several of a part
         order = np.lexsort((np.abs(value - near), price, part))
         begins = np.ones(order.size, dtype=np.bool_)
@@ -105,6 +109,17 @@ def ordered_axis(
     if admissible.missing is None:
         return axis
     return _with_missing(axis, boundary.size + 1, index, feature, start, admissible, cost)
+
+
+def _codes(
+    index: int, feature: Feature, start: float, admissible: Admissible, cost: Cost
+) -> list[float]:
+    """Return codes for a missing value that the feature may have and that have a cost."""
+    table = cost.table(index)
+    if table is None or admissible.code_cost is not None:
+        return list(admissible.codes)
+    priced = (start, *table_values(feature, table))
+    return [code for code in admissible.codes if code in priced]
 
 
 def _with_missing(
@@ -123,7 +138,7 @@ def _with_missing(
     return Axis(
         cell=np.append(axis.cell, cell),
         value=np.append(axis.value, nothing),
-        cost=np.append(axis.cost, cost.of(index, feature, start, nothing, admissible.missing)),
+        cost=np.append(axis.cost, cost.of(index, feature, start, nothing, admissible)),
         changed=np.append(axis.changed, not np.isnan(start)),
     )
 
@@ -195,8 +210,8 @@ def distinct_ends(
         return value, value
     last, _ = _parts(boundary, dtype, admissible)
     low, high = _limits(last, dtype, admissible, feature, unsure)
-    some = low <= high
-    own = [start] if admissible.stay and start == start else []
+    some = (low <= high) & ~((low == high) & np.isin(low, feature.codes))
+    own = [start] if admissible.stay and not np.isnan(feature.without_code(start)) else []
     return np.append(low[some], own), np.append(high[some], own)
 
 
@@ -255,6 +270,7 @@ def _listed_values(
     values = {value for value in values if admissible.lower <= value <= admissible.upper}
     if admissible.stay and start == start:  # not missing
         values.add(start)
+    values.difference_update(feature.codes)
     return np.array(sorted(values), dtype=np.float64)
 
 

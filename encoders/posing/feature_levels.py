@@ -1,6 +1,6 @@
 """The levels of one feature, wherever its axes are."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,21 @@ class LevelsOf:
     low: FloatArray
     high: FloatArray
     ordered: bool
+
+    def without(self, codes: tuple[float, ...]) -> "LevelsOf":
+        """Return the same levels; those of codes for a missing value have none.
+
+        Parameters
+        ----------
+        codes : tuple of float, of the feature
+        """
+        if not codes:
+            return self
+        value, low, high = (
+            np.where(np.isin(self.value, codes), np.nan, own)
+            for own in (self.value, self.low, self.high)
+        )
+        return replace(self, value=value, low=low, high=high)
 
     def chosen(self, levels: IntArray) -> int:
         """Which option a choice takes.

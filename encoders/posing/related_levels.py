@@ -123,5 +123,6 @@ def relate_levels(
             unsure = (ensemble.unsure or {}).get(feature.column)
             ends = level_ends(own.value, boundary, ensemble.dtype, admissible, feature, unsure)
         options[index] = levels_of(feature, layout, ends)
-    sums = SumLevels(related.rows, related.any_number, options, query, space)
+    numbers = {index: own.without(space.features[index].codes) for index, own in options.items()}
+    sums = SumLevels(related.rows, related.any_number, numbers, query, space)
     return RelatedLevels(related, options, sums, len(layout.axes))

@@ -82,10 +82,12 @@ def options_of(
     for row, query in enumerate(queries):
         admissible = query.admissible[index]
         start = float(own[row])
-        cost[row] = query.cost.of(index, feature, start, value[row], admissible.missing)
+        cost[row] = query.cost.of(index, feature, start, value[row], admissible)
         within = (admissible.lower <= value[row]) & (value[row] <= admissible.upper)
         if admissible.values is not None:
             within &= np.isin(value[row], admissible.values)
+        if feature.codes:
+            within &= ~np.isin(value[row], feature.codes)
         fits[row] = np.where(moves[row], within, admissible.stay)
     return Options(ways, limit, value, cost, fits, moves)
 
@@ -102,11 +104,12 @@ def _numbers(
     above: set[float] = set()
     boundary, unsure = cells.boundary[feature.column], (ensemble.unsure or {}).get(feature.column)
     for start, query in zip(own.tolist(), queries, strict=True):
-        if start != start:  # NaN
+        if start != start or start in feature.codes:
             continue
-        admissible = query.admissible[index]
+        admissible = replace(query.admissible[index], codes=())
         if admissible.values is not None:  # staying within a cell may not be enough
-            admissible = replace(admissible, cuts=admissible.values)
+            cuts = sorted({*admissible.values, *admissible.cuts})
+            admissible = replace(admissible, cuts=tuple(cuts))
         axis = ordered_axis(
             boundary, ensemble.dtype, index, feature, start, admissible, query.cost, unsure
         )
@@ -117,6 +120,8 @@ def _numbers(
     higher: list[Way] = ["at least"] * up.size
     column = own[:, None]
     moved = np.hstack([np.minimum(column, down[None, :]), column, np.maximum(column, up[None, :])])
+    is_code = np.isin(own, feature.codes)
+    moved[is_code] = column[is_code]
     return (*lower, "none", *higher), np.concatenate([down, [np.nan], up]), moved
 
 

@@ -156,6 +156,11 @@ class SumLevels:
         return replace(problem, level_rows=(*kept, *longer))
 
     @cached_property
+    def _before(self) -> FloatArray:
+        """Return the query's values, NaN for those that are missing or a code for it."""
+        return self.space.without_codes(self.space.values(self.query.row))
+
+    @cached_property
     def _components(self) -> list[list[SumRow]]:
         """Rows that share features, together."""
         parts: list[tuple[set[int], list[SumRow]]] = []
@@ -173,7 +178,7 @@ class SumLevels:
         value = {index: float(self.options[index].value[at[index]]) for index in features}
         rows = [row for row in rows if all(value[i] == value[i] for i in row.features)]
         free = [i for i in features if i in self.any_number and value[i] == value[i]]
-        before, cost = self.space.values(self.query.row), self.query.cost
+        before, cost = self._before, self.query.cost
         spans = []
         for index in free:
             own, place = self.options[index], at[index]
@@ -222,7 +227,7 @@ class SumLevels:
     def _ends(self, index: int, factor: Fraction, upper: float) -> list[float]:
         """Of each option the end that adds least, as far as it may cost."""
         own, unit = self.options[index], self._unit(index)
-        start = float(self.space.values(self.query.row)[index])
+        start = float(self._before[index])
         ends = own.low if factor > 0 else own.high
         if index in self.any_number and self.query.cost.power and unit > 0:
             reach = (1 + ROUNDED) * upper / unit + ROUNDED * abs(start)
@@ -250,7 +255,7 @@ class SumLevels:
         for index, factor in zip(row.features, row.factors, strict=True):
             own, slope = self.options[index], price * float(factor)
             at = posed.level_start[own.axis] + own.level
-            start = float(self.space.values(self.query.row)[index])
+            start = float(self._before[index])
             ends = [own.low, own.high, own.value]
             if start == start:  # else it is missing, and all numbers cost the same
                 ends.append(np.clip(start, own.low, own.high))
@@ -280,10 +285,10 @@ class SumLevels:
         return float(self._costs(index, np.array([value]))[0])
 
     def _costs(self, index: int, values: FloatArray) -> FloatArray:
-        before = float(self.space.values(self.query.row)[index])
-        price = self.query.admissible[index].missing
+        before = float(self._before[index])
+        admissible = self.query.admissible[index]
         feature = self.space.features[index]
-        return self.query.cost.of(index, feature, before, values, price)
+        return self.query.cost.of(index, feature, before, values, admissible)
 
 
 def _number(value: float) -> Fraction:

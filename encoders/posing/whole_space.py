@@ -165,6 +165,9 @@ def why_not_whole(cells: Cells, space: FeatureSpace) -> str:
     cells : of the model
     space : features of its columns
     """
+    with_codes = [feature.name for feature in space.features if feature.codes]
+    if with_codes:
+        return f"columns with codes for a missing value ({with_codes[0]}) can't be mapped"
     with_base = [feature.name for feature in space.features if feature.has_base]
     if with_base:
         return f"categories without a column of their own ({with_base[0]}) can't be mapped"

@@ -1,7 +1,7 @@
 """What each feature may become: constraints, default actions and bounds, intersected."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -50,7 +50,9 @@ class Admissible:
     values : None (no list), or the allowed values; category indices if categorical
     stay : whether the query's own value is admissible
     missing : what it costs to have no value, before the weight; None: it must have one
-    cuts : last values before which cells are parted, as relations need it; ascending
+    cuts : last values before which cells are parted, as relations and codes need it; ascending
+    codes : codes for a missing value that are admissible
+    code_cost : what it costs to become a code, before the weight; None: what a category costs
     """
 
     lower: float
@@ -59,6 +61,8 @@ class Admissible:
     stay: bool
     missing: float | None = None
     cuts: tuple[float, ...] = ()
+    codes: tuple[float, ...] = ()
+    code_cost: float | None = None
 
 
 def resolve(
@@ -151,7 +155,7 @@ def _intersect(feature: Feature, own: float, given: list[FeatureConstraint]) -> 
             f"contradictory constraints on {feature.name}: Increase and Decrease; "
             "use Fixed to keep it as it is."
         )
-    absent = own != own  # NaN
+    absent = own != own or own in feature.codes
     lower, upper = feature.lower, feature.upper
     if not absent:
         lower, upper = min(lower, own), max(upper, own)
@@ -178,21 +182,56 @@ def _intersect(feature: Feature, own: float, given: list[FeatureConstraint]) -> 
             case Allowed():
                 allowed = _allowed_values(feature, rule)
                 values = allowed if values is None else values & allowed
-    inside = None if values is None else tuple(sorted(v for v in values if lower <= v <= upper))
+    inside = None
+    if values is not None:
+        numbers = values.difference(feature.codes)
+        inside = tuple(sorted(value for value in numbers if lower <= value <= upper))
     price = None
     if absent or any(isinstance(rule, AllowMissing) for rule in rules):
         price = _missing_price(feature, own, rules, values)
-    stay = lower <= own <= upper and (inside is None or own in inside)
-    stay |= absent and price is not None
-    result = Admissible(lower, upper, inside, stay, price)
+    result = Admissible(lower, upper, inside, own != own and price is not None, price)
+    if feature.codes:
+        result = _with_codes(result, feature, own, rules, values)
+    if not absent:
+        stay = lower <= own <= upper and (inside is None or own in inside)
+        result = replace(result, stay=stay)
     none_left = lower > upper or inside == () or not has_value(feature, own, result)
-    if none_left and not stay and price is None:
+    if none_left and not result.stay and price is None and not result.codes:
         words = ", ".join(str(rule) for rule in rules) or "its bounds"
         raise NothingAdmissibleError(
             f"contradictory constraints on {feature.name}: {words} leave no admissible value "
             f"(now {feature.show(own)}; feature: {feature.describe_values()})."
         )
     return result
+
+
+def _with_codes(
+    admissible: Admissible,
+    feature: Feature,
+    own: float,
+    rules: list[FeatureConstraint],
+    values: set[float] | None,
+) -> Admissible:
+    """Admit codes for a missing value: the query's own, and those that a rule allows."""
+    prices = [_price(rule) for rule in rules if isinstance(rule, AllowMissing)]
+    asks_for_number = any(isinstance(rule, Range) for rule in rules)
+    stays = any(isinstance(rule, Fixed | Increase | Decrease) for rule in rules)
+    allowed = () if stays or (values is None and not prices) else feature.codes
+    codes = tuple(
+        code
+        for code in feature.codes
+        if (code == own or code in allowed)
+        and (values is None or code in values)
+        and not asks_for_number
+    )
+    ends = {end for code in feature.codes for end in (float(np.nextafter(code, -np.inf)), code)}
+    return replace(
+        admissible,
+        stay=admissible.stay or own in codes,
+        cuts=tuple(sorted(ends)),
+        codes=codes,
+        code_cost=min(prices, default=None),
+    )
 
 
 def _default_rules(feature: Feature) -> list[FeatureConstraint]:
@@ -211,6 +250,8 @@ def _missing_price(
 ) -> float | None:
     """What it costs to have no value; None where a rule asks for one, or nothing allows it."""
     given = [rule for rule in rules if isinstance(rule, AllowMissing)]
+    if given and feature.codes and not feature.missing:
+        return None  # a code says that there is no value
     if given and not feature.missing:
         raise InputError(
             f"{given[0]}: no training row misses {feature.name}; if it may be missing, say so: "

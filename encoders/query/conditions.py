@@ -72,12 +72,19 @@ class Within:
     feature : its name
     lower, upper : in the feature's own unit
     missing : bool, whether a missing value passes, too
+    codes : tuple of float, codes for a missing value that pass, too; other codes do not
     """
 
     feature: str
     lower: float = -np.inf
     upper: float = np.inf
     missing: bool = field(default=False, metadata={"fingerprint": "given"})
+    codes: tuple[float, ...] = field(default=(), metadata={"fingerprint": "given"})
+
+    def __post_init__(self) -> None:
+        if isinstance(self.codes, str) or not isinstance(self.codes, Iterable):
+            raise InputError(f"Within takes a list of codes, got codes={self.codes!r}.")
+        object.__setattr__(self, "codes", tuple(self.codes))
 
 
 @dataclass(frozen=True)
@@ -195,14 +202,18 @@ def bind_condition(condition: object, space: FeatureSpace, before: FloatArray) -
             stays = Test(index, ((own, own),) if own == own else (), missing=own != own)
             return stays if isinstance(condition, Stays) else stays.negated()
         case Rises() | Falls():
-            return _moved(condition, index, own)
+            return _moved(condition, index, own, feature)
         case Within():
             low, high = _numbers(condition, condition.lower, condition.upper)
             if not isinstance(condition.missing, bool):
                 raise InputError(
                     f"{condition}: missing is {condition.missing!r}; use True or False."
                 )
-            return Test(index, ((low, high),), missing=condition.missing)
+            numbers = _without_codes((low, high), feature)
+            for code in condition.codes:
+                first, last = _numbers(condition, code, code)
+                numbers.append((first, last))
+            return Test(index, tuple(numbers), missing=condition.missing)
         case Becomes():
             return _becomes(condition, index, feature)
 
@@ -228,12 +239,23 @@ def named_feature(name: object, space: FeatureSpace, where: object) -> tuple[int
     raise InputError(f"{where}: there is no feature {name!r}; features are {names}.")
 
 
-def _moved(condition: Rises | Falls, index: int, own: float) -> Test:
+def _without_codes(interval: tuple[float, float], feature: Feature) -> list[tuple[float, float]]:
+    """Return the parts of an interval between codes for a missing value."""
+    parts = [interval]
+    for code in feature.codes:
+        low, high = parts[-1]
+        if low <= code <= high:
+            below, above = float(np.nextafter(code, -np.inf)), _next(code)
+            parts[-1:] = [(low, below), (above, high)]
+    return [(low, high) for low, high in parts if low <= high]
+
+
+def _moved(condition: Rises | Falls, index: int, own: float, feature: Feature) -> Test:
     """Above or below the query's value, by so much in decimal numbers."""
     (by,) = _numbers(condition, condition.by)
     if not 0 <= by < np.inf:
         raise InputError(f"{condition}: by must be 0 or a number above it.")
-    if own != own:
+    if own != own or own in feature.codes:
         return Test(index, ())  # what is missing has no order
     way = np.inf if isinstance(condition, Rises) else -np.inf
     sign = 1 if way > 0 else -1
@@ -243,7 +265,8 @@ def _moved(condition: Rises | Falls, index: int, own: float) -> Test:
         end = float(np.nextafter(np.nextafter(float(needed), -way), -way))
         while sign * (written(end) - needed) < 0:
             end = float(np.nextafter(end, way))
-    return Test(index, ((end, np.inf),) if way > 0 else ((-np.inf, end),))
+    interval = (end, np.inf) if way > 0 else (-np.inf, end)
+    return Test(index, tuple(_without_codes(interval, feature)))
 
 
 def _becomes(condition: Becomes, index: int, feature: Feature) -> Test:

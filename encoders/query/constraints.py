@@ -84,11 +84,11 @@ class Allowed:
 
 @dataclass(frozen=True)
 class AllowMissing:
-    """The counterfactual may have no value here, though the query has one.
+    """The counterfactual may have no value here, or a code for that, though the query has one.
 
     Attributes
     ----------
-    feature : its name; training rows must miss it, too
+    feature : its name; training rows must miss it, too, or it has ``missing_codes``
     cost : of having none, before the feature's weight
     """
 

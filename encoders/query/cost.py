@@ -8,6 +8,7 @@ import numpy as np
 
 from encoders.arrays import FloatArray
 from encoders.errors import InputError
+from encoders.query.admissible import Admissible
 from encoders.query.features import Feature, FeatureSpace, parse_value
 
 Scale = Literal["range", "std", "mad", "none"]
@@ -55,13 +56,15 @@ class Cost:
         feature: Feature,
         start: float,
         values: FloatArray,
-        missing: float | None = None,
+        admissible: Admissible | None = None,
     ) -> FloatArray:
         """Cost of moving feature ``index`` from ``start`` to each of ``values``, float64.
 
-        Staying costs nothing, and a missing value is filled in at the feature's ``missing_cost``
-        unless the user has costs of his own for it. For a function of the user the value nearest
-        to the query stands for its whole interval, so costs must not fall with distance.
+        Staying costs nothing, and a missing value, or a code for one, is filled in at the feature's
+        ``missing_cost`` unless the user has costs of his own for it. To become a code costs 1
+        unless AllowMissing or the user's own costs say otherwise. For a function of the user the
+        value nearest to the query stands for its whole interval, so costs must not fall with
+        distance.
 
         Parameters
         ----------
@@ -69,7 +72,8 @@ class Cost:
         feature : the feature itself
         start : the query's value; a category's index
         values : float64 (n_values,), as ``start``
-        missing : what it costs to have no value; needed where ``values`` hold NaN
+        admissible : gives what it costs to have no value; needed where ``values`` hold NaN or
+            codes for a missing value
 
         Raises
         ------
@@ -84,6 +88,8 @@ class Cost:
         else:
             priced = _parse_table(feature, own)
             free = (values == start) | np.isnan(values)
+            if admissible is not None and admissible.code_cost is not None:
+                free |= np.isin(values, feature.codes)
             cost = np.array(
                 [0.0 if f else priced[float(v)] for f, v in zip(free, values, strict=True)]
             )
@@ -93,6 +99,10 @@ class Cost:
             raise InputError(
                 f"the cost of feature {feature.name} must be one number for every value; {error}."
             ) from error
+        if admissible is not None and admissible.code_cost is not None:
+            becomes = np.isin(values, feature.codes) & (values != start)
+            cost = np.where(becomes, admissible.code_cost, cost)
+        missing = None if admissible is None else admissible.missing
         if missing is not None or start != start:  # else there is no NaN among the values
             nothing = 0.0 if np.isnan(start) or missing is None else missing
             cost = np.where(np.isnan(values), nothing, cost)
@@ -107,13 +117,15 @@ class Cost:
 
     def _delta(self, index: int, feature: Feature, start: float, values: FloatArray) -> FloatArray:
         changed: FloatArray = (values != start).astype(np.float64)
-        if start != start:  # NaN
-            return changed * feature.missing_cost
+        is_code = np.isin(values, feature.codes) if feature.codes else None
+        if start != start or start in feature.codes:
+            filled = changed * feature.missing_cost
+            return filled if is_code is None else np.where(is_code, changed, filled)
         if feature.kind in ("categorical", "binary") or self.power == 0:
             return changed
         distance = np.abs(values - start) / self.unit[index]
         powered: FloatArray = distance if np.isinf(self.power) else distance**self.power
-        return powered
+        return powered if is_code is None else np.where(is_code, changed, powered)
 
 
 def _asked(

@@ -43,6 +43,8 @@ class Feature:
     coded : categorical in one column, which holds the index of the category
     missing : whether a query's value may be missing (NaN inside)
     missing_cost : of filling in a value that is missing, before the weight
+    codes : numbers that stand for a missing value, ascending; categories beside the numbers, which
+        are no part of bounds and scales
     typical : median of the training column where a value may be missing, else 0
     step : values of an answer are whole multiples of it, if the feature moves; 0 for any
     truth : binary, and 0 and 1 are False and True to the user
@@ -63,6 +65,7 @@ class Feature:
     coded: bool = field(default=False, metadata={"fingerprint": "given"})
     missing: bool = field(default=False, metadata={"fingerprint": "given"})
     missing_cost: float = field(default=1.0, metadata={"fingerprint": "given"})
+    codes: tuple[float, ...] = field(default=(), metadata={"fingerprint": "given"})
     typical: float = field(default=0.0, metadata={"fingerprint": "given"})
     step: float = field(default=0.0, metadata={"fingerprint": "given"})
     truth: bool = field(default=False, metadata={"fingerprint": False})
@@ -88,6 +91,15 @@ class Feature:
         """The only column of a feature that is not categorical."""
         return self.columns[0]
 
+    def without_code(self, value: float) -> float:
+        """Return a value, or NaN if it is a code for a missing one.
+
+        Parameters
+        ----------
+        value : float
+        """
+        return MISSING if value in self.codes else value
+
     def show(self, value: float) -> object:
         """A value as people read it: category label, bool, whole number or float; None if missing.
 
@@ -109,6 +121,10 @@ class Feature:
 
     def describe_values(self) -> str:
         """Admissible values in a few words."""
+        codes = ", ".join(f"{code:g}" for code in self.codes)
+        return self._describe_numbers() + (f", or missing ({codes})" if codes else "")
+
+    def _describe_numbers(self) -> str:
         if self.kind == "categorical":
             return _shorten(self.labels)
         if self.labels:
@@ -220,6 +236,18 @@ class FeatureSpace:
         return np.array(
             [_category(row[list(f.columns)]) if f.one_hot else row[f.column] for f in self.features]
         )
+
+    def without_codes(self, values: FloatArray) -> FloatArray:
+        """Return one value per feature, with NaN for a code for a missing value.
+
+        Parameters
+        ----------
+        values : float64 (n_features,)
+        """
+        if not any(feature.codes for feature in self.features):
+            return values
+        pairs = zip(self.features, values, strict=True)
+        return np.array([feature.without_code(float(value)) for feature, value in pairs])
 
     def values_of_rows(self, rows: FloatArray) -> FloatArray:
         """Return the values of several rows, float64 (n_rows, n_features).

@@ -11,16 +11,16 @@ import pandas as pd
 
 from encoders.arrays import FloatArray
 from encoders.errors import InputError
-from encoders.query.features import ACTIONS, KINDS, Action, Feature, FeatureSpace, Kind
+from encoders.query.features import ACTIONS, KINDS, MISSING, Action, Feature, FeatureSpace, Kind
 from encoders.query.grid import grid_of
-from encoders.query.missing_codes import without_code
+from encoders.query.missing_codes import without_codes
 from encoders.query.one_hot_groups import begins_with, inferred_groups, one_hot_feature
 from encoders.text_files import read_text
 
 LARGEST_COST = 1e100  # of filling in a value; more could overflow
 _KEYS = {
     *("kind", "values", "levels", "bounds", "columns", "labels", "action", "allow_off_levels"),
-    *("missing", "missing_cost", "step", "digits", "base", "tolerance"),
+    *("missing", "missing_cost", "missing_codes", "step", "digits", "base", "tolerance"),
 }
 Categories = Mapping[str, Sequence[str]]  # names of categories by column that holds their index
 
@@ -30,7 +30,7 @@ def infer_features(
     overrides: Mapping[str, Any] | str | Path | None = None,
     coded: Categories | None = None,
     truths: Collection[str] = (),
-    absent: float = float("nan"),
+    absent: Mapping[str, float] | None = None,
 ) -> FeatureSpace:
     """Describe the columns of a training frame of numbers, NaN where one is missing.
 
@@ -43,16 +43,18 @@ def infer_features(
     frame : DataFrame of float64, columns in the model's order
     overrides : mapping, or path of a JSON file with one
         ``{feature: kind}`` or ``{feature: {"kind", "values", "bounds", "columns", "labels",
-        "action", "allow_off_levels", "missing", "missing_cost", "step", "digits", "base",
-        "tolerance"}}``, all optional. ``columns`` names the one-hot columns of a categorical
-        feature (default: those that begin with ``feature_``), ``base`` what a row of zeros is
-        called, ``tolerance`` the share of training rows that may hold several ones. ``missing``
-        says that a query may have no value (default: if a training row has none),
-        ``missing_cost`` what filling one in costs (default 1).
+        "action", "allow_off_levels", "missing", "missing_cost", "missing_codes", "step", "digits",
+        "base", "tolerance"}}``, all optional. ``columns`` names the one-hot columns of a
+        categorical feature (default: those that begin with ``feature_``), ``base`` what a row of
+        zeros is called, ``tolerance`` the share of training rows that may hold several ones.
+        ``missing`` says that a query may have no value (default: if a training row has none),
+        ``missing_cost`` what filling one in costs (default 1). ``missing_codes`` are numbers that
+        stand for a missing value: categories beside the numbers, no part of bounds and scales.
         ``step`` or ``digits`` (after the point) say which numbers an answer may hold
     coded : categories of columns that hold their index
     truths : columns whose 0 and 1 are False and True
-    absent : float, number that the model takes for missing; it is no part of bounds and scales
+    absent : mapping from column to the number that the model takes for missing, which is its code
+        for a missing value by default
 
     Raises
     ------
@@ -72,7 +74,7 @@ def infer_features(
     features = [
         _coded(name, columns[0], coded[names[columns[0]]], values, given.get(name, {}))
         if coded and names[columns[0]] in coded
-        else _feature(name, columns, names, values, given.get(name, {}), absent)
+        else _feature(name, columns, names, values, given.get(name, {}), absent or {})
         for name, columns in [*claimed.items(), *groups, *alone]
     ]
     told = [
@@ -207,17 +209,18 @@ def _feature(
     names: list[str],
     values: FloatArray,
     entry: Mapping[str, Any],
-    absent: float,
+    absent: Mapping[str, float],
 ) -> Feature:
-    kind = cast(Kind, entry.get("kind")) or _infer_kind(values[:, columns])
     action = cast(Action, entry.get("action", "free"))
+    whole = values[:, columns[0]]
+    number = absent.get(names[columns[0]], MISSING)
+    column, codes, note = without_codes(name, whole[~np.isnan(whole)], entry, number)
+    kind = cast(Kind, entry.get("kind")) or _infer_kind(column, len(columns))
     if kind == "categorical":
-        _check_categorical(name, action)
+        _check_categorical(name, action, entry)
         return one_hot_feature(name, columns, names, values, entry, action)
     if len(columns) != 1:
         raise InputError(f"feature {name}: only a categorical feature has several columns.")
-    whole = values[:, columns[0]]
-    column, note = without_code(whole[~np.isnan(whole)], absent)
     if column.size == 0:
         raise InputError(f"feature {name}: every training row misses it; drop the column.")
     missing = _may_be_missing(name, whole, entry)
@@ -242,8 +245,9 @@ def _feature(
         allow_off_levels=bool(entry.get("allow_off_levels", False)),
         missing=missing,
         missing_cost=_missing_cost(name, entry),
-        typical=float(np.median(column)) if missing else 0.0,
-        note="" if "bounds" in entry else note,
+        codes=codes,
+        typical=float(np.median(column)) if missing or codes else 0.0,
+        note="" if "bounds" in entry and not codes else note,
         step=_step(name, kind, entry),
     )
 
@@ -269,7 +273,7 @@ def _coded(
         )
     _step(name, "categorical", entry)
     action = cast(Action, entry.get("action", "free"))
-    _check_categorical(name, action)
+    _check_categorical(name, action, entry)
     column = values[:, place]
     if np.isnan(column).all():
         raise InputError(f"feature {name}: every training row misses it; drop the column.")
@@ -307,16 +311,21 @@ def _missing_cost(name: str, entry: Mapping[str, Any]) -> float:
     return float(cost)
 
 
-def _infer_kind(columns: FloatArray) -> Kind:
-    if columns.shape[1] > 1:
+def _infer_kind(column: FloatArray, n_columns: int) -> Kind:
+    if n_columns > 1:
         return "categorical"
-    distinct = np.unique(columns[~np.isnan(columns)])
+    distinct = np.unique(column)
     if distinct.size == 2:
         return "binary"
     return "ordinal" if (distinct == np.round(distinct)).all() else "numeric"
 
 
-def _check_categorical(name: str, action: Action) -> None:
+def _check_categorical(name: str, action: Action, entry: Mapping[str, Any]) -> None:
+    if entry.get("missing_codes"):
+        raise InputError(
+            f"feature {name}: missing_codes are for columns of numbers; here they are categories "
+            "already, so leave missing_codes out."
+        )
     if action in ("increase", "decrease"):
         raise InputError(f"feature {name}: categories have no order, so it can't only {action}.")
 

@@ -1,43 +1,99 @@
-"""Numbers that stand for a missing value, such as -999: found in a training column."""
+"""Numbers that stand for a missing value, such as -999: declared, or found in a training column."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from encoders.arrays import FloatArray
+from encoders.errors import InputError
 
 FEWEST = (
     3  # other values of a column; with fewer, such as a flag's, the number is a value like them
 )
-SHORTEST_CODE = 3  # digits, all of which are 9
+SHORTEST_CODE = 2  # digits, all of which are 9
 
 
-def without_code(column: FloatArray, absent: float) -> tuple[FloatArray, str]:
-    """Return a column without the number that the model takes for missing, and a note for users.
+def without_codes(
+    name: str, column: FloatArray, entry: Mapping[str, Any], absent: float
+) -> tuple[FloatArray, tuple[float, ...], str]:
+    """Return a column without codes for a missing value, the codes, and a note for users.
+
+    Codes are those declared, or else the number that the model takes for missing where the column
+    has it beyond its other values.
 
     Parameters
     ----------
+    name : str, of the feature
     column : float64 (n_rows,), training values without NaN
+    entry : mapping, what the user says of the feature
     absent : float, number that the model takes for missing, NaN for none
+
+    Raises
+    ------
+    InputError
+        Codes are not a list of finite numbers, or are listed as values, too.
     """
+    declared = entry.get("missing_codes")
+    if declared is not None:
+        codes = _codes(name, declared, entry)
+        return column[~np.isin(column, codes)], codes, ""
     others = column[column != absent]
-    if others.size == column.size:
-        code = _isolated_code(column)
+    seen = others.size < column.size and np.unique(others).size >= FEWEST
+    if seen and (absent < others.min() or absent > others.max()):
+        return others, (absent,), f"the model takes {absent:g} for missing"
+    found = _isolated_codes(column)
+    if not found:
+        return column, (), ""
+    written = ", ".join(f"{code:g}" for code in found)
+    look = "look like codes" if len(found) > 1 else "looks like a code"
+    remedy = f'features={{"{name}": {{"missing_codes": [{written}]}}}}'
+    return column, (), f"{written} {look} for a missing value; declare it: {remedy}"
+
+
+def _codes(name: str, declared: Any, entry: Mapping[str, Any]) -> tuple[float, ...]:
+    several = isinstance(declared, list | tuple | np.ndarray)
+    if not several or not all(_is_number(code) for code in declared):
+        raise InputError(
+            f"feature {name}: missing_codes must be a list of finite numbers, got {declared!r}; "
+            "give such as [-7, -8]."
+        )
+    codes = tuple(sorted({float(code) for code in declared}))
+    both = [value for value in entry.get("values", ()) if value in codes]
+    if both:
+        raise InputError(
+            f"feature {name}: {both[0]!r} is listed as a value and in missing_codes; "
+            "list it in one of them."
+        )
+    return codes
+
+
+def _is_number(code: Any) -> bool:
+    number = isinstance(code, int | float | np.number) and not isinstance(code, bool)
+    try:
+        return number and bool(np.isfinite(float(code)))
+    except OverflowError:
+        return False
+
+
+def _isolated_codes(column: FloatArray) -> list[float]:
+    """Return smallest or largest values of nines alone, farther from the others than these are."""
+    found: list[float] = []
+    while True:
+        rest = column[~np.isin(column, found)]
+        ends = (rest.min(initial=0.0), rest.max(initial=0.0))
+        code = next((float(end) for end in ends if _is_isolated(end, rest)), None)
         if code is None:
-            return column, ""
-        return column, f"{code:g} looks like a code for a missing value; give bounds without it"
+            return sorted(found)
+        found.append(code)
+
+
+def _is_isolated(code: float, column: FloatArray) -> bool:
+    digits = f"{abs(code):.0f}"
+    if set(digits) != {"9"} or len(digits) < SHORTEST_CODE or abs(code) != float(digits):
+        return False
+    others = column[column != code]
     if np.unique(others).size < FEWEST:
-        return column, ""
-    return others, f"the model takes {absent:g} for missing"
-
-
-def _isolated_code(column: FloatArray) -> float | None:
-    """Return a smallest or largest value of nines alone, farther from the others than these are."""
-    for code in (column.min(initial=0.0), column.max(initial=0.0)):
-        digits = f"{abs(code):.0f}"
-        if set(digits) != {"9"} or len(digits) < SHORTEST_CODE or abs(code) != float(digits):
-            continue
-        others = column[column != code]
-        if np.unique(others).size >= FEWEST:
-            low, high = others.min(), others.max()
-            if max(low - code, code - high) >= high - low:
-                return float(code)
-    return None
+        return False
+    low, high = others.min(), others.max()
+    return bool(max(low - code, code - high) >= high - low)

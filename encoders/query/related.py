@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -115,12 +115,14 @@ class Related:
     rows : sums that have a limit
     pairs : joint costs
     any_number : features of the rows that may be any number of an interval
+    codes : by feature, codes for a missing value, which sums treat as one
     """
 
     never: tuple[tuple[Test, ...], ...]
     rows: tuple[SumRow, ...]
     pairs: tuple[PairCosts, ...]
     any_number: frozenset[int] = frozenset()
+    codes: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
 
     def holds(self, values: FloatArray) -> bool:
         """Whether a row keeps all of them.
@@ -129,7 +131,19 @@ class Related:
         ----------
         values : float64 (n_features,)
         """
-        return self.violated(values) is None and all(row.holds(values) for row in self.rows)
+        if self.violated(values) is not None:
+            return False
+        numbers = self._without_codes(values)
+        return all(row.holds(numbers) for row in self.rows)
+
+    def _without_codes(self, values: FloatArray) -> FloatArray:
+        """Return values with NaN for codes for a missing value."""
+        if not self.codes:
+            return values
+        numbers = values.copy()
+        for index, codes in self.codes.items():
+            numbers[index] = np.nan if values[index] in codes else values[index]
+        return numbers
 
     def violated(self, values: FloatArray) -> tuple[Test, ...] | None:
         """Return the first tests that all pass at once, None if there are none.
@@ -159,9 +173,10 @@ class Related:
             mine = spans.keys() & {test.index for test in tests}
             if mine and all(t.may_pass(*ends) for t, ends in zip(tests, own, strict=True)):
                 broken |= mine
+        numbers = self._without_codes(values)
         for row in self.rows:
             mine = spans.keys() & set(row.features)
-            if mine and not row.holds_within(values, spans):
+            if mine and not row.holds_within(numbers, spans):
                 broken |= mine
         return frozenset(broken)
 
@@ -243,10 +258,12 @@ def relate(
             own = Test(index, tuple((value, value) for value in single))
             cuts.setdefault(index, set()).update(own.cuts())
     parted = tuple(
-        replace(each, cuts=tuple(sorted(cuts[index]))) if cuts.get(index) else each
+        replace(each, cuts=tuple(sorted(cuts[index].union(each.cuts)))) if cuts.get(index) else each
         for index, each in enumerate(admissible)
     )
-    return Related(tuple(refused), tuple(rows), tuple(pairs), frozenset(any_number)), parted
+    codes = {index: f.codes for index, f in enumerate(space.features) if f.codes}
+    related = Related(tuple(refused), tuple(rows), tuple(pairs), frozenset(any_number), codes)
+    return related, parted
 
 
 def _never(relation: Relation, space: FeatureSpace, before: FloatArray) -> list[tuple[Test, ...]]:

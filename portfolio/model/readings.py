@@ -15,9 +15,7 @@ from encoders.errors import CounterfolioError, InputError, UnsupportedModelError
 from encoders.query.features import FeatureSpace
 from encoders.query.infer_features import infer_features
 from encoders.trees.ensemble import Ensemble, with_codes
-from encoders.trees.from_xgboost import xgboost_missing
 from encoders.trees.inputs import layout_of
-from encoders.trees.kinds import kind_of
 from encoders.trees.read import read_ensemble
 from encoders.trees.wrappers import unwrapped
 from portfolio.model.categories import in_codes_of_all, library_codes, own_codes
@@ -31,6 +29,7 @@ from portfolio.model.pipeline import (
 )
 from portfolio.model.pipeline_sources import check_said
 from portfolio.model.pipeline_steps import Said
+from portfolio.model.sentinels import missing_number, missing_numbers
 from portfolio.model.table import Table, make_table
 from portfolio.model.training_frame import as_numbers, refuse_values, training_frame
 
@@ -153,9 +152,9 @@ def over_columns(
     codes = known[0]
     table = make_table(frame, codes, False) if codes else None
     rows = _rows(frame, table, main.ensemble.default_left is not None)
-    of_xgboost = kind_of(main.native.model).library == "xgboost"
-    missing = xgboost_missing(main.native.model) if of_xgboost else float("nan")
-    space = _space(rows, table, features, frame, missing)
+    missing = missing_number(layout_of(main.native.model))
+    absent = {} if np.isnan(missing) else dict.fromkeys(rows.columns, missing)
+    space = _space(rows, table, features, frame, absent)
     labels = own_codes(codes, table)
     ensembles = [in_codes_of_all(own.native.model, own.ensemble, codes, frame) for own in alone]
     models = [
@@ -180,7 +179,9 @@ def _through_table(
             parts.append(preprocessing_of(own.native.model, own.ensemble, frame, said))
     table = joint_table(frame, [steps for steps, _ in parts])
     rows = _rows(frame, table, True)
-    space, values = _space(rows, table, features, frame), rows.to_numpy()
+    values = rows.to_numpy()
+    absent = missing_numbers(parts[0][0], values)
+    space = _space(rows, table, features, frame, absent)
     pulled = []
     for own, (steps, ensemble) in zip(alone, parts, strict=True):
         with own.named():
@@ -280,7 +281,7 @@ def _space(
     table: Table | None,
     features: Features,
     frame: pd.DataFrame,
-    absent: float = float("nan"),
+    absent: Mapping[str, float],
 ) -> FeatureSpace:
     if isinstance(features, FeatureSpace):
         return features.ordered(list(rows.columns))

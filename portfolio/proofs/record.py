@@ -234,7 +234,7 @@ class Recorder:
         for feature in model.space.features:
             if feature.one_hot and (feature.has_base or not query.row[list(feature.columns)].any()):
                 return "categories without a column of their own can't be checked yet"
-        if any(f.missing or f.coded for f in model.space.features) or ensemble.unsure:
+        if any(f.missing or f.coded or f.codes for f in model.space.features) or ensemble.unsure:
             return "pipelines, categories, gaps and further models can't be checked yet"
         return str(self.model.for_checkers.refusal)
 

@@ -69,5 +69,5 @@ def may_lack(space: FeatureSpace, row: Row) -> tuple[AllowMissing, ...]:
     return tuple(
         AllowMissing(feature.name)
         for feature, value in zip(space.features, values, strict=True)
-        if feature.missing and not np.isnan(value)
+        if (feature.missing and not np.isnan(value)) or feature.codes
     )

@@ -194,9 +194,11 @@ class Side:
             if not own:
                 yield each
             elif np.isnan(value):
-                yield replace(each, lower=np.inf, upper=-np.inf)
+                yield replace(each, lower=np.inf, upper=-np.inf, codes=())
+            elif value in each.codes:
+                yield replace(each, lower=np.inf, upper=-np.inf, missing=None, codes=(value,))
             else:
-                yield replace(each, lower=value, upper=value, missing=None)
+                yield replace(each, lower=value, upper=value, missing=None, codes=())
 
     def find_within(
         self, keep: BoolArray, narrowed: Iterable[Admissible], request: Request, deadline: float

@@ -213,6 +213,7 @@ def _beside(found: Result, worded: bool) -> dict[str, Any]:
         "scored": found.scored,
         "onward": [change.onward for change in found.changed],
         "rounded_onward": [] if rounded is None else [own.onward for own in rounded.changed],
+        "codes": {c.feature: [c.from_code, c.to_code] for c in found.changed if c.is_coded},
         "certified_by": found.certified_by,
     }
     # Sentences in few digits ask the model again and again.

@@ -116,6 +116,7 @@ def _described(feature: Feature, columns: Sequence[str]) -> dict[str, Any]:
         "labels": list(feature.labels),
         "action": feature.action,
         "missing": feature.missing,
+        "missing_codes": list(feature.codes),
         "truth": feature.truth,
         "step": feature.step or None,
     }

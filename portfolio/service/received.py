@@ -18,6 +18,8 @@ from portfolio.result import Result
 from portfolio.solving.rounder import Rounded
 from portfolio.timings import Timings
 
+Codes = Mapping[str, tuple[bool, bool]]  # by feature, whether its values are codes
+
 
 @dataclass(frozen=True, eq=False)
 class ReceivedRow(Row):
@@ -106,7 +108,8 @@ def result_of(document: Mapping[str, Any], x: Any, target: Any = None) -> Result
     x, target : as they were asked
     """
     told, beside = document["answer"], document["beside"]
-    reached, changed = told["target"], _changes(told["changes"], beside["onward"])
+    codes = beside.get("codes", {})
+    reached, changed = told["target"], _changes(told["changes"], beside["onward"], codes)
     result = Result(
         status=told["status"],
         stop_reason=told["stop_reason"],
@@ -132,15 +135,19 @@ def result_of(document: Mapping[str, Any], x: Any, target: Any = None) -> Result
         "score_before": told["score_before"],
         "scored": beside["scored"],
         "told": tuple(Change(*own) for own in beside["told"]) if "told" in beside else changed,
-        "rounded": _rounded(told["rounded"], beside["rounded_onward"], x),
+        "rounded": _rounded(told["rounded"], beside["rounded_onward"], x, codes),
     }
     result.__dict__.update(known)  # what is looked up there needs no model
     return result
 
 
-def _changes(told: list[dict[str, Any]], onward: list[bool]) -> tuple[Change, ...]:
+def _changes(told: list[dict[str, Any]], onward: list[bool], codes: Codes) -> tuple[Change, ...]:
+    def coded(own: dict[str, Any]) -> tuple[bool, bool]:
+        from_code, to_code = codes.get(own["feature"], (False, False))
+        return from_code, to_code
+
     return tuple(
-        Change(own["feature"], own["from"], own["to"], own["cost"], further)
+        Change(own["feature"], own["from"], own["to"], own["cost"], further, *coded(own))
         for own, further in zip(told, onward, strict=True)
     )
 
@@ -149,10 +156,12 @@ def _row(told: Any, x: Any) -> ReceivedRow | None:
     return None if told is None else ReceivedRow.of(told, x)
 
 
-def _rounded(told: dict[str, Any] | None, onward: list[bool], x: Any) -> Rounded | None:
+def _rounded(
+    told: dict[str, Any] | None, onward: list[bool], x: Any, codes: Codes
+) -> Rounded | None:
     if told is None:
         return None
-    changed = _changes(told["changes"], onward)
+    changed = _changes(told["changes"], onward, codes)
     return Rounded(
         told["distance"], told["dearer"], changed, ReceivedRow.of(told["counterfactual"], x)
     )

@@ -42,12 +42,14 @@ def with_onward(
     for index, feature in enumerate(space.features):
         if feature.name not in moved or not query.any_number(index, feature):
             continue
-        was, number = float(query.row[feature.column]), float(row[feature.column])
+        was = feature.without_code(float(query.row[feature.column]))
+        number = feature.without_code(float(row[feature.column]))
         if was != was or number != number:
             continue
         limits = query.admissible[index].lower, query.admissible[index].upper
         first, last = limits if number > was else limits[::-1]
-        if number != last:
+        passed = any(min(number, last) <= code <= max(number, last) for code in feature.codes)
+        if number != last and not passed:
             spans[index] = number, last
             limited |= number == first  # and so maybe the last of its cell
     if query.related is not None:

@@ -74,11 +74,13 @@ class Repairs:
             if table is None
             else table_values(feature, table)
         )
-        failing = np.array([own, np.nan, *near])
+        failing = np.array([own, np.nan, *admissible.codes, *near])
         for value in failing[~test.passes(failing)].tolist():
             stays = value == own or (value != value and own != own)
             if value != value:
                 fits = admissible.missing is not None
+            elif value in feature.codes:
+                fits = value in admissible.codes
             else:
                 listed = admissible.values is None or value in admissible.values
                 fits = listed and admissible.lower <= value <= admissible.upper

@@ -132,9 +132,10 @@ class Rounder:
     def _free(self) -> list[int]:
         """Features that have changed to what may be any number of an interval."""
         before, after = self.space.values(self.query.row), self.space.values(self.found.row)
+        has_number = ~np.isnan(self.space.without_codes(after))
         return [
             int(index)
-            for index in np.flatnonzero(~same(before, after) & ~np.isnan(after))
+            for index in np.flatnonzero(~same(before, after) & has_number)
             if self.query.any_number(int(index), self.space.features[index])
         ]
 
@@ -160,12 +161,12 @@ class Rounder:
     def _number(self, index: int, value: float) -> "_Number | None":
         """What the feature costs with this number; None if the question does not admit it."""
         feature, admissible = self.space.features[index], self.query.admissible[index]
-        if not admissible.lower <= value <= admissible.upper:
+        if not admissible.lower <= value <= admissible.upper or value in feature.codes:
             return None
         before = float(self.query.row[feature.column])
         moved = np.array([value])
         try:
-            cost = self.query.cost.of(index, feature, before, moved, admissible.missing)
+            cost = self.query.cost.of(index, feature, before, moved, admissible)
         except InputError:  # the user's own costs know no such number
             return None
         return _Number(index, value, _digits(value), float(cost[0]))
@@ -189,7 +190,8 @@ class Rounder:
     def _rounded(self, index: int, digits: int) -> float:
         """The answer's number away from the query, to so many digits of the change."""
         feature = self.space.features[index]
-        before, after = float(self.query.row[feature.column]), self._exact(index)
+        before = feature.without_code(float(self.query.row[feature.column]))
+        after = self._exact(index)
         moved = after if math.isnan(before) else after - before
         if moved == 0 or not math.isfinite(moved):
             return after

@@ -95,16 +95,11 @@ def priced(row: FloatArray, query: Query, space: FeatureSpace) -> Verified | Non
     for index, feature in enumerate(space.features):
         if stays[index]:
             continue
-        price = query.admissible[index].missing
-        cost = query.cost.of(index, feature, float(before[index]), after[index : index + 1], price)
-        changed.append(
-            Change(
-                feature.name,
-                feature.show(float(before[index])),
-                feature.show(float(after[index])),
-                float(cost[0]),
-            )
-        )
+        own, admissible = float(before[index]), query.admissible[index]
+        cost = query.cost.of(index, feature, own, after[index : index + 1], admissible)
+        shown = feature.show(own), feature.show(float(after[index]))
+        codes = own in feature.codes, float(after[index]) in feature.codes
+        changed.append(Change(feature.name, *shown, float(cost[0]), False, *codes))
     costs = [change.cost for change in changed]
     if query.related is not None:
         costs += query.related.extra(after)
@@ -125,8 +120,10 @@ def _admissible(
     return all(
         (admissible.stay and stays[index])
         or (admissible.missing is not None and np.isnan(after[index]))
+        or after[index] in admissible.codes
         or (
-            admissible.lower <= after[index] <= admissible.upper
+            after[index] not in feature.codes
+            and admissible.lower <= after[index] <= admissible.upper
             and (admissible.values is None or after[index] in admissible.values)
             and _on_level(feature, float(after[index]), row)
         )

@@ -74,7 +74,7 @@ def applied(space: FeatureSpace, row: FloatArray, limits: Sequence[Limit]) -> Fl
     after, own = row.copy(), space.values(row)
     for limit in limits:
         feature, before = space.features[limit.index], float(own[limit.index])
-        if np.isnan(before):
+        if np.isnan(feature.without_code(before)):
             continue
         if feature.one_hot:
             after[list(feature.columns)] = np.arange(len(feature.columns)) == limit.value

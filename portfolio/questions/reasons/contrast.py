@@ -167,11 +167,13 @@ def _between(space: FeatureSpace, x: Row, y: Row) -> tuple[FeatureSpace, tuple[C
 def _of_two(feature: Feature, a: float, b: float) -> Feature:
     if feature.kind == "categorical":
         return replace(feature, missing_cost=1.0)
-    values = tuple(sorted({v for v in (a, b) if not np.isnan(v)}))
+    codes = tuple(code for code in feature.codes if code in (a, b))
+    values = tuple(sorted({v for v in (a, b) if not np.isnan(feature.without_code(v))}))
     if not values or feature.labels:
-        return replace(feature, missing_cost=1.0)
+        return replace(feature, missing_cost=1.0, codes=codes)
     return replace(
         feature,
+        codes=codes,
         kind="ordinal",
         values=values,
         lower=values[0],
@@ -185,7 +187,7 @@ def _rules(feature: Feature, a: float, b: float) -> Iterator[Constraint]:
     if a == b or (np.isnan(a) and np.isnan(b)):
         yield Fixed(feature.name)
         return
-    if np.isnan(b):
+    if np.isnan(b) or b in feature.codes:
         yield AllowMissing(feature.name)
     if feature.kind == "categorical" or feature.labels:
         yield Allowed(feature.name, [feature.show(v) for v in (a, b)])

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,8 @@ class Extent:
     level : int64 (n_options,), level of the problem; several options may share one
     own : int, option of the row
     low, high : float64 (n_options,), first and last number of each option, both included; indices
-        of categories; NaN for the option "missing", which is the last one
+        of categories. Codes for a missing value are options after the cells of numbers; NaN for
+        the option "missing", which is the last one
     """
 
     feature: Feature
@@ -47,8 +47,22 @@ class Extent:
 
     @cached_property
     def absent(self) -> BoolArray:
-        """Whether an option stands for a missing value, bool (n_options,)."""
-        return np.isnan(self.low)
+        """Whether an option stands for a missing value or a code for one, bool (n_options,)."""
+        return np.isnan(self.low) | self._is_code
+
+    @cached_property
+    def _is_code(self) -> BoolArray:
+        single: BoolArray = (self.low == self.high) & np.isin(self.low, self.feature.codes)
+        return single
+
+    def codes(self, chosen: BoolArray) -> tuple[float, ...]:
+        """Return the codes for a missing value among some options.
+
+        Parameters
+        ----------
+        chosen : bool (n_options,)
+        """
+        return tuple(self.low[chosen & self._is_code].tolist())
 
     @cached_property
     def present(self) -> IntArray:
@@ -62,7 +76,11 @@ class Extent:
         ----------
         value : float, number or index of a category; NaN if it is missing
         """
-        inside = self.absent if np.isnan(value) else (self.low <= value) & (value <= self.high)
+        inside = (self.low <= value) & (value <= self.high)
+        if np.isnan(value):
+            inside = np.isnan(self.low)
+        elif self.feature.codes:
+            inside &= self._is_code == (value in self.feature.codes)
         at = np.flatnonzero(inside)
         return int(at[0]) if at.size else -1
 
@@ -74,13 +92,14 @@ class Extent:
         chosen : bool (n_options,), the row's own option among them
         whole : Admissible, every value of the feature space
         """
-        missing = whole.missing if chosen[self.absent].any() else None
+        missing = whole.missing if chosen[np.isnan(self.low)].any() else None
+        codes = self.codes(chosen)
         if not self.ordered:
             values = tuple(self.low[chosen & ~self.absent].tolist())
             return replace(whole, values=values, missing=missing)
         low, high = self.low[chosen & ~self.absent], self.high[chosen & ~self.absent]
         ends = (float(low[0]), float(high[-1])) if low.size else (np.inf, -np.inf)
-        return replace(whole, lower=ends[0], upper=ends[1], missing=missing)
+        return replace(whole, lower=ends[0], upper=ends[1], missing=missing, codes=codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,41 +186,64 @@ def _extent(
         if feature.coded:
             low[~np.isin(low, [*(feature.values or range(known)), own])] = np.inf
         high = np.where(np.isfinite(low), low, -np.inf)
-        cell = np.where(np.isnan(value), low.size, value).astype(np.int64)
+        option = np.where(np.isnan(value), low.size, value).astype(np.int64)
+        cell = np.arange(low.size + 1)
     else:
         boundary, dtype = cells.boundary[feature.column], side.view.ensemble.dtype
         unsure = (side.view.ensemble.unsure or {}).get(feature.column)
+        edges = last_read_as(boundary, dtype)
+        last = np.union1d(edges, admissible.cuts) if admissible.cuts else edges
         bounds = admissible.lower, admissible.upper
-        low, high = _ends(feature, boundary, dtype, *bounds, own, unsure)
-        cell = cell_of(boundary, value.astype(dtype).astype(np.float64))
+        low, high = _ends(feature, last, *bounds, feature.without_code(own), unsure)
+        if feature.codes:
+            low, high = _with_codes(low, high, admissible.codes)
+        option = _option_of(value, last, admissible.codes)
+        cell = cell_of(edges, np.concatenate([last, [np.inf], admissible.codes, [np.nan]]))
     every = np.flatnonzero(low <= high)
     if admissible.missing is not None:
         every = np.append(every, low.size)
     low, high = np.append(low, np.nan), np.append(high, np.nan)
     if group is None:
-        option = np.argsort(cell, kind="stable")
-        level, cell = level[option], cell[option]
+        order = np.argsort(option, kind="stable")
+        level, option = level[order], option[order]
     else:
-        level_of = dict(zip(group.class_of[cell].tolist(), level.tolist(), strict=True))
-        cell = every[np.isin(group.class_of[every], list(level_of))]
-        level = np.array([level_of[c] for c in group.class_of[cell].tolist()], dtype=np.int64)
-    low, high = low[cell], high[cell]
-    mine = np.isnan(low) if np.isnan(own) else (low <= own) & (own <= high)
+        own_class = group.class_of[cell]
+        level_of = dict(zip(own_class[option].tolist(), level.tolist(), strict=True))
+        option = every[np.isin(own_class[every], list(level_of))]
+        level = np.array([level_of[c] for c in own_class[option].tolist()], dtype=np.int64)
+    low, high = low[option], high[option]
     ordered = feature.kind != "categorical"
-    return Extent(feature, ordered, level, int(np.flatnonzero(mine)[0]), low, high)
+    found = Extent(feature, ordered, level, 0, low, high)
+    return replace(found, own=found.option(own))
+
+
+def _with_codes(
+    low: FloatArray, high: FloatArray, codes: Sequence[float]
+) -> tuple[FloatArray, FloatArray]:
+    """Return ends of options with codes for a missing value as options after the numbers."""
+    is_code = (low == high) & np.isin(low, codes)
+    low, high = np.where(is_code, np.inf, low), np.where(is_code, -np.inf, high)
+    return np.append(low, codes), np.append(high, codes)
+
+
+def _option_of(value: FloatArray, last: FloatArray, codes: Sequence[float]) -> IntArray:
+    """Return the option of each value: its part, a code for a missing value, or missing."""
+    option = np.searchsorted(last, value)
+    for place, code in enumerate(codes, last.size + 1):
+        option[value == code] = place
+    option[np.isnan(value)] = last.size + 1 + len(codes)
+    return option
 
 
 def _ends(
     feature: Feature,
-    boundary: FloatArray,
-    dtype: np.dtype[Any],
+    last: FloatArray,
     lower: float,
     upper: float,
     own: float,
     unsure: Stretches | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the first and last number of each cell within bounds; low > high where none is."""
-    last = last_read_as(boundary, dtype)
     with np.errstate(over="ignore"):
         low = np.maximum(np.r_[-np.inf, np.nextafter(last, np.inf)], lower)
     high = np.minimum(np.r_[last, np.inf], upper)

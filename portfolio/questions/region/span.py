@@ -33,6 +33,8 @@ class Span:
     own : the row's: a number, or a label; None if it is missing
     least, most : the smallest and the largest number of the feature space; None for categories
     missing : bool, whether the region has a missing value
+    codes : codes for a missing value that the region has
+    other_codes : those that it does not have, whatever numbers it has
     """
 
     feature: str
@@ -45,6 +47,8 @@ class Span:
     least: float | None = None
     most: float | None = None
     missing: bool = False
+    codes: tuple[float, ...] = ()
+    other_codes: tuple[float, ...] = ()
 
     def holds(self, value: object) -> bool:
         """Whether a value is in it.
@@ -59,13 +63,15 @@ class Span:
             new = self.whole and NEW in self.labels  # then any text is a category of the region
             return new or value in self.labels or _as_label(value) in self.labels
         number: Any = value
+        if number in self.codes or number in self.other_codes:
+            return number in self.codes
         return bool(self.lower <= number <= self.upper)
 
     def condition(self) -> Condition:
         """Return the condition that a value is in it."""
         if self.lower is None or self.upper is None:
             return Becomes(self.feature, *self.labels)
-        return Within(self.feature, self.lower, self.upper, self.missing)
+        return Within(self.feature, self.lower, self.upper, self.missing, self.codes)
 
     def shares(self) -> tuple[tuple[float, float] | None, float | None]:
         """Where it lies in the range of the feature, from 0 to 1, and where the row does."""
@@ -88,32 +94,38 @@ def span_of(extent: Extent, allowed: BoolArray, own: float = math.nan) -> Span:
     own : float, the row's value; NaN if it is missing
     """
     feature, whole = extent.feature, bool(allowed.all())
-    missing = bool(allowed[extent.absent].any())
+    missing = bool(allowed[np.isnan(extent.low)].any())
+    codes = extent.codes(allowed)
+    others = tuple(code for code in feature.codes if code not in codes)
+    absent = (*codes, None) if missing else codes
     present = extent.present
     at = present[allowed[present]]
     if not extent.ordered or feature.kind == "binary":
         values = [v for i in at.tolist() for v in (extent.low[i], extent.high[i])]
         labels = tuple(dict.fromkeys(feature.show(float(v)) for v in values))
-        labels += (None,) if missing else ()
+        labels += tuple(label for label in absent if label not in labels)
         words = "" if whole else _listed(labels)
         return Span(
-            feature.name, None, None, labels, whole, words, feature.show(own), None, None, missing
+            feature.name, None, None, labels, whole, words, feature.show(own), missing=missing
         )
     ends = [(float(extent.low[i]), float(extent.high[i])) for i in (*present[:1], *present[-1:])]
     least, most = (ends[0][0], ends[-1][1]) if ends else (None, None)
     value = None if math.isnan(own) else own
     if not at.size:
-        words = "" if whole else exactly(None)
-        return Span(feature.name, None, None, (None,), whole, words, value, least, most, missing)
+        words = "" if whole else _listed(absent)
+        return Span(feature.name, None, None, absent, whole, words, value, least, most, missing)
     lower, upper = float(extent.low[at[0]]), float(extent.high[at[-1]])
     parts = [] if at[0] == present[0] else [_lower(extent, int(at[0]))]
     parts += [] if at[-1] == present[-1] else [_upper(extent, int(at[-1]))]
     words = " and ".join(parts)
-    if missing and parts:
-        words += f", or {exactly(None)}"
-    elif not (missing or whole or parts):
-        words = f"not {exactly(None)}"
-    return Span(feature.name, lower, upper, (), whole, words, value, least, most, missing)
+    if absent and parts:
+        words += f", or {_listed(absent)}"
+    elif not (whole or parts):
+        no_value = np.isnan(extent.low).any() and not missing
+        words = f"not {_listed((*others, None) if no_value else others)}"
+    return Span(
+        feature.name, lower, upper, (), whole, words, value, least, most, missing, codes, others
+    )
 
 
 def _as_label(value: object) -> str:

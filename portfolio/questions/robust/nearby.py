@@ -166,7 +166,7 @@ class SafeSearch:
         radius = self._radius.get(extent.feature.name)
         if radius is not None and not extent.absent[extent.own]:
             low, high = _first(value, -radius), _last(value, radius)
-            near |= (extent.low <= high) & (low <= extent.high)
+            near |= (extent.low <= high) & (low <= extent.high) & ~extent.absent
         return near
 
     @cached_property
@@ -191,7 +191,7 @@ class SafeSearch:
             return span.condition()
         radius = self._radius.get(extent.feature.name, Fraction(0))
         lower, upper = _first(span.lower, -radius), _last(span.upper, radius)
-        return Within(extent.feature.name, lower, upper, span.missing)
+        return Within(extent.feature.name, lower, upper, span.missing, span.codes)
 
 
 def _first(value: float, move: Fraction) -> float:

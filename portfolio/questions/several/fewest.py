@@ -70,7 +70,11 @@ def find_fewest(series: Series) -> Fewest | None:
     own = series.question
     model = series.asker.model
     apart = any(isinstance(each, AllowMissing | JointCost) for each in own.constraints)
-    if apart or own.measure == OWN or any(feature.missing for feature in model.space.features):
+    if (
+        apart
+        or own.measure == OWN
+        or any(feature.missing or feature.codes for feature in model.space.features)
+    ):
         return None
     found = series.ask_plainly(replace(own, norm=0, weights=None))
     if found.row is None:

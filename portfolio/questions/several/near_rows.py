@@ -159,7 +159,7 @@ def _decoded(
         row = np.unique(row[[priced(each, query, model.space) is not None for each in row]], axis=0)
     start, values = model.space.values(query.row), feature_values(model, row)
     parts = [
-        query.cost.of(index, feature, float(start[index]), values[:, index], admissible.missing)
+        query.cost.of(index, feature, float(start[index]), values[:, index], admissible)
         for index, (feature, admissible) in enumerate(
             zip(model.space.features, query.admissible, strict=True)
         )

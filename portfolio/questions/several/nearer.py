@@ -27,7 +27,8 @@ class Nearer:
     @property
     def near(self) -> float:
         """What distances are taken from."""
-        return self.feature.typical if self.before != self.before else self.before
+        number = self.feature.without_code(self.before)
+        return self.feature.typical if number != number else number
 
     def than(self, value: float) -> FeatureConstraint | None:
         """Only what comes before a value; None where nothing does.
@@ -41,7 +42,7 @@ class Nearer:
             first = len(labels) if value != value else int(value)
             earlier = [labels[at] for at in range(first) if at != self.before]
             return Allowed(name, earlier) if earlier else None
-        if value != value:
+        if self.feature.without_code(value) != value:
             return Range(name)
         mirrored = 2 * Fraction(self.near) - Fraction(value)
         if value > self.near:

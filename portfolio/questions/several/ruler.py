@@ -6,6 +6,7 @@ import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import InputError
+from encoders.query.admissible import Admissible
 from encoders.query.features import Feature, FeatureSpace
 from encoders.query.query import Query
 from encoders.query.relations import JointCost
@@ -24,6 +25,7 @@ class Ruler:
     apart : bool (n_features,), whether any change costs the same
     lacking : bool (n_features,), whether a row may have no value
     absent : float64 (n_features,), between a value and none
+    codes : per feature, codes for a missing value, which are as far apart as it is
     largest : whether the largest part counts, and not the sum
     """
 
@@ -31,6 +33,7 @@ class Ruler:
     apart: BoolArray
     lacking: BoolArray
     absent: FloatArray
+    codes: tuple[tuple[float, ...], ...]
     largest: bool
 
     def between(self, one: FloatArray, other: FloatArray) -> FloatArray:
@@ -54,6 +57,7 @@ class Ruler:
         index : of the feature
         one, other : its values
         """
+        one, other = self._without_codes(index, one), self._without_codes(index, other)
         gap: FloatArray = np.abs(one - other)
         if self.apart[index]:
             gap = (one != other).astype(np.float64)
@@ -62,6 +66,11 @@ class Ruler:
             return gap
         none = np.isnan(one), np.isnan(other)
         return np.where(none[0] | none[1], self.absent[index] * (none[0] ^ none[1]), gap)
+
+    def _without_codes(self, index: int, values: FloatArray) -> FloatArray:
+        """Return values of a feature with NaN for codes for a missing value."""
+        codes = self.codes[index]
+        return np.where(np.isin(values, codes), np.nan, values) if codes else values
 
     def only(self, features: BoolArray) -> "Ruler":
         """The same for some of the features.
@@ -75,6 +84,7 @@ class Ruler:
             self.apart[features],
             self.lacking[features],
             self.absent[features],
+            tuple(own for own, kept in zip(self.codes, features, strict=True) if kept),
             self.largest,
         )
 
@@ -95,9 +105,13 @@ class Ruler:
         ----------
         values : float64 (n_rows, n_features)
         """
-        for index in np.flatnonzero(np.isnan(values).any(axis=0) & ~self.apart):
-            own = values[~np.isnan(values[:, index]), index]
-            if own.size and np.ptp(own) * self.scale[index] > 2 * self.absent[index]:
+        for index in np.flatnonzero(self.lacking & ~self.apart).tolist():
+            every = self._without_codes(index, values[:, index])
+            own = every[~np.isnan(every)]
+            if (
+                0 < own.size < every.size
+                and np.ptp(own) * self.scale[index] > 2 * self.absent[index]
+            ):
                 return False
         return True
 
@@ -110,7 +124,7 @@ class Ruler:
         """
         total = 0.0
         for index in range(values.shape[1]):
-            own = np.unique(values[:, index])
+            own = np.unique(self._without_codes(index, values[:, index]))
             ends = own[[0, max(own.size - 2, 0), -1]]  # a missing value comes last
             part = float(self.part(index, ends[:, None], ends[None, :]).max())
             total = max(total, part) if self.largest else total + part
@@ -143,17 +157,25 @@ def ruler_of(question: Question, query: Query, space: FeatureSpace) -> Ruler:
         )
     weight, unit = np.array(cost.weight), np.array(cost.unit)
     counted = np.array([_counted(feature) or cost.power == 0 for feature in space.features])
-    start = np.isnan(space.values(query.row))
+    start = np.isnan(space.without_codes(space.values(query.row)))
     filled = np.array([feature.missing_cost for feature in space.features])
-    prices = [admissible.missing for admissible in query.admissible]
+    prices = [_price_of_none(admissible) for admissible in query.admissible]
     emptied = np.array([0.0 if price is None else price for price in prices])
     return Ruler(
         scale=np.where(counted, weight, weight / unit),
         apart=counted,
         lacking=start | np.array([price is not None for price in prices]),
         absent=weight * np.where(start, filled, emptied),
+        codes=tuple(feature.codes for feature in space.features),
         largest=cost.aggregate == "max",
     )
+
+
+def _price_of_none(admissible: Admissible) -> float | None:
+    """Return what it costs to have no value; None if there must be one."""
+    if admissible.missing is not None or not admissible.codes:
+        return admissible.missing
+    return 1.0 if admissible.code_cost is None else admissible.code_cost
 
 
 def _counted(feature: Feature) -> bool:

@@ -168,7 +168,7 @@ def _ladder(trials: Trials, at: int, dropped: Result) -> _Ladder | None:
     if feature is None or not (isinstance(rule, Range) or member.kind == "bounds"):
         return None
     index = space.features.index(feature)
-    own = float(space.values(trials.demands.row.values)[index])
+    own = feature.without_code(float(space.values(trials.demands.row.values)[index]))
     if isinstance(rule, Range):
         lower, upper = float(rule.lower), float(rule.upper)
     else:  # a query beyond its bounds widens them
@@ -176,7 +176,7 @@ def _ladder(trials: Trials, at: int, dropped: Result) -> _Ladder | None:
 
     def value(result: Result) -> float:
         assert result.row is not None
-        return float(result.row.values[feature.column])
+        return feature.without_code(float(result.row.values[feature.column]))
 
     def limited(low: float, high: float) -> Constraint | Limits:
         return Range(feature.name, low, high) if isinstance(rule, Range) else (low, high)

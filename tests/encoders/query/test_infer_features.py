@@ -1,5 +1,7 @@
 """Features of a frame: what a group of columns is called."""
 
+import ast
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -61,9 +63,11 @@ def test_the_base_may_be_named_or_the_columns_described_one_by_one():
 
 def test_the_number_of_missing_values_is_no_part_of_bounds_and_spread():
     column = np.tile([-9999.0, 3.0, 5.0, 8.0, 4.0], 20)
-    (own,) = infer_features(pd.DataFrame({"v": column}), absent=-9999.0).features
+    (own,) = infer_features(pd.DataFrame({"v": column}), absent={"v": -9999.0}).features
     assert (own.lower, own.upper, own.std) == (3.0, 8.0, np.std([3.0, 5.0, 8.0, 4.0]))
-    flag = infer_features(pd.DataFrame({"v": np.tile([0.0, 1.0], 20)}), absent=0.0).features[0]
+    flag = infer_features(pd.DataFrame({"v": np.tile([0.0, 1.0], 20)}), absent={"v": 0.0}).features[
+        0
+    ]
     assert (flag.kind, flag.values) == ("binary", (0.0, 1.0))
 
 
@@ -72,3 +76,50 @@ def test_an_isolated_code_is_named_until_bounds_leave_it_out():
     assert "-999 looks like a code" in str(infer_features(frame))
     assert "999 looks" not in str(infer_features(frame[["w"]]))
     assert "looks" not in str(infer_features(frame, {"v": {"bounds": [0, 9]}}))
+
+
+def test_declared_codes_are_no_part_of_kind_bounds_and_spread():
+    column = np.tile([-7.0, -8.0, 0.0, 1.0, np.nan], 9)
+    frame = pd.DataFrame({"v": column, "w": np.tile([99.0, 1.0, 2.5, 3.0, 4.0], 9)})
+    given = {"v": {"missing_codes": [-7, -8]}, "w": {"missing_codes": [99]}}
+    flag, number = infer_features(frame, given).features
+    assert (flag.kind, flag.values, flag.codes) == ("binary", (0.0, 1.0), (-8.0, -7.0))
+    assert (number.lower, number.upper, number.typical) == (1.0, 4.0, 2.75)
+    assert "0, 1, or missing (-8, -7)" in flag.describe_values()
+
+
+def test_the_note_on_an_isolated_code_holds_a_declaration_that_works():
+    frame = pd.DataFrame({"v": [-9999.0, 3.0, 5.0, 8.0, 4.0, 99999.0]})
+    (own,) = infer_features(frame).features
+    remedy = own.note.split("features=")[1]
+    (declared,) = infer_features(frame, ast.literal_eval(remedy)).features
+    assert (declared.codes, declared.lower, declared.upper) == ((-9999.0, 99999.0), 3.0, 8.0)
+    assert declared.note == ""
+
+
+def test_the_default_code_of_a_model_can_be_undone():
+    frame = pd.DataFrame({"v": [-9999.0, 3.0, 5.0, 8.0, 4.0]})
+    (own,) = infer_features(frame, {"v": {"missing_codes": []}}, absent={"v": -9999.0}).features
+    assert (own.codes, own.lower) == ((), -9999.0)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"missing_codes": -7}, "must be a list of finite numbers"),
+        ({"missing_codes": ["-7"]}, "must be a list of finite numbers"),
+        ({"missing_codes": [float("nan")]}, "must be a list of finite numbers"),
+        ({"missing_codes": [5], "values": [3, 5]}, "listed as a value and in missing_codes"),
+        ({"missing_codes": [3, 4, 5]}, "every training row misses it"),
+    ],
+)
+def test_codes_that_do_not_fit_are_refused(entry, message):
+    frame = pd.DataFrame({"v": [3.0, 4.0, 5.0]})
+    with pytest.raises(InputError, match=message):
+        infer_features(frame, {"v": {"kind": "ordinal", **entry}})
+
+
+def test_codes_of_a_group_of_dummies_are_refused():
+    frame = pd.DataFrame({"j_a": [1.0, 0.0], "j_b": [0.0, 1.0]})
+    with pytest.raises(InputError, match="columns of numbers"):
+        infer_features(frame, {"j": {"kind": "categorical", "missing_codes": [-7]}})

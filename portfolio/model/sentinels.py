@@ -1,0 +1,53 @@
+"""Numbers that a model takes for missing, where the user's columns hold them."""
+
+import numpy as np
+
+from encoders.arrays import FloatArray
+from encoders.errors import InputError
+from encoders.trees.from_xgboost import xgboost_missing
+from encoders.trees.inputs import Layout
+from encoders.trees.kinds import kind_of
+from portfolio.model.pipeline import Preprocessing
+
+
+def missing_number(layout: Layout) -> float:
+    """Return the number that all members of a model take for missing, NaN where there is none.
+
+    Parameters
+    ----------
+    layout : Layout, of the model
+    """
+    leaves = [own for own, _ in layout.leaves]
+    of_xgboost = all(kind_of(own).library == "xgboost" for own in leaves)
+    numbers = {xgboost_missing(own) for own in leaves} if of_xgboost else set()
+    return numbers.pop() if len(numbers) == 1 else float("nan")
+
+
+def missing_numbers(steps: Preprocessing, rows: FloatArray) -> dict[str, float]:
+    """Return, by column, the number that the members of a model take for missing.
+
+    Only columns count of which every input is that number where the column is.
+
+    Parameters
+    ----------
+    steps : Preprocessing, before the trees
+    rows : float64 (n_rows, n_columns), training rows in numbers
+    """
+    number = missing_number(steps.layout)
+    whole = rows[~np.isnan(rows).any(axis=1)][:1]
+    if np.isnan(number) or not len(whole):
+        return {}
+    source = np.array([own.column for own in steps.sources], dtype=np.int64)
+    found = {}
+    for at, column in enumerate(steps.table.columns):
+        if column.labels is not None:
+            continue
+        row = whole.copy()
+        row[0, at] = number
+        try:
+            given = steps.inputs(row, True)[0, source == at]
+        except InputError:  # a step refuses the number
+            continue
+        if given.size and np.all(given == number):
+            found[str(column.name)] = number
+    return found

@@ -36,6 +36,11 @@ RECORD |= {"answer": ({"row": [float], "class": object}, None)}
 COVER = {"refused": [[float]], "prices": [[int]], "worth": [int], "steps": str}
 RECORD |= {"proof": {"below": BOUND, "covers": [COVER]}}
 
+FORMATS = "give .json or .ubj of XGBoost, .skops, .txt of LightGBM, .cbm of CatBoost, or a pickle"
+NATIVE, PICKLES = (".json", ".ubj", ".skops"), (".pkl", ".pickle", ".joblib")
+UNREAD = {".txt": "LightGBM's", ".cbm": "CatBoost's"}  # records of theirs have no proof
+PLAIN = ("sklearn.", "numpy.", "scipy.", "collections.")  # run no code when they are loaded
+
 
 class RejectedError(Exception):
     """The record does not prove what it claims; the message says where."""
@@ -152,6 +157,7 @@ def read(model: Any) -> Model:
     kind = f"{type(model).__module__.partition('.')[0]}.{type(model).__name__}"
     if kind in ("xgboost.XGBClassifier", "xgboost.XGBRFClassifier"):
         return read_xgboost(model)
+    kind = model if isinstance(model, str) else kind
     known = re.fullmatch("sklearn.(DecisionTree|ExtraTrees?|RandomForest)Classifier", kind)
     demand(known, f"models of type {kind} are not read by this checker")
     # These trees read float32, and send what is at most the threshold left.
@@ -352,13 +358,28 @@ def check(record: Any, model: Any, work: float = MOST_WORK) -> str:
 
 
 def load(path: str, trusted: bool) -> Any:
-    """The model of a file."""
-    if path.endswith((".json", ".ubj")):
-        (model := __import__("xgboost").XGBClassifier()).load_model(path)
-        return model
-    if path.endswith(".skops"):
+    """The model of a file, or the name of its kind where this checker reads none of that kind."""
+    ending = path.lower()[path.rfind(".") :]
+    known = f"files of format {ending!r} are not read; {FORMATS}"
+    demand("." in ending and (ending in PICKLES or ending in NATIVE or ending in UNREAD), known)
+    with open(path, "rb") as file:  # it exists
+        demand(file.read(1), f"{path} is empty")
+    if ending in UNREAD:
+        return UNREAD[ending]
+    if ending == ".skops":
         skops = __import__("skops.io").io
-        return skops.load(path, trusted=skops.get_untrusted_types(file=path) if trusted else [])
+        types = skops.get_untrusted_types(file=path)
+        strange = [] if trusted else [name for name in types if not name.startswith(PLAIN)]
+        held = f"the file holds an object of type {[*strange, ''][0]}, which can run code"
+        demand(not strange, f"{held}; say --trust-pickle to load it")
+        return skops.load(path, trusted=types)
+    if ending in NATIVE:
+        model = __import__("xgboost").XGBClassifier()
+        try:
+            model.load_model(path)
+        except Exception as error:  # such as CatBoost's .json
+            raise RejectedError(f"{path} is no classifier of XGBoost; {FORMATS}") from error
+        return model
     demand(trusted, "pickles can run any code; say --trust-pickle to load one")
     return __import__("joblib").load(path)
 
@@ -367,7 +388,7 @@ def main() -> int:
     """Check the records of a file, one a line or one in all; 0 if all of them hold."""
     parser = argparse.ArgumentParser("counterfolio-check", description=__doc__)
     parser.add_argument("records", help=".json of one, .jsonl with one a line, or these with .gz")
-    parser.add_argument("--model", required=True, help=".json, .ubj, .skops, a pickle")
+    parser.add_argument("--model", required=True, help=f"of the record; {FORMATS}")
     parser.add_argument("--trust-pickle", action="store_true", help="load files that can run code")
     parser.add_argument("--work", type=float, default=MOST_WORK, help="most of a record's, 1e11")
     given, said, wrong, why = parser.parse_args(), "", 0, ""

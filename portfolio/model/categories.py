@@ -102,8 +102,8 @@ def _labels(model: Any, frame: pd.DataFrame) -> dict[Any, list[Any]]:
     if package == "xgboost":
         booster = model.get_booster() if hasattr(model, "get_booster") else model
         own = {name: frame[name] for name in frame.columns}
-        kept = _kept_names(booster, own) if CATEGORY in (booster.feature_types or []) else {}
-        return {name: kept[name] for name in frame.columns if name in kept}
+        kept = _kept_codes(booster, own) if CATEGORY in (booster.feature_types or []) else {}
+        return {name: list(kept[name]) for name in frame.columns if name in kept}
     if package == "lightgbm":
         booster = model.booster_ if hasattr(model, "booster_") else model
         return _lightgbm_labels(booster, frame)
@@ -178,13 +178,13 @@ def _xgboost(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
     booster = model.get_booster() if hasattr(model, "get_booster") else model
     types, names = booster.feature_types or [], booster.feature_names or []
     own_columns = {name: frame.iloc[:, at] for at, name in enumerate(names)}
-    kept = _kept_names(booster, own_columns) if CATEGORY in types else {}
+    kept = _kept_codes(booster, own_columns) if CATEGORY in types else {}
     codes: dict[int, Codes] = {}
     for at, kind in enumerate(types):
         if kind == CATEGORY:
             own = frame.iloc[:, at]
             if names and names[at] in kept:
-                codes[at] = _counted(kept[names[at]])
+                codes[at] = kept[names[at]]
             elif isinstance(own.dtype, pd.CategoricalDtype):
                 codes[at] = _counted(own.dtype.categories.tolist())
             else:
@@ -192,15 +192,33 @@ def _xgboost(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
     return codes
 
 
-def _kept_names(booster: Any, columns: "Mapping[Any, pd.Series[Any]]") -> dict[str, list[Any]]:
+def _kept_codes(booster: Any, columns: "Mapping[Any, pd.Series[Any]]") -> dict[str, Codes]:
+    """Return by column the codes of the categories that a booster keeps, in their order."""
     if not hasattr(booster, "get_categories"):
         return {}
     found = booster.get_categories(export_to_arrow=True).to_arrow() or []
     return {
-        name: _whole_names(values, name, columns[name])
+        name: _codes_by_name(values, _whole_names(values, name, columns[name]))
         for name, values in found
         if values is not None and name in columns
     }
+
+
+def _codes_by_name(values: Any, labels: list[Any]) -> Codes:
+    """Return the code of each category as predict finds it: the first of names cut alike."""
+    if str(values.type) != "string":
+        return _counted(labels)
+    content, pairs = _cut(values)
+    first: dict[bytes, float] = {}
+    codes = [first.setdefault(content[s:e], float(at)) for at, (s, e) in enumerate(pairs)]
+    return dict(zip(labels, codes, strict=True))
+
+
+def _cut(values: Any) -> tuple[bytes, list[tuple[int, int]]]:
+    """Return the text of all names that XGBoost keeps, and where each begins and ends."""
+    ends = np.frombuffer(values.buffers()[1], dtype=np.int32)[: len(values) + 1].tolist()
+    content = bytes((values.buffers()[2] or b"")[: ends[-1]]) if len(values) else b""
+    return content, list(pairwise(ends))
 
 
 def _whole_names(values: Any, name: str, column: "pd.Series[Any]") -> list[Any]:
@@ -213,16 +231,15 @@ def _whole_names(values: Any, name: str, column: "pd.Series[Any]") -> list[Any]:
         return list(values.to_pylist())
     known = column.dtype.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
     texts = {own for own in pd.unique(pd.Series(known)).tolist() if isinstance(own, str)}
-    ends = np.frombuffer(values.buffers()[1], dtype=np.int32)[: len(values) + 1].tolist()
-    data = (values.buffers()[2] or b"")[: ends[-1]] if len(values) else b""
-    content = bytes(data)
+    content, pairs = _cut(values)
     if content.isascii():
         return list(values.to_pylist())
-    pairs = list(pairwise(ends))
-    declared = list(known) if isinstance(known, pd.Index) else []
-    sizes = [len(str(own)) for own in declared] == [end - start for start, end in pairs]
-    if sizes and "".join(map(str, declared)).encode(errors="replace").startswith(content):
-        return declared  # which the library cuts in the same way when it predicts
+    # Names in the frame's order are cut in the same way when the library predicts; categories that
+    # are made of text are sorted.
+    order = list(known) if isinstance(known, pd.Index) else sorted(texts)
+    sizes = [len(str(own)) for own in order] == [end - start for start, end in pairs]
+    if sizes and "".join(map(str, order)).encode(errors="replace").startswith(content):
+        return order
     by_byte = [content[start:end].decode(errors="replace") for start, end in pairs]
     if texts.issuperset(by_byte):
         return by_byte
@@ -235,7 +252,8 @@ def _whole_names(values: Any, name: str, column: "pd.Series[Any]") -> list[Any]:
             if len(fits) != 1:
                 raise UnsupportedModelError(
                     f"XGBoost keeps the categories of column {name!r} in part only, as some are "
-                    "not ASCII text; give X_train the categories of the training frame."
+                    "not ASCII text; give X_train the categories of the training frame, which a "
+                    "Parquet file keeps and a CSV does not."
                 )
             labels[at] = fits[0]
     return labels

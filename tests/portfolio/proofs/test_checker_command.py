@@ -7,10 +7,15 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
+import skops.io
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
 from xgboost import XGBClassifier
 
 import portfolio.checker
+from counterfolio import Explainer
 from portfolio.checker import main
 from tests.support.claims import boxes, claimed, column, xgboost_of
 
@@ -104,3 +109,40 @@ def test_files_that_are_no_records_end_soon_and_in_a_line(tmp_path, monkeypatch,
     (tmp_path / "cut.json").write_bytes(model.read_bytes()[:50])
     code, out, err = told("one.json", b"{}", tmp_path / "cut.json")
     assert (code, out, len(err)) == (2, [], 1)
+
+
+def test_a_skops_file_needs_no_flag_unless_it_holds_other_types(tmp_path, monkeypatch, capsys):
+    X = np.random.default_rng(0).normal(size=(80, 3)).round(2)
+    forest = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, X[:, 0] > X[:, 1])
+    Explainer(forest, X).explain(X[0]).record().write(tmp_path / "r.json")
+    skops.io.dump(forest, tmp_path / "plain.skops")
+    skops.io.dump(make_pipeline(forest, Strange()), tmp_path / "strange.skops")
+    for name, code, told in (("plain", 0, "1: verified"), ("strange", 2, "say --trust-pickle")):
+        words = [str(tmp_path / "r.json"), "--model", str(tmp_path / f"{name}.skops")]
+        monkeypatch.setattr(sys, "argv", ["counterfolio-check", *words])
+        assert main() == code
+        assert told in "".join(capsys.readouterr())
+
+
+class Strange:
+    """An object of a type that a file must not load unasked."""
+
+
+def test_formats_without_a_proof_are_taken_and_others_named(tmp_path, monkeypatch, capsys):
+    model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
+    with_proof = claimed(model, [0], [column()], below=0.1)
+    without = with_proof | {"proof": None, "why_no_proof": "models of LightGBM are not read"}
+    (tmp_path / "with.json").write_text(json.dumps(with_proof))
+    (tmp_path / "without.json").write_text(json.dumps(without))
+    for name, record, code, told in (
+        ("m.txt", "without", 1, "has no proof"),
+        ("m.txt", "with", 1, "LightGBM's are not read"),
+        ("m.cbm", "with", 1, "CatBoost's are not read"),
+        ("m.json", "with", 2, "is no classifier of XGBoost"),
+        ("m.onnx", "with", 2, "format '.onnx' are not read; give .json"),
+    ):
+        (tmp_path / name).write_text('{"trees": 1}')
+        words = [str(tmp_path / f"{record}.json"), "--model", str(tmp_path / name)]
+        monkeypatch.setattr(sys, "argv", ["counterfolio-check", *words])
+        assert main() == code
+        assert told in "".join(capsys.readouterr())

@@ -191,6 +191,8 @@ def _holds(dtype: Any, value: Any) -> bool:
     try:
         with np.errstate(all="ignore"):
             cast = pd.Series([value]).astype(dtype).iloc[0]
+        # NumPy compares a float32 with a Python float after rounding that one to float32.
+        cast = cast.item() if isinstance(cast, np.generic) else cast
         return is_missing(value) if is_missing(cast) else bool(cast == value)
     except (TypeError, ValueError, OverflowError):
         return False

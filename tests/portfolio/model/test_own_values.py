@@ -8,8 +8,9 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from portfolio import Explainer, Fixed
@@ -131,3 +132,30 @@ def test_a_changed_text_keeps_the_type_of_its_column(dtype):
     batch = explainer.explain_batch(X.iloc[:3], executor=here)
     assert found.word.iloc[0] == batch.cf_word[0] == "b"
     assert found.word.dtype == batch.cf_word.dtype == row.word.dtype
+
+
+@pytest.mark.parametrize("kind", ["histogram", "lightgbm", "scaled"])
+def test_answers_to_rows_of_float32_are_reached_as_they_are_returned(kind):
+    """The models split in float64: an answer may need more digits than the row's type has."""
+    make = {
+        "histogram": lambda: HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=2),
+        "lightgbm": lambda: lgb.LGBMClassifier(n_estimators=2, min_child_samples=2, verbose=-1),
+        "scaled": lambda: make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=3)),
+    }[kind]
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        first = np.round(random.uniform(-1, 1, 120), 2)
+        X = np.column_stack([first, random.integers(0, 4, 120)]).astype(np.float32)
+        y = X[:, 0] + 0.3 * X[:, 1] > 0.6
+        for data in (X, pd.DataFrame(X, columns=["first", "second"])):
+            model = make().fit(data, y)
+            explainer = Explainer(model, data)
+            for at in range(3):
+                row = data[at] if isinstance(data, np.ndarray) else data.iloc[[at]]
+                found = explainer.explain(row)
+                answer = np.atleast_2d(found.counterfactual) if data is X else found.counterfactual
+                assert model.predict(answer)[0] == found.target
+            batch = explainer.explain_batch(data[:3], executor=here)
+            answers = batch[[name for name in batch if name.startswith("cf_")]]
+            again = answers.to_numpy() if data is X else answers.set_axis(data.columns, axis=1)
+            assert (model.predict(again) == batch.target).all()

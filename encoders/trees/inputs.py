@@ -144,6 +144,20 @@ class Layout:
         at = next(at for at, table in enumerate(self.tables) if table.same(own))
         return Place(at).member(None, place.member(None, pipeline.steps[-1][0]).name)
 
+    def with_ways(self, ensemble: Ensemble) -> Ensemble:
+        """Return the trees of a member with ways for missing values, where others may need these.
+
+        Steps may fill what is missing before it gets to a member that takes no missing values. If
+        they do not, the model itself refuses such a row.
+
+        Parameters
+        ----------
+        ensemble : Ensemble, of a member
+        """
+        if ensemble.default_left is not None or not self.piped or len(self.leaves) < 2:
+            return ensemble
+        return replace(ensemble, default_left=frozen(np.zeros(ensemble.column.size, np.bool_)))
+
     def placed(self, ensemble: Ensemble, place: Place) -> Ensemble:
         """Return the trees of a leaf over the columns of the joint table.
 

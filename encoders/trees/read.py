@@ -70,11 +70,11 @@ def _read(model: Any, place: Place, layout: Layout, recode: Recode | None) -> En
         def read(member: Any, columns: IntArray | None = None, /) -> Ensemble:
             return _read(member, place.member(columns, ""), layout, recode)
 
-        return MEMBERS[kind.name](model, read)
+        return layout.with_ways(MEMBERS[kind.name](model, read))
     whole = _read_alone(model)
     if recode is not None:
         whole = recode(model, whole, layout.columns_of(place))
-    return layout.placed(whole, place)
+    return layout.with_ways(layout.placed(whole, place))
 
 
 def _read_alone(model: Any) -> Ensemble:

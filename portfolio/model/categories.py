@@ -14,7 +14,7 @@ from encoders.trees.ensemble import Ensemble, with_codes
 from encoders.trees.inputs import Layout, is_owner
 from encoders.trees.kinds import kind_of
 from encoders.trees.read import read_ensemble
-from encoders.trees.wrappers import predictor
+from encoders.trees.wrappers import predictor, unwrapped
 from portfolio.model.catboost_categories import catboost_codes
 from portfolio.model.table import Table
 
@@ -89,7 +89,7 @@ def typed_as_trained(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
     frame : as it was read, with the model's columns in any order
     """
     typed = frame.copy(deep=False)
-    for name, labels in _labels(model, frame).items():
+    for name, labels in _labels(unwrapped(model), frame).items():
         own = frame[name]
         if not isinstance(own.dtype, pd.CategoricalDtype) and own.dropna().isin(labels).all():
             typed[name] = pd.Categorical(own, categories=labels)

@@ -17,10 +17,11 @@ from encoders.query.infer_features import infer_features
 from encoders.trees.ensemble import Ensemble, with_codes
 from encoders.trees.inputs import layout_of
 from encoders.trees.read import read_ensemble
+from encoders.trees.refusals import first_line
 from encoders.trees.wrappers import unwrapped
 from portfolio.model.categories import in_codes_of_all, library_codes, own_codes
 from portfolio.model.made_up_rows import has_no_rows, made_up_rows, without_spread
-from portfolio.model.native import NativeModel, predicting_alone, wrap_native
+from portfolio.model.native import NativeModel, own_errors, predicting_alone, wrap_native
 from portfolio.model.new_categories import tested
 from portfolio.model.pipeline import (
     joint_table,
@@ -247,8 +248,15 @@ def _check_frames(model: Any, X_train: Any, table: Table, rows: FloatArray) -> N
         return
     with predicting_alone(model, FRAME_ROWS), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        theirs = np.asarray(model.predict(X_train.head(FRAME_ROWS)))
-        ours = np.asarray(model.predict(table.frame(rows[:FRAME_ROWS])))
+        try:
+            theirs = np.asarray(model.predict(X_train.head(FRAME_ROWS)))
+            ours = np.asarray(model.predict(table.frame(rows[:FRAME_ROWS])))
+        except own_errors(model) as error:
+            raise InputError(
+                f"the model's own predict refuses rows of X_train ({first_line(error)}); give the "
+                "frame that it was fitted on, or put a SimpleImputer before a step that takes no "
+                "missing values."
+            ) from error
     # Threads of a forest may add up a regressor's trees in another order.
     same = np.allclose(theirs, ours) if theirs.dtype.kind == "f" else np.array_equal(theirs, ours)
     if same:

@@ -18,7 +18,7 @@ from tests.support.library_models import Made, draw, sklearn_labels
 
 QUIET = {"verbose": 0, "allow_writing_files": False, "thread_count": 1}
 METHODS = ["sigmoid", "isotonic"]
-if "temperature" in str(CalibratedClassifierCV._parameter_constraints["method"]):
+if "temperature" in CalibratedClassifierCV._parameter_constraints["method"][0].options:
     METHODS.append("temperature")  # from 1.8 of scikit-learn on
 
 

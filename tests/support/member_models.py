@@ -151,7 +151,7 @@ def calibrated_model(rng, X, y):
         labels = np.where(labels == made.classes_[0], made.classes_[1], made.classes_[0])
     labels[:6] = np.tile(made.classes_[:2], 3)  # some of each in every fold
     methods = ["sigmoid", "isotonic"]
-    if "temperature" in str(CalibratedClassifierCV._parameter_constraints["method"]):
+    if "temperature" in CalibratedClassifierCV._parameter_constraints["method"][0].options:
         methods.append("temperature")  # from 1.8 of scikit-learn on
     settings = {"method": str(rng.choice(methods)), "ensemble": False, "cv": 2}
     frozen = rng.random() < 0.7 or maker in (lightgbm_model, xgboost_model)

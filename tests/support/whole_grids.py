@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from portfolio import AtLeast, AtMost, Explainer
+from portfolio import AtLeast, AtMost, Explainer, Fixed
 
 TOP = 6  # of each column, from 0
 
@@ -88,6 +88,35 @@ def check_predictions(model, X, seed, queries=3):
                 compare(explainer.explain(X.iloc[[place]], target=goal), best)
                 tried += 1
         return tried
+
+
+def with_gaps(X, seed):
+    """Return the table with missing values in column "a", and both ends of each column."""
+    X = X.astype(float)
+    X.loc[np.random.default_rng(seed).random(len(X)) < 0.2, "a"] = np.nan
+    X.iloc[0], X.iloc[1] = 0, TOP
+    return X
+
+
+def check_gaps(model, X):
+    """Compare answers for a row that misses "a", which stays so, and for a whole row."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = {name: {"kind": "ordinal", "bounds": [0, TOP]} for name in X}
+        explainer = Explainer(model, X, features=whole)
+    values = [float(v) for v in range(TOP + 1)]
+    for place in (int(np.flatnonzero(X["a"].isna())[0]), int(np.flatnonzero(X["a"].notna())[5])):
+        query = X.iloc[place]
+        own = [query["a"]] if np.isnan(query["a"]) else values
+        rows = pd.DataFrame(itertools.product(own, values, values), columns=X.columns)
+        predicted = model.predict(rows)
+        same = (rows.fillna(-1) == query.fillna(-1)).all(axis=1).to_numpy()
+        target = 1 - predicted[same][0]
+        cost = costs(rows.fillna(-1), query.fillna(-1))
+        fixed = [Fixed("a")] if np.isnan(query["a"]) else []
+        result = explainer.explain(X.iloc[[place]], target=target, constraints=fixed)
+        compare(result, cost[predicted == target].min(initial=math.inf))
+    return 2
 
 
 def compare(result, best):

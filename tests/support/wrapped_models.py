@@ -71,7 +71,7 @@ def columns(rng, categories, by_place=False):
         return scaler(rng)
     encoder = [OneHotEncoder(handle_unknown="ignore"), OrdinalEncoder()][rng.integers(2)]
     numbers, text = (slice(0, 3), [3]) if by_place else (list("abc"), ["kind"])
-    dense = float(rng.choice([0.0, 0.3]))
+    dense = float(rng.choice([0.0, 1.0]))  # then it is sparse, without its zeros
     return ColumnTransformer(
         [("numbers", scaler(rng), numbers), ("text", encoder, text)], sparse_threshold=dense
     )

@@ -3,19 +3,46 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+from lightgbm import LGBMClassifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
 from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
 
 from encoders.errors import InputError, ModelChangedError, UnsupportedModelError
 from portfolio import Explainer
-from tests.support.whole_grids import check_classes, check_predictions, whole_table
+from tests.support.whole_grids import (
+    TOP,
+    check_classes,
+    check_gaps,
+    check_predictions,
+    compare,
+    costs,
+    every_row,
+    whole_table,
+    with_gaps,
+)
 from tests.support.wrapped_models import classifier, regressor
 
 
@@ -137,19 +164,66 @@ def test_pipelines_of_imbalanced_learn_predict_without_their_samplers():
     assert tried == 6
 
 
-def test_a_missing_value_goes_where_each_member_sends_it():
-    from sklearn.impute import SimpleImputer
-
-    X, score = whole_table(6)
-    X = X.astype(float)
-    X.loc[::4, "a"] = np.nan
-    y = (score > 3).astype(int)
-    members = [("one", make_pipeline(SimpleImputer(), forest())), ("two", forest())]
+@pytest.mark.parametrize("seed", range(4))
+def test_a_missing_value_goes_where_each_member_sends_it(seed):
+    X, score = whole_table(seed)
+    X, y = with_gaps(X, seed), (score > 3).astype(int)
+    boosted = GradientBoostingClassifier(n_estimators=3, max_depth=2)
+    stumps = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=3)
+    filled = make_pipeline(SimpleImputer(), [boosted, stumps, forest(), boosted][seed])
+    marked = make_pipeline(SimpleImputer(add_indicator=True), forest())
+    raw = HistGradientBoostingClassifier(max_iter=3, max_depth=3)
+    members = [("filled", filled), ("marked", marked), ("raw", raw)]
     model = VotingClassifier(members, voting="soft").fit(X, y)
-    explainer, row = Explainer(model, X), X.iloc[[0]]
-    result = explainer.explain(row)
-    assert result.status == "optimal"
-    assert model.predict(result.counterfactual)[0] != model.predict(row)[0]
+    assert check_gaps(model, X) == 2
+
+
+def test_a_missing_value_that_gets_to_a_member_without_a_way_is_refused():
+    X, score = whole_table(5)
+    boosted = GradientBoostingClassifier(n_estimators=3)
+    for model in (
+        make_pipeline(StandardScaler(), boosted),
+        VotingClassifier([("one", make_pipeline(SimpleImputer(), forest())), ("two", boosted)]),
+    ):
+        with pytest.raises(InputError, match=r"refuses rows of X_train .* SimpleImputer"):
+            Explainer(model.fit(X, score > 3), with_gaps(X, 1))
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "histograms", "xgboost"])
+def test_native_categories_beside_an_encoder(library):
+    X, score = whole_table(9, categories=True)
+    X, y = X.assign(kind=pd.Categorical(X["kind"])), (score > 3).astype(int)
+    native = {
+        "lightgbm": LGBMClassifier(
+            n_estimators=3, num_leaves=5, min_data_per_group=1, cat_smooth=1, verbose=-1
+        ),
+        "histograms": HistGradientBoostingClassifier(
+            max_iter=3, max_depth=3, categorical_features="from_dtype"
+        ),
+        "xgboost": XGBClassifier(n_estimators=3, max_depth=3, enable_categorical=True),
+    }[library]
+    encoder = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    members = [("native", native), ("encoded", make_pipeline(encoder, forest()))]
+    model = VotingClassifier(members, voting="soft").fit(X, y)
+    assert check_classes(model, X, 1, 2) == 2
+    model = CalibratedClassifierCV(make_pipeline(FunctionTransformer(), native), cv=2).fit(X, y)
+    assert check_classes(model, X, 1, 2) == 2
+
+
+def test_a_model_with_steps_within_goes_with_others_and_without_rows():
+    X, score = whole_table(4)
+    y = (score > 3).astype(int)
+    first = CalibratedClassifierCV(make_pipeline(StandardScaler(), forest()), cv=2).fit(X, y)
+    second = GridSearchCV(make_pipeline(MinMaxScaler(), forest()), {"memory": [None]}, cv=2)
+    second.fit(X, score > 2)
+    second.best_estimator_[-1].classes_ = np.array([0, 1])
+    rows = every_row(X)
+    both = first.predict(rows) + second.predict(rows) == 2
+    query = X.iloc[[int(np.argmin(score))]]
+    result = Explainer(first, X, also=[second]).explain(query, target=1)
+    compare(result, costs(rows, query.iloc[0])[both].min())
+    whole = {name: {"kind": "ordinal", "bounds": [0, TOP]} for name in X}
+    assert check_classes(first, X, 1, explainer=Explainer(first, features=whole)) == 3
 
 
 def test_text_is_encoded_by_each_member_for_itself():

@@ -22,6 +22,9 @@ _KEYS = {
     *("kind", "values", "levels", "bounds", "columns", "labels", "action", "allow_off_levels"),
     *("missing", "missing_cost", "missing_codes", "step", "digits", "base", "tolerance"),
 }
+# Entry of columns that the model does not read.
+UNREAD = {"action": "fixed", "allow_off_levels": True, "missing": True}
+NOT_READ, NO_VALUE = "no step reads it", "no training row has a value"
 Categories = Mapping[str, Sequence[str]]  # names of categories by column that holds their index
 
 
@@ -31,6 +34,7 @@ def infer_features(
     coded: Categories | None = None,
     truths: Collection[str] = (),
     absent: Mapping[str, float] | None = None,
+    unread: frozenset[int] = frozenset(),
 ) -> FeatureSpace:
     """Describe the columns of a training frame of numbers, NaN where one is missing.
 
@@ -55,6 +59,7 @@ def infer_features(
     truths : columns whose 0 and 1 are False and True
     absent : mapping from column to the number that the model takes for missing, which is its code
         for a missing value by default
+    unread : frozenset of int, places of columns that the model does not read: fixed, any value
 
     Raises
     ------
@@ -68,22 +73,32 @@ def infer_features(
     taken = {column for columns in claimed.values() for column in columns}
     free = [column for column in range(len(names)) if column not in taken]
     numbers = [column for column in free if names[column] not in (coded or {})]
-    groups = list(inferred_groups(names, values, numbers, {*names, *claimed}))
+    groups = [
+        group
+        for group in inferred_groups(names, values, numbers, {*names, *claimed})
+        if not unread.issuperset(group[1])
+    ]
     grouped = {column for _, columns in groups for column in columns}
     alone = [(names[column], [column]) for column in free if column not in grouped]
-    features = [
-        _coded(name, columns[0], coded[names[columns[0]]], values, given.get(name, {}))
-        if coded and names[columns[0]] in coded
-        else _feature(name, columns, names, values, given.get(name, {}), absent or {})
+    described = [
+        (name, columns, (UNREAD if unread.issuperset(columns) else {}) | given.get(name, {}))
         for name, columns in [*claimed.items(), *groups, *alone]
     ]
-    told = [
-        replace(f, truth=True)
-        if f.kind == "binary" and not f.labels and names[f.column] in truths
-        else f
+    features = [
+        _coded(name, columns[0], coded[names[columns[0]]], values, entry)
+        if coded and names[columns[0]] in coded
+        else _feature(name, columns, names, values, entry, absent or {})
+        for name, columns, entry in described
+    ]
+    noted = [
+        replace(
+            f,
+            truth=f.kind == "binary" and not f.labels and names[f.column] in truths,
+            note=NOT_READ if unread.issuperset(f.columns) else f.note,
+        )
         for f in features
     ]
-    return FeatureSpace(tuple(sorted(told, key=lambda f: f.columns)), tuple(names))
+    return FeatureSpace(tuple(sorted(noted, key=lambda f: f.columns)), tuple(names))
 
 
 def load_overrides(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[str, Any]:
@@ -211,18 +226,18 @@ def _feature(
     entry: Mapping[str, Any],
     absent: Mapping[str, float],
 ) -> Feature:
-    action = cast(Action, entry.get("action", "free"))
     whole = values[:, columns[0]]
     number = absent.get(names[columns[0]], MISSING)
     column, codes, note = without_codes(name, whole[~np.isnan(whole)], entry, number)
+    if column.size == 0 and len(columns) == 1:
+        entry, column, note = _empty(entry), np.zeros(1), NO_VALUE
+    action = cast(Action, entry.get("action", "free"))
     kind = cast(Kind, entry.get("kind")) or _infer_kind(column, len(columns))
     if kind == "categorical":
         _check_categorical(name, action, entry)
         return one_hot_feature(name, columns, names, values, entry, action)
     if len(columns) != 1:
         raise InputError(f"feature {name}: only a categorical feature has several columns.")
-    if column.size == 0:
-        raise InputError(f"feature {name}: every training row misses it; drop the column.")
     missing = _may_be_missing(name, whole, entry)
     admissible = _values(name, kind, column, entry)
     lower, upper = _bounds(name, column, admissible, entry)
@@ -252,6 +267,13 @@ def _feature(
     )
 
 
+def _empty(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the entry of a column without any value: it is fixed unless the entry has some."""
+    if "values" in entry:
+        return {"kind": "ordinal", **entry}
+    return {"kind": "numeric", "action": "free" if "bounds" in entry else "fixed", **entry}
+
+
 def _step(name: str, kind: Kind, entry: Mapping[str, Any]) -> float:
     step = grid_of(entry.get("step"), entry.get("digits"), name)
     if step and kind != "numeric":
@@ -272,24 +294,24 @@ def _coded(
             f"limit it by a constraint, such as Allowed({name!r}, [...])."
         )
     _step(name, "categorical", entry)
-    action = cast(Action, entry.get("action", "free"))
-    _check_categorical(name, action, entry)
     column = values[:, place]
-    if np.isnan(column).all():
-        raise InputError(f"feature {name}: every training row misses it; drop the column.")
+    empty = bool(np.isnan(column).all())
+    action = cast(Action, entry.get("action", "fixed" if empty else "free"))
+    _check_categorical(name, action, entry)
     seen = np.unique(column[~np.isnan(column)])
     return Feature(
         name,
         "categorical",
         (place,),
         0.0,
-        float(len(labels) - 1),
+        float(max(len(labels) - 1, 0)),
         values=tuple(seen.tolist()) if seen.size < len(labels) else (),
         labels=tuple(labels),
         action=action,
         coded=True,
         missing=_may_be_missing(name, column, entry),
         missing_cost=_missing_cost(name, entry),
+        note=NO_VALUE if empty else "",
     )
 
 

@@ -105,9 +105,9 @@ class BatchRows:
         """Where a category is written otherwise than in the training frame, (n_rows, n_columns)."""
         other = np.zeros(self.own.shape, dtype=np.bool_)
         for at, column in enumerate(() if self.table is None else self.table.columns):
-            if column.labels is not None:
+            if column.labels is not None and not column.unread:
                 index, known = pd.factorize(self.own.iloc[:, at].astype(object))
-                other[:, at] = np.array([*(not column.has(own) for own in known), False])[index]
+                other[:, at] = np.array([*map(column.respells, known), False])[index]
         return other
 
     def _user_values(self, column: int, numbers: FloatArray) -> Any:

@@ -46,7 +46,7 @@ def tested(table: Table, models: Sequence[Read], rows: FloatArray) -> Table:
     new = {
         at: float(len(column.labels))
         for at, column in enumerate(table.columns)
-        if column.labels is not None and column.new is not None
+        if column.labels is not None and column.new is not None and not column.unread
     }
     some = rows[:ROWS]
     parts = []
@@ -110,12 +110,12 @@ class NewCategories:
             except _own(own) as error:
                 raise InputError(
                     f"the query's {column.name} is {value!r}, which the model refuses "
-                    f"({first_line(error)}); give it one of {column.known}."
+                    f"({first_line(error)}); {column.remedy}."
                 ) from error
             if not same:
                 raise InputError(
                     f"the query's {column.name} is {value!r}, which no training row has and the "
-                    f"model treats unlike other new values; give it one of {column.known}."
+                    f"model treats unlike other new values; {column.remedy}."
                 )
 
 

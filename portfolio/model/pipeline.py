@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.arrays import BoolArray, FloatArray
+from encoders.arrays import FloatArray
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.query.features import FeatureSpace
 from encoders.trees.ensemble import Ensemble
@@ -18,15 +18,15 @@ from encoders.trees.pull_back import RawColumns, pull_back
 from encoders.trees.refusals import first_line
 from encoders.trees.sources import Source
 from portfolio.model.categories import Codes, in_codes_of_all, library_codes
+from portfolio.model.followed_numbers import numbers_followed, numbers_taken
 from portfolio.model.input_tables import dense, side_by_side, tables_of
 from portfolio.model.pipeline_sources import encoded_columns, sources_of
 from portfolio.model.pipeline_steps import Said
-from portfolio.model.table import Table, is_category, make_table
+from portfolio.model.table import Table
+from portfolio.model.table_of_frame import is_category, make_table
+from portfolio.model.unread_columns import unread_columns
 from portfolio.model.whole_numbers import check_whole_numbers
 
-# How far beyond the training data a column is followed, in its own size; the first that its
-# transformers take. The last is the training data's own range.
-REACHES = (1e6, 1e3, 10.0, 1.0, 0.0)
 SEEN = 65  # numbers of each column that crossings are held against
 ALONE = 20  # rows that are transformed together and alone
 SPARSE_MEMBERS = (
@@ -48,6 +48,7 @@ class Preprocessing:
     codes : mapping from input to codes, of the inputs that members take categories in
     zeros_missing : tuple of bool, whether the members that read a table take entries that a sparse
         matrix does not hold for missing, as XGBoost does
+    unread : frozenset of int, places of the columns that no step reads
     """
 
     layout: Layout
@@ -55,6 +56,7 @@ class Preprocessing:
     sources: Sequence[Source]
     codes: Mapping[int, Codes]
     zeros_missing: tuple[bool, ...]
+    unread: frozenset[int]
 
     def inputs(self, rows: FloatArray, keep_zeros: bool) -> FloatArray:
         """Return the joint table, float64 (n_rows, n_inputs).
@@ -142,8 +144,9 @@ def preprocessing_of(
     for at in codes:
         _refuse_steps(sources[at], frame, inputs.iloc[:, at])
     sources = tuple(s.encoded if at in codes else s for at, s in enumerate(sources))
-    table = _table(frame, encoded_columns(sources))
-    steps = Preprocessing(layout, table, sources, codes, zeros)
+    unread = unread_columns(layout, frame.shape[1])
+    table = _table(frame, encoded_columns(sources), unread)
+    steps = Preprocessing(layout, table, sources, codes, zeros, unread)
     return steps, in_codes_of_all(model, ensemble, codes, inputs)
 
 
@@ -165,12 +168,13 @@ def joint_table(frame: pd.DataFrame, steps: Sequence[Preprocessing]) -> Table:
     """
     if len(steps) == 1:
         return steps[0].table
-    return _table(frame, frozenset().union(*(encoded_columns(own.sources) for own in steps)))
+    encoded = frozenset().union(*(encoded_columns(own.sources) for own in steps))
+    return _table(frame, encoded, frozenset.intersection(*(own.unread for own in steps)))
 
 
-def _table(frame: pd.DataFrame, encoded: frozenset[int]) -> Table:
+def _table(frame: pd.DataFrame, encoded: frozenset[int], unread: frozenset[int]) -> Table:
     known: dict[int, tuple[Any, ...]] = dict.fromkeys(encoded, ())
-    return make_table(frame, known, text_is_category=True, seen_only=True)
+    return make_table(frame, known, text_is_category=True, seen_only=True, unread=unread)
 
 
 def _columns(frame: pd.DataFrame) -> tuple[Source, ...]:
@@ -218,7 +222,7 @@ def over_raw_columns(
     whole = rows[~np.isnan(rows).any(axis=1)]
     template = whole[0] if len(whole) else _filled(rows)
     steps = replace(steps, table=_taking_new(steps, template))
-    low, high = _window(steps, rows, template, ensemble.dtype)
+    low, high = numbers_followed(steps, rows, template, ensemble.dtype)
     _check_alone(steps, whole[:ALONE] if len(whole) else template[None, :])
     seen = _seen(rows, template)
     check_whole_numbers(
@@ -247,8 +251,8 @@ def over_raw_columns(
     unsure = pulled.unsure or {}
     columns = tuple(
         own
-        if own.labels is not None
-        else own.narrowed(float(low[at]), float(high[at]), unsure.get(at))
+        if own.labels is not None or own.unread
+        else own.narrowed(*numbers_taken(rows[:, at], low[at], high[at]), unsure.get(at))
         for at, own in enumerate(steps.table.columns)
     )
     return pulled, Table(columns)
@@ -258,7 +262,7 @@ def _taking_new(steps: Preprocessing, template: FloatArray) -> Table:
     """Return the table; columns take new categories only where the steps do."""
     columns = list(steps.table.columns)
     for at, column in enumerate(columns):
-        if column.labels is None or column.new is None:
+        if column.labels is None or column.new is None or column.unread:
             continue
         row = template.copy()
         row[at] = len(column.labels)
@@ -299,46 +303,3 @@ def _filled(rows: FloatArray) -> FloatArray:
     """Some value that was seen in each column."""
     seen = [column[~np.isnan(column)] for column in rows.T]
     return np.array([values[0] if values.size else np.nan for values in seen])
-
-
-def _window(
-    steps: Preprocessing, rows: FloatArray, template: FloatArray, dtype: Any
-) -> tuple[FloatArray, FloatArray]:
-    """Numbers between which every transformer of a column gives what the model can read."""
-    lowest, highest = np.nanmin(rows, axis=0), np.nanmax(rows, axis=0)
-    size = np.maximum(np.maximum(np.abs(lowest), np.abs(highest)), 1.0)
-    numeric = np.array([column.labels is None for column in steps.table.columns])
-    low, high = lowest.copy(), highest.copy()
-    source = np.array([own.column for own in steps.sources], dtype=np.int64)
-    told = [own.column for own in steps.sources if own.told]
-    for reach in reversed(REACHES):
-        for ends, way, kept in ((lowest, -1.0, low), (highest, 1.0, high)):
-            tried = np.where(numeric, ends + way * reach * size, template)
-            try:
-                able = numeric & _readable(steps, tried, source, dtype)
-            except InputError:  # a step refuses what another one makes of it
-                continue
-            if reach == 0.0:
-                _refuse_no_numbers(steps.table, tried, numeric & ~able)
-            able[told] &= reach == 0.0
-            kept[able] = tried[able]
-    return low, high
-
-
-def _refuse_no_numbers(table: Table, row: FloatArray, wrong: BoolArray) -> None:
-    """Raise :class:`InputError` where steps make no number of what is in the training data."""
-    for at in np.flatnonzero(wrong & ~np.isnan(row)).tolist():
-        raise InputError(
-            f"X_train: a step of the pipeline makes NaN or an infinite number of {row[at]:g} in "
-            f"column {table.columns[at].name!r}, as np.log1p does below -1; drop such rows, or cut "
-            "the column off in the frame that the pipeline is given."
-        )
-
-
-def _readable(steps: Preprocessing, row: FloatArray, source: Any, dtype: Any) -> BoolArray:
-    """Columns of which every input is a number that the model takes, bool (n_columns,)."""
-    fine: BoolArray = np.ones(row.size, dtype=np.bool_)
-    values = steps.inputs(row[None, :], True)[0]
-    limit = float(np.finfo(dtype).max)
-    fine[source[~(np.abs(values) <= limit)]] = False
-    return fine

@@ -15,7 +15,7 @@ from encoders.trees.kinds import kind_of
 from encoders.trees.refusals import first_line
 from encoders.trees.wrappers import is_pipeline, last_step
 from portfolio.model.frames import as_pandas
-from portfolio.model.table import is_category
+from portfolio.model.table_of_frame import is_category
 from portfolio.model.training_frame import training_frame
 
 MOST_CATEGORIES = 20  # columns that one column of categories becomes

@@ -31,7 +31,8 @@ from portfolio.model.pipeline import (
 from portfolio.model.pipeline_sources import check_said
 from portfolio.model.pipeline_steps import Said
 from portfolio.model.sentinels import missing_number, missing_numbers
-from portfolio.model.table import Table, make_table
+from portfolio.model.table import Table
+from portfolio.model.table_of_frame import make_table
 from portfolio.model.training_frame import as_numbers, refuse_values, training_frame
 
 NARROW = ("float32", "float16", "Float32")
@@ -296,7 +297,8 @@ def _space(
     labels = None if table is None else table.labels
     dtypes = zip(rows.columns, frame.dtypes, strict=True)
     truths = [name for name, dtype in dtypes if pd.api.types.is_bool_dtype(dtype)]
-    return infer_features(rows, features, labels, truths, absent)
+    unread = frozenset() if table is None else table.unread
+    return infer_features(rows, features, labels, truths, absent, unread)
 
 
 def _without_gaps(rows: FloatArray, space: FeatureSpace) -> FloatArray:

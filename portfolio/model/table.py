@@ -1,7 +1,6 @@
 """The user's own columns: how their values become numbers, and numbers become rows of his again."""
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -18,8 +17,6 @@ from portfolio.model.cell_values import as_date, as_number
 from portfolio.model.frames import in_type
 
 MOST_NAMED = 12  # categories that a message names
-NUMBERS = ("integer", "floating", "mixed-integer-float")  # what pandas calls objects that are some
-
 WHOLE = 2.0**53  # below it every whole number is a float64
 
 
@@ -37,6 +34,7 @@ class Column:
         where the model takes none
     low, high : numbers beyond which nothing is known of what the model's pipeline does
     unsure : numbers between these, of which nothing is known either
+    unread : whether no step of the pipeline reads it, so that it may hold any value
     """
 
     name: Any
@@ -47,6 +45,7 @@ class Column:
     low: float = -np.inf
     high: float = np.inf
     unsure: Stretches | None = None
+    unread: bool = False
 
     def narrowed(self, low: float, high: float, unsure: Stretches | None) -> "Column":
         """The same where less is known.
@@ -65,11 +64,11 @@ class Column:
 
     @cached_property
     def _codes(self) -> dict[Hashable, float]:
-        return {_key(label): float(at) for at, label in enumerate(self.labels or ())}
+        return {value_key(label): float(at) for at, label in enumerate(self.labels or ())}
 
     @cached_property
     def _written(self) -> dict[str, float]:
-        return {_text(label): float(at) for at, label in enumerate(self.labels or ())}
+        return {label_text(label): float(at) for at, label in enumerate(self.labels or ())}
 
     @cached_property
     def _dates(self) -> bool:
@@ -86,12 +85,25 @@ class Column:
         Raises
         ------
         InputError
-            No category, or no number.
+            No category, or no number, unless no step reads the column.
         """
+        if not self.unread:
+            return self._number(value, where)
+        try:
+            return self._number(value, where)
+        except (InputError, TypeError, ValueError):
+            return float("nan") if self.labels is None else float(len(self.labels))
+
+    def _number(self, value: Any, where: str) -> float:
         if is_missing(value):
             return float("nan")
         if self.labels is None:
             number = as_number(value, self.name, where)
+            if self.low > self.high:
+                raise InputError(
+                    f"{where} {self.name} is {number:g}, where no training row has a value and the "
+                    "steps make no number of one; leave it missing."
+                )
             if not self.low <= number <= self.high:
                 raise InputError(
                     f"{where} {self.name} is {number:g}, beyond what the pipeline can be followed "
@@ -103,18 +115,19 @@ class Column:
                     "pipeline's steps cross to and fro; move it by a millionth of itself."
                 )
             return number
-        code = self._codes.get(_key(value)) if isinstance(value, Hashable) else None
+        code = self._codes.get(value_key(value)) if isinstance(value, Hashable) else None
         if code is None:
             code = self._written.get(str(value))
         if code is None and self._dates:
-            code = self._codes.get(_key(as_date(value)))
+            code = self._codes.get(value_key(as_date(value)))
         if code is not None:
             return code
         value = value.item() if isinstance(value, np.generic) else value
         if self.new is not None and isinstance(value, type(self.new)):
             return float(len(self.labels))
         raise InputError(
-            f"{where} {self.name} is {value!r}, which is none of its categories: {self.known}."
+            f"{where} {self.name} is {value!r}, which is none of its categories: "
+            f"{self.known or 'no training row has a value'}."
         )
 
     @property
@@ -124,14 +137,28 @@ class Column:
         more = f", … ({len(labels)} in all)" if len(labels) > MOST_NAMED else ""
         return ", ".join(map(repr, labels[:MOST_NAMED])) + more
 
-    def has(self, value: Any) -> bool:
+    @property
+    def remedy(self) -> str:
+        """Return what the user can do about a value that is refused."""
+        return f"give it one of {self.known}" if self.labels else "leave it missing"
+
+    def respells(self, value: Any) -> bool:
+        """Return whether a category is written in another way than in the training frame.
+
+        Parameters
+        ----------
+        value : as the user has it
+        """
+        return self.labels is not None and not (self.unread or self._has(value))
+
+    def _has(self, value: Any) -> bool:
         """Whether a value is one of the categories as they are, in any type that is equal.
 
         Parameters
         ----------
         value : as the user has it
         """
-        return isinstance(value, Hashable) and _key(value) in self._codes
+        return isinstance(value, Hashable) and value_key(value) in self._codes
 
     def numbers(self, values: "pd.Series[Any]", where: str) -> FloatArray:
         """A whole column as numbers, float64 (n_rows,).
@@ -158,7 +185,9 @@ class Column:
             worst = numbers[wrong]
             for number in worst[:1]:
                 self.number(number, where)
-            return numbers
+            return np.where(np.isinf(numbers), np.nan, numbers) if self.unread else numbers
+        if self.unread:  # it may hold values that can't be hashed
+            return np.array([self.number(value, where) for value in values], dtype=np.float64)
         index, found = pd.factorize(values.astype(object), use_na_sentinel=True)
         known = np.array([*(self.number(value, where) for value in found), np.nan])
         return known[index]
@@ -227,7 +256,7 @@ class Table:
     accepts: Accepts | None = None
 
     def new_in(self, rows: FloatArray) -> BoolArray:
-        """Return which values are new categories, bool of the shape of the rows.
+        """Return which values are new categories to the model, bool of the shape of the rows.
 
         Parameters
         ----------
@@ -237,14 +266,20 @@ class Table:
         return new
 
     @cached_property
+    def unread(self) -> frozenset[int]:
+        """Places of the columns that no step reads."""
+        return frozenset(at for at, column in enumerate(self.columns) if column.unread)
+
+    @cached_property
     def _n_labels(self) -> FloatArray:
-        return np.array([np.nan if c.labels is None else len(c.labels) for c in self.columns])
+        known = [None if column.unread else column.labels for column in self.columns]
+        return np.array([np.nan if own is None else len(own) for own in known])
 
     @property
     def labels(self) -> Mapping[str, tuple[str, ...]]:
         """Names of the categories, by column that has some."""
         return {
-            str(column.name): tuple(map(_text, column.labels))
+            str(column.name): tuple(map(label_text, column.labels))
             for column in self.columns
             if column.labels is not None
         }
@@ -277,101 +312,23 @@ class Table:
         return pd.DataFrame(held).set_axis(names, axis=1)
 
 
-def make_table(
-    frame: pd.DataFrame,
-    known: Mapping[int, Iterable[Any]],
-    text_is_category: bool,
-    seen_only: bool = False,
-) -> Table:
-    """Columns of a training frame.
+def label_text(label: Any) -> str:
+    """Return a label in words; whole numbers without a point, as in columns that miss some.
 
     Parameters
     ----------
-    frame : in the model's order
-    known : by place, the categories that the library itself has, in the order of its codes
-    text_is_category : whether text stands for categories, too, as before an encoder
-    seen_only : leave out categories that a column declares but no row has
-
-    Raises
-    ------
-    InputError
-        A column that holds neither numbers nor categories, or two labels that read alike.
+    label : object of any type
     """
-    columns = []
-    for place in range(frame.shape[1]):
-        own = frame.iloc[:, place]
-        labels = None
-        if place in known or is_category(own, text_is_category):
-            labels = _labels(own, known.get(place, ()), seen_only)
-        blank = (
-            next((value for value in own[own.isna()]), np.nan) if own.dtype == object else np.nan
-        )
-        new = None if labels is None else _no_label([*labels, *_declared(own.dtype)])
-        columns.append(Column(own.name, own.dtype, labels, blank, new))
-    return Table(tuple(columns))
-
-
-def _declared(dtype: Any) -> Sequence[Any]:
-    return dtype.categories.tolist() if isinstance(dtype, pd.CategoricalDtype) else ()
-
-
-def is_category(own: "pd.Series[Any]", text_is_category: bool) -> bool:
-    """Whether a column holds categories.
-
-    Parameters
-    ----------
-    own : the column
-    text_is_category : whether text stands for categories, too
-    """
-    if isinstance(own.dtype, pd.CategoricalDtype):
-        return True
-    if not text_is_category or pd.api.types.is_numeric_dtype(own.dtype):
-        return False
-    # An array of mixed columns holds its numbers as objects, too.
-    return own.dtype != object or pd.api.types.infer_dtype(own, skipna=True) not in NUMBERS
-
-
-def _labels(own: "pd.Series[Any]", known: Iterable[Any], seen_only: bool) -> tuple[Any, ...]:
-    """The library's labels, then those that only the frame has."""
-    if isinstance(own.dtype, pd.CategoricalDtype):
-        used = own.cat.remove_unused_categories() if seen_only else own
-        seen = used.cat.categories.tolist()
-    else:
-        try:
-            values = pd.unique(own.dropna().astype(object)).tolist()
-            seen = sorted(values, key=lambda value: (str(type(value)), value))
-        except TypeError as error:
-            raise InputError(
-                f"X_train: column {own.name!r} holds values that are neither numbers nor text "
-                f"({error}); drop it, also from the model."
-            ) from error
-    labels = [value for value in known if not is_missing(value)]
-    held = {_key(label) for label in labels}
-    labels += [value for value in seen if _key(value) not in held]
-    written = [_text(label) for label in labels]
-    twice = next((word for word, times in Counter(written).items() if times > 1), None)
-    if twice is not None:
-        raise InputError(
-            f"X_train: two categories of {own.name!r} read {twice!r}; give them names that differ."
-        )
-    return tuple(labels)
-
-
-def _no_label(labels: Sequence[Any]) -> Any:
-    """Return a value of the labels' type that is none of them; None where there is no such."""
-    if labels and all(isinstance(label, str) for label in labels):
-        return max(labels) + "*"  # XGBoost takes one that comes before all labels for missing
-    numbers = all(isinstance(own, int | float) and not isinstance(own, bool) for own in labels)
-    return type(labels[0])(max(labels) + 1) if labels and numbers else None
-
-
-def _text(label: Any) -> str:
-    """A label in words; whole numbers without a point, as in columns that miss some."""
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
-def _key(value: Any) -> Hashable:
-    """What tells values of a column apart; all that is missing is alike."""
+def value_key(value: Any) -> Hashable:
+    """Return what distinguishes values of a column; all missing values are equal.
+
+    Parameters
+    ----------
+    value : object of any type that can be hashed
+    """
     if is_missing(value):
         return None
     return (isinstance(value, bool | np.bool_), value)

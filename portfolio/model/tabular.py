@@ -164,8 +164,10 @@ def _in_order(X: pd.DataFrame, space: FeatureSpace, table: Table | None) -> pd.D
     frame = named(X)
     if frame.columns.has_duplicates:
         raise InputError("the batch names a column twice.")
-    check_names(list(frame.columns), list(space.columns), "the batch")
-    ordered = frame[list(space.columns)].copy(deep=False)
+    columns = list(space.columns)
+    check_names(list(frame.columns), columns, "the batch", table.unread if table else ())
+    ordered = frame.reindex(columns=columns) if len(columns) > frame.shape[1] else frame[columns]
+    ordered = ordered.copy(deep=False)
     for at, kind in enumerate(ordered.dtypes):
         if kind.kind == "O" and (table is None or table.columns[at].labels is None):
             ordered.isetitem(at, _of_a_file(ordered.iloc[:, at]).array)
@@ -270,9 +272,9 @@ def _by_name(
     texts = [str(name) for name in names]
     if len(set(texts)) != len(texts):
         raise InputError("the query names a column twice.")
-    check_names(texts, columns, "the query")
+    check_names(texts, columns, "the query", table.unread if table else ())
     position = np.array([columns.index(name) for name in texts])
-    values = np.empty(len(columns))
+    values = np.full(len(columns), np.nan)
     values[position] = _numbers(held, texts, position, table)
     return in_labels(Row(values, Origin(row, values, position), table), held)
 
@@ -292,7 +294,7 @@ def in_labels(row: Row, held: Any) -> Row:
     spelled = {
         at: row.value(row.origin.position[at])
         for at, (column, own) in enumerate(zip(columns, held, strict=True))
-        if column.labels is not None and not (is_missing(own) or column.has(own) or new[at])
+        if column.respells(own) and not (is_missing(own) or new[at])
     }
     if not spelled:
         return row

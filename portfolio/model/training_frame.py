@@ -1,5 +1,6 @@
 """Training data as users give them -> a frame in the model's column order."""
 
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -63,16 +64,17 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
     return frame
 
 
-def check_names(given: Any, expected: list[str], where: str) -> None:
+def check_names(given: Any, expected: list[str], where: str, optional: Container[int] = ()) -> None:
     """Raise :class:`InputError` unless the names are the model's, in any order.
 
     Parameters
     ----------
     given, expected : names
     where : begins the message
+    optional : places of expected names that may be absent
     """
     there, known = set(given), set(expected)
-    missing = [name for name in expected if name not in there]
+    missing = [name for at, name in enumerate(expected) if name not in there and at not in optional]
     extra = [str(name) for name in given if name not in known]
     if missing or extra:
         parts = [f"lacks {missing[0]!r}"] if missing else []

@@ -1,0 +1,101 @@
+"""Numbers of each column that the steps of a pipeline are followed to."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from encoders.arrays import BoolArray, FloatArray
+from encoders.errors import InputError
+from encoders.trees.sources import Source
+from portfolio.model.table import Table
+
+# How far beyond the training data a column is followed, in its own size; the first that its
+# transformers take. The last is the training data's own range.
+REACHES = (1e6, 1e3, 10.0, 1.0, 0.0)
+
+
+class Steps(Protocol):
+    """Steps before a model, over the user's columns."""
+
+    @property
+    def table(self) -> Table: ...
+
+    @property
+    def sources(self) -> Sequence[Source]: ...
+
+    def inputs(self, rows: FloatArray, keep_zeros: bool) -> FloatArray: ...
+
+
+def numbers_followed(
+    steps: Steps, rows: FloatArray, template: FloatArray, dtype: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Return numbers between which every transformer of a column gives what the model can read.
+
+    Parameters
+    ----------
+    steps : before the model
+    rows : float64 (n_rows, n_columns), training rows in numbers
+    template : float64 (n_columns,), a row of which single values are changed
+    dtype : that the model reads
+
+    Raises
+    ------
+    InputError
+        A step makes no number of one in the training rows.
+    """
+    known = np.where(np.isnan(rows).all(axis=0), 0.0, rows)  # columns without any value, too
+    lowest, highest = np.nanmin(known, axis=0), np.nanmax(known, axis=0)
+    size = np.maximum(np.maximum(np.abs(lowest), np.abs(highest)), 1.0)
+    numeric = np.array([column.labels is None for column in steps.table.columns])
+    low, high = lowest.copy(), highest.copy()
+    source = np.array([own.column for own in steps.sources], dtype=np.int64)
+    told = [own.column for own in steps.sources if own.told]
+    for reach in reversed(REACHES):
+        for ends, way, kept in ((lowest, -1.0, low), (highest, 1.0, high)):
+            tried = np.where(numeric, ends + way * reach * size, template)
+            try:
+                able = numeric & _readable(steps, tried, source, dtype)
+            except InputError:  # a step refuses what another one makes of it
+                continue
+            if reach == 0.0:
+                empty = np.isnan(rows).all(axis=0)
+                _refuse_no_numbers(steps.table, tried, numeric & ~able & ~empty)
+            able[told] &= reach == 0.0
+            kept[able] = tried[able]
+    unread = sorted(steps.table.unread)
+    low[unread], high[unread] = -np.inf, np.inf
+    return low, high
+
+
+def numbers_taken(seen: FloatArray, low: float, high: float) -> tuple[float, float]:
+    """Return the smallest and the largest number that a query may hold, inf and -inf for none.
+
+    None is taken where no training row has a value and the steps make no number of one.
+
+    Parameters
+    ----------
+    seen : float64 (n_rows,), the training rows' values
+    low, high : float, as of :func:`numbers_followed`
+    """
+    closed = low == high and np.isnan(seen).all()
+    return (np.inf, -np.inf) if closed else (float(low), float(high))
+
+
+def _refuse_no_numbers(table: Table, row: FloatArray, wrong: BoolArray) -> None:
+    """Raise :class:`InputError` where steps make no number of what is in the training data."""
+    for at in np.flatnonzero(wrong & ~np.isnan(row)).tolist():
+        raise InputError(
+            f"X_train: a step of the pipeline makes NaN or an infinite number of {row[at]:g} in "
+            f"column {table.columns[at].name!r}, as np.log1p does below -1; drop such rows, or cut "
+            "the column off in the frame that the pipeline is given."
+        )
+
+
+def _readable(steps: Steps, row: FloatArray, source: Any, dtype: Any) -> BoolArray:
+    """Columns of which every input is a number that the model takes, bool (n_columns,)."""
+    fine: BoolArray = np.ones(row.size, dtype=np.bool_)
+    values = steps.inputs(row[None, :], True)[0]
+    limit = float(np.finfo(dtype).max)
+    fine[source[~(np.abs(values) <= limit)]] = False
+    return fine

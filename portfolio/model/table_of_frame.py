@@ -1,0 +1,118 @@
+"""Tables of columns from training frames."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.errors import InputError
+from encoders.query.features import is_missing
+from portfolio.model.table import Column, Table, label_text, value_key
+
+# What pandas calls objects that are numbers, or all missing, which no step has to encode.
+NUMBERS = ("integer", "floating", "mixed-integer-float", "empty")
+
+
+def make_table(
+    frame: pd.DataFrame,
+    known: Mapping[int, Iterable[Any]],
+    text_is_category: bool,
+    seen_only: bool = False,
+    unread: Collection[int] = (),
+) -> Table:
+    """Columns of a training frame.
+
+    Parameters
+    ----------
+    frame : in the model's order
+    known : by place, the categories that the library itself has, in the order of its codes
+    text_is_category : whether text stands for categories, too, as before an encoder
+    seen_only : leave out categories that a column declares but no row has
+    unread : places of columns that no step of a pipeline reads
+
+    Raises
+    ------
+    InputError
+        A column that holds neither numbers nor categories, or two labels that read alike.
+    """
+    columns = []
+    for place in range(frame.shape[1]):
+        own = frame.iloc[:, place]
+        labels = None
+        if place in known or is_category(own, text_is_category):
+            labels = _labels(own, known.get(place, ()), seen_only, place in unread)
+        blank = (
+            next((value for value in own[own.isna()]), np.nan) if own.dtype == object else np.nan
+        )
+        new = None if labels is None else _no_label([*labels, *_declared(own.dtype)])
+        columns.append(Column(own.name, own.dtype, labels, blank, new, unread=place in unread))
+    return Table(tuple(columns))
+
+
+def _declared(dtype: Any) -> Sequence[Any]:
+    return dtype.categories.tolist() if isinstance(dtype, pd.CategoricalDtype) else ()
+
+
+def is_category(own: "pd.Series[Any]", text_is_category: bool) -> bool:
+    """Whether a column holds categories.
+
+    Parameters
+    ----------
+    own : the column
+    text_is_category : whether text stands for categories, too
+    """
+    if isinstance(own.dtype, pd.CategoricalDtype):
+        return True
+    if not text_is_category or pd.api.types.is_numeric_dtype(own.dtype):
+        return False
+    # An array of mixed columns holds its numbers as objects, too.
+    return own.dtype != object or pd.api.types.infer_dtype(own, skipna=True) not in NUMBERS
+
+
+def _labels(
+    own: "pd.Series[Any]", known: Iterable[Any], seen_only: bool, unread: bool
+) -> tuple[Any, ...]:
+    """Return the labels of a column; none where it has too odd ones, if no step reads it."""
+    try:
+        return _sorted_labels(own, known, seen_only)
+    except InputError:
+        if not unread:
+            raise
+        return ()
+
+
+def _sorted_labels(own: "pd.Series[Any]", known: Iterable[Any], seen_only: bool) -> tuple[Any, ...]:
+    """Return the library's labels, then those that only the frame has."""
+    if isinstance(own.dtype, pd.CategoricalDtype):
+        used = own.cat.remove_unused_categories() if seen_only else own
+        seen = used.cat.categories.tolist()
+    else:
+        try:
+            values = pd.unique(own.dropna().astype(object)).tolist()
+            seen = sorted(values, key=lambda value: (str(type(value)), value))
+        except TypeError as error:
+            raise InputError(
+                f"X_train: column {own.name!r} holds values that are neither numbers nor text "
+                f"({error}); drop it, also from the model."
+            ) from error
+    labels = [value for value in known if not is_missing(value)]
+    held = {value_key(label) for label in labels}
+    labels += [value for value in seen if value_key(value) not in held]
+    written = [label_text(label) for label in labels]
+    twice = next((word for word, times in Counter(written).items() if times > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"X_train: two categories of {own.name!r} read {twice!r}; give them names that differ."
+        )
+    return tuple(labels)
+
+
+def _no_label(labels: Sequence[Any]) -> Any:
+    """Return a value of the labels' type that is none of them; None where there is no such."""
+    if all(isinstance(label, str) for label in labels):
+        # XGBoost takes one that comes before all labels for missing.
+        return max(labels, default="") + "*"
+    numbers = all(isinstance(own, int | float) and not isinstance(own, bool) for own in labels)
+    return type(labels[0])(max(labels) + 1) if labels and numbers else None

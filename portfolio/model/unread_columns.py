@@ -1,0 +1,77 @@
+"""Columns of the user's frame that a pipeline drops before any step reads them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from encoders.trees.inputs import Layout
+from encoders.trees.kinds import kind_of, replaced_method
+from encoders.trees.wrappers import steps_before
+
+Places = Mapping[int, int]  # by place of a step's output, the user's column that it is as it came
+
+
+def unread_columns(layout: Layout, n_columns: int) -> frozenset[int]:
+    """Return the places of the columns that no step of a model reads.
+
+    Only columns that a ColumnTransformer drops are known to be read by no step. Every other step
+    may check values, even those of columns that it leaves out, and so does a bagging.
+
+    Parameters
+    ----------
+    layout : Layout, of the model
+    n_columns : int, number of the user's columns
+    """
+    read: set[int] = set()
+    kept = [dict(enumerate(range(n_columns)))]
+    for table in layout.tables[1:]:
+        found = kept[table.source]
+        if table.columns is not None:
+            read.update(found.values())
+            found = {}
+        for _, step in steps_before(table.pipeline):
+            found = _through(step, found, read)
+        kept.append(found)
+    for at in layout.widths:
+        read.update(kept[at].values())
+    return frozenset(range(n_columns)) - read
+
+
+def _through(step: Any, given: Places, read: set[int]) -> dict[int, int]:
+    """Return columns that a step passes on as they came, and add those that it reads."""
+    if step is None or (isinstance(step, str) and step == "passthrough"):
+        return dict(given)
+    own = kind_of(step)
+    kind = own.name if own.library == "sklearn" and not replaced_method(step) else ""
+    if kind == "FunctionTransformer" and step.func is None and not step.validate:
+        return dict(given)
+    if kind == "Pipeline":
+        kept = dict(given)
+        for _, part in step.steps:
+            kept = _through(part, kept, read)
+        return kept
+    if kind == "ColumnTransformer":
+        return _selected(step, given, read)
+    if kind == "FeatureUnion":
+        for _, part in step.transformer_list:
+            if not (isinstance(part, str) and part == "drop"):
+                read.update(_through(part, given, read).values())
+        return {}
+    read.update(given.values())
+    return {}
+
+
+def _selected(step: Any, given: Places, read: set[int]) -> dict[int, int]:
+    kept: dict[int, int] = {}
+    parts = {name: part for name, part, _ in step.transformers_}
+    for name, out in step.output_indices_.items():
+        part = parts.get(name, "drop")
+        if isinstance(part, str) and part == "drop":
+            continue
+        taken = enumerate(step._transformer_to_input_indices[name])
+        own = {place: given[at] for place, at in taken if at in given}
+        found = _through(part, own, read)
+        if (step.transformer_weights or {}).get(name) is not None:
+            read.update(found.values())
+        else:
+            kept.update({out.start + place: column for place, column in found.items()})
+    return kept

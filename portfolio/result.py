@@ -243,11 +243,12 @@ class Result(AsJson):
         return max(0.0, (self.distance - self.lower_bound) / self.distance)
 
     def changes(self) -> pd.DataFrame:
-        """One row per changed feature: feature, from, to, cost."""
+        """One row per changed feature, by the query's own name of it: feature, from, to, cost."""
         import pandas as pd
 
+        names = {} if self.row is None else self.row.own_names()
         return pd.DataFrame(
-            [(c.feature, c.before, c.after, c.cost) for c in self.changed],
+            [(names.get(c.feature, c.feature), c.before, c.after, c.cost) for c in self.changed],
             columns=["feature", "from", "to", "cost"],
         )
 

@@ -95,7 +95,7 @@ def resolve(
         elif isinstance(constraint, Precedence):
             per_feature[constraint.feature] += _onward(constraint, space, query)
         elif isinstance(constraint, FeatureConstraint):
-            if not isinstance(constraint.feature, str) or constraint.feature not in per_feature:
+            if constraint.feature not in per_feature:
                 raise InputError(
                     f"{constraint}: there is no feature {constraint.feature!r}; "
                     f"features are {', '.join(per_feature)}."

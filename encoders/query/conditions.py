@@ -9,10 +9,11 @@ import numpy as np
 from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import InputError
 from encoders.query.features import Feature, FeatureSpace, parse_value
+from encoders.query.names import OfFeature, feature_name
 
 
 @dataclass(frozen=True)
-class Changes:
+class Changes(OfFeature):
     """The feature differs from the query.
 
     Attributes
@@ -24,7 +25,7 @@ class Changes:
 
 
 @dataclass(frozen=True)
-class Stays:
+class Stays(OfFeature):
     """The feature keeps the query's value.
 
     Attributes
@@ -36,7 +37,7 @@ class Stays:
 
 
 @dataclass(frozen=True)
-class Rises:
+class Rises(OfFeature):
     """The feature is above the query's value (numeric, ordinal, binary).
 
     Attributes
@@ -50,7 +51,7 @@ class Rises:
 
 
 @dataclass(frozen=True)
-class Falls:
+class Falls(OfFeature):
     """The feature is below the query's value (numeric, ordinal, binary).
 
     Attributes
@@ -64,7 +65,7 @@ class Falls:
 
 
 @dataclass(frozen=True)
-class Within:
+class Within(OfFeature):
     """The feature lies in [lower, upper] (numeric, ordinal, binary).
 
     Attributes
@@ -101,7 +102,7 @@ class Becomes:
     values: tuple[object, ...]
 
     def __init__(self, feature: str, *values: object) -> None:
-        object.__setattr__(self, "feature", feature)
+        object.__setattr__(self, "feature", feature_name(feature))
         object.__setattr__(self, "values", values)
 
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from encoders.errors import InputError
+from encoders.query.names import OfFeature, feature_name
 from encoders.query.relations import Precedence, Relation
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(OfFeature):
     """The feature keeps the query's value.
 
     Attributes
@@ -22,7 +23,7 @@ class Fixed:
 
 
 @dataclass(frozen=True)
-class Increase:
+class Increase(OfFeature):
     """The feature may grow or stay, never shrink (numeric, ordinal, binary).
 
     Attributes
@@ -34,7 +35,7 @@ class Increase:
 
 
 @dataclass(frozen=True)
-class Decrease:
+class Decrease(OfFeature):
     """The feature may shrink or stay, never grow (numeric, ordinal, binary).
 
     Attributes
@@ -46,7 +47,7 @@ class Decrease:
 
 
 @dataclass(frozen=True)
-class Range:
+class Range(OfFeature):
     """The counterfactual's value lies in [lower, upper], within the feature's own bounds.
 
     Attributes
@@ -78,12 +79,12 @@ class Allowed:
     def __init__(self, feature: str, values: Iterable[object]) -> None:
         if not isinstance(values, Iterable):
             raise InputError(f"Allowed({feature!r}, ...) takes a list of values, got {values!r}.")
-        object.__setattr__(self, "feature", feature)
+        object.__setattr__(self, "feature", feature_name(feature))
         object.__setattr__(self, "values", tuple(values))
 
 
 @dataclass(frozen=True)
-class AllowMissing:
+class AllowMissing(OfFeature):
     """The counterfactual may have no value here, or a code for that, though the query has one.
 
     Attributes
@@ -114,7 +115,7 @@ class MaxChanges:
             return
         if isinstance(self.among, str) or not isinstance(self.among, Iterable):
             raise InputError(f"MaxChanges takes a list of features, got among={self.among!r}.")
-        object.__setattr__(self, "among", tuple(self.among))
+        object.__setattr__(self, "among", tuple(map(feature_name, self.among)))
 
 
 FeatureConstraint = Fixed | Increase | Decrease | Range | Allowed | AllowMissing

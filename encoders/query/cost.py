@@ -10,6 +10,7 @@ from encoders.arrays import FloatArray
 from encoders.errors import InputError
 from encoders.query.admissible import Admissible
 from encoders.query.features import Feature, FeatureSpace, parse_value
+from encoders.query.names import feature_name
 
 Scale = Literal["range", "std", "mad", "none"]
 SCALES: tuple[Scale, ...] = ("range", "std", "mad", "none")
@@ -213,6 +214,7 @@ def make_cost(
 def _parse_norm(space: FeatureSpace, norm: Norm) -> tuple[float, tuple[FeatureCost | None, ...]]:
     none = (None,) * len(space.features)
     if isinstance(norm, Mapping):
+        norm = {feature_name(name): own for name, own in norm.items()}
         unknown = [name for name in norm if space.named(name) is None]
         if unknown:
             raise InputError(f"the cost mapping names {unknown[0]!r}, which is no feature.")
@@ -264,6 +266,7 @@ def _parse_weights(
     if isinstance(weights, str) or not isinstance(weights, Iterable):
         raise InputError(f"weights must be a mapping or one number per feature, got {weights!r}.")
     if isinstance(weights, Mapping):
+        weights = {feature_name(name): own for name, own in weights.items()}
         unknown = [name for name in weights if name not in names]
         if unknown:
             raise InputError(f"weights name {unknown[0]!r}, which is no feature.")

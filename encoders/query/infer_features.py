@@ -14,6 +14,7 @@ from encoders.errors import InputError
 from encoders.query.features import ACTIONS, KINDS, MISSING, Action, Feature, FeatureSpace, Kind
 from encoders.query.grid import grid_of
 from encoders.query.missing_codes import without_codes
+from encoders.query.names import feature_name
 from encoders.query.one_hot_groups import begins_with, inferred_groups, one_hot_feature
 from encoders.text_files import read_text
 
@@ -66,8 +67,8 @@ def infer_features(
     InputError
         An override that names an unknown column, kind or key, or that the data contradicts.
     """
-    given = {name: as_entry(name, entry) for name, entry in load_overrides(overrides).items()}
-    names = [str(column) for column in frame.columns]
+    given = as_entries(overrides)
+    names = [feature_name(column) for column in frame.columns]
     values = frame.to_numpy(dtype=np.float64)
     claimed = _claimed_columns(given, names, coded or {})
     taken = {column for columns in claimed.values() for column in columns}
@@ -135,6 +136,27 @@ def load_overrides(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[
     return loaded
 
 
+def as_entries(overrides: Mapping[str, Any] | str | Path | None) -> dict[str, dict[str, Any]]:
+    """All overrides by name of a feature, checked.
+
+    Parameters
+    ----------
+    overrides : as in :func:`infer_features`
+
+    Raises
+    ------
+    InputError
+        As :func:`load_overrides` and :func:`as_entry`, or a name that is given twice.
+    """
+    entries: dict[str, dict[str, Any]] = {}
+    for given, entry in load_overrides(overrides).items():
+        name = feature_name(given)
+        if name in entries:
+            raise InputError(f"features describe {name!r} twice, once as text; leave one out.")
+        entries[name] = as_entry(name, entry)
+    return entries
+
+
 def as_entry(name: str, entry: Any) -> dict[str, Any]:
     """One override, checked; a bare kind becomes a mapping.
 
@@ -148,8 +170,6 @@ def as_entry(name: str, entry: Any) -> dict[str, Any]:
     InputError
         An unknown kind, key or action, or a value that is no list.
     """
-    if not isinstance(name, str):
-        raise InputError(f"features are overridden by name; {name!r} is no name.")
     entry = {"kind": entry} if isinstance(entry, str) else entry
     if not isinstance(entry, Mapping):
         raise InputError(f"feature {name}: expected a kind or a mapping, got {entry!r}.")
@@ -170,7 +190,9 @@ def as_entry(name: str, entry: Any) -> dict[str, Any]:
 
 
 def _with_values(name: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """An override whose admissible values may have the name that they had in 0.1."""
+    """Return an override with columns as text; its values may have the name they had in 0.1."""
+    if "columns" in entry:
+        entry["columns"] = [feature_name(column) for column in entry["columns"] or ()]
     if "levels" in entry:
         if "values" in entry:
             raise InputError(f"feature {name}: give its values once, not as levels, too.")

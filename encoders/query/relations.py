@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from encoders.errors import InputError
 from encoders.query.conditions import Condition
+from encoders.query.names import feature_name
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Together:
     features: tuple[str, ...]
 
     def __init__(self, *features: str) -> None:
-        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "features", tuple(map(feature_name, features)))
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ class AllowedPairs:
         self, first: str, second: str, pairs: Mapping[Any, Any] | Iterable[tuple[Any, Any]]
     ) -> None:
         given = pairs.items() if isinstance(pairs, Mapping) else pairs
-        object.__setattr__(self, "first", first)
-        object.__setattr__(self, "second", second)
+        object.__setattr__(self, "first", feature_name(first))
+        object.__setattr__(self, "second", feature_name(second))
         object.__setattr__(self, "pairs", _pairs(given, f"AllowedPairs({first!r}, {second!r})"))
 
 
@@ -93,7 +94,7 @@ class Precedence:
     def __init__(self, feature: str, order: Iterable[object]) -> None:
         if isinstance(order, str) or not isinstance(order, Iterable):
             raise InputError(f"Precedence({feature!r}, ...) takes a list of labels, got {order!r}.")
-        object.__setattr__(self, "feature", feature)
+        object.__setattr__(self, "feature", feature_name(feature))
         object.__setattr__(self, "order", tuple(order))
 
 
@@ -118,7 +119,8 @@ class Linear:
     def __init__(self, terms: Mapping[str, float], sign: str, bound: float) -> None:
         if not isinstance(terms, Mapping):
             raise InputError(f"Linear takes a mapping from features to factors, got {terms!r}.")
-        object.__setattr__(self, "terms", tuple(terms.items()))
+        named = tuple((feature_name(name), factor) for name, factor in terms.items())
+        object.__setattr__(self, "terms", named)
         object.__setattr__(self, "sign", sign)
         object.__setattr__(self, "bound", bound)
 
@@ -143,8 +145,8 @@ class JointCost:
             raise InputError(f"JointCost takes a mapping from pairs to costs, got {costs!r}.")
         where = f"JointCost({first!r}, {second!r})"
         pairs = zip(_pairs(costs, where), costs.values(), strict=True)
-        object.__setattr__(self, "first", first)
-        object.__setattr__(self, "second", second)
+        object.__setattr__(self, "first", feature_name(first))
+        object.__setattr__(self, "second", feature_name(second))
         object.__setattr__(self, "costs", tuple(pairs))
 
 

@@ -9,7 +9,8 @@ import pandas as pd
 
 from encoders.errors import InputError
 from encoders.query.features import Feature, FeatureSpace
-from encoders.query.infer_features import as_entry, load_overrides
+from encoders.query.infer_features import as_entries
+from encoders.query.names import feature_name
 from encoders.query.one_hot_groups import begins_with
 from portfolio.model.frames import as_pandas
 
@@ -54,7 +55,7 @@ def made_up_rows(
         known = _of_space(features, rng)
         columns = _names(frame, names, known, width)
     else:
-        given = {name: as_entry(name, own) for name, own in load_overrides(features).items()}
+        given = as_entries(features)
         columns = _names(frame, names, given, width)
         for name, entry in given.items():
             group = [] if name in columns else _group(name, entry, columns)
@@ -96,7 +97,7 @@ def _names(
 ) -> list[str]:
     """Return the columns: the frame's, else the model's, else those described, in their order."""
     if frame is not None:
-        return [str(name) for name in frame.columns]
+        return [feature_name(name) for name in frame.columns]
     if names is not None:
         return list(names)
     found = []

@@ -1,7 +1,7 @@
 """The user's own model object: its classes, its column names, its predict."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -43,14 +43,15 @@ class NativeModel:
     classes : the labels, in the order of the model's scores; none of a regressor
     columns : names the model was fitted with, or None
     table : the user's columns, where not all of them hold numbers
-    unnamed : whether the user's table was an array; scikit-learn warns of names that it never saw
+    names : of the columns where the model keeps none, as scikit-learn warns of names that it never
+        saw; None: as the table has them
     """
 
     model: Any
     classes: tuple[Any, ...]
     columns: list[str] | None
     table: Table | None = None
-    unnamed: bool = False
+    names: Sequence[Any] | None = None
 
     def predict(self, rows: FloatArray) -> IntArray:
         """Class index of each row, int64 (n_rows,).
@@ -137,8 +138,9 @@ class NativeModel:
     def _given(self, rows: FloatArray) -> Any:
         if self.table is not None:
             frame = self.table.frame(rows)
-            places = range(frame.shape[1])
-            return frame.set_axis(places, axis=1) if self.unnamed else frame
+            # Libraries may have written the user's names in another way.
+            names = self.columns if self.names is None else self.names
+            return frame if names is None else frame.set_axis(list(names), axis=1)
         if self._names is None:
             return rows
         # Row after row in memory: trees walk each through, and libraries take the order as it is.

@@ -191,13 +191,21 @@ def _through_table(
                 _check_frames(own.native.model, X_train, table, values)
             over, table = over_raw_columns(ensemble, replace(steps, table=table), values, space)
             pulled.append(over)
-    unnamed = isinstance(X_train, np.ndarray)
+    names = _other_names(X_train, frame.shape[1])
     models = [
-        _as_asked(own, ensemble, {}, table, space, unnamed and own.native.columns is None)
+        _as_asked(own, ensemble, {}, table, space, names if own.native.columns is None else None)
         for own, ensemble in zip(alone, pulled, strict=True)
     ]
     values = _without_gaps(values, space)
     return Readings(_taking_new(models, table, values), space, values)
+
+
+def _other_names(X_train: Any, width: int) -> Sequence[Any] | None:
+    """Return the names of a model's frames that are no text; None where they are."""
+    if isinstance(X_train, np.ndarray):
+        return range(width)
+    names = list(X_train.columns) if isinstance(X_train, pd.DataFrame) else []
+    return None if all(isinstance(name, str) for name in names) else names
 
 
 def _taking_new(
@@ -232,7 +240,8 @@ def _check_columns(other: Reading, main: Reading, frame: pd.DataFrame) -> None:
         own = getattr(other.native.model, "n_features_in_", width)
     if known is not None and main.native.columns is not None:
         blank = [name.replace(" ", "_") for name in known]  # lightgbm writes underscores for blanks
-        if blank != [name.replace(" ", "_") for name in frame.columns]:
+        same = known == main.native.columns
+        if not (same or blank == [name.replace(" ", "_") for name in frame.columns]):
             raise InputError(
                 f"{other.name} was fitted on other columns than the model, or in another order: "
                 f"{', '.join(known[:5])}; fit it on X_train."
@@ -318,7 +327,7 @@ def _as_asked(
     codes: Mapping[int, FloatArray],
     table: Table | None,
     space: FeatureSpace,
-    unnamed: bool = False,
+    names: Sequence[Any] | None = None,
 ) -> Reading:
     """The trees over the user's codes; where values go that are missing only if some may be."""
     missing = [feature.name for feature in space.features if feature.missing]
@@ -328,4 +337,4 @@ def _as_asked(
     ensemble = with_codes(ensemble, codes)
     if not missing:
         ensemble = replace(ensemble, default_left=None)
-    return Reading(own.name, ensemble, replace(own.native, table=table, unnamed=unnamed))
+    return Reading(own.name, ensemble, replace(own.native, table=table, names=names))

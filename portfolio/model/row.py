@@ -10,6 +10,8 @@ import pandas as pd
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.query.features import same
+from encoders.query.names import feature_name
+from portfolio.model.frames import as_pandas
 from portfolio.model.replaced import row_with, series_of
 from portfolio.model.table import Table
 
@@ -47,8 +49,14 @@ class Row:
         """Return :meth:`given`, as a mapping where the user's row is a mapping or a Series."""
         row = self._renewed()
         if isinstance(row, dict | pd.Series):
-            return {str(name): value for name, value in row.items()}
+            return {feature_name(name): value for name, value in row.items()}
         return row
+
+    def own_names(self) -> dict[str, Any]:
+        """Return the user's own names of the columns by their text; none of an array."""
+        row = None if self.origin is None else as_pandas(self.origin.row)[0]
+        names = row.keys() if isinstance(row, Mapping | pd.Series | pd.DataFrame) else ()
+        return {feature_name(name): name for name in names}
 
     def _renewed(self) -> Any:
         if self.origin is None:

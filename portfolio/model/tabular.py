@@ -11,6 +11,7 @@ import pandas as pd
 from encoders.arrays import BoolArray, FloatArray
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace, is_missing
+from encoders.query.names import feature_name
 from portfolio.model.frames import as_pandas, exact_pandas
 from portfolio.model.replaced import as_array, row_with
 from portfolio.model.row import Origin, Row
@@ -269,7 +270,7 @@ def _by_name(
     row: Any, names: list[Any], held: list[Any], columns: list[str], table: Table | None
 ) -> Row:
     """Read a row whose entries have names."""
-    texts = [str(name) for name in names]
+    texts = [feature_name(name) for name in names]
     if len(set(texts)) != len(texts):
         raise InputError("the query names a column twice.")
     check_names(texts, columns, "the query", table.unread if table else ())

@@ -1,6 +1,6 @@
 """Training data as users give them -> a frame in the model's column order."""
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import pandas as pd
 
 from encoders.arrays import FloatArray
 from encoders.errors import InputError
+from encoders.query.names import feature_name
 from portfolio.model.frames import as_pandas
 
 
@@ -44,7 +45,7 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
                 f"X_train has {array.shape[1]} columns, the model was trained on {n_columns}."
             )
         X_train = pd.DataFrame(array, columns=names)
-    frame = named(X_train)
+    frame, given = named(X_train), list(X_train.columns)
     if frame.columns.has_duplicates:
         twice = frame.columns[frame.columns.duplicated()][0]
         raise InputError(f"X_train has two columns named {twice!r}; rename one.")
@@ -54,14 +55,49 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
         raise InputError(
             f"X_train has {frame.shape[1]} columns, the model was trained on {n_columns}."
         )
-    # lightgbm writes underscores for the blanks in names.
-    renamed = [name.replace(" ", "_") for name in frame.columns]
-    if model_columns is not None and renamed != model_columns:
-        check_names(frame.columns, model_columns, "X_train")
-        frame = frame[model_columns]
+    if model_columns is not None:
+        frame = frame.iloc[:, places_of(model_columns, given, "X_train")]
     if frame.empty:
         raise InputError("X_train has no rows; the bounds of the features come from it.")
     return frame
+
+
+def places_of(model_columns: list[str], given: list[Any], where: str) -> list[int]:
+    """Return the place of each of the model's columns among names, which libraries may rewrite.
+
+    Parameters
+    ----------
+    model_columns : list of str, names that the model keeps
+    given : list, names of any type
+    where : begins the message
+
+    Raises
+    ------
+    InputError
+        The names are others.
+    """
+    for rewritten in REWRITTEN:
+        names = [rewritten(name) for name in given]
+        if names == model_columns:
+            return list(range(len(names)))
+        if sorted(names) == sorted(set(model_columns)):
+            return [names.index(name) for name in model_columns]
+    check_names(map(feature_name, given), model_columns, where)
+    raise InputError(f"{where} names a column twice.")
+
+
+def _joined(name: Any) -> str:
+    return " ".join(map(str, name)) if isinstance(name, tuple) else feature_name(name)
+
+
+# How libraries write names: as they are; LightGBM, without blanks; XGBoost, of several levels;
+# and readers of files that skip blanks around them.
+REWRITTEN: tuple[Callable[[Any], str], ...] = (
+    feature_name,
+    lambda name: feature_name(name).replace(" ", "_"),
+    _joined,
+    lambda name: feature_name(name).strip(),
+)
 
 
 def check_names(given: Any, expected: list[str], where: str, optional: Container[int] = ()) -> None:
@@ -73,6 +109,7 @@ def check_names(given: Any, expected: list[str], where: str, optional: Container
     where : begins the message
     optional : places of expected names that may be absent
     """
+    given = list(given)
     there, known = set(given), set(expected)
     missing = [name for at, name in enumerate(expected) if name not in there and at not in optional]
     extra = [str(name) for name in given if name not in known]
@@ -89,7 +126,7 @@ def named(frame: pd.DataFrame) -> pd.DataFrame:
     ----------
     frame : with names of any type
     """
-    return frame.set_axis([str(name) for name in frame.columns], axis=1)
+    return frame.set_axis([feature_name(name) for name in frame.columns], axis=1)
 
 
 def as_numbers(frame: pd.DataFrame, where: str, takes_missing: bool) -> pd.DataFrame:

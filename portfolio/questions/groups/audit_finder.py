@@ -1,7 +1,7 @@
 """Asks for recourse of every adverse row, and counts what was found by group."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from encoders.backends.interface import Status, StopReason
 from encoders.errors import InputError
 from encoders.query.features import is_missing
 from encoders.query.goal import ClassGoal
+from encoders.query.names import feature_name
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.model.frames import as_pandas
@@ -126,8 +127,8 @@ def _check(question: Question, sampling: Sampling, model: ExplainedModel) -> Non
 
 
 def _groups(model: ExplainedModel, frame: Any, rows: FloatArray, by: Any) -> Groups:
-    if isinstance(by, str):
-        feature = model.space.named(by)
+    feature = model.space.named(feature_name(by)) if isinstance(by, Hashable) else None
+    if feature is not None or isinstance(by, str):
         if feature is not None:
             at = model.space.features.index(feature)
             told: list[Any] = [feature.show(float(model.space.values(row)[at])) for row in rows]

@@ -12,6 +12,7 @@ from encoders.backends.interface import Status, StopReason
 from encoders.backends.stopping import why
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
+from encoders.query.names import feature_name
 from portfolio.as_json import AsJson, as_plain, by_name
 from portfolio.change import in_short
 from portfolio.model.row import Row
@@ -160,7 +161,7 @@ def _order(order: Sequence[str] | None, space: FeatureSpace) -> IntArray:
     known = [feature.name for feature in space.features]
     if isinstance(order, str) or not isinstance(order, Sequence | None):
         raise InputError(f"order must be a list of features, got {order!r}.")
-    first = list(order or ())
+    first = [feature_name(name) for name in order or ()]
     for name in first:
         if name not in known or first.count(name) > 1:
             raise InputError(

@@ -10,6 +10,7 @@ from encoders.backends.stopping import why
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import Goal
+from encoders.query.names import feature_name
 from portfolio.as_json import AsJson, as_plain, by_name
 from portfolio.model.row import Row
 from portfolio.question import Options, check_progress
@@ -169,13 +170,14 @@ OnStep = Callable[[float, int, int], None]
 def _order(first: Sequence[str], space: FeatureSpace) -> list[int]:
     """Indices of all features, those that are named first."""
     known = [feature.name for feature in space.features]
-    unknown = [name for name in first if name not in known]
+    named = [feature_name(name) for name in first]
+    unknown = [name for name in named if name not in known]
     if isinstance(first, str) or unknown:
         raise InputError(
             f"order names {unknown[0] if unknown else first!r}, which is no feature; features are "
             f"{', '.join(known)}."
         )
-    return [known.index(name) for name in dict.fromkeys([*first, *known])]
+    return [known.index(name) for name in dict.fromkeys([*named, *known])]
 
 
 @interruptible

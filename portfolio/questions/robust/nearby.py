@@ -15,6 +15,7 @@ from encoders.errors import InputError
 from encoders.query.conditions import Condition, Within
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import ClassGoal, Goal
+from encoders.query.names import feature_name
 from encoders.query.relations import Forbidden
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.row import Row
@@ -48,7 +49,9 @@ class Around:
     def __init__(self, radius: Mapping[str, float]) -> None:
         if not isinstance(radius, Mapping) or not radius:
             raise InputError(f"Around takes a mapping such as {{'income': 50}}, got {radius!r}.")
-        object.__setattr__(self, "radius", tuple(radius.items()))
+        object.__setattr__(
+            self, "radius", tuple((feature_name(n), own) for n, own in radius.items())
+        )
 
     def check(self, space: FeatureSpace) -> None:
         """Raise :class:`InputError` where a feature has no such radius.

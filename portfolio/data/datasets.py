@@ -15,7 +15,8 @@ import pyarrow.parquet
 from encoders.arrays import FloatArray, IntArray
 from encoders.errors import InputError
 from encoders.query.features import Action, Feature, FeatureSpace
-from encoders.query.infer_features import as_entry, infer_features, load_overrides
+from encoders.query.infer_features import infer_features
+from encoders.query.overrides import as_entry, load_overrides
 
 LARGEST_FILE = 2**30
 MOST_COLUMNS, LONGEST_LINE = 10_000, 10_000_000

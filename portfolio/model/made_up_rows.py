@@ -9,9 +9,9 @@ import pandas as pd
 
 from encoders.errors import InputError
 from encoders.query.features import Feature, FeatureSpace
-from encoders.query.infer_features import as_entries
 from encoders.query.names import feature_name
 from encoders.query.one_hot_groups import begins_with
+from encoders.query.overrides import as_entries
 from portfolio.model.frames import as_pandas
 
 ROWS = 100  # made up; the reading of the model is compared with its predictions of them

@@ -4,15 +4,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from counterfolio import Explainer, InputError
+from encoders.trees.inputs import layout_of
 from portfolio.model.unread_columns import unread_columns
 
 N = 200
@@ -126,6 +134,38 @@ def selected(columns, **more):
     return ColumnTransformer([("kept", "passthrough", columns)], **more)
 
 
+HOLDERS = {
+    "calibrated": lambda own: CalibratedClassifierCV(own, cv=2),
+    "voting": lambda own: VotingClassifier([("a", own), ("b", own)], voting="soft"),
+    "search": lambda own: GridSearchCV(own, {"forest__max_depth": [3]}, cv=2),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_pipelines_in_other_models_take_any_value_too(holder):
+    X, y = table()
+    forest = RandomForestClassifier(4, max_depth=3, random_state=0)
+    model = HOLDERS[holder](Pipeline([("before", numbers()), ("forest", forest)])).fit(X, y)
+    explainer = Explainer(model, X)
+    assert {f.name for f in explainer.features.features if f.action == "fixed"} == set(ODD)
+    for name, values in ODD.items():
+        row = X.iloc[[7]].astype({name: object})
+        expected = explainer.explain(row)
+        row[name] = pd.Series([values[0]], index=row.index, dtype=object)
+        result = explainer.explain(row)
+        assert (result.status, result.distance) == (expected.status, expected.distance)
+        if result.row is not None:
+            assert model.predict(result.counterfactual) != model.predict(row)
+            assert result.counterfactual[name].iloc[0] == values[0]
+
+
+def test_a_bagging_reads_all_columns():
+    X, y = table()
+    own = make_pipeline(ColumnTransformer([("k", "passthrough", [0])]), MODELS["forest"]())
+    model = BaggingClassifier(own, 2).fit(X[READ].to_numpy(), y)
+    assert unread_columns(layout_of(model), 2) == frozenset()
+
+
 SOMETHING = StandardScaler()
 SOME = make_column_selector(pattern="tenure|charges")
 READERS = {
@@ -153,7 +193,7 @@ def test_what_a_step_reads_is_never_called_unread(name):
     X = X[["tenure", "number", "charges", "flag"]]
     steps, n_read = READERS[name]
     model = make_pipeline(steps(), MODELS["forest"]()).fit(X, y)
-    unread = unread_columns(model, X.shape[1])
+    unread = unread_columns(layout_of(model), X.shape[1])
     assert len(unread) == X.shape[1] - n_read
     before = model.predict(X)
     for at in unread:

@@ -45,7 +45,10 @@ from numba.core import event
 from encoders.shipped_code import with_shipped
 
 LOGGER = logging.getLogger("counterfolio")
-NOTICE = "counterfolio is compiling its solver for this machine, which takes about a minute; "
+NOTICE = (
+    "counterfolio is compiling its solver for this machine, which takes about a minute, and less "
+    "at the first use of some other questions; "
+)
 # A place further on, where places are unsigned: those that may be negative are asked each time
 # whether they count from the end, which takes as long as all else in the hottest loops.
 ONE = np.uint64(1)

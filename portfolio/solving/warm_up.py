@@ -11,17 +11,13 @@ from encoders.arrays import IntArray, read_only, starts
 from encoders.backends.interface import Request
 from encoders.backends.search.backend import solve
 from encoders.backends.search.cover import cover
-from encoders.backends.search.cover_loop import cover_slice
 from encoders.backends.search.listing import every_choice
 from encoders.backends.search.loop import run_slice
 from encoders.backends.search.many_choices import admitted
-from encoders.backends.search.open_nodes import push_others
 from encoders.backends.search.rising import search_rising
-from encoders.backends.search.rising_loop import rising_slice
 from encoders.bounds.lagrange import bound_by_prices, drop_by_prices
 from encoders.bounds.row_prices import row_prices
 from encoders.compiled import compile_notice, is_kept
-from encoders.maps.grow import grow
 from encoders.maps.region_map import Budget, guess, make_map
 from encoders.problem.flat_problem import tabulate
 from encoders.problem.problem import LeafRow, LevelRow, Problem
@@ -75,15 +71,8 @@ def _once() -> None:
 
 @cache
 def _part_once(part: Part) -> None:
-    kernel, run = {
-        "walks": (climb, _walk),
-        "fronts": (rising_slice, _rise),
-        "lists": (push_others, _list),
-        "proofs": (cover_slice, _prove),
-        "maps": (grow, _map),
-    }[part]
-    with compile_notice(is_kept(kernel)):
-        run()
+    # Without a notice: that of :func:`_once` speaks for it, in this process or an earlier one.
+    {"walks": _walk, "fronts": _rise, "lists": _list, "proofs": _prove, "maps": _map}[part]()
 
 
 def _reach() -> None:

@@ -1,17 +1,20 @@
 """Compiled code: ready before any clock runs, once for each function, with or without a cache."""
 
 import ast
+import contextlib
 import logging
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import numba
 import numpy as np
 from numba.core import event
 
 import encoders
+import portfolio.solving.warm_up
 from encoders.backends.interface import Request
 from encoders.backends.search.backend import solve
 from encoders.compiled import NOWHERE, compile_notice, is_kept, kernel
@@ -120,3 +123,18 @@ def test_python_calls_no_inner_kernel():
         allowed = {id(n) for f in decorated(tree, KERNELS) for n in ast.walk(f)}
         loaded = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in own]
         assert all(id(node) in allowed for node in loaded), path
+
+
+def test_the_notice_is_left_to_the_first_part_of_the_code(monkeypatch):
+    notices = []
+
+    @contextlib.contextmanager
+    def noted(kept):
+        notices.append(kept)
+        yield
+
+    monkeypatch.setattr(portfolio.solving.warm_up, "compile_notice", noted)
+    portfolio.solving.warm_up._once.__wrapped__()
+    for part in get_args(portfolio.solving.warm_up.Part):
+        portfolio.solving.warm_up._part_once.__wrapped__(part)
+    assert len(notices) == 1

@@ -20,7 +20,7 @@ from portfolio.questions.interruptible import interruptible
 from portfolio.questions.series import LEAST_S, Series
 from portfolio.questions.several.dispersion import SAME, Dispersion, OnBounds
 from portfolio.questions.several.diverse import Diverse
-from portfolio.questions.several.far_rows import far_rows
+from portfolio.questions.several.far_rows import CLOSE, far_rows
 from portfolio.questions.several.near_rows import NearRows, feature_values, near_rows
 from portfolio.questions.several.ruler import Ruler, ruler_of
 from portfolio.questions.several.ties import check_countable
@@ -38,6 +38,10 @@ MOST_LISTED = 100_000  # answers that are compared; listing more takes longer th
 LARGEST_SHARE = 1e6  # by which answers may cost more: beyond, sums leave what float64 can hold
 LISTING, SEARCHING = 0.3, 0.9  # shares of the time limit at which these end
 FEW = 1_000  # answers; as long as no more were found, listing takes all the time for searching
+NONE_FARTHER = (
+    f"No answer in place of one of these is more than {CLOSE - 1:.0%} farther from the others "
+    "(proved)."
+)
 TOO_MANY = "There are more answers so cheap than the {:,} that were listed."
 
 
@@ -86,8 +90,10 @@ def find_diverse(
     def past(share: float) -> bool:
         return asker.stopped or series.seconds >= share * options.time_limit_s
 
+    exchanges = not ruler.largest and ruler.keeps_triangles(_corners(model, query, ruler))
+
     def listed_enough(found: int) -> bool:
-        return past(SEARCHING if found < FEW else LISTING)
+        return past(LISTING if found >= FEW and exchanges else SEARCHING)
 
     asked = Asked(series, query, first, within)
     if first.row is None:
@@ -129,22 +135,22 @@ def _unlisted(
     near = near.including(first.values, asked.first.distance)
     metric = ruler.keeps_triangles(_corners(model, query, ruler))
     upper = 2 * limit if metric else math.inf
-    rows = near.row[:k]
+    rows, settled = near.row[:k], False
     if len(rows) == k and not past(SEARCHING):
         values = feature_values(model, near.row)
         found = Dispersion(ruler, values, k, lambda: True, lambda: True)
         rows = near.row[found.cheapest()]
         tell(upper, found.apart)
-        far = far_rows(model, query, ruler, limit)
-        if far is not None and metric:
+        far = far_rows(model, query, ruler, limit) if metric else None
+        if far is not None:
             left_s = SEARCHING * series.options.time_limit_s - series.seconds
             limited = replace(series.options, time_limit_s=max(left_s, LEAST_S))
             request = series.asker.request(limited)
-            rows, upper = far.exchanged(rows, upper, request, tell)
+            rows, upper, settled = far.exchanged(rows, upper, request, tell)
             near = replace(near, doubt=near.doubt or far.doubt)
     apart = ruler.least(feature_values(model, rows))
     tell(upper, apart)
-    return asked.told(limit, near, rows, apart, upper)
+    return asked.told(limit, near, rows, apart, upper, settled)
 
 
 def _corners(model: ExplainedModel, query: Query, ruler: Ruler) -> FloatArray:
@@ -222,6 +228,7 @@ class Asked:
         rows: FloatArray,
         apart: float,
         upper: float,
+        settled: bool = False,
     ) -> Diverse:
         """Answers that were found.
 
@@ -231,15 +238,17 @@ class Asked:
         near : those that were listed
         rows : float64 (n_answers, n_columns), those to tell
         apart, upper : as of :class:`Diverse`
+        settled : whether no row in place of one of them is much farther from the others (proved)
         """
         found = [answer for row in rows if (answer := self._answer(row)) is not None]
         answers = tuple(sorted(found, key=lambda answer: answer.distance))
         doubt = near.doubt or ("" if len(answers) == len(rows) else MISREAD)
         complete = near.whole and not doubt and len(rows) == near.cost.size
         proved = complete or (near.whole and not doubt and upper <= apart * (1 + SAME))
-        over = self.series.over or not near.full
+        over = not settled and (self.series.over or not near.full)
         cut: StopReason = self.series.asker.why if over else "gap"
-        many = "" if over else TOO_MANY.format(near.cost.size)
+        many = TOO_MANY.format(near.cost.size) if near.full and not over else ""
+        many = " ".join(filter(None, [many, NONE_FARTHER if settled and not proved else ""]))
         return Diverse(
             status="optimal" if proved else "feasible",
             stop_reason="proved" if proved else "error" if doubt else cut,

@@ -50,7 +50,7 @@ class FarRows:
 
     def exchanged(
         self, rows: FloatArray, upper: float, request: Request, tell: OnBounds
-    ) -> tuple[FloatArray, float]:
+    ) -> tuple[FloatArray, float, bool]:
         """Each row exchanged for one farther from the others, as long as there is any.
 
         Of any other ``k`` answers two are nearest to the same one of ``k - 1`` rows, so they are at
@@ -65,20 +65,21 @@ class FarRows:
 
         Returns
         -------
-        The rows, and the upper bound as it is then.
+        The rows, the upper bound as it is then, and whether it is proved that no row in place of
+        one of them is farther from the others but for a factor.
         """
         rows, idle, at = rows.copy(), 0, 0
         end = time.perf_counter() + request.time_limit_s
         while idle < len(rows) and not request.stop.is_set() and time.perf_counter() < end:
             others = np.delete(rows, at, axis=0)
             least = self._least(rows[at], others)
-            found, most = self._farther(others, least, request, end)
-            upper, idle = min(upper, 2 * most), idle + 1
+            found, most, settled = self._farther(others, least, request, end)
+            upper, idle = min(upper, 2 * most), idle + 1 if settled else 0
             if found is not None and self._least(found, others) > least * (1 + SAME):
                 rows[at], idle = found, 0
             at = (at + 1) % len(rows)
             tell(upper, self.ruler.least(feature_values(self.model, rows)))
-        return rows, upper
+        return rows, upper, idle >= len(rows)
 
     def _least(self, row: FloatArray, others: FloatArray) -> float:
         one, rest = (feature_values(self.model, each) for each in (row[None, :], others))
@@ -86,8 +87,11 @@ class FarRows:
 
     def _farther(
         self, others: FloatArray, least: float, request: Request, end: float
-    ) -> tuple[FloatArray | None, float]:
-        """The farthest answer from some rows but for a factor, and what none is farther than."""
+    ) -> tuple[FloatArray | None, float, bool]:
+        """Return the farthest answer from some rows but for a factor.
+
+        Also what none is farther than, and whether that is no more than the factor allows.
+        """
         gaps = [self._gaps(each) for each in feature_values(self.model, others)]
         best, most = None, 2 * self.limit
         while most > least * CLOSE:
@@ -100,7 +104,7 @@ class FarRows:
                 most = middle
             else:
                 break
-        return best, most
+        return best, most, most <= least * CLOSE
 
     def _beyond(
         self, gaps: list[FloatArray], apart: float, request: Request

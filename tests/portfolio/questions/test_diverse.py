@@ -225,3 +225,15 @@ def test_bounds_are_told(explainer, refused):
 def test_what_does_not_fit_is_told(explainer, refused, given, words):
     with pytest.raises(InputError, match=words):
         explainer.diverse(refused, **{"target": "granted"} | given)
+
+
+def test_a_list_that_ends_early_is_exchanged_until_no_answer_is_much_farther(
+    explainer, refused, monkeypatch
+):
+    whole = explainer.diverse(refused, 3, 2.0, target="granted")
+    monkeypatch.setattr(diverse_finder, "LISTING", 0.0)
+    monkeypatch.setattr(diverse_finder, "FEW", 5)
+    found = explainer.diverse(refused, 3, 2.0, target="granted")
+    assert (found.status, found.stop_reason) == ("feasible", "gap") and found.seconds < 60
+    assert "5% farther from the others (proved)" in found.message
+    assert found.apart <= whole.apart <= found.upper_bound

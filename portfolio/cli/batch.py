@@ -8,6 +8,7 @@ import typer
 
 from portfolio.cli import options
 from portfolio.cli.batch_question import EXPLAIN, question_of
+from portfolio.cli.checks import check_options
 from portfolio.cli.executors import executor_of
 from portfolio.cli.output import EXIT_CODES, Console
 from portfolio.cli.row_places import Rows, row_places
@@ -51,7 +52,8 @@ def batch(
     from portfolio.batch.answer_log import refuse_used
     from portfolio.cli.batch_report import batch_and_report
 
-    model.check()
+    limits = {"time_limit_s": time_limit, "threads": threads, "seed": model.seed}
+    check_options(model, question, limits)
     part = row_places(places)
     with ended_gently():
         refuse_used(out, resume)

@@ -7,6 +7,7 @@ import typer
 
 from encoders.errors import InputError
 from portfolio.cli import options
+from portfolio.cli.hints import nothing_fixed
 from portfolio.cli.one_row import RowOptions
 from portfolio.cli.output import EXIT_CODES, Console, escape, print_result
 from portfolio.proofs.size import PROOF_MB
@@ -78,6 +79,8 @@ def explain(
         asked.print_json(result)
     else:
         print_result(Console(), result)
+        hint = nothing_fixed(result, constraints, asked.explainer.features)
+        Console().print(escape(hint), style="dim", highlight=False, end="\n" if hint else "")
     if record is not None:
         over = result.stop_reason == "interrupted"
         with ended_gently():

@@ -10,6 +10,7 @@ import typer
 
 from encoders.errors import InputError
 from portfolio.cli import options
+from portfolio.cli.checks import check_options
 from portfolio.cli.output import EXIT_CODES, Console, escape, told
 
 if TYPE_CHECKING:
@@ -90,8 +91,8 @@ class RowOptions:
         model : and its data
         question : its features and its diagram are looked at
         """
-        model.check()
         options.one_of("--row", self.row, "--query", self.query)
+        check_options(model, question, self.limits(model.seed))
         data = model.table()
         place = model.data or model.dataset
         row = data.one(self.query) if self.query else options.pick(data.X, self.row, place)

@@ -172,14 +172,20 @@ class QuestionOptions:
         """
 
         return {
-            "target": self._target(explainer),
+            "target": self.goal(explainer.classes),
             "norm": self.norm,
             "scale": self.scale,
             "margin": self.margin,
             "strategy": self._strategy(),
         }
 
-    def _target(self, explainer: "Explainer") -> Any:
+    def goal(self, classes: tuple[Any, ...]) -> Any:
+        """The label or the goal to reach; InputError where the text is none.
+
+        Parameters
+        ----------
+        classes : tuple of labels of the model
+        """
         from portfolio.cli.targets import parse_goal
 
         given = {
@@ -192,7 +198,7 @@ class QuestionOptions:
         if len(told) > 1:
             raise InputError(f"give {told[0]} or {told[1]}, not both.")
         return parse_goal(
-            self.target, told[0] if told else "", given[told[0]] if told else "", explainer.classes
+            self.target, told[0] if told else "", given[told[0]] if told else "", classes
         )
 
     def _strategy(self) -> str | tuple[str, ...]:
@@ -200,6 +206,13 @@ class QuestionOptions:
             raise InputError("give --strategy or --backend, not both: they mean the same.")
         found = names(self.strategy or self.backend or "auto")
         return found[0] if len(found) == 1 else found
+
+    def strategy_name(self) -> Any:
+        """The strategy in the form of :class:`portfolio.question.Options`; checked."""
+        from portfolio.question import MAP, strategy_name
+
+        own = self._strategy()
+        return own if own == MAP else strategy_name(own)
 
     def constraints(self) -> "list[Constraint]":
         """The constraints; InputError where their text is none."""
@@ -281,6 +294,8 @@ class ModelOptions:
     def check(self) -> None:
         """Raise :class:`InputError` unless there is one way to a model, and one to its data."""
         one_of("--train", self.train, "--model", self.model)
+        if self.train is not None and self.train not in TRAINABLE:
+            raise InputError(f"--train {self.train}: known are {', '.join(TRAINABLE)}.")
         one_of("--dataset", self.dataset, "--data", self.data)
         if self.label is not None and self.data is None:
             raise InputError("--label is for --data; a --dataset names its own label.")

@@ -1,0 +1,45 @@
+"""Checks of options that need neither data nor model, before either is read."""
+
+from pathlib import Path
+from typing import Any
+
+from encoders.errors import InputError
+from portfolio.cli.options import ModelOptions, QuestionOptions
+
+
+def check_options(
+    model: ModelOptions, question: QuestionOptions, limits: dict[str, Any] | None = None
+) -> None:
+    """Raise :class:`InputError` where an option is wrong by itself.
+
+    Parameters
+    ----------
+    model : ModelOptions
+    question : QuestionOptions
+    limits : mapping, arguments of :class:`portfolio.question.Options`; None for none
+    """
+    from encoders.query.cost import make_cost
+    from encoders.query.features import FeatureSpace
+    from portfolio.question import Options
+
+    model.check()
+    for path in (model.model, *(model.also or ())):
+        _check_file(path, "model")
+    question.constraints()
+    question.goal(())
+    make_cost(FeatureSpace((), ()), question.norm, question.scale, None)
+    Options(question.strategy_name(), **(limits or {}))
+    if question.features is not None:
+        from encoders.query.infer_features import as_entry, load_overrides
+
+        for name, entry in load_overrides(question.features).items():
+            as_entry(name, entry)
+    if question.diagram is not None:
+        from selector import diagram_of
+
+        diagram_of(question.diagram)
+
+
+def _check_file(path: Path | None, kind: str) -> None:
+    if path is not None and not path.is_file():
+        raise InputError(f"there is no {kind} file {path}.")

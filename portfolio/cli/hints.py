@@ -1,0 +1,30 @@
+"""A hint for users who have not said what people can't change."""
+
+from collections.abc import Sequence
+
+from encoders.query.features import FeatureSpace
+from portfolio.result import Result
+
+MOST_NAMED = 5  # features in a hint
+
+
+def nothing_fixed(result: Result, constraints: Sequence[object], space: FeatureSpace) -> str:
+    """Return a sentence on how to fix features; "" where something was limited or nothing changes.
+
+    Parameters
+    ----------
+    result : Result, an answer
+    constraints : list of constraints, those of the query
+    space : FeatureSpace, of the explainer
+    """
+    limited = constraints or any(feature.action != "free" for feature in space.features)
+    names = [change.feature for change in result.changed]
+    if limited or not names:
+        return ""
+    shown = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
+    first = names[0]
+    return (
+        f"Hint: nothing was fixed, and the answer changes {shown}. If people can't change one of "
+        f"these, fix it: --fix '{first}', or --features with "
+        f'{{"{first}": {{"action": "fixed"}}}} for every query.'
+    )

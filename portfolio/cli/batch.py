@@ -52,8 +52,7 @@ def batch(
     from portfolio.batch.answer_log import refuse_used
     from portfolio.cli.batch_report import batch_and_report
 
-    limits = {"time_limit_s": time_limit, "threads": threads, "seed": model.seed}
-    check_options(model, question, limits)
+    check_options(model, question, {"time_limit_s": time_limit})
     part = row_places(places)
     with ended_gently():
         refuse_used(out, resume)

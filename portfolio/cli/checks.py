@@ -20,7 +20,7 @@ def check_options(
     """
     from encoders.query.cost import make_cost
     from encoders.query.features import FeatureSpace
-    from portfolio.question import Options
+    from portfolio.question import MAP, Options, strategy_name
 
     model.check()
     for path in (model.model, *(model.also or ())):
@@ -28,7 +28,8 @@ def check_options(
     question.constraints()
     question.goal(())
     make_cost(FeatureSpace((), ()), question.norm, question.scale, None)
-    Options(question.strategy_name(), **(limits or {}))
+    own = question.chosen_strategy()  # a batch takes a map, too
+    Options(own if own == MAP else strategy_name(own), **(limits or {}))
     if question.features is not None:
         from encoders.query.infer_features import as_entry, load_overrides
 

@@ -170,13 +170,12 @@ class QuestionOptions:
         ----------
         explainer : gives the classes
         """
-
         return {
             "target": self.goal(explainer.classes),
             "norm": self.norm,
             "scale": self.scale,
             "margin": self.margin,
-            "strategy": self._strategy(),
+            "strategy": self.chosen_strategy(),
         }
 
     def goal(self, classes: tuple[Any, ...]) -> Any:
@@ -201,18 +200,12 @@ class QuestionOptions:
             self.target, told[0] if told else "", given[told[0]] if told else "", classes
         )
 
-    def _strategy(self) -> str | tuple[str, ...]:
+    def chosen_strategy(self) -> str | tuple[str, ...]:
+        """The name of the strategy, or those that race."""
         if None not in (self.strategy, self.backend):
             raise InputError("give --strategy or --backend, not both: they mean the same.")
         found = names(self.strategy or self.backend or "auto")
         return found[0] if len(found) == 1 else found
-
-    def strategy_name(self) -> Any:
-        """The strategy in the form of :class:`portfolio.question.Options`; checked."""
-        from portfolio.question import MAP, strategy_name
-
-        own = self._strategy()
-        return own if own == MAP else strategy_name(own)
 
     def constraints(self) -> "list[Constraint]":
         """The constraints; InputError where their text is none."""
@@ -321,8 +314,10 @@ class ModelOptions:
         from portfolio.data.plain_tables import PlainTable
         from portfolio.explainer import Explainer
         from portfolio.model.categories import typed_as_trained
+        from portfolio.model.files import load_model
 
-        model, also = self._load_or_train(data), self._load_also()
+        model = self._load_or_train(data)
+        also = [load_model(path, self.trust_pickle) for path in self.also or ()]
         stated: Any = question.features
         if not isinstance(data, PlainTable):
             stated = data.space if stated is None else data.overridden(stated)
@@ -343,19 +338,12 @@ class ModelOptions:
             raise InputError("--plausible needs --label: each class has a forest of its own.")
         return Plausibility.fit(data.X, data.y, seed=self.seed)
 
-    def _load_also(self) -> list[Any]:
-        from portfolio.model.files import load_model
-
-        return [load_model(path, self.trust_pickle) for path in self.also or ()]
-
     def _load_or_train(self, data: "Dataset | PlainTable") -> Any:
         from portfolio.data.trained_models import train
         from portfolio.model.files import load_model
 
         if self.model is not None:
             return load_model(self.model, self.trust_pickle)
-        if self.train not in TRAINABLE:
-            raise InputError(f"--train {self.train}: known are {', '.join(TRAINABLE)}.")
         return train(data, self.train, self.trees, self.depth, self.seed)  # type: ignore[arg-type]
 
 

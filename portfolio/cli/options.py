@@ -187,12 +187,8 @@ class QuestionOptions:
         """
         from portfolio.cli.targets import parse_goal
 
-        given = {
-            "--probability": self.probability,
-            "--score": self.score,
-            "--less": self.less,
-            "--more": self.more,
-        }
+        kinds = ("probability", "score", "less", "more")
+        given = {f"--{kind}": getattr(self, kind) for kind in kinds}
         told = [name for name, text in given.items() if text is not None]
         if len(told) > 1:
             raise InputError(f"give {told[0]} or {told[1]}, not both.")

@@ -31,10 +31,9 @@ def check_options(
     own = question.chosen_strategy()  # a batch takes a map, too
     Options(own if own == MAP else strategy_name(own), **(limits or {}))
     if question.features is not None:
-        from encoders.query.infer_features import as_entry, load_overrides
+        from encoders.query.overrides import as_entries
 
-        for name, entry in load_overrides(question.features).items():
-            as_entry(name, entry)
+        as_entries(question.features)
     if question.diagram is not None:
         from selector import diagram_of
 

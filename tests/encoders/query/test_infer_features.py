@@ -110,7 +110,6 @@ def test_the_default_code_of_a_model_can_be_undone():
         ({"missing_codes": ["-7"]}, "must be a list of finite numbers"),
         ({"missing_codes": [float("nan")]}, "must be a list of finite numbers"),
         ({"missing_codes": [5], "values": [3, 5]}, "listed as a value and in missing_codes"),
-        ({"missing_codes": [3, 4, 5]}, "every training row misses it"),
     ],
 )
 def test_codes_that_do_not_fit_are_refused(entry, message):
@@ -123,3 +122,9 @@ def test_codes_of_a_group_of_dummies_are_refused():
     frame = pd.DataFrame({"j_a": [1.0, 0.0], "j_b": [0.0, 1.0]})
     with pytest.raises(InputError, match="columns of numbers"):
         infer_features(frame, {"j": {"kind": "categorical", "missing_codes": [-7]}})
+
+
+def test_a_column_of_codes_alone_is_fixed():
+    frame = pd.DataFrame({"v": [3.0, 4.0, 5.0]})
+    (own,) = infer_features(frame, {"v": {"missing_codes": [3, 4, 5]}}).features
+    assert (own.action, own.codes) == ("fixed", (3.0, 4.0, 5.0))

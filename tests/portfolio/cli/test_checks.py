@@ -68,3 +68,11 @@ def test_a_hint_names_what_may_be_fixed_unless_something_is(tmp_path):
     assert told.count("Hint: nothing was fixed") == 1 and "--fix" in told
     for more in (["--fix", "age"], ["--increase", "age"], ["--json"]):
         assert "Hint" not in CliRunner().invoke(app, [*words, *more]).output
+
+
+def test_a_wrong_description_of_a_feature_is_refused_before_data_is_read(tmp_path):
+    path = tmp_path / "f.json"
+    path.write_text('{"age": {"kind": "colour"}}')
+    words = ["explain", "--train", "forest", "--dataset", "no.csv", "--row", "0"]
+    found = CliRunner().invoke(app, [*words, "--features", str(path)])
+    assert "unknown kind 'colour'" in str(found.exception)

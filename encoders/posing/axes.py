@@ -79,7 +79,7 @@ def ordered_axis(
         A cost that is no number, or out of its range.
     """
     absent = start != start or start in feature.codes
-    near = feature.typical if absent else start
+    near = _typical(feature) if absent else start
     listed = _listed_values(index, feature, start, admissible, cost)
     last, cell_of = _parts(boundary, dtype, admissible)
     if listed is not None:
@@ -109,6 +109,11 @@ def ordered_axis(
     if admissible.missing is None:
         return axis
     return _with_missing(axis, boundary.size + 1, index, feature, start, admissible, cost)
+
+
+def _typical(feature: Feature) -> float:
+    """Return the median of the training column, a whole number where values are whole."""
+    return float(np.rint(feature.typical)) if feature.kind == "ordinal" else feature.typical
 
 
 def _codes(

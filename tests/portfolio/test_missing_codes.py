@@ -179,6 +179,19 @@ def test_the_number_that_xgboost_takes_for_missing_is_a_code(steps):
     assert str(moved.changed[0]).startswith("Change a from -9999 (missing) to ")
 
 
+@pytest.mark.parametrize("absent", [np.nan, -9999.0])
+@pytest.mark.parametrize("norm", [0, 1, np.inf])
+def test_a_missing_whole_number_is_filled_in_by_a_whole_number(absent, norm):
+    """The median of the column, 2.5, is none that an answer may hold."""
+    numbers = np.tile([0, 1, 2, 3, 4, 5, absent, absent], 20)
+    frame = pd.DataFrame({"a": numbers, "b": np.repeat([0.0, 1.0, 2.0, 3.0], 40)})
+    label = ~((frame["a"] >= 0) & (frame["a"] <= 3))
+    model = XGBClassifier(n_estimators=2, max_depth=2, missing=absent).fit(frame, label.astype(int))
+    found = Explainer(model, frame).explain(frame.iloc[[6]], norm=norm)
+    assert (found.status, found.distance) == ("optimal", 1)
+    assert found.changed[0].after in (0, 1, 2, 3)
+
+
 def test_a_scaled_column_does_not_reach_the_model_as_its_missing_number():
     frame, label = sentinel_table()
     model = make_pipeline(StandardScaler(), XGBClassifier(n_estimators=6, missing=-9999))

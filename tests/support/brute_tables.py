@@ -25,6 +25,7 @@ class Raw:
     spread: float = 1.0  # change that costs 1, for numbers
     number: bool = True
     missing_cost: float = 1.0
+    code: float | None = None  # stands for a missing value; no number becomes it
 
 
 def missing(value):
@@ -67,14 +68,15 @@ def column_of(values, dtype):
 
 def choices_of(raw, own):
     """What a column may hold, and what each value costs."""
-    if missing(own):
-        return [(own, 0.0), *((v, raw.missing_cost) for v in raw.values)]
+    values = [value for value in raw.values if value != raw.code]
+    if missing(own) or own == raw.code:
+        return [(own, 0.0), *((v, raw.missing_cost) for v in values)]
 
     def price(value):
         # In float64, whatever the column: what float32 rounds would be taken for a difference.
         return abs(float(value) - float(own)) / raw.spread if raw.number else 1.0
 
-    return [(own, 0.0), *((v, price(v)) for v in raw.values if v != own)]
+    return [(own, 0.0), *((v, price(v)) for v in values if v != own)]
 
 
 def around(cuts, low, high, single):

@@ -104,5 +104,6 @@ def raws(model, X, kind):
             low, high = known.min(), known.max()
             near = [c for c in found[at] if abs(c) < 1e30] + [*BANDS.get(kind, ())]
             values = around(near, low, high, dtype is np.float32)
-            parts.append(Raw(name, values, spread=high - low))
+            beyond = code is not None and (own == code).any() and not low <= code <= high
+            parts.append(Raw(name, values, spread=high - low, code=code if beyond else None))
     return parts

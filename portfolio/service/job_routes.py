@@ -85,6 +85,7 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
         )
 
     _follow(router, jobs)
+    _return_answers(router, jobs)
     return router
 
 
@@ -126,6 +127,10 @@ def _follow(router: APIRouter, jobs: AskJobs) -> None:
             words = f"the job is {known['state']}; one that failed for lack of room is resumed."
             raise Problem(409, words)
         return known
+
+
+def _return_answers(router: APIRouter, jobs: AskJobs) -> None:
+    """Add routes for the answers of jobs that have ended."""
 
     @router.get(
         "/jobs/{number}/results",

@@ -120,9 +120,11 @@ def test_a_folder_in_use_is_refused_before_anything_is_read(loans, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_batch_that_a_script_began_with_its_table(loans, tmp_path, number):
     """Scripts start what runs in the background with SIGINT ignored."""
+    raw = pd.read_csv(loans, skiprows=[1, 2]).drop(columns="Class")
+    pd.concat([raw] * 40).to_csv(tmp_path / "rows.csv", index=False)  # more than are soon answered
     options = [
         *("batch", "--dataset", str(loans), "--train", "forest", "--trees", "30"),
-        *("--out", str(tmp_path / "out")),
+        *("--input", str(tmp_path / "rows.csv"), "--out", str(tmp_path / "out")),
     ]
     code = (
         "import signal, subprocess, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "

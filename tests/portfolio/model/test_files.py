@@ -84,7 +84,7 @@ def test_a_file_that_crashes_its_reader_is_told(originals, monkeypatch):
 
 def test_a_file_that_hangs_its_reader_is_told(originals, monkeypatch):
     monkeypatch.setattr(probe, "START", "import signal, time; signal.alarm(1); time.sleep(9)")
-    with pytest.raises(InputError, match="did not end within"):
+    with pytest.raises(InputError, match="did not end in time"):
         load_model(originals[0], trust_pickle=True)
 
 

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
 WAIT_S = 0.1  # seconds after which a signal is heard at the latest
@@ -148,6 +148,43 @@ def ended_gently() -> Iterator[None]:
     finally:
         for each, handler in zip(signals, before, strict=True):
             signal.signal(each, handler)
+
+
+@contextmanager
+def noted_interrupts(terminate: bool = False) -> Iterator[threading.Event]:
+    """Yield an event that is set once a signal raises an exception in the main thread.
+
+    A question that is proved when Ctrl-C reaches it returns its answer, and the exception ends
+    there: who asks many questions looks at the event between them.
+
+    Parameters
+    ----------
+    terminate : bool, whether SIGTERM counts as Ctrl-C where it would kill the process
+    """
+    noted = threading.Event()
+    if not _in_main_thread():
+        yield noted
+        return
+    handlers: dict[int, Any] = {
+        number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    if terminate and handlers[signal.SIGTERM] == signal.SIG_DFL:
+        handlers[signal.SIGTERM] = signal.default_int_handler
+
+    def note(number: int, frame: object) -> None:
+        try:
+            handlers[number](number, frame)
+        except BaseException:
+            noted.set()
+            raise
+
+    before = {each: signal.signal(each, note) for each in handlers if callable(handlers[each])}
+    try:
+        yield noted
+    finally:
+        for each, handler in before.items():
+            if signal.getsignal(each) is note:  # else the handler has replaced itself
+                signal.signal(each, handler)
 
 
 def hear_interrupts() -> None:

@@ -7,6 +7,7 @@ from itertools import chain, islice
 from time import perf_counter
 from typing import Protocol, runtime_checkable
 
+from portfolio.running.interrupt import noted_interrupts
 from portfolio.running.work import Answers, Record, Task, Work
 
 START_S = 4.0  # seconds of work that the start of workers is worth
@@ -96,8 +97,12 @@ def _answer_here(job: BriefWork, waiting: deque[Task]) -> Iterator[Record]:
         if due is None:  # the deadline has passed: nobody is to start
             waiting.clear()
             return
-        record = job.answer_briefly(due, limit_s)
-        if record is not None and record.get("stop_reason") == "interrupted":
+        with noted_interrupts() as noted:
+            record = job.answer_briefly(due, limit_s)
+        interrupted = record is not None and record.get("stop_reason") == "interrupted"
+        if noted.is_set() or interrupted:
+            if record is not None and not interrupted:
+                yield record
             raise KeyboardInterrupt
         if record is None:
             if limit_s == PATIENCE_S:

@@ -15,7 +15,7 @@ from portfolio.data.datasets import Dataset
 from portfolio.data.trained_models import train
 from portfolio.explainer import Explainer
 from portfolio.result import Result
-from portfolio.study.pressed import pressed
+from portfolio.running.interrupt import noted_interrupts
 from portfolio.study.protocol import KIND_NAMES
 from selector.logs.record import PROOFS
 
@@ -123,7 +123,7 @@ def run_each_model(
     KeyboardInterrupt
         On Ctrl-C; what was handed to ``on_run`` is whole.
     """
-    with pressed() as stop:
+    with noted_interrupts(terminate=True) as stop:
         for dataset in datasets(benchmark.folder, benchmark.only):
             for kind in benchmark.kinds:
                 if kind not in KIND_NAMES:

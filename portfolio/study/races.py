@@ -10,7 +10,7 @@ from portfolio.data.collection import DrawnQuery, datasets, draw_queries, freed
 from portfolio.data.datasets import Dataset
 from portfolio.data.trained_models import train
 from portfolio.explainer import Explainer
-from portfolio.study.pressed import pressed
+from portfolio.running.interrupt import noted_interrupts
 from portfolio.study.protocol import KIND_NAMES
 from selector.backend_facts import HEAD_STARTER
 from selector.learning.contention import RacedQuery
@@ -87,7 +87,7 @@ def run_races(
         On Ctrl-C; what was handed to ``on_query`` is whole.
     """
     ends = float("inf") if deadline_s is None else time.monotonic() + deadline_s
-    with pressed() as stop:
+    with noted_interrupts(terminate=True) as stop:
         for dataset in datasets(study.folder, study.only):
             for kind in study.kinds:
                 for found in _run_model(study, dataset, kind):

@@ -1,12 +1,15 @@
 """Small batches start no workers, and their answers are those of workers."""
 
 import os
+import signal
+from contextlib import suppress
 
 import pandas as pd
 import pytest
 
 from encoders.query.constraints import Fixed
 from portfolio.running import small_batches
+from portfolio.running.interrupt import ended_gently
 from portfolio.running.small_batches import SmallBatchesHere
 from portfolio.running.work import Task
 from tests.support.answers import here, same
@@ -112,3 +115,22 @@ def test_a_row_that_ctrl_c_cut_short_is_not_kept():
 
     with pytest.raises(KeyboardInterrupt):
         list(SmallBatchesHere(refuse)(Interrupted(), iter([Task("0", 0.0, 60.0)])))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_a_row_that_is_proved_ends_the_batch_after_it(number):
+    class Signalled(Counted):
+        """The second row is proved in spite of a signal, which it takes for its own."""
+
+        def answer(self, task):
+            if task.key == "1":
+                with suppress(KeyboardInterrupt):
+                    os.kill(os.getpid(), number)
+            return super().answer(task)
+
+    tasks = (Task(str(at), 0.0, 60.0) for at in range(4))
+    answered = []
+    with ended_gently(), pytest.raises(KeyboardInterrupt):
+        records = SmallBatchesHere(refuse)(Signalled(), tasks)
+        answered.extend(record["key"] for record in records)  # each as it comes
+    assert answered == ["0", "1"]

@@ -38,6 +38,7 @@ def _without_settings(tmp_path_factory):
     """No test, and no process that one starts, follows a diagram that somebody promoted here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COUNTERFOLIO_CONFIG", str(tmp_path_factory.mktemp("settings")))
+        patch.setenv("COUNTERFOLIO_CACHE", "")
         yield
 
 

@@ -11,6 +11,7 @@ from portfolio.cli.batch_question import EXPLAIN, question_of
 from portfolio.cli.checks import check_options
 from portfolio.cli.executors import executor_of
 from portfolio.cli.output import EXIT_CODES, Console
+from portfolio.cli.read_cache import Reader
 from portfolio.cli.row_places import Rows, row_places
 from portfolio.proofs.size import PROOF_MB
 from portfolio.running.interrupt import ended_gently
@@ -56,10 +57,10 @@ def batch(
     part = row_places(places)
     with ended_gently():
         refuse_used(out, resume)
-        data = model.table()
+        reader = Reader(model, question)
+        data = reader.table
         asked = part.of(data.X if rows is None else data.rows(rows))
-        explainer = model.explainer(data, question)
-        ask, words = question_of(explainer, question, asking, settings, data.X)
+        ask, words = question_of(reader.explainer, question, asking, settings, data.X)
         log = question.logged(data) if asking == EXPLAIN else {}
         first = {"tie_break": True} if tie_break else {}
         kept = {"records": True, "proof_mb": proof_mb} if records else {}

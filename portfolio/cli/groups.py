@@ -12,6 +12,7 @@ from encoders.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.executors import executor_of
 from portfolio.cli.output import EXIT_CODES, Console, escape, wide_console
+from portfolio.cli.read_cache import Reader
 from portfolio.cli.row_places import Rows, row_places
 from portfolio.running.interrupt import ended_gently
 
@@ -134,9 +135,9 @@ def _asked(
     if question.log is not None:
         raise InputError("--log is for explain and batch.")
     constraints = question.constraints()
-    data = model.table()
-    asked = data.X if rows is None else data.rows(rows)
-    return model.explainer(data, question), asked, constraints
+    reader = Reader(model, question)
+    asked = reader.table.X if rows is None else reader.table.rows(rows)
+    return reader.explainer, asked, constraints
 
 
 def _column(path: Path, name: str) -> Any:

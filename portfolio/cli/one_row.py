@@ -12,6 +12,7 @@ from encoders.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.checks import check_options
 from portfolio.cli.output import EXIT_CODES, Console, escape, told
+from portfolio.cli.read_cache import Reader
 
 if TYPE_CHECKING:
     from portfolio.data.datasets import Dataset
@@ -93,10 +94,11 @@ class RowOptions:
         """
         options.one_of("--row", self.row, "--query", self.query)
         check_options(model, question, self.limits(model.seed))
-        data = model.table()
+        reader = Reader(model, question)
+        data = reader.table
         place = model.data or model.dataset
         row = data.one(self.query) if self.query else options.pick(data.X, self.row, place)
-        return Asked(model.explainer(data, question), row, data)
+        return Asked(reader.explainer, row, data)
 
     def limits(self, seed: int) -> dict[str, Any]:
         """Arguments that every question has.

@@ -1,0 +1,160 @@
+"""Explainers that an earlier command has read, kept in the user's cache folder."""
+
+import hashlib
+import os
+import pickle
+import stat
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from encoders.whole_files import replace_whole
+
+if TYPE_CHECKING:
+    from portfolio.cli.options import ModelOptions, QuestionOptions
+    from portfolio.data.datasets import Dataset
+    from portfolio.data.plain_tables import PlainTable
+    from portfolio.explainer import Explainer
+
+LEAST_S = 1.0  # seconds of reading that are worth a file
+MOST_BYTES = 2**30  # of all files
+OWN = ("counterfolio", "portfolio", "encoders", "selector", "training_logs")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads a table, and then the model over it; or returns both as an earlier command read them.
+
+    Files are looked up by a digest of every option, of the content of every file that is named, and
+    of the installed packages. ``COUNTERFOLIO_CACHE`` names the folder; none is used if it is empty.
+
+    Attributes
+    ----------
+    model : ModelOptions
+    question : QuestionOptions, whose features and diagram count
+    """
+
+    model: "ModelOptions"
+    question: "QuestionOptions"
+
+    @cached_property
+    def table(self) -> "Dataset | PlainTable":
+        """The table that the model is, or was, trained on."""
+        return self.model.table() if self._kept is None else self._kept[0]
+
+    @cached_property
+    def explainer(self) -> "Explainer":
+        """The explainer of the model, with the features and the diagram of the question."""
+        if self._kept is not None:
+            return self._kept[1]
+        path, table = self._path, self.table
+        began = time.perf_counter()
+        explainer = self.model.explainer(table, self.question)
+        slow = time.perf_counter() - began > LEAST_S
+        # Files may have changed while they were read, and code of the user may change later.
+        if path is not None and slow and path == self._place() and not _has_local_code():
+            _store(path, (table, explainer))
+        return explainer
+
+    @cached_property
+    def _path(self) -> Path | None:
+        return self._place()
+
+    @cached_property
+    def _kept(self) -> "tuple[Dataset | PlainTable, Explainer] | None":
+        return None if self._path is None else _load(self._path)
+
+    def _place(self) -> Path | None:
+        """Return where the explainer is kept, there or not; None where it can't be."""
+        folder = _folder()
+        key = None if folder is None else _key(self.model, self.question)
+        return None if folder is None or key is None else folder / f"{key}.pickle"
+
+
+def _folder() -> Path | None:
+    """Return a folder that only this user can write to; None if there is none."""
+    chosen, base = os.environ.get("COUNTERFOLIO_CACHE"), os.environ.get("XDG_CACHE_HOME", "")
+    if chosen == "" or not hasattr(os, "getuid"):
+        return None
+    try:
+        home = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
+        folder = Path(chosen) if chosen else home / "counterfolio" / "models"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except (OSError, RuntimeError):  # no home, or nothing can be written there
+        return None
+    shared = found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return None if shared else folder
+
+
+def _key(model: "ModelOptions", question: "QuestionOptions") -> str | None:
+    """Return a digest of all that an explainer comes from; None where a file is missing."""
+    from selector.diagram_places import default_place
+
+    files = (model.dataset, model.data, model.model, *(model.also or ()), question.features)
+    digest = hashlib.sha256(repr((model, question.features, sys.version)).encode())
+    try:
+        for path in (*files, question.diagram or default_place()):
+            if path is not None:
+                with Path(path).open("rb") as file:
+                    digest.update(hashlib.file_digest(file, "sha256").digest())
+        for folder in filter(os.path.isdir, sys.path):  # changes with every package
+            digest.update(f"{folder} {os.stat(folder).st_mtime_ns}".encode())
+        for source in _sources():
+            digest.update(str(source.stat().st_mtime_ns).encode())
+    except OSError:
+        return None
+    return digest.hexdigest()
+
+
+def _sources() -> list[Path]:
+    root = Path(__file__).parents[2]
+    return sorted(path for name in OWN for path in (root / name).rglob("*.py"))
+
+
+def _has_local_code() -> bool:
+    """Return whether a module was loaded from outside Python's own folders and this library."""
+    folders = tuple(str(Path(own).resolve()) + os.sep for own in {sys.prefix, sys.base_prefix})
+    files = (
+        getattr(module, "__file__", None)
+        for name, module in [*sys.modules.items()]
+        if name.partition(".")[0] not in OWN
+    )
+    return any(not str(Path(file).resolve()).startswith(folders) for file in files if file)
+
+
+def _load(path: Path) -> Any:
+    """Return what a file holds; None if there is none, or it can't be read."""
+    try:
+        with path.open("rb") as file:
+            found = pickle.load(file)
+    except OSError:
+        return None
+    except Exception:  # a damaged pickle raises whatever it likes
+        with suppress(OSError):
+            path.unlink()
+        return None
+    with suppress(OSError):
+        os.utime(path)  # the oldest are removed first
+    return found
+
+
+def _store(path: Path, found: object) -> None:
+    """Write a file and remove old ones; nothing is written where that is not possible."""
+    with suppress(OSError, pickle.PicklingError, TypeError, AttributeError):
+        replace_whole(path, partial(_dump, found))
+        files = sorted(path.parent.glob("*.pickle"), key=lambda own: -own.stat().st_mtime)
+        total = 0
+        for own in files:
+            total += own.stat().st_size
+            if total > MOST_BYTES:
+                own.unlink(missing_ok=True)
+
+
+def _dump(found: object, path: Path) -> None:
+    with path.open("wb") as file:
+        pickle.dump(found, file, protocol=pickle.HIGHEST_PROTOCOL)

@@ -189,12 +189,13 @@ def _intersect(feature: Feature, own: float, given: list[FeatureConstraint]) -> 
     price = None
     if absent or any(isinstance(rule, AllowMissing) for rule in rules):
         price = _missing_price(feature, own, rules, values)
-    result = Admissible(lower, upper, inside, own != own and price is not None, price)
+    if absent:
+        stay = own != own and price is not None
+    else:
+        stay = lower <= own <= upper and (inside is None or own in inside)
+    result = Admissible(lower, upper, inside, stay, price)
     if feature.codes:
         result = _with_codes(result, feature, own, rules, values)
-    if not absent:
-        stay = lower <= own <= upper and (inside is None or own in inside)
-        result = replace(result, stay=stay)
     none_left = lower > upper or inside == () or not has_value(feature, own, result)
     if none_left and not result.stay and price is None and not result.codes:
         words = ", ".join(str(rule) for rule in rules) or "its bounds"

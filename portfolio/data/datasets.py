@@ -111,7 +111,7 @@ def read_dataset(path: str | Path) -> Dataset:
     """
     path = Path(path)
     names, types, actions = _read_header(path)
-    raw = _read_rows(path, skip=[1, 2])
+    raw = _without_blanks(_read_rows(path, skip=[1, 2]), path)
     label = names[-1]
     if raw[label].isna().any():
         raise InputError(f"{path}: the label {label} is missing in some rows.")
@@ -169,7 +169,14 @@ def _read_rows(path: Path, skip: list[int], **options: Any) -> pd.DataFrame:
         raise InputError(f"{path} has no rows.")
     if not isinstance(frame.index, pd.RangeIndex):
         raise InputError(f"{path} has more fields in its rows than names in line 1.")
-    frame = frame.rename(columns=lambda name: str(name).strip())
+    frame.columns = frame.columns.map(str)
+    _check_unique(frame, path)
+    return frame
+
+
+def _without_blanks(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Return a frame whose names have no blanks around them, as those of header lines."""
+    frame = frame.rename(columns=str.strip)
     _check_unique(frame, path)
     return frame
 
@@ -246,7 +253,7 @@ def read_rows(path: str | Path, dataset: Dataset, lenient: bool = False) -> pd.D
         return dataset.encode(_open_parquet(path), str(path), lenient)
     head = _open_csv(path, header=None, nrows=3, dtype=str, keep_default_na=False)
     typed = len(head) == 3 and set(head.iloc[1]) <= set(KINDS)
-    raw = _read_rows(path, skip=[1, 2] if typed else [])
+    raw = _without_blanks(_read_rows(path, skip=[1, 2] if typed else []), path)
     return dataset.encode(raw, str(path), lenient)
 
 
@@ -271,7 +278,8 @@ def open_table(
     options: dict[str, Any] = {"dtype": dict.fromkeys(text, str)}
     if any(not MISSING.isdisjoint(known) for known in categories.values()):
         names = _open_csv(path, nrows=0).columns
-        missing = {name: MISSING.difference(categories.get(name.strip(), ())) for name in names}
+        known = {name: categories.get(name, categories.get(name.strip(), ())) for name in names}
+        missing = {name: MISSING.difference(own) for name, own in known.items()}
         options |= {"keep_default_na": False, "na_values": missing}
     return _read_rows(path, skip=[], **options)
 

@@ -1,5 +1,6 @@
 """Ordinary files: a CSV or Parquet table with a label among its columns, and rows like it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ class PlainTable:
         """
         text = [n for n in self.X.columns if not pd.api.types.is_numeric_dtype(self.X[n].dtype)]
         categories = {str(name): set(self.X[name].dropna().map(str)) - {""} for name in text}
-        found = open_table(path, text, categories)
+        found = named_as(open_table(path, text, categories), list(self.X.columns))
         lacking = [name for name in self.X.columns if name not in found.columns]
         if lacking:
             raise InputError(f"{path} lacks the column {lacking[0]!r}.")
@@ -79,8 +80,25 @@ def read_plain(path: str | Path, label: str | None) -> PlainTable:
     path = Path(path)
     whole = open_table(path)
     if label is not None and label not in whole.columns:
+        label = next((name for name in whole.columns if str(name).strip() == label), label)
+    if label is not None and label not in whole.columns:
         names = ", ".join(map(str, whole.columns[:12]))
         raise InputError(f"{path} has no column {label!r}; its columns are {names}.")
     X = whole if label is None else whole.drop(columns=label)
     stem = path.name.removesuffix(".gz").removesuffix(".csv").removesuffix(".parquet")
     return PlainTable(stem, X, None if label is None else whole[label])
+
+
+def named_as(frame: pd.DataFrame, known: Sequence[Any]) -> pd.DataFrame:
+    """Return a frame with a known name for each column that differs from it in blanks alone.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    known : list of names
+    """
+    by_text = {str(name).strip(): name for name in known if name is not None}
+    other = [name for name in frame.columns if name not in known]
+    names = {name: by_text.get(str(name).strip(), name) for name in other}
+    free = {name: new for name, new in names.items() if new not in frame.columns}
+    return frame.rename(columns=free)

@@ -1,5 +1,6 @@
 """Frames of other libraries: pandas inside, the user's own kind outside."""
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -49,6 +50,52 @@ def as_pandas(table: Any) -> tuple[Any, FrameKind]:
     elif frame.implementation.is_pyarrow():
         kind = "pyarrow"
     return _with_none(frame.to_pandas()), kind
+
+
+@dataclass(frozen=True, eq=False)
+class FrameForm:
+    """The library and the column types of the frames that a model was fitted on.
+
+    Attributes
+    ----------
+    kind : FrameKind
+    like : frame of that library without rows; None for pandas
+    """
+
+    kind: FrameKind = "pandas"
+    like: Any = None
+
+    def of(self, frame: pd.DataFrame) -> Any:
+        """Return a frame in this form; numbers with fractions stay float64.
+
+        Parameters
+        ----------
+        frame : DataFrame
+        """
+        return frame if self.like is None else as_kind(frame, self.kind, self.like)
+
+
+PANDAS = FrameForm()
+
+
+def form_of(table: Any) -> FrameForm:
+    """Return the form of a frame; that of pandas for any other object.
+
+    Parameters
+    ----------
+    table : of any type that :func:`as_pandas` takes
+    """
+    if isinstance(table, pd.DataFrame) or not hasattr(type(table), "columns"):
+        return PANDAS
+    import narwhals as nw
+
+    frame = nw.from_native(whole_table(table), pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return PANDAS
+    exact = [name for name, dtype in frame.schema.items() if not dtype.is_float()]
+    like = frame.head(0).select(*exact).to_native()
+    kind = as_pandas(like)[1]
+    return PANDAS if kind == "pandas" else FrameForm(kind, like)
 
 
 def whole_table(table: Any) -> Any:

@@ -38,13 +38,13 @@ def as_bagging_passes(rows: Any, columns: IntArray) -> Any:
     return given[:, columns]
 
 
-def tables_of(layout: Layout, frame: pd.DataFrame) -> list[Any]:
+def tables_of(layout: Layout, frame: Any) -> list[Any]:
     """Return the tables that leaves read, in the order of the blocks of the joint table.
 
     Parameters
     ----------
     layout : Layout, of the model
-    frame : DataFrame, rows as the user has them
+    frame : frame of any library, rows as the user has them
     """
     made: list[Any] = [frame]
     for table in layout.tables[1:]:

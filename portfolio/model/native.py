@@ -17,6 +17,7 @@ from encoders.trees.catboost_export import is_catboost
 from encoders.trees.ensemble import Ensemble
 from encoders.trees.from_xgboost import xgboost_objective
 from encoders.trees.kinds import kind_of
+from portfolio.model.frames import PANDAS, FrameForm
 from portfolio.model.native_trees import native_leaves, native_scores
 from portfolio.model.native_values import (
     native_predictions,
@@ -52,6 +53,7 @@ class NativeModel:
     columns: list[str] | None
     table: Table | None = None
     names: Sequence[Any] | None = None
+    form: FrameForm = PANDAS
 
     def predict(self, rows: FloatArray) -> IntArray:
         """Class index of each row, int64 (n_rows,).
@@ -140,7 +142,7 @@ class NativeModel:
             frame = self.table.frame(rows)
             # Libraries may have written the user's names in another way.
             names = self.columns if self.names is None else self.names
-            return frame if names is None else frame.set_axis(list(names), axis=1)
+            return self.form.of(frame if names is None else frame.set_axis(list(names), axis=1))
         if self._names is None:
             return rows
         # Row after row in memory: trees walk each through, and libraries take the order as it is.

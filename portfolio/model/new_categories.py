@@ -160,7 +160,9 @@ def _same(native: NativeModel, one: pd.DataFrame, other: pd.DataFrame) -> bool:
     layout = layout_of(native.model)
     if not layout.piped:
         return True
-    return np.array_equal(_inputs(layout, one), _inputs(layout, other), equal_nan=True)
+    return np.array_equal(
+        _inputs(layout, native.form.of(one)), _inputs(layout, native.form.of(other)), equal_nan=True
+    )
 
 
 def _outputs(native: NativeModel, frame: pd.DataFrame) -> FloatArray:
@@ -173,7 +175,7 @@ def _outputs(native: NativeModel, frame: pd.DataFrame) -> FloatArray:
     return np.concatenate(found)
 
 
-def _inputs(layout: Layout, frame: pd.DataFrame) -> FloatArray:
+def _inputs(layout: Layout, frame: Any) -> FloatArray:
     """Return the numbers among what members are given."""
     table = side_by_side([dense(own, 0.0) for own in tables_of(layout, frame)])
     numbers = [at for at, own in enumerate(table.dtypes) if pd.api.types.is_numeric_dtype(own)]

@@ -19,6 +19,7 @@ from encoders.trees.refusals import first_line
 from encoders.trees.sources import Source
 from portfolio.model.categories import Codes, in_codes_of_all, library_codes
 from portfolio.model.followed_numbers import numbers_followed, numbers_taken
+from portfolio.model.frames import FrameForm
 from portfolio.model.input_tables import dense, side_by_side, tables_of
 from portfolio.model.pipeline_sources import encoded_columns, sources_of
 from portfolio.model.pipeline_steps import Said
@@ -49,6 +50,7 @@ class Preprocessing:
     zeros_missing : tuple of bool, whether the members that read a table take entries that a sparse
         matrix does not hold for missing, as XGBoost does
     unread : frozenset of int, places of the columns that no step reads
+    form : FrameForm, of the frames that steps are given
     """
 
     layout: Layout
@@ -57,6 +59,7 @@ class Preprocessing:
     codes: Mapping[int, Codes]
     zeros_missing: tuple[bool, ...]
     unread: frozenset[int]
+    form: FrameForm
 
     def inputs(self, rows: FloatArray, keep_zeros: bool) -> FloatArray:
         """Return the joint table, float64 (n_rows, n_inputs).
@@ -66,7 +69,7 @@ class Preprocessing:
         rows : float64 (n_rows, n_columns), the user's columns in numbers
         keep_zeros : bool, whether a 0 that is taken for missing stays 0
         """
-        made = _quietly(self.layout, self.table.frame(rows))
+        made = _quietly(self.layout, self.form.of(self.table.frame(rows)))
         pairs = zip(made, self.zeros_missing, strict=True)
         gaps = [dense(own, np.nan if gone and not keep_zeros else 0.0) for own, gone in pairs]
         try:
@@ -78,7 +81,7 @@ class Preprocessing:
         return numbers[0] if len(numbers) == 1 else np.hstack(numbers)
 
 
-def _quietly(layout: Layout, frame: pd.DataFrame) -> list[Any]:
+def _quietly(layout: Layout, frame: Any) -> list[Any]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
@@ -114,7 +117,11 @@ def _in_codes(frame: pd.DataFrame, codes: Mapping[int, Codes]) -> FloatArray:
 
 
 def preprocessing_of(
-    model: Any, ensemble: Ensemble, frame: pd.DataFrame, said: Mapping[str, Said]
+    model: Any,
+    ensemble: Ensemble,
+    frame: pd.DataFrame,
+    said: Mapping[str, Said],
+    form: FrameForm,
 ) -> tuple[Preprocessing, Ensemble]:
     """Return the steps of a model, and its trees over the joint table.
 
@@ -124,6 +131,7 @@ def preprocessing_of(
     ensemble : Ensemble, its trees as read
     frame : DataFrame, its training frame
     said : mapping from name to what the user says of a step; may be of other models
+    form : FrameForm, of the frames that steps are given
 
     Raises
     ------
@@ -134,7 +142,7 @@ def preprocessing_of(
     if len(layout.widths) == 1:  # a booster does not say
         layout = replace(layout, widths=dict.fromkeys(layout.widths, ensemble.n_columns))
     sources = sources_of(layout, _columns(frame), said)
-    made = _quietly(layout, frame)
+    made = _quietly(layout, form.of(frame))
     zeros = tuple(
         hasattr(own, "tocoo") and _takes_zeros(layout, at)
         for own, (at, _) in zip(made, layout.blocks(), strict=True)
@@ -146,7 +154,7 @@ def preprocessing_of(
     sources = tuple(s.encoded if at in codes else s for at, s in enumerate(sources))
     unread = unread_columns(layout, frame.shape[1])
     table = _table(frame, encoded_columns(sources), unread)
-    steps = Preprocessing(layout, table, sources, codes, zeros, unread)
+    steps = Preprocessing(layout, table, sources, codes, zeros, unread, form)
     return steps, in_codes_of_all(model, ensemble, codes, inputs)
 
 

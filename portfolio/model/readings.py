@@ -20,6 +20,7 @@ from encoders.trees.read import read_ensemble
 from encoders.trees.refusals import first_line
 from encoders.trees.wrappers import unwrapped
 from portfolio.model.categories import in_codes_of_all, library_codes, own_codes
+from portfolio.model.frames import PANDAS, FrameForm, form_of
 from portfolio.model.made_up_rows import has_no_rows, made_up_rows, without_spread
 from portfolio.model.native import NativeModel, own_errors, predicting_alone, wrap_native
 from portfolio.model.new_categories import tested
@@ -178,7 +179,8 @@ def _through_table(
     parts = []
     for own in alone:
         with own.named():
-            parts.append(preprocessing_of(own.native.model, own.ensemble, frame, said))
+            form = _form(own.native.model, X_train, frame) if own.piped else PANDAS
+            parts.append(preprocessing_of(own.native.model, own.ensemble, frame, said, form))
     table = joint_table(frame, [steps for steps, _ in parts])
     rows = _rows(frame, table, True)
     values = rows.to_numpy()
@@ -188,13 +190,20 @@ def _through_table(
     for own, (steps, ensemble) in zip(alone, parts, strict=True):
         with own.named():
             if own.piped:
-                _check_frames(own.native.model, X_train, table, values)
+                _check_frames(own.native.model, X_train, table, values, steps.form)
             over, table = over_raw_columns(ensemble, replace(steps, table=table), values, space)
             pulled.append(over)
     names = _other_names(X_train, frame.shape[1])
     models = [
-        _as_asked(own, ensemble, {}, table, space, names if own.native.columns is None else None)
-        for own, ensemble in zip(alone, pulled, strict=True)
+        _as_asked(
+            replace(own, native=replace(own.native, form=steps.form)),
+            ensemble,
+            {},
+            table,
+            space,
+            names if own.native.columns is None else None,
+        )
+        for own, ensemble, (steps, _) in zip(alone, pulled, parts, strict=True)
     ]
     values = _without_gaps(values, space)
     return Readings(_taking_new(models, table, values), space, values)
@@ -252,7 +261,28 @@ def _check_columns(other: Reading, main: Reading, frame: pd.DataFrame) -> None:
         )
 
 
-def _check_frames(model: Any, X_train: Any, table: Table, rows: FloatArray) -> None:
+def _form(model: Any, X_train: Any, frame: pd.DataFrame) -> FrameForm:
+    """Return the form of frames that steps are given: pandas unless only that of X_train works."""
+    form = form_of(X_train)
+    if form is PANDAS:
+        return PANDAS
+    rows = frame.head(FRAME_ROWS)
+    with predicting_alone(model, FRAME_ROWS), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            theirs = np.asarray(model.predict(form.of(rows)))
+        except own_errors(model):  # it was fitted on a frame of pandas
+            return PANDAS
+        try:
+            ours = np.asarray(model.predict(rows))
+        except own_errors(model):
+            return form
+    return PANDAS if np.array_equal(theirs, ours) else form
+
+
+def _check_frames(
+    model: Any, X_train: Any, table: Table, rows: FloatArray, form: FrameForm
+) -> None:
     """Make sure that the model takes our frames for the user's own."""
     if not hasattr(X_train, "head"):
         return
@@ -260,7 +290,7 @@ def _check_frames(model: Any, X_train: Any, table: Table, rows: FloatArray) -> N
         warnings.simplefilter("ignore")
         try:
             theirs = np.asarray(model.predict(X_train.head(FRAME_ROWS)))
-            ours = np.asarray(model.predict(table.frame(rows[:FRAME_ROWS])))
+            ours = np.asarray(model.predict(form.of(table.frame(rows[:FRAME_ROWS]))))
         except own_errors(model) as error:
             raise InputError(
                 f"the model's own predict refuses rows of X_train ({first_line(error)}); give the "

@@ -13,6 +13,7 @@ import pyarrow.parquet
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
 from portfolio.data.datasets import open_table
+from portfolio.data.plain_tables import named_as
 
 if TYPE_CHECKING:  # the child that reads needs no models
     from portfolio.service.catalogue import Model
@@ -79,7 +80,9 @@ class RowsFile:
         if self.path.suffix == ".parquet":
             return self._parquet()
         if self.path.suffix == ".csv":
-            frame = open_table(self.path, self.text, self.categories)
+            frame = named_as(
+                open_table(self.path, self.text, self.categories), [*self.columns, self.beside]
+            )
             self._check_names(list(frame.columns))
             return frame
         rows = json.loads(self.path.read_bytes())

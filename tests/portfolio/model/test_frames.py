@@ -1,5 +1,7 @@
 """Frames of polars and pyarrow are taken as those of pandas are, and given back as they came."""
 
+import itertools
+
 import narwhals as nw
 import numpy as np
 import pandas as pd
@@ -129,3 +131,40 @@ def test_a_frame_of_numbers_is_given_back_with_its_index_and_types():
     assert halves["whole"].dtype == np.float64 and abs(halves["whole"].iloc[0] - 4.5) < 1e-6
     polars = explainer.explain(pl.from_pandas(X)[3])
     assert polars.to_dict()["counterfactual"].keys() == set(X.columns)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_steps_are_given_the_types_of_the_frame_that_they_were_fitted_on(seed):
+    """An encoder of text and whole numbers of polars takes no whole numbers of pandas."""
+    random, n = np.random.default_rng(seed), 120
+    X = pl.DataFrame(
+        {
+            "charge": random.integers(0, 9, n) / 2,
+            "plan": random.choice(["m", "y", "z"], n).tolist(),
+            "senior": random.integers(0, 3, n),
+            "paid": (random.random(n) < 0.5).tolist(),
+        }
+    )
+    y = (X["charge"].to_numpy() > 2) ^ (X["plan"] == "m").to_numpy() ^ X["paid"].to_numpy()
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    steps = make_column_transformer(
+        ("passthrough", ["charge"]), (encoder, ["plan", "senior", "paid"])
+    )
+    forest = RandomForestClassifier(6, max_depth=4, random_state=seed)
+    model = make_pipeline(steps, forest).fit(X, y)
+    explainer = Explainer(model, X)
+    halves = [float(value) for value in np.arange(0, 4.25, 0.25)]
+    rows = pl.DataFrame(
+        [*itertools.product(halves, "myz", range(3), (False, True))], schema=X.schema, orient="row"
+    )
+    predicted = model.predict(rows)
+    for at in range(4):
+        found = explainer.explain(X[at])
+        own = X.row(at)
+        costs = [
+            abs(row[0] - own[0]) / 4 + sum(a != b for a, b in zip(row[1:], own[1:], strict=True))
+            for row in rows.rows()
+        ]
+        best = min(np.array(costs)[predicted != model.predict(X[at])[0]])
+        assert found.status == "optimal" and found.counterfactual.schema == X.schema
+        assert best - 0.25 / 4 < found.distance <= best + 1e-9

@@ -6,6 +6,7 @@ import pickle
 import stat
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -56,7 +57,12 @@ class Reader:
         explainer = self.model.explainer(table, self.question)
         slow = time.perf_counter() - began > LEAST_S
         # Files may have changed while they were read, and code of the user may change later.
-        if path is not None and slow and path == self._place() and not _has_local_code():
+        if (
+            path is not None
+            and slow
+            and path == self._place()
+            and not _has_local_code(dict(sys.modules))
+        ):
             _store(path, (table, explainer))
         return explainer
 
@@ -116,12 +122,12 @@ def _sources() -> list[Path]:
     return sorted(path for name in OWN for path in (root / name).rglob("*.py"))
 
 
-def _has_local_code() -> bool:
-    """Return whether a module was loaded from outside Python's own folders and this library."""
+def _has_local_code(modules: Mapping[str, Any]) -> bool:
+    """Return whether a module comes from outside Python's own folders and this library."""
     folders = tuple(str(Path(own).resolve()) + os.sep for own in {sys.prefix, sys.base_prefix})
     files = (
         getattr(module, "__file__", None)
-        for name, module in [*sys.modules.items()]
+        for name, module in modules.items()
         if name.partition(".")[0] not in OWN
     )
     return any(not str(Path(file).resolve()).startswith(folders) for file in files if file)

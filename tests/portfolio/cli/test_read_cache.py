@@ -1,6 +1,9 @@
 """What a command has read is kept for the next one, and no longer than it is true."""
 
+import importlib
+import json
 import os
+import stat
 import subprocess
 import sys
 
@@ -10,8 +13,9 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
+import counterfolio
+from portfolio.cli import read_cache
 from portfolio.cli.options import ModelOptions, QuestionOptions
-from portfolio.cli.read_cache import _key
 from selector.diagram_places import SHIPPED
 
 CODE = (
@@ -34,10 +38,10 @@ def fit(X, y, folder):
     joblib.dump(model, folder / "model.joblib")
 
 
-def ask(folder, *more):
+def ask(folder):
     options = [
         *("explain", "--data", str(folder / "table.csv"), "--label", "y", "--row", "0"),
-        *("--model", str(folder / "model.joblib"), "--trust-pickle", *more),
+        *("--train", "forest", "--trees", "5"),
     ]
     done = subprocess.run(
         [sys.executable, "-c", CODE, *options],
@@ -81,41 +85,31 @@ def test_each_file_and_option_counts(files):
             QuestionOptions(features=features),
             QuestionOptions(diagram=diagram),
         ):
-            places.add(_key(options, question))
+            places.add(read_cache._key(options, question))
             for path in (question.features, question.diagram, options.model, options.data):
                 if path is not None:
                     content = path.read_bytes()
                     path.write_bytes(content + b" ")
-                    places.add(_key(options, question))
+                    places.add(read_cache._key(options, question))
                     path.write_bytes(content)
-            assert _key(options, question) in places
+            assert read_cache._key(options, question) in places
     # files that are changed one at a time, and none, without a question of its own, with each
     assert len(places) == (3 + 4 + 4) + 3 * (2 + 3 + 3)
 
 
-def test_a_folder_that_others_can_write_to_is_not_used(files):
-    (files / "cache").mkdir()
-    (files / "cache").chmod(0o777)
-    ask(files)
-    assert kept(files) == {}
+def test_a_folder_that_others_can_write_to_is_not_used(tmp_path, monkeypatch):
+    monkeypatch.setenv("COUNTERFOLIO_CACHE", str(tmp_path / "cache"))
+    assert read_cache._folder() == tmp_path / "cache"
+    assert stat.S_IMODE((tmp_path / "cache").stat().st_mode) == 0o700
+    (tmp_path / "cache").chmod(0o770)
+    assert read_cache._folder() is None
 
 
-def test_a_model_of_code_that_may_change_is_not_kept(files):
-    (files / "own_model.py").write_text(
-        "from sklearn.ensemble import RandomForestClassifier\n"
-        "class Own(RandomForestClassifier):\n    pass\n"
-    )
-    code = (
-        f"import sys; sys.path.insert(0, {str(files)!r}); import joblib, own_model; "
-        f"m = joblib.load({str(files / 'model.joblib')!r}); m.__class__ = own_model.Own; "
-        f"joblib.dump(m, {str(files / 'model.joblib')!r})"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-    env = os.environ | {"PYTHONPATH": str(files), "COUNTERFOLIO_CACHE": str(files / "cache")}
-    options = ["explain", "--data", "table.csv", "--label", "y", "--row", "0"]
-    options += ["--model", "model.joblib", "--trust-pickle"]
-    done = subprocess.run(
-        [sys.executable, "-c", CODE, *options], env=env, cwd=files, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert kept(files) == {}
+def test_a_model_of_code_that_may_change_is_not_kept(tmp_path, monkeypatch):
+    installed = {"numpy": np, "json": json, "counterfolio": counterfolio}
+    assert not read_cache._has_local_code(installed)
+    (tmp_path / "own_model.py").write_text("class Own:\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    own = importlib.import_module("own_model")
+    assert read_cache._has_local_code(installed | {"own_model": own})
+    monkeypatch.delitem(sys.modules, "own_model")

@@ -83,6 +83,7 @@ class Within(OfFeature):
     codes: tuple[float, ...] = field(default=(), metadata={"fingerprint": "given"})
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if isinstance(self.codes, str) or not isinstance(self.codes, Iterable):
             raise InputError(f"Within takes a list of codes, got codes={self.codes!r}.")
         object.__setattr__(self, "codes", tuple(self.codes))

@@ -26,7 +26,8 @@ def missing_number(layout: Layout) -> float:
 def missing_numbers(steps: Preprocessing, rows: FloatArray) -> dict[str, float]:
     """Return, by column, the number that the members of a model take for missing.
 
-    Only columns count of which every input is that number where the column is.
+    Only columns count that have an input which is that number where the column is; another may say
+    that a value is missing.
 
     Parameters
     ----------
@@ -48,6 +49,6 @@ def missing_numbers(steps: Preprocessing, rows: FloatArray) -> dict[str, float]:
             given = steps.inputs(row, True)[0, source == at]
         except InputError:  # a step refuses the number
             continue
-        if given.size and np.all(given == number):
+        if given.size and np.any(given == number):
             found[str(column.name)] = number
     return found

@@ -67,7 +67,7 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | N
         if feature.allow_off_levels or feature.kind == "numeric":
             continue
         on_level = own[0] in feature.values if feature.values else float(own[0]).is_integer()
-        if not on_level:
+        if not (on_level or own[0] in feature.codes):
             raise InputError(
                 f"the query's {feature.name} is {own[0]:g}, which is not one of its values "
                 f"({feature.describe_values()}); set 'allow_off_levels' for this feature "

@@ -1,5 +1,6 @@
 """Codes for a missing value: categories beside the numbers of a column."""
 
+import itertools
 import json
 from typing import Any
 
@@ -164,7 +165,15 @@ def sentinel_table() -> tuple[pd.DataFrame, Any]:
     return frame, ((frame["a"] > 9) ^ (frame["b"] > 0)).astype(int)
 
 
-@pytest.mark.parametrize("steps", [[], ["passthrough"], [SimpleImputer(strategy="median")]])
+STEPS = [
+    [],
+    ["passthrough"],
+    [SimpleImputer(strategy="median")],
+    [SimpleImputer(add_indicator=True)],
+]
+
+
+@pytest.mark.parametrize("steps", STEPS)
 def test_the_number_that_xgboost_takes_for_missing_is_a_code(steps):
     frame, label = sentinel_table()
     model = XGBClassifier(n_estimators=6, max_depth=3, missing=-9999)
@@ -217,3 +226,28 @@ def test_a_map_names_what_it_can_not_hold():
     explainer = Explainer(MODELS["forest"].fit(frame, label), frame, FEATURES)
     with pytest.raises(InputError, match="codes for a missing value"):
         explainer.session(strategy="map")
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_codes_beside_two_values(seed):
+    """A flag with a code is binary; the query may be at the code."""
+    rng = np.random.default_rng(seed)
+    flag, code = [([1, 3], 2), ([0, 1], -7), ([0.0, 1.0], 9)][seed % 3]
+    values = {"flag": [*flag, code], "other": [0, 1, 2]}
+    frame = pd.DataFrame({name: rng.choice(own, 90) for name, own in values.items()})
+    label = ((frame["flag"] == code) ^ (frame["other"] > 0)).astype(int)
+    model = RandomForestClassifier(4, max_depth=4, random_state=seed).fit(frame, label)
+    explainer = Explainer(model, frame, features={"flag": {"missing_codes": [code]}})
+    rows = pd.DataFrame([*itertools.product(*values.values())], columns=frame.columns)
+    rows = rows.astype(frame.dtypes.to_dict())
+    predicted = model.predict(rows)
+    for at in range(5):
+        own, admitted = frame.iloc[at], [AllowMissing("flag", 0.25)] if at % 2 else []
+        into = 0.25 if admitted else np.inf
+        moved = np.where(rows["flag"] == code, into, 1.0)
+        cost = np.where(rows["flag"] == own["flag"], 0.0, moved)
+        cost = cost + abs(rows["other"] - own["other"]).to_numpy() / 2
+        best = cost[predicted != model.predict(frame.iloc[[at]])[0]].min()
+        found = explainer.explain(frame.iloc[[at]], constraints=admitted)
+        assert found.status == ("infeasible" if best == np.inf else "optimal"), (seed, at)
+        assert best == np.inf or found.distance == pytest.approx(best), (seed, at)

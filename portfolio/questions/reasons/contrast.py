@@ -114,7 +114,7 @@ def find_contrast(
     Raises
     ------
     InputError
-        A row can't be used, or both are decided alike.
+        A row can't be used, both are decided alike, or the second has a new category.
     """
     check_progress(on_progress)
     model = asker.model
@@ -135,6 +135,7 @@ def find_contrast(
         raise InputError(
             f"both rows are predicted as {before!r}; give rows that are decided apart."
         )
+    _check_known(model.space, first, second)
     space, rules = _between(model.space, first, second)
     mixed = replace(asker, model=replace(model, space=space))
     question = Question(after, 0, "none", None, rules)
@@ -153,6 +154,17 @@ def find_contrast(
         ceil(round(min(result.lower_bound, len(names)), 6)),
         result,
     )
+
+
+def _check_known(space: FeatureSpace, x: Row, y: Row) -> None:
+    """Refuse a category of the second row that answers can't have."""
+    ours, theirs = space.values(x.values), space.values(y.values)
+    for feature, a, b in zip(space.features, ours, theirs, strict=True):
+        if feature.kind == "categorical" and b >= len(feature.labels) and a != b:
+            raise InputError(
+                f"the second row's {feature.name} has a category that no training row has, which "
+                f"no answer may have; give it one of {', '.join(map(repr, feature.labels[:12]))}."
+            )
 
 
 def _between(space: FeatureSpace, x: Row, y: Row) -> tuple[FeatureSpace, tuple[Constraint, ...]]:

@@ -13,17 +13,21 @@ from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
 from counterfolio import (
+    Becomes,
     Changes,
     Explainer,
     Fixed,
+    Forbidden,
     Implies,
     Increase,
     InputError,
     Linear,
     MaxChanges,
     Range,
+    Rises,
     Stays,
     Together,
+    Within,
 )
 
 TEXT = ["c0", "c1", "c2"]
@@ -51,6 +55,9 @@ QUERIES = (
     lambda e, q, a, b, c: e.explain(
         q,
         constraints=[Implies(Changes(a), Stays(b)), Together(b, c), MaxChanges(1, among=[a, b])],
+    ),
+    lambda e, q, a, b, c: e.explain(
+        q, constraints=[Forbidden(Within(a, 0, 1), Rises(b)), Implies(Changes(c), Becomes(c, 2, 3))]
     ),
     lambda e, q, a, b, c: e.explain(q, weights={a: 3.0, b: 0.5}),
     lambda e, q, a, b, c: e.explain(q, norm={b: lambda own, new: abs(own - new)}),

@@ -123,3 +123,16 @@ def test_regions_and_robust_answers_of_a_row_with_a_new_category(kind):
         answer = safe.counterfactual
         for visits in (-1, 0, 1):
             assert model.predict(answer.assign(visits=answer.visits + visits))[0] == 1
+
+
+def test_a_contrast_with_a_new_category_of_the_second_row_is_refused():
+    """No answer may have that category, although the second row itself is predicted otherwise."""
+    model, X = fitted("one-hot")
+    new = X.assign(city=NEW)
+    differs = model.predict(X) != model.predict(new)
+    first = X[differs].iloc[[0]]
+    explainer = Explainer(model, X)
+    with pytest.raises(InputError, match="second row's city has a category"):
+        explainer.contrast(first, new[differs].iloc[[0]])
+    back = explainer.contrast(new[differs].iloc[[0]], first)
+    assert back.status == "optimal" and back.features == ("city",)

@@ -1,6 +1,7 @@
 """Files that are written whole, or not at all."""
 
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -34,7 +35,8 @@ def replace_whole(path: Path, write: Callable[[Path], object]) -> None:
     OSError
         It can't be written; the old file is as it was.
     """
-    partial = path.with_name(path.name + ".partial")
+    # Two processes or threads that write the same file do not share its beginnings.
+    partial = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
     try:
         write(partial)
         os.replace(partial, path)

@@ -3,8 +3,10 @@
 import hashlib
 import os
 import pickle
+import site
 import stat
 import sys
+import sysconfig
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 LEAST_S = 1.0  # seconds of reading that are worth a file
 MOST_BYTES = 2**30  # of all files
+ENDING = ".explainer"  # of a digest, and the pickle that it is of
+DIGEST_BYTES = 32
 OWN = ("counterfolio", "portfolio", "encoders", "selector", "training_logs")
 
 
@@ -78,7 +82,7 @@ class Reader:
         """Return where the explainer is kept, there or not; None where it can't be."""
         folder = _folder()
         key = None if folder is None else _key(self.model, self.question)
-        return None if folder is None or key is None else folder / f"{key}.pickle"
+        return None if folder is None or key is None else folder / f"{key}{ENDING}"
 
 
 def _folder() -> Path | None:
@@ -109,7 +113,7 @@ def _key(model: "ModelOptions", question: "QuestionOptions") -> str | None:
                 with Path(path).open("rb") as file:
                     digest.update(hashlib.file_digest(file, "sha256").digest())
         for folder in filter(os.path.isdir, sys.path):  # changes with every package
-            digest.update(f"{folder} {os.stat(folder).st_mtime_ns}".encode())
+            digest.update(os.fsencode(f"{folder} {os.stat(folder).st_mtime_ns}"))
         for source in _sources():
             digest.update(str(source.stat().st_mtime_ns).encode())
     except OSError:
@@ -124,43 +128,47 @@ def _sources() -> list[Path]:
 
 def _has_local_code(modules: Mapping[str, Any]) -> bool:
     """Return whether a module comes from outside Python's own folders and this library."""
-    folders = tuple(str(Path(own).resolve()) + os.sep for own in {sys.prefix, sys.base_prefix})
+    own = (*site.getsitepackages(), *sysconfig.get_paths().values())
+    folders = tuple(str(Path(folder).resolve()) + os.sep for folder in own)
     files = (
         getattr(module, "__file__", None)
         for name, module in modules.items()
-        if name.partition(".")[0] not in OWN
+        if name.partition(".")[0] not in (*OWN, "__main__")
     )
     return any(not str(Path(file).resolve()).startswith(folders) for file in files if file)
 
 
 def _load(path: Path) -> Any:
-    """Return what a file holds; None if there is none, or it can't be read."""
+    """Return what a file holds; None if there is none, or it is damaged."""
     try:
-        with path.open("rb") as file:
-            found = pickle.load(file)
+        content = path.read_bytes()
+        digest, pickled = content[:DIGEST_BYTES], memoryview(content)[DIGEST_BYTES:]
+        if hashlib.sha256(pickled).digest() != digest:
+            path.unlink()
+            return None
+        os.utime(path)  # the oldest are removed first
     except OSError:
         return None
-    except Exception:  # a damaged pickle raises whatever it likes
-        with suppress(OSError):
-            path.unlink()
+    try:
+        return pickle.loads(pickled)
+    except Exception:  # of classes that have changed; the file is written anew
         return None
-    with suppress(OSError):
-        os.utime(path)  # the oldest are removed first
-    return found
 
 
 def _store(path: Path, found: object) -> None:
     """Write a file and remove old ones; nothing is written where that is not possible."""
     with suppress(OSError, pickle.PicklingError, TypeError, AttributeError):
-        replace_whole(path, partial(_dump, found))
-        files = sorted(path.parent.glob("*.pickle"), key=lambda own: -own.stat().st_mtime)
+        pickled = pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL)
+        replace_whole(path, partial(_dump, hashlib.sha256(pickled).digest(), pickled))
+        files = sorted(path.parent.glob(f"*{ENDING}"), key=lambda own: -own.lstat().st_mtime)
         total = 0
         for own in files:
-            total += own.stat().st_size
+            total += own.lstat().st_size
             if total > MOST_BYTES:
                 own.unlink(missing_ok=True)
 
 
-def _dump(found: object, path: Path) -> None:
+def _dump(digest: bytes, pickled: bytes, path: Path) -> None:
     with path.open("wb") as file:
-        pickle.dump(found, file, protocol=pickle.HIGHEST_PROTOCOL)
+        file.write(digest)
+        file.write(pickled)

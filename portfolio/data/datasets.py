@@ -1,6 +1,5 @@
 """CSV files with three header lines: names, types, actionability."""
 
-import gzip
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +16,9 @@ from encoders.errors import InputError
 from encoders.query.features import Action, Feature, FeatureSpace
 from encoders.query.infer_features import infer_features
 from encoders.query.overrides import as_entry, load_overrides
+from portfolio.data.csv_header import MOST_COLUMNS, check_header
 
 LARGEST_FILE = 2**30
-MOST_COLUMNS, LONGEST_LINE = 10_000, 10_000_000
 # What pandas reads as missing.
 MISSING = frozenset(
     ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
@@ -194,7 +193,7 @@ def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
     if path.stat().st_size > LARGEST_FILE:
         raise InputError(f"{path} is larger than {LARGEST_FILE >> 20} MiB; take a sample of it.")
     try:
-        _check_width(path)
+        check_header(path)
         packing: Literal["gzip"] | None = "gzip" if path.suffix == ".gz" else None
         frame: pd.DataFrame = pd.read_csv(path, compression=packing, **options)
     except InputError:
@@ -203,16 +202,6 @@ def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else "not a CSV"
         raise InputError(f"{path} can't be read as CSV: {reason}") from error
     return frame
-
-
-def _check_width(path: Path) -> None:
-    """A table of too many columns keeps pandas busy for minutes: look at its first line."""
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-        line = file.readline(LONGEST_LINE)
-    if line.count(b",") >= MOST_COLUMNS or len(line) == LONGEST_LINE:
-        raise InputError(
-            f"{path} has more than {MOST_COLUMNS} columns in line 1; is it transposed?"
-        )
 
 
 def read_query(path: str | Path, dataset: Dataset) -> pd.DataFrame:

@@ -85,6 +85,8 @@ def read_plain(path: str | Path, label: str | None) -> PlainTable:
         names = ", ".join(map(str, whole.columns[:12]))
         raise InputError(f"{path} has no column {label!r}; its columns are {names}.")
     X = whole if label is None else whole.drop(columns=label)
+    if X.shape[1] == 0:
+        raise InputError(f"{path} has no column besides the label {label!r}.")
     stem = path.name.removesuffix(".gz").removesuffix(".csv").removesuffix(".parquet")
     return PlainTable(stem, X, None if label is None else whole[label])
 

@@ -192,7 +192,13 @@ class Job:
         if frame is None and not path.exists():
             return []
         if frame is None:  # no more than the page becomes Python objects
-            frame = pyarrow.parquet.read_table(path).slice(offset, limit).to_pandas()
+            try:
+                table = pyarrow.parquet.read_table(path)
+            except (pyarrow.ArrowException, OSError) as error:
+                raise InputError("the answers of the job are damaged; ask again.") from error
+            if not table.num_rows:  # pandas makes empty rows of a table without columns
+                return []
+            frame = table.slice(offset, limit).to_pandas()
         else:
             frame = frame.iloc[offset : offset + limit]
         if self.state == "cancelled":

@@ -109,7 +109,7 @@ class RowsFile:
                 return frame
         except (InputError, MemoryError):
             raise
-        except (pyarrow.ArrowException, ValueError, OSError) as error:
+        except (pyarrow.ArrowException, ValueError, OSError, KeyError, TypeError) as error:
             raise InputError(f"{self.path.name} can't be read as Parquet: {error}") from error
 
     def _check(self, frame: pd.DataFrame) -> None:

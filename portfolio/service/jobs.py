@@ -182,6 +182,7 @@ def _kept(folder: Path) -> Iterator[Job]:
     for partial in folder.glob(f"*{PARTIAL}"):
         remove(partial)
     entries = [own for own in folder.iterdir() if own.is_dir() or own.is_symlink()]
+    entries = [own for own in entries if own.name.isascii()]  # as all ids are
     described = [own for own in entries if (own / JOB).exists() or (own / JOB).is_symlink()]
     found = [kept_job(own) for own in sorted(described)]
     yield from sorted(found, key=lambda job: job.batch.created)

@@ -14,7 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from typer.testing import CliRunner
 
+from encoders.errors import InputError
 from portfolio.cli.app import app
+from portfolio.data.plain_tables import read_plain
 from portfolio.model.files import load_model
 
 
@@ -103,3 +105,14 @@ def test_what_does_not_fit_is_told(loans, words, told):
     command = ("explain", "--data", loans / "loans.csv", "--train", "forest", *row, *words)
     with pytest.raises(Exception, match=told):
         run(*command)
+
+
+def test_a_name_twice_and_a_label_alone_are_refused(tmp_path):
+    """Pandas renames the second column of a name; scikit-learn raises for a table of none."""
+    for text, words in (
+        ("a,a,b\n1,2,0\n3,4,1\n", "two columns named 'a'"),
+        ("b\n0\n1\n", "no column besides the label 'b'"),
+    ):
+        (tmp_path / "table.csv").write_text(text)
+        with pytest.raises(InputError, match=words):
+            read_plain(tmp_path / "table.csv", "b")

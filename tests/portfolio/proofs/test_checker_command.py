@@ -51,7 +51,7 @@ def test_ctrl_c_ends_it_at_once(tmp_path):
     pressed = time.monotonic()
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=20)
-    assert process.returncode == 130 and time.monotonic() - pressed < 1
+    assert process.returncode == 130 and time.monotonic() - pressed < 10
     assert said == "counterfolio-check: interrupted, the rest was not checked\n"
 
 

@@ -1,0 +1,35 @@
+"""The first line of a CSV, looked at before pandas reads the file."""
+
+import csv
+import gzip
+from collections import Counter
+from pathlib import Path
+
+from encoders.errors import InputError
+
+MOST_COLUMNS, LONGEST_LINE = 10_000, 10_000_000
+
+
+def check_header(path: Path) -> None:
+    """Raise an error where a table has too many columns, or two of one name.
+
+    Pandas is busy for minutes with the former, and renames the latter.
+
+    Parameters
+    ----------
+    path : Path, of a CSV; packed if it ends in .gz
+
+    Raises
+    ------
+    InputError
+        Too many columns, or two of one name.
+    """
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        line = file.readline(LONGEST_LINE)
+    if line.count(b",") >= MOST_COLUMNS or len(line) == LONGEST_LINE:
+        raise InputError(
+            f"{path} has more than {MOST_COLUMNS} columns in line 1; is it transposed?"
+        )
+    names = Counter(next(csv.reader([line.decode(errors="replace")]), []))
+    if twice := [name for name, count in names.items() if name and count > 1]:
+        raise InputError(f"{path} has two columns named {twice[0]!r}; rename one.")

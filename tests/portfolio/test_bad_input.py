@@ -269,7 +269,7 @@ HEADER = "a,b,Class\nN,C,B\nFREE,FREE,PREDICT\n"
         ("a,b,Class\n1,x,0\n2,y,1\n", "line 2: '1' is not a type"),
         ("a,b,Class\nN,C,B\n1,x,0\n", "line 3: '1' is not an actionability"),
         ("a,b,Class\nN,C,B\nFREE,FREE,FREE\n1,x,0\n", "must be PREDICT"),
-        ("a,a,Class\nN,C,B\nFREE,FREE,PREDICT\n1,x,0\n", "not unique"),
+        ("a,a,Class\nN,C,B\nFREE,FREE,PREDICT\n1,x,0\n", "two columns named 'a'"),
         (HEADER, "has no rows"),
         (HEADER + "1,x,0\n,y,1\n", "line 5: a is missing"),
         (HEADER + "1,x,0\nz,y,1\n", "column a is not numeric"),

@@ -79,7 +79,7 @@ def ordered_axis(
         A cost that is no number, or out of its range.
     """
     absent = start != start or start in feature.codes
-    near = _typical(feature) if absent else start
+    near = feature.typical if absent else start
     listed = _listed_values(index, feature, start, admissible, cost)
     last, cell_of = _parts(boundary, dtype, admissible)
     if listed is not None:
@@ -87,9 +87,7 @@ def ordered_axis(
         part = np.searchsorted(last, value)
     else:
         low, high = _limits(last, dtype, admissible, feature, unsure)
-        value = np.clip(
-            Grid(feature.step).nearest(np.array(near)) if feature.step else near, low, high
-        )
+        value = np.clip(_on_grid(feature, near), low, high)
         part = np.flatnonzero(low <= high)
         value = value[part]
         if admissible.stay and not absent:
@@ -111,9 +109,11 @@ def ordered_axis(
     return _with_missing(axis, boundary.size + 1, index, feature, start, admissible, cost)
 
 
-def _typical(feature: Feature) -> float:
-    """Return the median of the training column, a whole number where values are whole."""
-    return float(np.rint(feature.typical)) if feature.kind == "ordinal" else feature.typical
+def _on_grid(feature: Feature, near: float) -> FloatArray | float:
+    """Return the nearest number that an answer may hold; limits are not considered."""
+    if feature.step:
+        return Grid(feature.step).nearest(np.array(near))
+    return float(np.rint(near)) if feature.kind == "ordinal" else near
 
 
 def _codes(

@@ -168,8 +168,6 @@ def _read_rows(path: Path, skip: list[int], **options: Any) -> pd.DataFrame:
         raise InputError(f"{path} has no rows.")
     if not isinstance(frame.index, pd.RangeIndex):
         raise InputError(f"{path} has more fields in its rows than names in line 1.")
-    frame.columns = frame.columns.map(str)
-    _check_unique(frame, path)
     return frame
 
 

@@ -163,7 +163,7 @@ def _check_known(space: FeatureSpace, x: Row, y: Row) -> None:
         if feature.kind == "categorical" and b >= len(feature.labels) and a != b:
             raise InputError(
                 f"the second row's {feature.name} has a category that no training row has, which "
-                f"no answer may have; give it one of {', '.join(map(repr, feature.labels[:12]))}."
+                f"no answer may have; use one of these: {feature.describe_values()}."
             )
 
 

@@ -9,18 +9,20 @@ from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pyarrow
 import pyarrow.parquet
 import pytest
 
 from encoders.errors import InputError
 from portfolio import AllowedPairs
+from portfolio.batch.answer_log import TABLE
 from portfolio.service import connections, job_rows
 from portfolio.service.app import create_app
 from portfolio.service.catalogue import Model
 from portfolio.service.content import RowsContent
 from portfolio.service.examples import typical_row
-from portfolio.service.job import JOB, STATE, Batch
+from portfolio.service.job import ANSWERS, JOB, STATE, Batch, Job
 from portfolio.service.job_rows import RowsFile
 from portfolio.service.jobs import Jobs
 from portfolio.service.problems import Problem
@@ -276,3 +278,33 @@ def test_the_description_has_the_key_and_the_answers(client, row):
     check_described(client, "/v1/models/{name}", client.get("/v1/models/credit"))
     asked = client.post(PATH, json={"x": row})
     check_described(client, "/v1/models/{name}/explain", asked, "post")
+
+
+def test_a_page_of_answers_that_are_damaged_or_empty(tmp_path):
+    job, path = (
+        Job(tmp_path, Batch("m", "x", "explain", {}, "rows.csv")),
+        tmp_path / ANSWERS / TABLE,
+    )
+    path.parent.mkdir()
+    pd.DataFrame(index=range(1)).iloc[:0].to_parquet(path)
+    assert job.page(0, 7) == []
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(InputError, match="answers of the job are damaged"):
+        job.page(0, 7)
+
+
+def test_a_folder_whose_name_is_not_text_is_no_job(tmp_path):
+    damaged(tmp_path, "good", tmp_path)
+    (tmp_path / "aaaa").rename(tmp_path / "caf\udce9")
+    assert not Jobs(tmp_path, None).jobs
+
+
+def test_a_parquet_file_with_an_absent_index_is_refused_in_a_sentence(tmp_path):
+    path = tmp_path / "rows.parquet"
+    table = pyarrow.table({"a": [1.0]})
+    described = {"index_columns": ["nope"], "column_indexes": [], "columns": []}
+    pyarrow.parquet.write_table(
+        table.replace_schema_metadata({"pandas": json.dumps(described)}), path
+    )
+    with pytest.raises(InputError, match=r"rows\.parquet can't be read as Parquet"):
+        RowsFile(path, ("a",), None, (), {}, 10).read()

@@ -1,5 +1,6 @@
 """Everything about a model that is the same for all queries, read once."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from encoders.errors import InputError, UnsupportedModelError
 from encoders.posing.goal_rows import link_of
 from encoders.posing.starting_points import Reference, make_reference
 from encoders.query.features import FeatureSpace
-from encoders.query.goal import ClassGoal, Goal
+from encoders.query.goal import ClassGoal, Goal, ValueGoal
 from encoders.trees.cells import Cells, cut
 from encoders.trees.companions import accompanied
 from encoders.trees.ensemble import Companion, Ensemble
@@ -125,6 +126,24 @@ class ExplainedModel:
         """
         if self.state is not None:
             self.state.check()
+
+    def check_decisions(self, rows: FloatArray) -> None:
+        """Raise an error if the model itself decides otherwise for rows than its trees.
+
+        So a change is noticed that replaced no object, as of an array that was edited.
+
+        Parameters
+        ----------
+        rows : float64 (n_rows, n_columns)
+
+        Raises
+        ------
+        ModelChangedError
+            It does, and rounding cannot be the reason.
+        """
+        number = ValueGoal(0, "prediction", 0, -math.inf, math.inf)
+        goal = number if self.ensemble.regression else ClassGoal(0)
+        Oracle(self.ensemble, self.native).check_unchanged(rows, goal)
 
     @cached_property
     def identity(self) -> str:

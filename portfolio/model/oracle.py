@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from encoders.arrays import BoolArray, FloatArray
+from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.errors import ModelChangedError
 from encoders.posing.companion_rows import goal_of
 from encoders.posing.goal_rows import link_of
@@ -51,7 +51,10 @@ class Oracle:
     def answers(
         self, query: FloatArray, row: FloatArray, goal: Goal
     ) -> tuple[bool, FloatArray | None]:
-        """Whether :meth:`accepts` takes the row; where one call tells more, what it tells.
+        """Return whether :meth:`accepts` takes the row, and what the same call says besides.
+
+        The query is predicted together with the row, which costs next to nothing, and compared
+        with what the trees say of it.
 
         Parameters
         ----------
@@ -61,18 +64,59 @@ class Oracle:
         Returns
         -------
         That, and the model's probabilities of both rows, (2, n_classes), or None.
+
+        Raises
+        ------
+        ModelChangedError
+            The model decides otherwise for the query than its trees.
         """
-        together = isinstance(goal, ClassGoal) and self.native.likeliest
-        if not together or self.ensemble.blend is not None:
-            return self.accepts(row, goal), None
-        told = self.native.probabilities(np.array([query, row]))
-        scores = self.ensemble.scores(query[None, :])
-        read_as = int(self.ensemble.outputs(scores)[0].argmax())
-        if read_as != told[0].argmax() and clear_lead(self.ensemble, scores)[0]:
-            raise ModelChangedError(CHANGED.format(name=type(self.native.model).__name__))
-        if told[1].argmax() != goal.target:
+        if self._clearly_misses(row, goal):
             return False, None
-        return all(own.accepts(row, its) for own, its in self._others(goal)), told
+        probabilities, both = None, np.array([query, row])
+        if isinstance(goal, ClassGoal) and self.native.likeliest and self.ensemble.blend is None:
+            probabilities = self.native.probabilities(both)
+            native = probabilities.argmax(axis=1)
+        else:
+            native = self._native(both, goal)
+        self._compare(both[:1], native[:1], goal)
+        reached = bool(_within(native[1:], goal)[0])
+        if not reached or not (isinstance(goal, ValueGoal) or self._leads(row, goal.target)):
+            return False, None
+        accepted = all(own.accepts(row, its) for own, its in self._others(goal))
+        return accepted, probabilities if accepted else None
+
+    def check_unchanged(self, rows: FloatArray, goal: Goal) -> None:
+        """Raise an error if the model itself decides otherwise for rows than its trees.
+
+        Parameters
+        ----------
+        rows : float64 (n_rows, n_columns)
+        goal : tells whether classes or one of the model's numbers are compared
+
+        Raises
+        ------
+        ModelChangedError
+            It does, and rounding cannot be the reason: somebody has edited its arrays.
+        """
+        self._compare(rows, self._native(rows, goal), goal)
+
+    def _native(self, rows: FloatArray, goal: Goal) -> IntArray | FloatArray:
+        """Return the model's own classes of rows, or its own numbers, (n_rows,)."""
+        if isinstance(goal, ClassGoal):
+            return self.native.predict(rows)
+        return self.native.values(rows, goal.scale, goal.output)
+
+    def _compare(self, rows: FloatArray, native: IntArray | FloatArray, goal: Goal) -> None:
+        """Raise an error where a class or number of the model's is none that the trees allow."""
+        if isinstance(goal, ClassGoal):
+            scores = self.ensemble.scores(rows)
+            read = self.ensemble.outputs(scores).argmax(axis=1)
+            wrong = (read != native) & clear_lead(self.ensemble, scores)
+        else:
+            low, high = self._limits(rows, goal)
+            wrong = (native < low) | (native > high)
+        if wrong.any():
+            raise ModelChangedError(CHANGED.format(name=type(self.native.model).__name__))
 
     def _others(self, goal: Goal) -> Iterator[tuple["Oracle", Goal]]:
         """The companions, and what each has to say of an answer."""
@@ -108,11 +152,7 @@ class Oracle:
         rows : float64 (n_rows, n_columns)
         goal : as in :meth:`accepts`
         """
-        if isinstance(goal, ClassGoal):
-            same: BoolArray = self.native.predict(rows) == goal.target
-            return same
-        given = self.native.values(rows, goal.scale, goal.output)
-        return (goal.low <= given) & (given <= goal.high)
+        return _within(self._native(rows, goal), goal)
 
     def accepted(self, rows: FloatArray, goal: Goal, margin: float) -> BoolArray:
         """Which rows :meth:`accepts_with` takes, bool (n_rows,); each model is asked once.
@@ -200,10 +240,24 @@ class Oracle:
 
     def _between(self, row: FloatArray, goal: ValueGoal, sure: bool) -> bool:
         """Whether the trees put the number between the limits for sure, or perhaps."""
-        scores = self.ensemble.scores(row[None, :])
-        band = self.ensemble.rounding.sums + SUMMED * float(np.abs(scores).max(initial=1.0))
-        least, most = link_of(self.ensemble, goal).limits(scores, goal.output, band)
+        least, most = self._limits(row[None, :], goal)
         low, high = float(least[0]), float(most[0])
         if sure:
             return goal.low <= low and high <= goal.high
         return goal.low <= high and low <= goal.high
+
+    def _limits(self, rows: FloatArray, goal: ValueGoal) -> tuple[FloatArray, FloatArray]:
+        """Return what the model's number is at least and at most by the trees, (n_rows,) each."""
+        scores = self.ensemble.scores(rows)
+        band = self.ensemble.rounding.sums + SUMMED * float(np.abs(scores).max(initial=1.0))
+        return link_of(self.ensemble, goal).limits(scores, goal.output, band)
+
+
+def _within(native: IntArray | FloatArray, goal: Goal) -> BoolArray:
+    """Return which classes or numbers are those of the goal."""
+    reached: BoolArray
+    if isinstance(goal, ClassGoal):
+        reached = native == goal.target
+    else:
+        reached = (goal.low <= native) & (native <= goal.high)
+    return reached

@@ -92,6 +92,12 @@ class Asker:
         ModelChangedError
             The model has changed since it was read.
         """
+        row = self._read(x)
+        self.model.check_decisions(row.values[None, :])
+        return row
+
+    def _read(self, x: Any) -> Row:
+        """Return a row without a prediction: the question that follows makes one."""
         self.model.check_unchanged()
         if isinstance(x, Row):
             return x
@@ -149,7 +155,7 @@ class Asker:
         """
         warm_up()
         began = time.perf_counter()
-        row = self.read(x)
+        row = self._read(x)
         result = self._answer(question, options, row, strategy, on_progress, began)
         if log is not None:
             by_map = result.backend == MAP
@@ -226,6 +232,8 @@ class Asker:
         found = run_heard(partial(self.answering, *asked_of), stop)
         progress.reraise()
         found = below(found, options.cutoff)
+        if found.certificate.answer is None:  # no answer whose verification would have compared
+            model.oracle(goals[0].target).check_unchanged(row.values[None, :], goals[0])
         result = self._result(found, query, row, asked, progress, began)
         return replace(result, recorder=recorder)
 

@@ -10,13 +10,14 @@ from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    RandomForestRegressor,
     VotingClassifier,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from counterfolio import Explainer
+from counterfolio import AtLeast, Explainer, Fixed
 from encoders.errors import ModelChangedError
 
 rng = np.random.default_rng(4)
@@ -131,3 +132,61 @@ def test_parameters_without_effect_and_copies_are_no_change():
     copy.check_unchanged()
     with pytest.raises(ModelChangedError):
         explainer._model.check_unchanged()
+
+
+def other_way_round(values):
+    """Edit the leaf values of a tree so that it predicts otherwise everywhere."""
+    if values.shape[2] > 1:
+        values[:] = values[:, :, ::-1].copy()
+    else:
+        values += 10.0
+
+
+EDITED = {
+    "tree": (tree(), lambda model: other_way_round(model.tree_.value), 1),
+    "forest": (
+        MAKE["forest"](),
+        lambda model: [other_way_round(own.tree_.value) for own in model.estimators_],
+        1,
+    ),
+    "boosting": (
+        MAKE["boosting"](),
+        lambda model: [other_way_round(own.tree_.value) for own in model.estimators_.ravel()],
+        1,
+    ),
+    "regressor": (
+        DecisionTreeRegressor(max_depth=3),
+        lambda model: other_way_round(model.tree_.value),
+        AtLeast(0.9),
+    ),
+    "forest that regresses": (
+        RandomForestRegressor(3, max_depth=3, random_state=0),
+        lambda model: [other_way_round(own.tree_.value) for own in model.estimators_],
+        AtLeast(0.9),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EDITED, ids=EDITED)
+def test_arrays_that_were_edited_are_noticed_where_the_query_is_predicted_otherwise(case):
+    model, edit, target = EDITED[case]
+    model.fit(X, FIRST.to_numpy())
+    explainer = Explainer(model, X)
+    row = X[model.predict(X) < 0.5].iloc[[0]]
+    nothing_may_change = [Fixed(name) for name in X]
+    assert explainer.explain(row, target=target).status == "optimal"
+    assert explainer.explain(row, target=target, constraints=nothing_may_change).status == (
+        "infeasible"
+    )
+    edit(model)
+    for ask in (
+        lambda: explainer.explain(row, target=target),
+        lambda: explainer.explain(row, target=target, constraints=nothing_may_change),
+        lambda: explainer.explain_batch(row, target=target),
+        lambda: explainer.reasons(row, target=None if target == 1 else target),
+        lambda: explainer.explain_group(row, target=target),
+        lambda: explainer.session(target, strategy="search").explain(row),
+        lambda: explainer.region(row, target=None if target == 1 else target),
+    ):
+        with pytest.raises(ModelChangedError, match="Make a new Explainer"):
+            ask()

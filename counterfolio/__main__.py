@@ -1,18 +1,40 @@
 """The command ``counterfolio``, also as ``python -m counterfolio``."""
 
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+INTERRUPTED = 130  # exit code, that of shells after Ctrl-C
 
 
 def main() -> None:
     """Run the command line."""
     try:
-        from counterfolio.parts import check_parts
+        with _uninterrupted():
+            from counterfolio.parts import check_parts
 
-        check_parts()
-        from portfolio.cli.app import main as run
+            check_parts()
+            from portfolio.cli.app import main as run
     except ImportError as error:
         sys.exit(f"Error: {error}")
     run()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let imports finish before a signal ends the program; half an import prints a traceback."""
+    heard: list[int] = []
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = {each: signal.signal(each, lambda number, _: heard.append(number)) for each in signals}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    if heard:
+        sys.stderr.write("Interrupted before there was anything to tell.\n")
+        sys.exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """Small text files of settings, read with care."""
 
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from encoders.errors import InputError
 
@@ -19,6 +21,25 @@ def fault_of(error: Exception) -> str:
     error : of ``FAULTS``
     """
     return f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+
+
+def distinct_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; pass it to ``json`` as ``object_pairs_hook``.
+
+    Parameters
+    ----------
+    members : list of (str, value), names and values in their order
+
+    Raises
+    ------
+    ValueError
+        Two members have one name, of which a reader could take either.
+    """
+    found = dict(members)
+    if len(found) < len(members):
+        ((name, _),) = Counter(name for name, _ in members).most_common(1)
+        raise ValueError(f"the member {name[:80]!r} comes twice in one object")
+    return found
 
 
 def read_text(path: str | Path, what: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from encoders.errors import InputError
 from encoders.query.features import ACTIONS, KINDS
 from encoders.query.names import feature_name
-from encoders.text_files import read_text
+from encoders.text_files import distinct_members, read_text
 
 _KEYS = {
     *("kind", "values", "levels", "bounds", "columns", "labels", "action", "allow_off_levels"),
@@ -40,7 +40,7 @@ def load_overrides(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[
     path = Path(overrides)
     text = read_text(path, "the feature file")
     try:
-        loaded = json.loads(text)
+        loaded = json.loads(text, object_pairs_hook=distinct_members)
     except ValueError as error:
         raise InputError(f"the feature file {path} is not valid JSON: {error}.") from error
     except RecursionError as error:

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from encoders.errors import InputError
+from encoders.text_files import distinct_members
 from portfolio.cli import options
 
 if TYPE_CHECKING:
@@ -62,8 +63,8 @@ def _by_name(explainer: "Explainer", name: str) -> Callable[..., Any]:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
-    except ValueError as error:
+        found = json.loads(text, object_pairs_hook=distinct_members)
+    except (RecursionError, ValueError) as error:
         raise InputError(f"--settings {text}: {error}.") from error
     if not isinstance(found, dict):
         raise InputError(f'--settings {text}: expected a JSON object, as in {{"smallest": true}}.')

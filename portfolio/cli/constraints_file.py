@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from encoders.errors import InputError
+from encoders.text_files import distinct_members, read_text
 from portfolio import written
 
 
@@ -20,8 +21,9 @@ def read_constraints(path: Path) -> list[Any]:
     InputError
         It can't be read, or holds something else.
     """
+    text = read_text(path, "the file of --constraints")
     try:
-        given = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"--constraints {path}: {error}.") from error
+        given = json.loads(text, object_pairs_hook=distinct_members)
+    except (RecursionError, ValueError) as error:
+        raise InputError(f"--constraints {path} is not valid JSON: {error}.") from error
     return written.read_constraints(given, f"--constraints {path}")

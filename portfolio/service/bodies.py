@@ -3,13 +3,13 @@
 import asyncio
 import itertools
 import json
-from collections import Counter
 from math import isinf
 from typing import Any, NoReturn
 
 from starlette.requests import Request
 from starlette.types import Scope
 
+from encoders.text_files import distinct_members
 from portfolio.service.problems import Problem
 
 DEEPEST = 64  # nested lists and objects; deeper values cannot be sent to a worker
@@ -165,17 +165,10 @@ def _finite(text: str) -> float:
     return number
 
 
-def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; of two members with one name a reader could take either."""
-    made = dict(members)
-    if len(made) < len(members):
-        count = Counter(name for name, _ in members)
-        ((twice, _),) = count.most_common(1)
-        raise ValueError(f"the member {twice[:80]!r} comes twice in one object")
-    return made
-
-
 # Made once: that takes as long as a small body.
 _decode = json.JSONDecoder(
-    object_pairs_hook=_object, parse_constant=_refuse, parse_float=_finite, parse_int=_whole
+    object_pairs_hook=distinct_members,
+    parse_constant=_refuse,
+    parse_float=_finite,
+    parse_int=_whole,
 ).decode

@@ -107,3 +107,20 @@ def test_what_is_named_first_imports_nothing_heavy(script, tmp_path):
     first = f"import atexit; atexit.register(lambda: print({heavy}))"
     told = run(f"{first}; {script}", tmp_path, [ROOT])
     assert told.stdout.endswith("[]\n"), told.stdout + told.stderr
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_while_the_command_is_imported_ends_it_in_one_line(name, tmp_path):
+    script = (
+        "import os, signal; from importlib.abc import MetaPathFinder\n"
+        "class AtFirst(MetaPathFinder):\n"
+        "    def find_spec(self, fullname, path, target=None):\n"
+        "        if fullname == 'portfolio.cli.app':\n"
+        f"            os.kill(os.getpid(), signal.{name})\n"
+        "sys.meta_path.insert(0, AtFirst()); sys.argv[1:] = ['--help']\n"
+        "from counterfolio.__main__ import main; main()"
+    )
+    done = run(script, tmp_path, [ROOT])
+    assert done.returncode == 130
+    assert done.stdout == "" and done.stderr.startswith("Interrupted")
+    assert done.stderr.count("\n") == 1

@@ -252,6 +252,8 @@ def test_a_feature_file_that_cannot_be_read_is_told(credit, tmp_path):
     broken = tmp_path / "broken.json"
     broken.write_text("{")
     expect("not valid JSON", lambda: Explainer(*credit, broken))
+    broken.write_text('{"age": "numeric", "age": "binary"}')
+    expect("'age' comes twice", lambda: Explainer(*credit, broken))
     broken.write_text("[]")
     expect("one JSON object", lambda: Explainer(*credit, broken))
     broken.write_text(json.dumps({"age": "numeric"}))

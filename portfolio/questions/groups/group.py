@@ -79,7 +79,8 @@ class GroupRecourse(AsJson):
     asked : how many problems were solved
     seconds : from the call to the result
     message : why it is weaker than a proof, "" if it is not
-    counterfactuals : the rows that are served, after their action; a frame by id
+    counterfactuals : DataFrame of the rows that are served, after their action, in the order of
+        ``members``; of pandas with the ids as its index, or of the library of the rows
     """
 
     status: Status
@@ -93,7 +94,7 @@ class GroupRecourse(AsJson):
     asked: int
     seconds: float
     message: str = ""
-    counterfactuals: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False, compare=False)
+    counterfactuals: Any = field(default_factory=pd.DataFrame, repr=False, compare=False)
 
     @property
     def rows(self) -> int:

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from encoders.arrays import FloatArray
 from encoders.backends.interface import Request, Status, StopReason
@@ -22,6 +21,7 @@ from encoders.query.relations import Relation
 from portfolio.batch.rows import BatchRows, rows_of
 from portfolio.goals import value_goal, wanted_of
 from portfolio.model.explained_model import ExplainedModel
+from portfolio.model.frames import FrameForm, form_of
 from portfolio.model.native import predict_one
 from portfolio.model.row import Row
 from portfolio.question import LONGEST_S, OWN, Options, Question, check_progress
@@ -49,12 +49,14 @@ class Asked:
     queries : one per row; None where constraints leave a feature no value
     there : places of the rows that reach the target as they are
     rows : in their user's values
+    form : of the frame that the user gave
     """
 
     ids: Sequence[Any]
     queries: Sequence[Query | None]
     there: frozenset[int]
     rows: BatchRows
+    form: FrameForm
 
     @cached_property
     def open(self) -> list[int]:
@@ -174,7 +176,8 @@ def _read(model: ExplainedModel, X: Any, question: Question) -> Asked:
         raise failed[0]
     good = reached(model, [query for _, query in staying], np.array([q.row for _, q in staying]))
     places = zip(staying, good, strict=True)
-    return Asked(ids, queries, frozenset(at for (at, _), there in places if there), rows)
+    there = frozenset(at for (at, _), already in places if already)
+    return Asked(ids, queries, there, rows, form_of(X))
 
 
 def _goal(model: ExplainedModel, target: Any, values: FloatArray) -> Goal:
@@ -246,8 +249,10 @@ def _action(model: ExplainedModel, action: Polished, asked: Asked) -> GroupActio
     )
 
 
-def _frame(model: ExplainedModel, asked: Asked, after: dict[int, FloatArray]) -> pd.DataFrame:
+def _frame(model: ExplainedModel, asked: Asked, after: dict[int, FloatArray]) -> Any:
+    """Return the rows after their action, by id, in the library of the user's frame."""
     places = sorted(after)
     ids = [asked.ids[place] for place in places]
     rows = asked.rows.some(places)
-    return rows.answered([after[place] for place in places]).set_axis(ids, axis=0)
+    frame = rows.answered([after[place] for place in places]).set_axis(ids, axis=0)
+    return asked.form.of(frame)

@@ -35,6 +35,7 @@ class Span:
     missing : bool, whether the region has a missing value
     codes : codes for a missing value that the region has
     other_codes : those that it does not have, whatever numbers it has
+    other_labels : known categories that it does not have
     """
 
     feature: str
@@ -49,6 +50,7 @@ class Span:
     missing: bool = False
     codes: tuple[float, ...] = ()
     other_codes: tuple[float, ...] = ()
+    other_labels: tuple[object, ...] = ()
 
     def holds(self, value: object) -> bool:
         """Whether a value is in it.
@@ -60,8 +62,10 @@ class Span:
         if is_missing(value):
             return self.missing
         if self.lower is None or self.upper is None:
-            new = self.whole and NEW in self.labels  # then any text is a category of the region
-            return new or value in self.labels or _as_label(value) in self.labels
+            names = (value, _as_label(value))
+            if NEW in self.labels:  # the model treats all categories alike that it does not know
+                return not any(name in self.other_labels for name in names)
+            return any(name in self.labels for name in names)
         number: Any = value
         if number in self.codes or number in self.other_codes:
             return number in self.codes
@@ -105,8 +109,17 @@ def span_of(extent: Extent, allowed: BoolArray, own: float = math.nan) -> Span:
         labels = tuple(dict.fromkeys(feature.show(float(v)) for v in values))
         labels += tuple(label for label in absent if label not in labels)
         words = "" if whole else _listed(labels)
+        names = (feature.show(float(value)) for value in extent.low[present[~allowed[present]]])
         return Span(
-            feature.name, None, None, labels, whole, words, feature.show(own), missing=missing
+            feature.name,
+            None,
+            None,
+            labels,
+            whole,
+            words,
+            feature.show(own),
+            missing=missing,
+            other_labels=(*(name for name in dict.fromkeys(names) if name not in labels), *others),
         )
     ends = [(float(extent.low[i]), float(extent.high[i])) for i in (*present[:1], *present[-1:])]
     least, most = (ends[0][0], ends[-1][1]) if ends else (None, None)

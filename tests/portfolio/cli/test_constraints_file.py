@@ -30,7 +30,16 @@ def test_each_way_to_write_arguments(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "given", ["{", '{"Fixed": "Age"}', "[3]", '[{"Fixed": []}]', '[{"Changes": "Age"}]']
+    "given",
+    [
+        "{",
+        "[" * 9**5,
+        '{"Fixed": "Age"}',
+        "[3]",
+        '[{"Fixed": []}]',
+        '[{"Changes": "Age"}]',
+        '[{"Fixed": "Age", "Fixed": "Sex"}]',
+    ],
 )
 def test_what_is_none_is_told(tmp_path, given):
     path = tmp_path / "constraints.json"

@@ -20,6 +20,7 @@ from sklearn.ensemble import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from portfolio import (
     AllowMissing,
@@ -165,6 +166,22 @@ def asked():
     N = numbers(X)
     model = RandomForestClassifier(30, max_depth=5, random_state=0).fit(N, y)
     return Explainer(model, N), N[model.predict(N) == "refused"].head(12)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_rows_after_their_action_are_a_frame_of_the_users_library(library):
+    frames = pytest.importorskip(library)
+    X = pd.DataFrame({"a": ["p", "q"] * 20, "d": [0.0, 1.0, None, 2.0] * 10})
+    given = frames.from_pandas(X) if library == "polars" else frames.Table.from_pandas(X)
+    columns = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["a"]), ("passthrough", ["d"])
+    )
+    model = make_pipeline(columns, DecisionTreeClassifier(max_depth=2))
+    model.fit(X, X.a == "p")
+    found = Explainer(model, given).explain_group(given[:4], target=True)
+    assert isinstance(found.counterfactuals, type(given))
+    assert found.counterfactuals.shape == (2, 2) and found.covered == 2
+    assert model.predict(found.counterfactuals.to_pandas()).all()
 
 
 def test_what_time_does_not_allow_has_a_bound(asked):

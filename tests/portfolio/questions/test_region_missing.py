@@ -3,7 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 from portfolio import AllowMissing, Explainer, Forbidden, Within
 from tests.support.gaps import KINDS, Space
@@ -103,3 +107,17 @@ def test_a_region_holds_the_categories_of_its_own_row(labels):
     explainer = Explainer(model.fit(X, X["size"] > 0.6), X)
     for at in range(len(labels)):
         assert explainer.region(X.iloc[[at]])["kind"].holds(X["kind"].iloc[at])
+
+
+def test_a_span_holds_new_categories_where_the_model_decides_alike_for_them():
+    X = pd.DataFrame({"a": ["p", "q", "r"] * 20, "b": [0, 1, 2, 3] * 15})
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    columns = make_column_transformer((encoder, ["a"]), ("passthrough", ["b"]))
+    tree = DecisionTreeClassifier(random_state=0)
+    model = make_pipeline(columns, tree).fit(X, (X.a == "p") & (X.b > 1))
+    row = pd.DataFrame({"a": ["new"], "b": [3]})
+    span = Explainer(model, X).region(row, order=["b", "a"])["a"]
+    for value in ("p", "q", "r", "new", "another"):
+        alike = model.predict(row.assign(a=value)) == model.predict(row)
+        assert span.holds(value) == alike.item(), value
+    assert span.holds(span.own)

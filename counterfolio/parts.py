@@ -13,13 +13,7 @@ REPAIR = "pip install --force-reinstall --no-deps counterfolio"
 
 
 def check_parts() -> None:
-    """Make sure of it, before anything of theirs is run.
-
-    Raises
-    ------
-    ImportError
-        Which file hides or replaced what, and what to do, in one sentence.
-    """
+    """Make sure of it, before anything of theirs is run."""
     for name in PARTS:
         complaint = _complaint(name)
         if complaint:

@@ -19,57 +19,23 @@ MANY_KEYS = 32  # per item; with more it takes less time to sort the items than 
 
 
 def starts(counts: IntArray) -> IntArray:
-    """Offsets of consecutive runs: ``[0, c0, c0 + c1, …]``, one longer than ``counts``.
-
-    Parameters
-    ----------
-    counts : int64 (n,), length of each run
-    """
+    """Offsets of consecutive runs: ``[0, c0, c0 + c1, …]``, one longer than ``counts``."""
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 
 def owners(start: IntArray) -> IntArray:
-    """The run each item belongs to; the inverse of :func:`starts`.
-
-    Parameters
-    ----------
-    start : int64 (n_runs + 1,), as from :func:`starts`
-
-    Returns
-    -------
-    int64 (start[-1],)
-    """
+    """The run each item belongs to; the inverse of :func:`starts`."""
     return np.repeat(np.arange(start.size - 1), np.diff(start))
 
 
 def order_by(key: IntArray, n_keys: int) -> IntArray:
-    """Positions in order of their keys, equal ones as they stand.
-
-    Parameters
-    ----------
-    key : int64 (n,), from 0 to ``n_keys`` - 1
-    n_keys : few are sorted by counting, in a fifth of the time
-
-    Returns
-    -------
-    int64 (n,)
-    """
+    """Positions in order of their keys, equal ones as they stand."""
     short = key.astype(np.uint16) if n_keys <= np.iinfo(np.uint16).max else key
     return np.argsort(short, kind="stable")
 
 
 def ranked(key: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
-    """Keys that occur, ascending, and the place of each key among them.
-
-    Parameters
-    ----------
-    key : int64 (n,), from 0 to ``n_keys`` - 1
-    n_keys : few are counted, in a fifth of the time that sorting takes
-
-    Returns
-    -------
-    int64 (n_distinct,), int64 (n,)
-    """
+    """Keys that occur, ascending, and the place of each key among them."""
     if n_keys > MANY_KEYS * key.size:
         return np.unique(key, return_inverse=True)
     held = np.zeros(n_keys, dtype=np.bool_)
@@ -78,23 +44,12 @@ def ranked(key: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
 
 
 def runs(start: IntArray) -> list[tuple[int, int]]:
-    """Begin and end of each run, as Python numbers.
-
-    Parameters
-    ----------
-    start : int64 (n_runs + 1,)
-    """
+    """Begin and end of each run, as Python numbers."""
     return list(pairwise(start.tolist()))
 
 
 def blocks(start: IntArray, most: int = SOME_RUNS) -> Iterator[tuple[slice, slice, IntArray]]:
-    """Consecutive runs, some at a time: which they are, their items, and their own ``start``.
-
-    Parameters
-    ----------
-    start : int64 (n_runs + 1,), as from :func:`starts`
-    most : runs at a time
-    """
+    """Consecutive runs, some at a time: which they are, their items, and their own ``start``."""
     for first in range(0, start.size - 1, most):
         own = start[first : first + most + 1]
         items = slice(int(own[0]), int(own[-1]))
@@ -102,34 +57,18 @@ def blocks(start: IntArray, most: int = SOME_RUNS) -> Iterator[tuple[slice, slic
 
 
 def evenly(count: int, most: int) -> IntArray:
-    """Places among so many, evenly spread, int64 (min(count, most),): all where they are few.
-
-    Parameters
-    ----------
-    count : places from 0 on
-    most : of them
-    """
+    """Places among so many, evenly spread, int64 (min(count, most),): all where they are few."""
     return np.linspace(0, count - 1, min(count, most)).astype(np.int64)
 
 
 def frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    """The same array, no longer writeable, so that frozen records stay frozen.
-
-    Parameters
-    ----------
-    array : changed in place
-    """
+    """The same array, no longer writeable, so that frozen records stay frozen."""
     array.setflags(write=False)
     return array
 
 
 def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    """A contiguous view that can't be written to; the array itself stays as it is.
-
-    Parameters
-    ----------
-    array : copied only if it is not contiguous
-    """
+    """A contiguous view that can't be written to; the array itself stays as it is."""
     view = np.ascontiguousarray(array).view()
     view.setflags(write=False)
     return view

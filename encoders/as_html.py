@@ -11,32 +11,17 @@ TABLE = "border-collapse:collapse;margin:.5em 0;background:none"
 
 
 def escape(text: str) -> str:
-    """Return a text as HTML shows it, with control characters as escapes.
-
-    Parameters
-    ----------
-    text : str, of anybody
-    """
+    """Return a text as HTML shows it, with control characters as escapes."""
     return html.escape(visible(text))
 
 
 def paragraph(text: str) -> str:
-    """Text as a paragraph.
-
-    Parameters
-    ----------
-    text : of anybody
-    """
+    """Text as a paragraph."""
     return f'<p style="margin:.3em 0">{escape(text)}</p>'
 
 
 def lines(text: str) -> str:
-    """Paragraphs, and the lines that begin with a dash as a list.
-
-    Parameters
-    ----------
-    text : of anybody
-    """
+    """Paragraphs, and the lines that begin with a dash as a list."""
     parts: list[str] = []
     for line in text.splitlines():
         if not line.startswith("- "):
@@ -49,13 +34,7 @@ def lines(text: str) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; the first cell of a row is its header.
-
-    Parameters
-    ----------
-    columns : their headers
-    rows : a text per column
-    """
+    """A table; the first cell of a row is its header."""
     inside = table_inside(columns, rows, f' style="{CELL}"', ' style="background:none"')
     return f'<table style="{TABLE}">{inside}</table>'
 
@@ -63,13 +42,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def table_inside(
     columns: Sequence[str], rows: Iterable[Sequence[str]], cell: str = "", line: str = ""
 ) -> str:
-    """The head and the body of a table.
-
-    Parameters
-    ----------
-    columns, rows : as for :func:`table`
-    cell, line : attributes of each cell and of each row, HTML
-    """
+    """The head and the body of a table."""
     head = "".join(f'<th scope="col"{cell}>{escape(each)}</th>' for each in columns)
     body = "".join(
         f'<tr{line}><th scope="row"{cell}>{escape(first)}</th>'
@@ -81,11 +54,5 @@ def table_inside(
 
 
 def folded(title: str, content: str) -> str:
-    """What is shown when its title is clicked.
-
-    Parameters
-    ----------
-    title : text of anybody
-    content : HTML of this file
-    """
+    """What is shown when its title is clicked."""
     return f"<details><summary>{escape(title)}</summary>{content}</details>"

@@ -75,10 +75,6 @@ def kernel(function: Callable[..., Any]) -> Any:
 
     Kernels change no array but those that their docstring says they fill; they are thread safe as
     long as those are not shared.
-
-    Parameters
-    ----------
-    function : of arrays and tuples of arrays, which numba can compile
     """
     return _compiled(function, {"nogil": True})
 
@@ -87,10 +83,6 @@ def inner(function: Callable[..., Any]) -> Any:
     """The same, called by kernels alone: without what Python needs to call it.
 
     That is a seventh of the time that all kernels take to compile.
-
-    Parameters
-    ----------
-    function : as for :func:`kernel`
     """
     options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return _compiled(function, options)
@@ -100,10 +92,6 @@ def inlined(function: Callable[..., Any]) -> Any:
     """The same, put in place of its calls.
 
     A call that is not inlined counts references to every array of its tables: dear in hot loops.
-
-    Parameters
-    ----------
-    function : as for :func:`kernel`
     """
     return _compiled(function, {"nogil": True, "inline": "always"})
 
@@ -149,12 +137,7 @@ def compiled_sources() -> tuple[Path, ...]:
 
 
 def is_kept(function: Any) -> bool:
-    """Whether a compiled function has a place on disk.
-
-    Parameters
-    ----------
-    function : as :func:`kernel` or :func:`inlined` returned it
-    """
+    """Whether a compiled function has a place on disk."""
     return bool(function.stats.cache_path)
 
 
@@ -175,12 +158,7 @@ class _Once(event.Listener):  # type: ignore[misc]
 
 @contextmanager
 def compile_notice(kept: bool) -> Iterator[None]:
-    """Say so once if anything is compiled meanwhile.
-
-    Parameters
-    ----------
-    kept : whether what is compiled has a place on disk, which the notice tells
-    """
+    """Say so once if anything is compiled meanwhile."""
     words = NOTICE + (KEPT if kept else NOWHERE)
     with once_compiling(lambda: LOGGER.warning(words)):
         yield
@@ -188,11 +166,6 @@ def compile_notice(kept: bool) -> Iterator[None]:
 
 @contextmanager
 def once_compiling(tell: Callable[[], object]) -> Iterator[None]:
-    """Call a function once if anything is compiled meanwhile, before that is.
-
-    Parameters
-    ----------
-    tell : called by the thread that compiles
-    """
+    """Call a function once if anything is compiled meanwhile, before that is."""
     with event.install_listener("numba:compile", _Once(tell)):
         yield

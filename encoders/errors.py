@@ -54,16 +54,6 @@ def never() -> bool:
 
 
 def look(over: Over) -> None:
-    """Go on only if there is time left.
-
-    Parameters
-    ----------
-    over : whether there is none
-
-    Raises
-    ------
-    OutOfTimeError
-        There is none.
-    """
+    """Go on only if there is time left."""
     if over():
         raise OutOfTimeError

@@ -35,14 +35,7 @@ TYPES_TOLD = 6  # place in numba's payload of a text about types, which names fi
 
 
 def with_shipped(compiled: Any, sources: tuple[Path, ...], folder: Path = FOLDER) -> Any:
-    """The same function, which looks into the shipped code before it is compiled.
-
-    Parameters
-    ----------
-    compiled : as numba returned it
-    sources : the files that the code was made of
-    folder : of the shipped code
-    """
+    """The same function, which looks into the shipped code before it is compiled."""
     digest = _digests(folder, sources).get(_name_of(compiled))
     if digest is not None:
         compiled._cache = _ShippedCode(compiled._cache, folder / _name_of(compiled), digest)
@@ -55,15 +48,7 @@ def ship(
     features: Iterable[str],
     folder: Path = FOLDER,
 ) -> None:
-    """Write what this process has loaded of these functions from numba's own caches.
-
-    Parameters
-    ----------
-    functions : as numba returned them
-    sources : the files that they were made of
-    features : of a processor, by LLVM's names, that their code needs
-    folder : to make
-    """
+    """Write what this process has loaded of these functions from numba's own caches."""
     folder.mkdir()
     digests = {}
     for function in functions:

@@ -14,27 +14,12 @@ FAULTS = (
 
 
 def fault_of(error: Exception) -> str:
-    """What was wrong with a text, in words.
-
-    Parameters
-    ----------
-    error : of ``FAULTS``
-    """
+    """What was wrong with a text, in words."""
     return f"it lacks {error}" if isinstance(error, KeyError) else str(error)
 
 
 def distinct_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; pass it to ``json`` as ``object_pairs_hook``.
-
-    Parameters
-    ----------
-    members : list of (str, value), names and values in their order
-
-    Raises
-    ------
-    ValueError
-        Two members have one name, of which a reader could take either.
-    """
+    """Return a JSON object; pass it to ``json`` as ``object_pairs_hook``."""
     found = dict(members)
     if len(found) < len(members):
         ((name, _),) = Counter(name for name, _ in members).most_common(1)
@@ -43,18 +28,7 @@ def distinct_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_text(path: str | Path, what: str) -> str:
-    """The text of a file; ``what`` names it in errors, as in "the feature file x.json".
-
-    Parameters
-    ----------
-    path : of the file
-    what : names it in errors
-
-    Raises
-    ------
-    InputError
-        It is no regular file, can't be read, is no UTF-8, or larger than 64 MiB.
-    """
+    """The text of a file; ``what`` names it in errors, as in "the feature file x.json"."""
     path = Path(path)
     try:
         if path.exists() and not path.is_file():

@@ -10,12 +10,7 @@ _HIDDEN = re.compile(
 
 
 def visible(text: str) -> str:
-    """Return a text whose control characters are written as escapes, such as ``\\x1b``.
-
-    Parameters
-    ----------
-    text : str, which may have names from anybody
-    """
+    """Return a text whose control characters are written as escapes, such as ``\\x1b``."""
     return text if text.isprintable() else _HIDDEN.sub(_escaped, text)
 
 

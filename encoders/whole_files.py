@@ -10,31 +10,14 @@ from encoders.errors import InputError
 
 
 def write_all(file: BinaryIO, content: bytes) -> None:
-    """Write all of it: a raw file may take less at a time. Raises OSError, some of it written.
-
-    Parameters
-    ----------
-    file : open for writing, buffered or raw
-    content : what to write
-    """
+    """Write all of it: a raw file may take less at a time. Raises OSError, some of it written."""
     written = 0
     while written < len(content):
         written += file.write(content[written:])
 
 
 def replace_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Put a new file in the place of another in one step, so that nobody ever reads half of it.
-
-    Parameters
-    ----------
-    path : of the file to put in place
-    write : writes the content to the path it is given, in the same folder
-
-    Raises
-    ------
-    OSError
-        It can't be written; the old file is as it was.
-    """
+    """Put a new file in the place of another in one step, so that nobody ever reads half of it."""
     # Two processes or threads that write the same file do not share its beginnings.
     partial = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
     try:
@@ -45,18 +28,7 @@ def replace_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a text as UTF-8, moved into place whole.
-
-    Parameters
-    ----------
-    path : of the file
-    text : all of it
-
-    Raises
-    ------
-    InputError
-        The file can't be written; the old one is as it was.
-    """
+    """Write a text as UTF-8, moved into place whole."""
     try:
         replace_whole(Path(path), lambda place: place.write_text(text, encoding="utf-8"))
     except OSError as error:

@@ -30,12 +30,7 @@ class AsJson:
 
 
 def by_name(row: Any) -> Any:
-    """A row as a mapping by name, where it has names.
-
-    Parameters
-    ----------
-    row : in any shape that answers have
-    """
+    """A row as a mapping by name, where it has names."""
     import pandas as pd
 
     from portfolio.model.frames import exact_pandas
@@ -49,12 +44,7 @@ def by_name(row: Any) -> Any:
 
 
 def as_plain(value: Any) -> Any:
-    """JSON has no numpy scalars, no infinity, no dates; what it lacks is given in words.
-
-    Parameters
-    ----------
-    value : of any type, containers included
-    """
+    """JSON has no numpy scalars, no infinity, no dates; what it lacks is given in words."""
     kind = type(value)
     if kind is float:
         return value if math.isfinite(value) else None

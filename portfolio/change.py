@@ -61,12 +61,7 @@ class Change:
 
 
 def in_short(value: object) -> str:
-    """Return a value as context: ten digits of a number, all digits of a whole one.
-
-    Parameters
-    ----------
-    value : number, text, or None for a missing one
-    """
+    """Return a value as context: ten digits of a number, all digits of a whole one."""
     if not _is_number(value):
         return exactly(value)
     number: Any = value
@@ -75,12 +70,7 @@ def in_short(value: object) -> str:
 
 
 def exactly(value: object) -> str:
-    """A value such that a number reads back as the same float64.
-
-    Parameters
-    ----------
-    value : number, text, or None for a missing one
-    """
+    """A value such that a number reads back as the same float64."""
     if value is None:
         return "missing"
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

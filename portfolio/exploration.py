@@ -68,18 +68,7 @@ class Exploration:
 
 
 def read_exploration(explore: float | Exploration, log: Log | None) -> Exploration | None:
-    """Return what is to be explored, None for nothing.
-
-    Parameters
-    ----------
-    explore : float or Exploration, as users give it
-    log : folder, Logbook, function or None, as users give it
-
-    Raises
-    ------
-    InputError
-        A value out of range, or no folder to log to.
-    """
+    """Return what is to be explored, None for nothing."""
     check_log(log)
     own = explore if isinstance(explore, Exploration) else Exploration(explore)
     if own.share == 0:
@@ -101,14 +90,7 @@ class EveryBackend:
         self._warm: set[tuple[str, str]] = set()
 
     def solve(self, key: str, solve: Solve, book: Logbook) -> bool:
-        """Solve a query with each backend that can, and return whether none was interrupted.
-
-        Parameters
-        ----------
-        key : str, of the model; a backend's first run on it imports the solver and is not logged
-        solve : function of a backend's name and a logbook
-        book : Logbook that gets the runs
-        """
+        """Solve a query with each backend that can, and return whether none was interrupted."""
         for backend in explorable():
             try:
                 if (key, backend) not in self._warm:
@@ -135,17 +117,6 @@ def explore_rows(
     """Explore a share of some rows within the budget, and return how many were explored.
 
     Ctrl-C ends it; answers are not affected.
-
-    Parameters
-    ----------
-    asker : Asker of the model
-    question : Question that the rows' answers are for
-    options : Options of the answers; their time limit bounds each run
-    rows : iterable of Row, those that presolve alone did not prove
-    exploration : Exploration
-    log : folder or Logbook, as :func:`read_exploration` accepts it; where the answers were logged
-    run : function that runs a backend, None for the asker's workers
-    remaining_s : float or None, seconds until the caller's deadline
     """
     assert isinstance(log, str | Path | Logbook)
     book = log if isinstance(log, Logbook) else Logbook(Path(log))
@@ -186,16 +157,7 @@ def explore_batch(
     exploration: Exploration,
     remaining_s: float | None,
 ) -> None:
-    """Explore the rows of a batch that a backend solved, unless the user interrupted it.
-
-    Parameters
-    ----------
-    job : Job of the batch
-    rows : BatchRows, all of them
-    answers : DataFrame, one row for each of them
-    exploration : Exploration
-    remaining_s : float or None, seconds until the batch's deadline
-    """
+    """Explore the rows of a batch that a backend solved, unless the user interrupted it."""
     if (answers["stop_reason"] == "interrupted").any():
         return
     solved = ~answers["backend"].isin(["", REDUCE, MAP]).to_numpy()

@@ -18,10 +18,6 @@ def fingerprint(*parts: Any) -> str:
     A dataclass' field with ``metadata={"fingerprint": False}`` is left out, and one with
     ``"given"`` where it has its default: digests of older versions, which had no such field, hold.
     So they do where a field was ``"once followed by"`` others, whose values are fed.
-
-    Parameters
-    ----------
-    *parts : digested in this order
     """
     digest = hashlib.blake2b(digest_size=BYTES)
     for part in parts:

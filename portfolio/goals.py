@@ -26,18 +26,7 @@ if TYPE_CHECKING:
 
 
 def wanted_of(model: ExplainedModel, target: Any) -> Wanted | None:
-    """The record that a target is, checked against the model; None for a label, or None itself.
-
-    Parameters
-    ----------
-    model : that is explained
-    target : as the user gave it; a pair of limits is a :class:`Score`
-
-    Raises
-    ------
-    InputError
-        The model has no such number, or no such class.
-    """
+    """The record that a target is, checked against the model; None for a label, or None itself."""
     regression = model.ensemble.regression
     if isinstance(target, AtLeast | AtMost | Less | More):
         if not regression:
@@ -63,14 +52,7 @@ def wanted_of(model: ExplainedModel, target: Any) -> Wanted | None:
 
 
 def value_goal(model: ExplainedModel, wanted: Wanted, row: FloatArray) -> ValueGoal:
-    """A record of the user's about one row.
-
-    Parameters
-    ----------
-    model : that is explained
-    wanted : as :func:`wanted_of` has checked it
-    row : float64 (n_columns,), the query
-    """
+    """A record of the user's about one row."""
     scale, output = _number(model, wanted)
     _check_also(model, wanted, scale)
     now = float(model.native.values(row[None, :], scale, output)[0]) if relative(wanted) else 0.0
@@ -91,13 +73,7 @@ def _number(model: ExplainedModel, wanted: Wanted) -> tuple[Scale, int]:
 
 
 def own_number(model: ExplainedModel, target: Any) -> tuple[Scale, int] | None:
-    """The number that tells how far a row is from a target; None where the target is None.
-
-    Parameters
-    ----------
-    model : that is explained
-    target : a label of the model's, or a record
-    """
+    """The number that tells how far a row is from a target; None where the target is None."""
     if target is None:
         return None
     if isinstance(target, Wanted):

@@ -74,12 +74,7 @@ class PendingLogbook(Logbook):
     records: list[LogRecord] = field(default_factory=list)
 
     def add(self, records: Iterable[LogRecord]) -> None:
-        """Keep records.
-
-        Parameters
-        ----------
-        records : of one query
-        """
+        """Keep records."""
         self.records.extend(records)
 
     def write(self) -> None:
@@ -91,35 +86,19 @@ Log = str | Path | Logbook | Callable[[Result], Logbook]
 
 
 def check_log(log: object) -> None:
-    """Raise :class:`InputError` unless ``log`` is None or says where to log.
-
-    Parameters
-    ----------
-    log : of any type, as users give it
-    """
+    """Raise :class:`InputError` unless ``log`` is None or says where to log."""
     if not (log is None or callable(log) or isinstance(log, str | Path | Logbook)):
         raise InputError(f"log must be a folder, a Logbook or a function, got {log!r}.")
 
 
 def check_folder(log: Log | None) -> None:
-    """Raise :class:`InputError` if the folder that ``log`` names can't be written to.
-
-    Parameters
-    ----------
-    log : nothing is checked of a function or None
-    """
+    """Raise :class:`InputError` if the folder that ``log`` names can't be written to."""
     if isinstance(log, str | Path | Logbook):
         append(log.folder if isinstance(log, Logbook) else log, [])
 
 
 def book_of(log: Log, result: Result) -> Logbook:
-    """Where a result is to be logged.
-
-    Parameters
-    ----------
-    log : a function is called with the result
-    result : that is to be logged
-    """
+    """Where a result is to be logged."""
     if isinstance(log, str | Path):
         return Logbook(Path(log))
     if not callable(log):
@@ -156,19 +135,7 @@ class LogContext:
 
 
 def log_result(book: Logbook, context: LogContext, result: Result) -> None:
-    """Append one record per attempt, or one for the reduction or the map that made all needless.
-
-    Parameters
-    ----------
-    book : where to
-    context : of the query
-    result : with its attempts
-
-    Raises
-    ------
-    InputError
-        The folder can't be written to.
-    """
+    """Append one record per attempt, or one for the reduction or the map that made all needless."""
     book.add(_records(book, context, result))
 
 

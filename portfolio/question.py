@@ -53,11 +53,6 @@ class Question:
     weights : factor per feature, by name or in order; None for 1
     constraints : any sequence, kept as a tuple
     margin : lead over every other class in the model's score, votes in hard voting; None as 0
-
-    Raises
-    ------
-    InputError
-        ``constraints`` is no sequence. What else is wrong is told by :meth:`query`.
     """
 
     target: Any = None
@@ -82,22 +77,7 @@ class Question:
         return fingerprint(self.weights, self.constraints, self.margin, *own)
 
     def query(self, model: ExplainedModel, row: Row, goal: Goal, over: Over = never) -> Query:
-        """The question about one row and one goal, resolved.
-
-        Parameters
-        ----------
-        model : that is explained
-        row : as read for the model
-        goal : a class, or limits of one of the model's numbers
-        over : callable, whether there is no time left
-
-        Raises
-        ------
-        OutOfTimeError
-            There is no time left.
-        InputError
-            Norm, scale, weights, constraints or margin do not fit the model.
-        """
+        """The question about one row and one goal, resolved."""
         space = model.space
         margin = self.lead(model.ensemble.votes)
         if margin > 0 and isinstance(goal, ValueGoal):
@@ -125,26 +105,11 @@ class Question:
         )
 
     def cost(self, space: FeatureSpace) -> Cost:
-        """What moving the features costs.
-
-        Parameters
-        ----------
-        space : the features
-
-        Raises
-        ------
-        InputError
-            Norm, scale or weights do not fit the features.
-        """
+        """What moving the features costs."""
         return make_cost(space, self.norm, self.scale, self.weights)
 
     def lead(self, votes: bool) -> float:
-        """The margin as a number.
-
-        Parameters
-        ----------
-        votes : whether trees vote; the margin then is a whole number of votes
-        """
+        """The margin as a number."""
         margin = self.margin
         if margin is None:
             return 0.0
@@ -169,11 +134,6 @@ class Options:
     metric : what "auto" goes by, "total" or "solver" seconds
     cutoff : only answers that cost less are of interest
     tie_break : whether of answers that cost the same the first is wanted
-
-    Raises
-    ------
-    InputError
-        A value that can't be used.
     """
 
     strategy: StrategyName = "auto"
@@ -201,36 +161,19 @@ class Options:
 
 
 def check_seconds(seconds: float, name: str = "time_limit_s") -> None:
-    """Raise :class:`InputError` unless a time limit is a number above 0.
-
-    Parameters
-    ----------
-    seconds : float, or a value of any other type that a user passed
-    name : str, name of the argument in the error
-    """
+    """Raise :class:`InputError` unless a time limit is a number above 0."""
     if not isinstance(seconds, Real) or not seconds > 0:
         raise InputError(f"{name} must be above 0 seconds, got {seconds!r}.")
 
 
 def check_progress(on_progress: object) -> None:
-    """Raise :class:`InputError` unless ``on_progress`` is None or can be called.
-
-    Parameters
-    ----------
-    on_progress : what the user gave
-    """
+    """Raise :class:`InputError` unless ``on_progress`` is None or can be called."""
     if on_progress is not None and not callable(on_progress):
         raise InputError(f"on_progress must be a function, got {on_progress!r}.")
 
 
 def check_from_0(name: str, number: object) -> None:
-    """Raise :class:`InputError` unless it is a number from 0 on.
-
-    Parameters
-    ----------
-    name : of the argument
-    number : what the user gave
-    """
+    """Raise :class:`InputError` unless it is a number from 0 on."""
     try:
         holds = isinstance(number, Real) and float(number) >= 0
     except OverflowError as error:
@@ -245,18 +188,7 @@ def strategy_name(
     reduce: bool = True,
     race: Sequence[str] = (),
 ) -> StrategyName:
-    """One strategy, from ``strategy`` or from the three arguments that 0.1 had instead.
-
-    Parameters
-    ----------
-    strategy : None to go by the other three
-    backend, reduce, race : as for :meth:`portfolio.explainer.Explainer.explain`
-
-    Raises
-    ------
-    InputError
-        Both are given, there is no such strategy, or the three contradict each other.
-    """
+    """One strategy, from ``strategy`` or from the three arguments that 0.1 had instead."""
     if MAP in (strategy, backend):
         raise InputError(
             "a map is made for many rows: name it for a session or for explain_batch, or ask "

@@ -19,14 +19,7 @@ from portfolio.change import in_short
 
 
 def rule_words(rule: Constraint, space: FeatureSpace, row: FloatArray) -> str:
-    """Half a sentence that begins small and ends without a full stop.
-
-    Parameters
-    ----------
-    rule : as the user wrote it, for features that there are
-    space : the model's features
-    row : float64 (n_columns,), the query that the rule is about
-    """
+    """Half a sentence that begins small and ends without a full stop."""
     match rule:
         case MaxChanges():
             some = f"feature{'s' if rule.count != 1 else ''}"

@@ -55,19 +55,7 @@ IN_ORDER: dict[str, Callable[[Any], list[Any]]] = {
 
 
 def read_written(part: Any, where: str, names: Mapping[str, Callable[..., Any]]) -> Any:
-    """What a value of JSON stands for: a record of ours, or itself.
-
-    Parameters
-    ----------
-    part : of JSON
-    where : it is from, for errors
-    names : of the records that it may hold
-
-    Raises
-    ------
-    InputError
-        Arguments that do not fit their record.
-    """
+    """What a value of JSON stands for: a record of ours, or itself."""
     if isinstance(part, list):
         return [read_written(each, where, names) for each in part]
     if not isinstance(part, dict):
@@ -98,18 +86,7 @@ def _misfit(kind: Callable[..., Any], in_order: list[Any], named: dict[str, Any]
 
 
 def read_constraints(given: Any, where: str) -> list[Any]:
-    """Constraints of a JSON list.
-
-    Parameters
-    ----------
-    given : of JSON
-    where : it is from, for errors
-
-    Raises
-    ------
-    InputError
-        It holds something else.
-    """
+    """Constraints of a JSON list."""
     if not isinstance(given, list):
         raise InputError(f'{where}: expected a list such as [{{"Fixed": "age"}}].')
     try:
@@ -123,12 +100,7 @@ def read_constraints(given: Any, where: str) -> list[Any]:
 
 
 def written(value: Any) -> Any:
-    """A constraint, a goal or a condition as JSON; what is none of them stays as it is.
-
-    Parameters
-    ----------
-    value : a record of ours, or a list or mapping with such in it
-    """
+    """A constraint, a goal or a condition as JSON; what is none of them stays as it is."""
     if isinstance(value, list | tuple):
         return [written(each) for each in value]
     if isinstance(value, Mapping):

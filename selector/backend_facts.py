@@ -16,45 +16,24 @@ LAST = 1000  # place in line of who is not registered
 
 
 def known_backend(name: str) -> Backend | None:
-    """The registered backend of a name, or None.
-
-    Parameters
-    ----------
-    name : of a backend, without engine or formulation
-    """
+    """The registered backend of a name, or None."""
     return next((backend for backend in all_backends() if backend.name == name), None)
 
 
 def title_of(name: str) -> str:
-    """The name as people write it; the name itself of a backend that is not registered.
-
-    Parameters
-    ----------
-    name : of a backend, registered or not
-    """
+    """The name as people write it; the name itself of a backend that is not registered."""
     backend = known_backend(name)
     return name if backend is None else backend.title
 
 
 def colour_of(name: str) -> str:
-    """Of its boxes in pictures, "#rrggbb".
-
-    Parameters
-    ----------
-    name : of a backend, registered or not
-    """
+    """Of its boxes in pictures, "#rrggbb"."""
     backend = known_backend(name)
     return UNKNOWN_COLOUR if backend is None else backend.colour
 
 
 def in_race_order(names: Iterable[str], votes: bool) -> list[str]:
-    """Names, the most promising first.
-
-    Parameters
-    ----------
-    names : of backends; those that are not registered come last
-    votes : whether every leaf counts one or nothing
-    """
+    """Names, the most promising first."""
 
     def rank(name: str) -> int:
         backend = known_backend(name)

@@ -35,37 +35,12 @@ class BackendTurn:
 
 
 def named(problem: Problem, name: str) -> BackendTurn:
-    """The backend of a name, without a limit of its own.
-
-    Parameters
-    ----------
-    problem : that the backend must be able to take
-    name : of a backend, with its engine after "/" and its formulation after ":" if wanted:
-        "milp/gurobi", "cp:plain", "milp/highs:ocean"
-
-    Raises
-    ------
-    InputError
-        No backend, engine or formulation of that name.
-    UnavailableBackendError
-        It is not installed or can't take the problem.
-    """
+    """The backend of a name, without a limit of its own."""
     return _able(_parse(name), problem)
 
 
 def line_up(problem: Problem, names: Sequence[str] = ()) -> tuple[BackendTurn, ...]:
-    """The backends that race for a problem, the most promising first.
-
-    Parameters
-    ----------
-    problem : that each backend must be able to take
-    names : as in :func:`named`; without any, all that can prove the problem's optimum
-
-    Raises
-    ------
-    InputError, UnavailableBackendError
-        As :func:`named`.
-    """
+    """The backends that race for a problem, the most promising first."""
     if names:
         return tuple(_able(_parse(name), problem) for name in names)
     able = all_able(problem)
@@ -86,17 +61,7 @@ def _able(turn: BackendTurn, problem: Problem) -> BackendTurn:
 
 
 def all_able(problem: Problem) -> dict[str, Backend]:
-    """The installed backends that can take a problem, by name, as in the registry.
-
-    Parameters
-    ----------
-    problem : to solve
-
-    Raises
-    ------
-    UnavailableBackendError
-        There is none.
-    """
+    """The installed backends that can take a problem, by name, as in the registry."""
     able = {backend.name: backend for backend in all_backends() if not _unable(backend, problem)}
     if not able:
         reasons = "; ".join(_unable(backend, problem) for backend in all_backends())
@@ -114,17 +79,7 @@ def _unable(backend: Backend, problem: Problem) -> str:
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that neither is "auto" nor one that :func:`named` takes.
-
-    Parameters
-    ----------
-    name : of any type, as users give it
-
-    Raises
-    ------
-    InputError
-        With the names that are known.
-    """
+    """Refuse a name that neither is "auto" nor one that :func:`named` takes."""
     if not isinstance(name, str) or name != AUTO:
         _parse(name)
 
@@ -132,15 +87,6 @@ def check_name(name: str) -> None:
 def takes_sessions(name: str) -> bool:
     """Whether the named backend can answer a session: it keeps a model of all but the costs, or
     needs none.
-
-    Parameters
-    ----------
-    name : "auto", or as in :func:`named`
-
-    Raises
-    ------
-    InputError
-        As :func:`check_name`.
     """
     return name == AUTO or _parse(name).backend.capability.sessions
 

@@ -39,12 +39,7 @@ class Case:
     metric: Metric = "total"
 
     def values(self, left: Shape) -> dict[str, float]:
-        """All descriptors by name, in the order of ``NAMES``; infinite ones are -1.
-
-        Parameters
-        ----------
-        left : the problem that reduction left; its numbers are called ``left_*``
-        """
+        """All descriptors by name, in the order of ``NAMES``; infinite ones are -1."""
         values = {name: float(value) for name, value in asdict(self.ensemble).items()}
         values |= {
             "norm": norm_number(self.norm),
@@ -56,12 +51,7 @@ class Case:
 
 
 def norm_number(norm: str) -> float:
-    """A norm as a number to split on: itself, ``NORM_INF`` or ``OWN_NORM``.
-
-    Parameters
-    ----------
-    norm : a number as text, "inf", or any other text for costs of the user's own
-    """
+    """A norm as a number to split on: itself, ``NORM_INF`` or ``OWN_NORM``."""
     if norm == "inf":
         return NORM_INF
     try:

@@ -44,21 +44,7 @@ class Selector:
     def plan(
         self, case: Case, problem: Problem, incumbent: float, threads: int, keep: bool = False
     ) -> Plan:
-        """What tries a problem; of those that are to race only the first if there is one thread.
-
-        Parameters
-        ----------
-        case : what is known of the query before it was reduced
-        problem : what reduction left
-        incumbent : cost of the best choice known, in the problem's own unit; inf without one
-        threads : cores that the query has
-        keep : only backends that keep their models
-
-        Raises
-        ------
-        UnavailableBackendError
-            None is installed or can take the problem.
-        """
+        """What tries a problem; of those that are to race only the first if there is one thread."""
         able = {
             name: backend
             for name, backend in all_able(problem).items()

@@ -58,13 +58,7 @@ RENAMED = MappingProxyType(
 
 
 def describe_ensemble(ensemble: Ensemble, space: FeatureSpace) -> EnsembleDescriptors:
-    """Describe what the user's model and data are, once per model; milliseconds.
-
-    Parameters
-    ----------
-    ensemble : only nodes that the roots lead to are counted
-    space : the features whose columns the ensemble splits on
-    """
+    """Describe what the user's model and data are, once per model; milliseconds."""
     kinds = [feature.kind for feature in space.features]
     inner = ensemble.column >= 0
     nodes, depth = _sizes(ensemble)

@@ -35,12 +35,7 @@ class Drawn(Protocol):
 
 
 def flow_of(diagram: Drawn) -> list[float] | None:
-    """Shares of flow that the manifest tells, one per node; None if it does not.
-
-    Parameters
-    ----------
-    diagram : as read or learned
-    """
+    """Shares of flow that the manifest tells, one per node; None if it does not."""
     told = diagram.manifest.get("flow")
     if not isinstance(told, list) or len(told) != len(diagram.nodes):
         return None
@@ -48,13 +43,7 @@ def flow_of(diagram: Drawn) -> list[float] | None:
 
 
 def as_text(diagram: Drawn, flow: Sequence[float] | None = None) -> str:
-    """One line per node.
-
-    Parameters
-    ----------
-    diagram : to write
-    flow : share of what passes each node, from 0 to 1
-    """
+    """One line per node."""
     lines = []
     for index, node in enumerate(diagram.nodes):
         share = "" if flow is None else f" ({flow[index]:.1%})"
@@ -70,13 +59,7 @@ def as_text(diagram: Drawn, flow: Sequence[float] | None = None) -> str:
 
 
 def as_dot(diagram: Drawn, flow: Sequence[float] | None = None) -> str:
-    """For Graphviz.
-
-    Parameters
-    ----------
-    diagram : to draw
-    flow : as in :func:`as_text`
-    """
+    """For Graphviz."""
     lines = ["digraph diagram {", "  rankdir=LR; node [fontname=sans, fontsize=10];"]
     for index, node in enumerate(diagram.nodes):
         share = "" if flow is None else f"\\n{flow[index]:.1%}"
@@ -99,12 +82,6 @@ def as_svg(diagram: Drawn, flow: Sequence[float] | None = None, decision: str = 
 
     It is as wide as the page up to a limit, can be read at 380 pixels, and turns dark with the
     browser.
-
-    Parameters
-    ----------
-    diagram : to draw
-    flow : as in :func:`as_text`
-    decision : of a result, in words; the way that it took is drawn in strong lines
     """
     picture = picture_of(diagram.nodes, flow, decision)
     width, height = picture.width, picture.height

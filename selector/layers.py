@@ -65,10 +65,6 @@ def layers_of(nodes: Sequence[Node]) -> Layers:
 
     Of such orders one in which as many low sides as possible stand left of their high sides.
     The least is found for sure where no row has more than ``EXACT`` points.
-
-    Parameters
-    ----------
-    nodes : of a diagram, the root first
     """
     layers = _layered(nodes)
     if max(len(row) for row in layers.rows) <= EXACT:

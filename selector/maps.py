@@ -12,31 +12,15 @@ WAYS = 300
 
 
 def may_be_worth_a_map(rows: int) -> bool:
-    """Whether a batch has rows enough to look at what a map would take.
-
-    Parameters
-    ----------
-    rows : of the batch
-    """
+    """Whether a batch has rows enough to look at what a map would take."""
     return rows >= LEAST_ROWS
 
 
 def most_looks(rows: int) -> float:
-    """How many leaves may be looked at for a map that saves a batch more than it takes.
-
-    Parameters
-    ----------
-    rows : of the batch
-    """
+    """How many leaves may be looked at for a map that saves a batch more than it takes."""
     return float(LOOKS_A_ROW * rows)
 
 
 def worth_a_map(rows: int, expected: Guess) -> bool:
-    """Whether a map saves a batch more than it takes.
-
-    Parameters
-    ----------
-    rows : of the batch
-    expected : of all its maps together
-    """
+    """Whether a map saves a batch more than it takes."""
     return expected.looks <= most_looks(rows) and expected.megabytes <= MOST_MB

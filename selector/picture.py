@@ -114,12 +114,6 @@ def picture_of(
     """Lay a diagram out from top to bottom.
 
     It is as wide as a telephone unless the longest words of a row need more.
-
-    Parameters
-    ----------
-    nodes : in topological order, the root first
-    flow : share of what passes each node, from 0 to 1
-    decision : in words, whose way is shown; see :func:`selector.way.way_of`
     """
     nodes, flow = _with_shared_leaves(nodes, flow)
     way = way_of(nodes, decision)

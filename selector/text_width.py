@@ -13,13 +13,7 @@ WIDTH = {character: width for width, group in GROUPS for character in group}
 
 
 def text_width(text: str, size: float) -> float:
-    """At most how wide a line is, in the unit of ``size``, the height of the font.
-
-    Parameters
-    ----------
-    text : one line
-    size : height of the font
-    """
+    """At most how wide a line is, in the unit of ``size``, the height of the font."""
     return size * sum(WIDTH.get(character, WIDEST) for character in text)
 
 
@@ -27,12 +21,6 @@ def wrapped(text: str, size: float, room: float) -> tuple[str, ...]:
     """Lines as wide as there is room, broken at spaces; a word that is wider stands alone.
 
     Lines are made about equally long, without more of them.
-
-    Parameters
-    ----------
-    text : words with spaces between them
-    size : height of the font
-    room : width, in the unit of ``size``
     """
     lines = _filled(text, size, room)
     narrower = max(text_width(line, size) for line in lines)

@@ -9,14 +9,7 @@ Edge = tuple[int, int]
 
 
 def way_of(nodes: Sequence[Node], decision: str) -> frozenset[Edge]:
-    """The edges that were passed, as (node, next node); none without a decision.
-
-    Parameters
-    ----------
-    nodes : in topological order, the root first
-    decision : what ``str()`` of a :class:`selector.diagram.Decision` says, as results and records
-        keep it; several that are joined by "; " pass several ways
-    """
+    """The edges that were passed, as (node, next node); none without a decision."""
     taken, at = set[Edge](), 0
     for told in decision.split("; "):
         node = nodes[at]
@@ -32,12 +25,7 @@ def way_of(nodes: Sequence[Node], decision: str) -> frozenset[Edge]:
 
 
 def leaves_of(nodes: Sequence[Node], decision: str) -> frozenset[int]:
-    """Places of the leaves that a decision led to; none without a decision.
-
-    Parameters
-    ----------
-    nodes, decision : as for :func:`way_of`
-    """
+    """Places of the leaves that a decision led to; none without a decision."""
     if not decision:
         return frozenset()
     if not isinstance(nodes[0], Split):

@@ -41,23 +41,12 @@ YES_OR_NO = frozenset(("votes", "boosted", "plausible", "solver_only"))
 
 
 def label(feature: str) -> str:
-    """What a descriptor is about; its own name if it has no other.
-
-    Parameters
-    ----------
-    feature : a descriptor's name
-    """
+    """What a descriptor is about; its own name if it has no other."""
     return LABELS.get(feature, feature.replace("_", " "))
 
 
 def sides(feature: str, threshold: float) -> tuple[str, str]:
-    """What tells the two sides of a split apart: ("≤ 680", "> 680"), or ("no", "yes").
-
-    Parameters
-    ----------
-    feature : a descriptor's name
-    threshold : the low side is at most this
-    """
+    """What tells the two sides of a split apart: ("≤ 680", "> 680"), or ("no", "yes")."""
     if feature in YES_OR_NO and 0 <= threshold < 1:
         return "no", "yes"
     return f"≤ {threshold:g}", f"> {threshold:g}"
@@ -66,12 +55,6 @@ def sides(feature: str, threshold: float) -> tuple[str, str]:
 def condition(feature: str, threshold: float, value: float) -> str:
     """How a value passed a split: "norm is 1", "no hard voting", "options left: 1210 (more than
     680)".
-
-    Parameters
-    ----------
-    feature : a descriptor's name
-    threshold : of the split
-    value : the descriptor's
     """
     above = value > threshold
     if feature in YES_OR_NO and 0 <= threshold < 1:
@@ -85,12 +68,6 @@ def condition(feature: str, threshold: float, value: float) -> str:
 def side_told(feature: str, threshold: float, told: str) -> bool | None:
     """Whether a text that :func:`condition` wrote is about the high side; None if it is about
     something else.
-
-    Parameters
-    ----------
-    feature : a descriptor's name
-    threshold : of the split
-    told : such as "norm is 1"
     """
     if feature in YES_OR_NO and 0 <= threshold < 1:
         return {label(feature): True, _not(feature): False}.get(told)
@@ -104,12 +81,7 @@ def side_told(feature: str, threshold: float, told: str) -> bool | None:
 
 
 def norm(value: float) -> str:
-    """A norm's descriptor as users write it.
-
-    Parameters
-    ----------
-    value : as :func:`selector.case.norm_number` gives it
-    """
+    """A norm's descriptor as users write it."""
     if value == NORM_INF:
         return "inf"
     return "of your own" if value == OWN_NORM else f"{value:g}"
@@ -120,12 +92,7 @@ def _not(feature: str) -> str:
 
 
 def schedule(turns: Schedule) -> str:
-    """Such as "search alone for 0.1 s, then search and MILP race".
-
-    Parameters
-    ----------
-    turns : a schedule that can be run
-    """
+    """Such as "search alone for 0.1 s, then search and MILP race"."""
     return ", then ".join(_turn(turn) for turn in turns)
 
 

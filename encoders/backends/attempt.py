@@ -125,12 +125,7 @@ class Report:
     reduce_s: float = 0.0
 
     def decided(self, why: str) -> "Report":
-        """The same report, with the words on why these backends were asked.
-
-        Parameters
-        ----------
-        why : in words, "" for none
-        """
+        """The same report, with the words on why these backends were asked."""
         return replace(self, provenance=replace(self.provenance, decision=why))
 
 
@@ -138,30 +133,12 @@ class SolveReported(Protocol):
     """Solves a problem by one backend or several, and tells how."""
 
     def __call__(self, problem: Problem, request: Request) -> Report:
-        """Solve a problem, within the request's limits.
-
-        Parameters
-        ----------
-        problem : to solve
-        request : how, and whom to tell
-        """
+        """Solve a problem, within the request's limits."""
         ...
 
 
 def run_here(backend: Backend, problem: Problem, request: Request) -> Outcome:
-    """Solve in this process and thread.
-
-    Parameters
-    ----------
-    backend : its package has to be installed
-    problem : to solve
-    request : how
-
-    Raises
-    ------
-    UnavailableBackendError
-        The package it needs is not installed.
-    """
+    """Solve in this process and thread."""
     return backend.load()(problem, request)
 
 
@@ -184,40 +161,21 @@ class ConfiguredBackend:
     run: RunBackend = run_here
 
     def __call__(self, problem: Problem, request: Request) -> Report:
-        """Solve; the request's formulation and engine are replaced by these.
-
-        Parameters
-        ----------
-        problem : to solve
-        request : how, and whom to tell
-        """
+        """Solve; the request's formulation and engine are replaced by these."""
         trace = Trace(request.on_bounds)
         outcome = self.solve(problem, replace(request, on_bounds=trace.report))
         attempts = (self.attempt(problem, request, outcome, trace),)
         return Report(outcome, Provenance(self.backend.name, extent(problem), attempts))
 
     def solve(self, problem: Problem, request: Request) -> Outcome:
-        """The same, without a record of it.
-
-        Parameters
-        ----------
-        problem, request : as there
-        """
+        """The same, without a record of it."""
         asked = replace(request, formulation=self.formulation, engine=self.engine)
         return self.run(self.backend, problem, asked)
 
     def attempt(
         self, problem: Problem, request: Request, outcome: Outcome, trace: "Trace"
     ) -> Attempt:
-        """A record of what came out, until now.
-
-        Parameters
-        ----------
-        problem : it was given
-        request : it was given
-        outcome : what it says by now
-        trace : of its bounds
-        """
+        """A record of what came out, until now."""
         return Attempt(
             backend=self.backend.name,
             engine=self.engine,
@@ -235,10 +193,6 @@ class ConfiguredBackend:
 class Trace:
     """Bounds over time; thread safe, as ``list.append`` is.
 
-    Parameters
-    ----------
-    on_bounds : gets all that is reported, in the same thread
-
     Attributes
     ----------
     points : (seconds since the beginning, upper, lower), as reported
@@ -255,13 +209,7 @@ class Trace:
         return time.perf_counter() - self._began
 
     def report(self, upper: float, lower: float) -> None:
-        """Take bounds, and pass them on.
-
-        Parameters
-        ----------
-        upper : cost of the best choice, inf without one
-        lower : bound on the optimal cost
-        """
+        """Take bounds, and pass them on."""
         self.points.append((self.seconds, upper, lower))
         self._on_bounds(upper, lower)
 
@@ -272,22 +220,12 @@ def peak_bytes() -> int:
 
 
 def extent(problem: Problem) -> tuple[int, int]:
-    """Options beyond one per axis, and leaves.
-
-    Parameters
-    ----------
-    problem : reduced or not
-    """
+    """Options beyond one per axis, and leaves."""
     return problem.cost.size - problem.n_axes, problem.n_leaves
 
 
 def in_turn(rounds: Sequence[tuple[Attempt, ...]]) -> tuple[Attempt, ...]:
-    """The attempts of rounds that followed each other, on one clock.
-
-    Parameters
-    ----------
-    rounds : attempts of each, the first first
-    """
+    """The attempts of rounds that followed each other, on one clock."""
     joined: list[Attempt] = []
     for attempts in rounds:
         shift = max((attempt.ended_s for attempt in joined), default=0.0)

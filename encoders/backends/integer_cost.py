@@ -36,12 +36,7 @@ class IntegerCost:
     slack: float
 
     def lower(self, bound: float) -> float:
-        """A bound on the real cost that follows from a bound on the integer cost.
-
-        Parameters
-        ----------
-        bound : on the integer total ("sum") or rank ("max")
-        """
+        """A bound on the real cost that follows from a bound on the integer cost."""
         if self.values.size:
             index = int(np.clip(np.ceil(bound - 1e-6), 0, self.values.size - 1))
             return float(self.values[index])
@@ -51,10 +46,6 @@ class IntegerCost:
         """Return the largest integer cost that a choice of real cost <= ``cutoff`` can have.
 
         The result fits int64: it is limited to more than any choice costs.
-
-        Parameters
-        ----------
-        cutoff : real cost, finite
         """
         if self.values.size:
             return int(np.searchsorted(self.values, cutoff, side="right")) - 1
@@ -62,16 +53,7 @@ class IntegerCost:
 
 
 def integer_cost(problem: Problem, ceiling: float = np.inf, finest: bool = False) -> IntegerCost:
-    """Ranks for "max" (exact); scaled and rounded costs for "sum".
-
-    Parameters
-    ----------
-    problem : of which costs are rounded
-    ceiling : costs above it are of no interest and may be rounded down to just above it, which
-        leaves more digits for those below.
-    finest : the largest total holds for what is of interest, and not for the dearest choice;
-        numbers get longer where there are many axes
-    """
+    """Ranks for "max" (exact); scaled and rounded costs for "sum"."""
     if problem.aggregate == "max":
         values, rank = np.unique(np.append(problem.cost, 0.0), return_inverse=True)
         return IntegerCost(rank[:-1].astype(np.int64), values, 1.0, 0.0)
@@ -96,12 +78,6 @@ def solve_within_gap(
 
     "optimal" then means a real gap of at most 1e-9 of the answer. Where rounding can't be made
     fine enough the gap is reported as what it stopped at, and a proof is not claimed.
-
-    Parameters
-    ----------
-    problem : to solve
-    request : its time limit is for all rounds together
-    attempt : solves with whole-number costs; gets the problem, the request of the round, the costs
     """
     began = time.perf_counter()
     costs = integer_cost(problem, request.cutoff)

@@ -11,14 +11,7 @@ from encoders.problem.problem import Problem
 
 
 def prepared(prepare: Prepare, problem: Problem, request: Request) -> Outcome:
-    """Build for this problem alone and solve it.
-
-    Parameters
-    ----------
-    prepare : builds the model
-    problem : to solve
-    request : its time limit is for building and solving
-    """
+    """Build for this problem alone and solve it."""
     began = time.perf_counter()
     return _after(began, prepare(problem, request), problem, request)
 
@@ -34,19 +27,7 @@ class PreparedModel:
         self._solve: Solve | None = None
 
     def solve(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
-        """Solve; ``build_s`` is what this query alone made necessary.
-
-        Parameters
-        ----------
-        backend : one that keeps models
-        problem : to solve
-        request : its time limit is for building and solving
-
-        Raises
-        ------
-        UnavailableBackendError
-            The package the backend needs is not installed.
-        """
+        """Solve; ``build_s`` is what this query alone made necessary."""
         began = time.perf_counter()
         how = f"{backend.name} {request.engine} {request.formulation}".encode()
         key = how + structure_key(problem)
@@ -62,16 +43,7 @@ def _after(began: float, solve: Solve, problem: Problem, request: Request) -> Ou
 
 
 def structure_key(problem: Problem) -> bytes:
-    """A digest of all that a model without costs depends on.
-
-    Parameters
-    ----------
-    problem : its costs are not looked at
-
-    Returns
-    -------
-    16 bytes
-    """
+    """A digest of all that a model without costs depends on."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{problem.aggregate} {problem.exact}".encode())
     parts = [

@@ -41,13 +41,7 @@ def find_backend(name: str) -> Backend:
 
 @cache
 def declared() -> tuple[Backend, ...]:
-    """Those of other distributions, so that every process of a batch or a cluster finds them.
-
-    Raises
-    ------
-    InputError
-        An entry point can't be loaded, or holds no backend with a name of its own.
-    """
+    """Those of other distributions, so that every process of a batch or a cluster finds them."""
     return tuple(map(_loaded, entry_points(group=GROUP)))
 
 

@@ -7,13 +7,7 @@ from encoders.compiled import inlined
 
 @inlined
 def range_cost(cost, level_start, best, unimodal, a, lo, hi):
-    """Cheapest level of an axis within lo..hi (inf if empty).
-
-    Parameters
-    ----------
-    cost, level_start, best, unimodal : fields of the tables
-    a, lo, hi : axis, first and last level
-    """
+    """Cheapest level of an axis within lo..hi (inf if empty)."""
     cheapest = np.inf
     if lo <= hi:
         first = level_start[a]
@@ -27,11 +21,5 @@ def range_cost(cost, level_start, best, unimodal, a, lo, hi):
 
 @inlined
 def whole_cost(base, is_max, extra):
-    """Cost of the cheapest completion of something that costs ``extra``.
-
-    Parameters
-    ----------
-    base, is_max : fields of the tables
-    extra : beyond ``base`` ("sum"), or of the dearest axis ("max")
-    """
+    """Cost of the cheapest completion of something that costs ``extra``."""
     return max(base, extra) if is_max else base + extra

@@ -25,20 +25,7 @@ HOPE = 1.5
 
 @kernel
 def box_prices(t, coupling, own, leaf, lo, hi, point, upper, start, kept):
-    """Prices of a box, by a few subgradient steps.
-
-    Parameters
-    ----------
-    t : tables of a problem with objective "sum", see :mod:`encoders.compiled`
-    coupling : of those
-    own : tables of the box, with the same axes, levels and rows; their leaves are within ``leaf``
-    leaf : int64 (n_own_leaves,), which leaf each of these is
-    lo, hi : the box, not empty
-    point : a choice in it
-    upper : finite, what is looked for has to cost less
-    start : multipliers to begin with, of a box around it
-    kept : those of the best bound where the box has rows, else those to begin with; filled
-    """
+    """Prices of a box, by a few subgradient steps."""
     rows, row = _rows_within(t, coupling, own, leaf, lo, hi)
     cost = np.full(t.cost.size, np.inf)  # no axis picks a level beyond the box
     for a in range(lo.size):

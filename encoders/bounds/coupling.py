@@ -40,18 +40,7 @@ class Coupling(NamedTuple):
 
 
 def couple(t: Tables, over: Over = never) -> Coupling:
-    """The rows of a problem's tables.
-
-    Parameters
-    ----------
-    t : tables of any problem
-    over : whether there is no time left
-
-    Raises
-    ------
-    OutOfTimeError
-        There is none.
-    """
+    """The rows of a problem's tables."""
     look(over)
     last = t.level_start[1:] - t.level_start[:-1] - 1
     tree = t.tree_of[t.leaf_of]

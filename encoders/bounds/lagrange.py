@@ -63,22 +63,7 @@ def bound_by_prices(
     coupling: Coupling | None = None,
     kept: Multipliers | None = None,
 ) -> Prices:
-    """Raise the bound towards ``upper``; only for "sum" and a finite ``upper``.
-
-    Parameters
-    ----------
-    t : of a problem with objective "sum"
-    upper : finite
-    steps : at most so many
-    over : whether there is no time left; the prices are then those of fewer steps
-    coupling : of the tables, None where nobody has made it
-    kept : multipliers of the best bound, filled; None where nobody asks
-
-    Raises
-    ------
-    OutOfTimeError
-        There is none for a first step.
-    """
+    """Raise the bound towards ``upper``; only for "sum" and a finite ``upper``."""
     coupling = couple(t, over) if coupling is None else coupling
     leaf, level = np.zeros(t.tree_of.size), np.zeros(t.cost.size)
     kept = unpriced() if kept is None else kept
@@ -96,19 +81,7 @@ def raise_bound(
     kept: tuple[FloatArray, FloatArray, FloatArray],
     over: Over = never,
 ) -> tuple[float, float]:
-    """Steps of :func:`ascend`, some at a time: the best bound and its constant.
-
-    Parameters
-    ----------
-    t, c, upper, steps : as there
-    leaf, level, kept : the prices there, filled
-    over : whether there is no time left
-
-    Raises
-    ------
-    OutOfTimeError
-        There is none for a first step.
-    """
+    """Steps of :func:`ascend`, some at a time: the best bound and its constant."""
     look(over)
     price, worth, toll = (np.zeros(n) for n in (c.axis.size, t.need.size, c.allowed.size))
     slopes = price.copy(), worth.copy(), toll.copy()
@@ -124,20 +97,7 @@ def raise_bound(
 def drop_by_prices(
     t: Tables, prices: Prices, upper: float, keep: BoolArray, alive: BoolArray
 ) -> int:
-    """Mark what can't be part of anything cheaper than ``upper``; how many were dropped.
-
-    Parameters
-    ----------
-    t : that the prices are of
-    prices : as from :func:`bound_by_prices`
-    upper : what a choice has to undercut
-    keep : bool (n_levels,), changed in place
-    alive : bool (n_leaves,), changed in place
-
-    Returns
-    -------
-    Number of levels and leaves that are out, those that were before included.
-    """
+    """Mark what can't be part of anything cheaper than ``upper``; how many were dropped."""
     limit = upper + ROUNDING * upper
     cheapest_leaf = np.minimum.reduceat(prices.leaf, t.tree_start[:-1])
     cheapest_level = np.minimum.reduceat(prices.level, t.level_start[:-1])
@@ -156,20 +116,6 @@ def ascend(
 
     The step length is Polyak's (1969): what is missing to ``aim`` over the squared length of the
     subgradient, times a rate that shrinks.
-
-    Parameters
-    ----------
-    t, upper : see :mod:`encoders.compiled`
-    c : :class:`Coupling`
-    aim : what steps are led to, ``upper`` or more; they end at ``upper``
-    steps : at most so many
-    hope : they end where, at so many times the pace of the last LOOK_BACK, they would not reach
-        ``upper``; inf for never
-    state : :class:`Ascent`, zeros to begin with; tells the best bound
-    leaf_price : float64 (n_leaves,), filled
-    level_price : float64 (n_levels,), filled
-    kept_price, kept_worth, kept_toll : float64 (n_rows,), (n_leaf_rows,) and (n_level_rows,), the
-        prices of the rows, filled; empty where nobody asks
     """
     n_trees, n_axes, n_rows = t.tree_start.size - 1, t.best.size, c.axis.size
     needed, n_needs, n_limits = c.needed, t.need.size, c.allowed.size
@@ -284,14 +230,7 @@ def _share_costs(t, c, price):
 
 @kernel
 def add_up(group_start, below, price, chain):
-    """What a leaf at each row's level pays: a leaf below m is below all larger ones too.
-
-    Parameters
-    ----------
-    group_start, below : fields of the coupling
-    price : float64 (n_rows,)
-    chain : float64 (n_rows + 1,), filled but for its last number
-    """
+    """What a leaf at each row's level pays: a leaf below m is below all larger ones too."""
     for g in range(group_start.size - 1):
         first, end = group_start[g], group_start[g + 1]
         total = 0.0
@@ -307,17 +246,7 @@ def add_up(group_start, below, price, chain):
 
 @kernel
 def price_leaves(tree_start, leaf_start, hi_row, lo_row, share, chain, worth, leaf_now, chosen):
-    """Every leaf's price; the cheapest of each tree in ``chosen``; their sum and size.
-
-    Parameters
-    ----------
-    tree_start, leaf_start : fields of the tables
-    hi_row, lo_row, share : fields of the coupling
-    chain : of :func:`add_up`; ends with 0, which a literal without a row pays
-    worth : float64 (n_leaf_rows,)
-    leaf_now : float64 (n_leaves,), filled
-    chosen : int64 (n_trees,), filled
-    """
+    """Every leaf's price; the cheapest of each tree in ``chosen``; their sum and size."""
     total, size = 0.0, 0.0
     for tree in range(tree_start.size - 1):
         least = np.inf
@@ -339,16 +268,7 @@ def price_leaves(tree_start, leaf_start, hi_row, lo_row, share, chain, worth, le
 
 @kernel
 def price_levels(level_start, cost, axis, level, below, price, load, toll, level_now, point):
-    """Every level's cost less what it is paid; the cheapest of each axis; their sum.
-
-    Parameters
-    ----------
-    level_start, cost : fields of the tables
-    axis, level, below, load : fields of the coupling
-    price, toll : float64 (n_rows,) and (n_level_rows,)
-    level_now : float64 (n_levels,), filled
-    point : int64 (n_axes,), filled
-    """
+    """Every level's cost less what it is paid; the cheapest of each axis; their sum."""
     for v in range(cost.size):
         level_now[v] = 0.0
     # A row about m pays the levels up to m (below), or those after it.

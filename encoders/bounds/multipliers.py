@@ -24,12 +24,7 @@ class Multipliers(NamedTuple):
 
 
 def zero_multipliers(coupling: Coupling) -> Multipliers:
-    """Room for those of all rows, zeros.
-
-    Parameters
-    ----------
-    coupling : the rows
-    """
+    """Room for those of all rows, zeros."""
     sizes = coupling.axis.size, coupling.needed.size, coupling.allowed.size
     return Multipliers(*map(np.zeros, sizes))
 

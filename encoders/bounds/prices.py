@@ -27,12 +27,6 @@ class Prices(NamedTuple):
     level: FloatArray
 
     def within(self, leaf: IntArray, taken: IntArray, level: IntArray) -> "Prices":
-        """Those of a smaller problem; its bound is not told.
-
-        Parameters
-        ----------
-        leaf, level : int64, which of the leaves and levels are left
-        taken : int64, leaves that every choice has, and that the smaller problem knows no more
-        """
+        """Those of a smaller problem; its bound is not told."""
         constant = self.constant + float(self.leaf[taken].sum())
         return Prices(-np.inf, constant, self.leaf[leaf], self.level[level])

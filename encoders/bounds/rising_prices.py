@@ -27,12 +27,7 @@ class RisingPrices(NamedTuple):
 
 
 def rising_prices(t: Tables, upper: float, steps: int) -> RisingPrices:
-    """As :func:`bound_by_prices`, and what the needs are worth.
-
-    Parameters
-    ----------
-    t, upper, steps : as there
-    """
+    """As :func:`bound_by_prices`, and what the needs are worth."""
     coupling = couple(t)
     leaf, level = np.zeros(t.tree_of.size), np.zeros(t.cost.size)
     kept = np.zeros(coupling.axis.size), np.zeros(t.need.size), np.zeros(coupling.allowed.size)

@@ -39,14 +39,7 @@ class RowPrices:
 
 
 def row_prices(t: Tables, upper: float, grain: float) -> RowPrices:
-    """Those of :func:`encoders.bounds.lagrange.bound_by_prices`, with level rows left out.
-
-    Parameters
-    ----------
-    t : of a problem with objective "sum"
-    upper : finite
-    grain : of cost: prices on rows are multiples of it
-    """
+    """Those of :func:`encoders.bounds.lagrange.bound_by_prices`, with level rows left out."""
     t = t._replace(level_weight=t.level_weight[:0], level_limit=t.level_limit[:0])
     c = couple(t)
     price: FloatArray = np.zeros(c.axis.size)

@@ -10,20 +10,7 @@ NODES, WAITING = 0, 1  # of ``counts``: nodes told, boxes that wait
 
 @kernel
 def grow(t, goal, tree, lo, hi, begin, end, parent, leaves, counts, until):
-    """Look at boxes, the left side first, until so many nodes are told or there is no room.
-
-    Parameters
-    ----------
-    t, goal : as of :func:`look`
-    tree : int32 (n, 3), filled: what is known of each node or the axis that it is cut on, the first
-        level of the right side, and the right node; the left one is the next
-    lo, hi : int32 (n, n_axes), boxes that wait
-    begin, end, parent : int64 (n,), the leaves of the box around each, and the node that it is the
-        right side of, -1 for the left
-    leaves : int32, leaves that fit the boxes above those that wait
-    counts : int64 (2,), see above
-    until : nodes
-    """
+    """Look at boxes, the left side first, until so many nodes are told or there is no room."""
     n_trees, n_rows, n_leaves = t.tree_start.size - 1, t.need.size, t.tree_of.size
     most = np.empty((n_rows, n_trees), dtype=np.int64)
     least = np.empty((n_rows, n_trees), dtype=np.int64)
@@ -64,13 +51,6 @@ def dive(t, goal, lo, hi, leaves, sides):
 
     Returns the nodes and the leaves looked at that the whole tree would then have, and the leaves
     that were looked at here.
-
-    Parameters
-    ----------
-    t, goal : as of :func:`look`
-    lo, hi : int32 (n_axes,), the whole space; changed
-    leaves : int32 (2 * n_leaves,), all of them first; changed
-    sides : bool, whether to go right at each depth; ends where they end
     """
     n_trees, n_rows, n_leaves = t.tree_start.size - 1, t.need.size, t.tree_of.size
     most = np.empty((n_rows, n_trees), dtype=np.int64)
@@ -98,12 +78,7 @@ def dive(t, goal, lo, hi, leaves, sides):
 
 @kernel
 def merged(tree):
-    """The same tree with sides that are decided alike made one; and its depth.
-
-    Parameters
-    ----------
-    tree : int32 (n, 3), as of :func:`grow`; changed
-    """
+    """The same tree with sides that are decided alike made one; and its depth."""
     n = len(tree)
     last = np.empty(n, dtype=np.int64)  # the first node that is not below
     depth = np.zeros(n, dtype=np.int64)

@@ -17,16 +17,6 @@ def look(t, goal, lo, hi, leaves, begin, end, most, least, first, gain):
 
     Returns what is known or the axis to cut, the first level of the right side, and where the
     leaves end.
-
-    Parameters
-    ----------
-    t, lo, hi : see :mod:`encoders.compiled`; the box is shrunk in place, by groups alone
-    goal : int64 (n_rows,), which goal each row is of, ascending from 0 on
-    leaves : int32, those of the parent at begin:end, by tree; filled from ``end`` on
-    begin, end : in ``leaves``
-    most, least : int64 (n_rows, n_trees), filled
-    first : int64 (n_trees + 1,), filled: where the leaves of each tree begin
-    gain : float64 (n_levels,), zeros, and zeros again afterwards
     """
     if not _closed(t, lo, hi):
         return NONE, 0, end

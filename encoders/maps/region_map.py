@@ -53,12 +53,7 @@ class Budget:
         return int(min(self.megabytes * 1e6 / NODE_BYTES, np.iinfo(np.int32).max))
 
     def less(self, seconds: float, megabytes: float) -> "Budget":
-        """What is left of it.
-
-        Parameters
-        ----------
-        seconds, megabytes : spent
-        """
+        """What is left of it."""
         return Budget(max(0.0, self.seconds - seconds), max(0.0, self.megabytes - megabytes))
 
 
@@ -83,12 +78,7 @@ class Guess:
         return self.nodes * NODE_BYTES / 1e6
 
     def within(self, budget: Budget) -> bool:
-        """Whether it is worth to begin.
-
-        Parameters
-        ----------
-        budget : for the whole map
-        """
+        """Whether it is worth to begin."""
         most = min(budget.nodes, self.nodes * budget.seconds / max(self.seconds, 1e-6))
         return self.nodes <= GUESS * most
 
@@ -158,15 +148,7 @@ class RegionMap:
         goals: Sequence[int] = (0,),
         upper: float = np.inf,
     ) -> Nearest:
-        """The cheapest choice that reaches a goal, as far as the map reaches.
-
-        Parameters
-        ----------
-        cost : float64 (n_levels,), infinite where a level can't be chosen
-        aggregate : the objective is the "sum" or the "max" of the chosen levels' costs
-        goals : of which any one is enough
-        upper : only what costs less is of interest
-        """
+        """The cheapest choice that reaches a goal, as far as the map reaches."""
         point = np.zeros(self.space.level_start.size - 1, dtype=np.int64)
         wanted = sum(1 << goal for goal in goals)
         found, reached, open_from = walk(
@@ -182,19 +164,7 @@ def make_map(
     over: Callable[[], bool] = lambda: False,
     goal: IntArray | None = None,
 ) -> RegionMap:
-    """Cut the choices of a problem until each box is decided, or the budget is spent.
-
-    Parameters
-    ----------
-    problem : as posed; its costs are not looked at, and it has leaf rows alone
-    budget : for the map
-    over : whether to stop
-    goal : int64 (n_rows,), which goal each leaf row is of, ascending from 0 on; None: all of one
-
-    Returns
-    -------
-    The map; one with gaps where the budget did not suffice.
-    """
+    """Cut the choices of a problem until each box is decided, or the budget is spent."""
     began = time.perf_counter()
     goal = _goals(problem, goal)
     tables = tabulate(problem)
@@ -238,15 +208,7 @@ def guess(
     goal: IntArray | None = None,
     enough: float = np.inf,
 ) -> Guess:
-    """How large the map of a problem will be, from ways down that are drawn by lot.
-
-    Parameters
-    ----------
-    problem, goal : as of :func:`make_map`
-    seconds : to spend at most
-    most : ways down
-    enough : leaves to be looked at beyond which it does not matter how many there are
-    """
+    """How large the map of a problem will be, from ways down that are drawn by lot."""
     goal = _goals(problem, goal)
     tables, lots = tabulate(problem), np.random.default_rng(0)
     n_leaves, deepest = problem.n_leaves, int((problem.size - 1).sum()) + 1
@@ -277,12 +239,7 @@ def _goals(problem: Problem, goal: IntArray | None) -> IntArray:
 
 
 def space_of(tables: Tables) -> Space:
-    """The part of tables that a map keeps.
-
-    Parameters
-    ----------
-    tables : of a problem
-    """
+    """The part of tables that a map keeps."""
     return Space(
         tables.level_start,
         tables.group_of,

@@ -17,17 +17,6 @@ def walk(tree, depth, t, goals, cost, is_max, upper, point):
 
     Returns the cost of the cheapest choice (inf if there is none below ``upper``), the goals that
     it reaches, and the least cost of an open box that was met below it.
-
-    Parameters
-    ----------
-    tree, depth : as of :func:`encoders.maps.grow.merged`
-    t : :class:`encoders.maps.region_map.Space`
-    goals : of which any one is to be reached, as bits
-    cost : float64 (n_levels,), infinite where a level can't be chosen; of a category that it is
-        chosen
-    is_max : whether costs aggregate by "max"
-    upper : what the choice has to undercut
-    point : int64 (n_axes,), filled if there is one
     """
     level_start, group_of = t.level_start, t.group_of
     n_axes = level_start.size - 1
@@ -103,13 +92,7 @@ def walk(tree, depth, t, goals, cost, is_max, upper, point):
 
 @inner
 def group_cost(t, cost, g, lo, hi):
-    """What the cheapest category costs that a box leaves; inf if it leaves none.
-
-    Parameters
-    ----------
-    t, cost : as of :func:`walk`
-    g, lo, hi : the group and the box
-    """
+    """What the cheapest category costs that a box leaves; inf if it leaves none."""
     cheapest, forced = np.inf, 0
     for i in range(t.group_start[g], t.group_start[g + 1]):
         a = t.group_axes[i]

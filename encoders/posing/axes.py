@@ -37,12 +37,7 @@ class Axis:
     changed: BoolArray
 
     def only(self, chosen: IntArray) -> "Axis":
-        """Some of the levels, in the order given.
-
-        Parameters
-        ----------
-        chosen : int64 (n_chosen,)
-        """
+        """Some of the levels, in the order given."""
         return Axis(self.cell[chosen], self.value[chosen], self.cost[chosen], self.changed[chosen])
 
 
@@ -61,22 +56,6 @@ def ordered_axis(
     Relations may part cells further (``admissible.cuts``); there is then a level per part, and one
     for each code for a missing value. Where the query has no value, all that fill it in cost the
     same, and one near the training data's median is taken.
-
-    Parameters
-    ----------
-    boundary : ascending last values of the cells, as in :class:`encoders.trees.cells.Cells`
-    dtype : the model's input type
-    index : of the feature
-    feature : numeric, ordinal or binary
-    start : the query's value, NaN if it is missing
-    admissible : what it may become
-    cost : of moving it
-    unsure : numbers that it must not become
-
-    Raises
-    ------
-    InputError
-        A cost that is no number, or out of its range.
     """
     absent = start != start or start in feature.codes
     near = feature.typical if absent else start
@@ -171,13 +150,7 @@ def level_ends(
     feature: Feature,
     unsure: Stretches | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest admissible number of each level, float64 (n_levels,) each.
-
-    Parameters
-    ----------
-    value : float64 (n_levels,), of a feature that may be any number; missing ones give NaN
-    boundary, dtype, admissible, feature, unsure : as of :func:`ordered_axis`
-    """
+    """Smallest and largest admissible number of each level, float64 (n_levels,) each."""
     last, _ = _parts(boundary, dtype, admissible)
     low, high = _limits(last, dtype, admissible, feature, unsure)
     absent = np.isnan(value)
@@ -200,14 +173,6 @@ def distinct_ends(
     """Return the ends of each set of admissible numbers that the model and relations treat alike.
 
     The query's own value and listed values are sets of one number each.
-
-    Parameters
-    ----------
-    boundary, dtype, index, feature, start, admissible, cost, unsure : as of :func:`ordered_axis`
-
-    Returns
-    -------
-    smallest and largest number of each set, float64 (n_sets,) each
     """
     listed = _listed_values(index, feature, start, admissible, cost)
     if listed is not None:
@@ -291,20 +256,6 @@ def category_axes(
 
     One more axis follows where a row of zeros is admissible: its level 1 says that all columns are
     0.
-
-    Parameters
-    ----------
-    boundaries : per column the last values of its cells
-    index : of the feature
-    feature : categorical
-    own : index of the query's category; their number for a row of zeros
-    admissible : indices of categories that it may become
-    cost : of moving it
-
-    Raises
-    ------
-    InputError
-        A cost that is no number, or out of its range.
     """
     allowed = _allowed_categories(index, feature, float(own), admissible, cost)
     categories = np.arange(allowed.size)
@@ -331,21 +282,7 @@ def category_axes(
 def coded_axis(
     index: int, feature: Feature, start: float, admissible: Admissible, cost: Cost
 ) -> Axis:
-    """One level per admissible category, and maybe one for having none.
-
-    Parameters
-    ----------
-    index : of the feature
-    feature : categorical, in one column
-    start : index of the query's category, NaN if it is missing
-    admissible : indices of categories that it may become
-    cost : of moving it
-
-    Raises
-    ------
-    InputError
-        A cost that is no number, or out of its range.
-    """
+    """One level per admissible category, and maybe one for having none."""
     cell = np.flatnonzero(_allowed_categories(index, feature, start, admissible, cost))
     value = cell.astype(np.float64)
     axis = Axis(cell, value, cost.of(index, feature, start, value), value != start)
@@ -377,13 +314,6 @@ def class_axes(
 
     They are as of :func:`category_axes`, but for those that can't be chosen, which have none. A
     class stands for the cheapest of its options: the query's own, or else the first.
-
-    Parameters
-    ----------
-    group : tells which cells are one class
-    options : by cell
-    cuts : as of :class:`Admissible`; a class that they part has several axes
-    missing_apart : bool, whether a missing value is never merged with values of its class
     """
     class_of = group.class_of[options.cell]
     part = np.searchsorted(np.array(cuts), options.value)

@@ -10,13 +10,7 @@ from encoders.trees.ensemble import Companion
 
 
 def goal_of(companion: Companion, goal: Goal) -> Goal:
-    """What a companion has to say of an answer.
-
-    Parameters
-    ----------
-    companion : of an ensemble
-    goal : what the ensemble itself has to say
-    """
+    """What a companion has to say of an answer."""
     if companion.always is not None:
         return ClassGoal(companion.always)
     if isinstance(goal, ClassGoal):
@@ -31,13 +25,6 @@ def companion_rows(
     """Rows that every answer keeps which the companion itself may accept.
 
     Its own predict has the last word on what they admit.
-
-    Parameters
-    ----------
-    companion : of an ensemble
-    node : int64 (n_leaves,), node of each leaf among those of all
-    tree_start : int64 (n_trees + 1,), trees of all
-    goal : of the ensemble itself
     """
     score = companion.scores_at(node)
     return goal_rows(score, tree_start, companion.ensemble, goal_of(companion, goal), 0.0)[0]

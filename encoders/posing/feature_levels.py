@@ -33,12 +33,7 @@ class LevelsOf:
     ordered: bool
 
     def without(self, codes: tuple[float, ...]) -> "LevelsOf":
-        """Return the same levels; those of codes for a missing value have none.
-
-        Parameters
-        ----------
-        codes : tuple of float, of the feature
-        """
+        """Return the same levels; those of codes for a missing value have none."""
         if not codes:
             return self
         value, low, high = (
@@ -48,26 +43,14 @@ class LevelsOf:
         return replace(self, value=value, low=low, high=high)
 
     def chosen(self, levels: IntArray) -> int:
-        """Which option a choice takes.
-
-        Parameters
-        ----------
-        levels : int64 (n_axes,)
-        """
+        """Which option a choice takes."""
         return int(np.flatnonzero(levels[self.axis] == self.level)[0])
 
 
 def levels_of(
     feature: Feature, layout: Layout, ends: tuple[FloatArray, FloatArray] | None
 ) -> LevelsOf:
-    """The options of a feature, wherever its axes are.
-
-    Parameters
-    ----------
-    feature : any
-    layout : of the query
-    ends : smallest and largest number of each option, None where its value is the only one
-    """
+    """The options of a feature, wherever its axes are."""
     if feature.one_hot:
         own = layout.axes_of(feature.columns)
         able = np.array([layout.axes[axis].value[-1] == 1 for axis in own.tolist()])
@@ -87,11 +70,6 @@ def levels_of(
 
 
 def box_of(literals: list[Literal]) -> Box:
-    """Literals that hold together, as a box.
-
-    Parameters
-    ----------
-    literals : of different axes
-    """
+    """Literals that hold together, as a box."""
     axis, lo, hi = (np.array(part, dtype=np.int64) for part in zip(*sorted(literals), strict=True))
     return Box(axis, lo, hi)

@@ -33,20 +33,7 @@ from encoders.trees.rounding import DOUBLE, LINK
 def goal_rows(
     score: FloatArray, tree_start: IntArray, ensemble: Ensemble, goal: Goal, margin: float
 ) -> tuple[tuple[LeafRow, ...], bool]:
-    """Rows that every answer keeps.
-
-    Parameters
-    ----------
-    score : float64 (n_leaves, n_classes)
-    tree_start : int64 (n_trees + 1,)
-    ensemble : gives biases, rounding and link
-    goal : a class, or limits of an output
-    margin : in the user's score unit; 0 for what the model itself decides
-
-    Returns
-    -------
-    rows, and whether choices that the rows admit are answers as far as the margin goes
-    """
+    """Rows that every answer keeps."""
     if isinstance(goal, ClassGoal):
         return margin_rows(score, tree_start, ensemble, goal.target, margin)
     link, n_sums = link_of(ensemble, goal), ensemble.n_sums
@@ -65,24 +52,13 @@ def goal_rows(
 
 
 def link_of(ensemble: Ensemble, goal: ValueGoal) -> Link | Blend:
-    """How the goal's number follows from the sums.
-
-    Parameters
-    ----------
-    ensemble : of the model
-    goal : names the number
-    """
+    """How the goal's number follows from the sums."""
     link = ensemble.link.raw if goal.scale == "raw" else ensemble.link
     return link.of_output(ensemble.n_classes, goal.output)
 
 
 def is_linear(ensemble: Ensemble, goal: Goal) -> bool:
-    """Whether a goal is a few linear rows, but for rounding; else tangents approach it.
-
-    Parameters
-    ----------
-    ensemble, goal : as of :func:`goal_rows`
-    """
+    """Whether a goal is a few linear rows, but for rounding; else tangents approach it."""
     if isinstance(goal, ClassGoal):
         return ensemble.blend is None
     link = link_of(ensemble, goal)
@@ -92,12 +68,7 @@ def is_linear(ensemble: Ensemble, goal: Goal) -> bool:
 def relaxation_of(
     score: FloatArray, tree_start: IntArray, ensemble: Ensemble, goal: Goal, margin: float
 ) -> Relaxation | None:
-    """What gives the rows of a goal part by part; None where :func:`goal_rows` does.
-
-    Parameters
-    ----------
-    score, tree_start, ensemble, goal, margin : as of :func:`goal_rows`
-    """
+    """What gives the rows of a goal part by part; None where :func:`goal_rows` does."""
     if isinstance(goal, ClassGoal):
         blend = ensemble.blend
         if blend is None:
@@ -147,14 +118,7 @@ def _softmax_relaxation(
 
 
 def has_room(ensemble: Ensemble, goal: ValueGoal, margin: float) -> bool:
-    """Whether outputs exist that clear the goal's limits by a margin, and rounding is all there is.
-
-    Parameters
-    ----------
-    ensemble : gives rounding and link
-    goal : limits of an output
-    margin : above 0, in the user's score unit
-    """
+    """Return whether some output satisfies the goal with the margin, apart from rounding."""
     link, n_sums, shift = link_of(ensemble, goal), ensemble.n_sums, 2 * _shift(ensemble, margin)
     if isinstance(link, Blend):
         return goal.low + margin < goal.high - margin
@@ -168,16 +132,7 @@ def has_room(ensemble: Ensemble, goal: ValueGoal, margin: float) -> bool:
 def tangent(
     score: FloatArray, ensemble: Ensemble, goal: Goal, problem: Problem, levels: IntArray
 ) -> LeafRow | None:
-    """A row that a refused choice does not keep and every answer does; None if none is known.
-
-    Parameters
-    ----------
-    score : float64 (n_leaves, n_classes), of the problem's leaves
-    ensemble : gives biases, rounding and link
-    goal : a class, or limits of an output
-    problem : as posed, or without some choices
-    levels : int64 (n_axes,), the choice
-    """
+    """A row that a refused choice does not keep and every answer does; None if none is known."""
     if isinstance(goal, ClassGoal) or goal.low == -math.inf:
         return None
     link = link_of(ensemble, goal)

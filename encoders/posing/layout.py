@@ -29,13 +29,7 @@ class Nearest:
     n_codes: int
 
     def prices(self, codes: IntArray, cost: FloatArray) -> FloatArray:
-        """What the nearest levels cost, float64 (n,); by way of a table where codes are fewer.
-
-        Parameters
-        ----------
-        codes : int64 (n,)
-        cost : of the axis' levels, float64 (at least n_levels,)
-        """
+        """What the nearest levels cost, float64 (n,); by way of a table where codes are fewer."""
         if codes.size <= self.n_codes:
             return cost[self.levels(codes)]
         return cost[self.levels(np.arange(self.n_codes))][codes]
@@ -95,12 +89,7 @@ class Layout:
         return found
 
     def axes_of(self, columns: Sequence[int]) -> IntArray:
-        """Return the axes of a one-hot feature by category, that of a row of zeros the last.
-
-        Parameters
-        ----------
-        columns : int, those of the feature
-        """
+        """Return the axes of a one-hot feature by category, that of a row of zeros the last."""
         last = columns[-1]
         second = np.arange(self.first[last] + 1, self.first[last + 1])
         return np.concatenate([self.first[list(columns)], second])
@@ -131,10 +120,6 @@ class Layout:
         """For each axis what tells the level nearest to codes of its column.
 
         Codes are as in :class:`encoders.posing.starting_points.Reference`.
-
-        Parameters
-        ----------
-        cells : of the model
         """
         one_hot = {column for columns in self.one_hot for column in columns}
         n_cells = cells.n_cells
@@ -163,24 +148,7 @@ def make_layout(
     within: Mapping[int, BoolArray],
     over: Over = never,
 ) -> Layout:
-    """Give every option its cost and drop what the constraints rule out.
-
-    Parameters
-    ----------
-    ensemble : gives the type it reads
-    cells : of the same ensemble
-    space : features of its columns
-    query : resolved for one row
-    within : as for :func:`encoders.posing.pose.pose`
-    over : whether there is no time left
-
-    Raises
-    ------
-    NothingAdmissibleError
-        Constraints, bounds and cost tables that leave a feature no value.
-    OutOfTimeError
-        There is no time left.
-    """
+    """Give every option its cost and drop what the constraints rule out."""
     values = space.values(query.row)
     related = frozenset[int]() if query.related is None else query.related.features
     groups = {group.column: group for group in cells.groups}

@@ -26,18 +26,6 @@ def margin_rows(
     With a margin the rounding is at most a tenth of it, and every choice kept still wins. Without
     one every choice is kept that the model itself may decide so (``Ensemble.rounding``), and the
     model has the last word on those near a tie.
-
-    Parameters
-    ----------
-    score : float64 (n_leaves, n_classes)
-    tree_start : int64 (n_trees + 1,)
-    ensemble : gives biases and rounding
-    target : class index
-    margin : in the user's score unit; 0 for what the model's own predict decides
-
-    Returns
-    -------
-    rows, and whether choices that the rows admit are answers as far as the margin goes
     """
     exact = True
     rows = []
@@ -83,16 +71,7 @@ def _margin_row(
 def bounded_row(
     weight: FloatArray, bias: float, tree_start: IntArray, needed: float, error: float
 ) -> LeafRow:
-    """``sum of weight[l] over the active leaves + bias >= needed``, and nothing that keeps it lost.
-
-    Parameters
-    ----------
-    weight : float64 (n_leaves,)
-    bias : is added to the sum
-    tree_start : int64 (n_trees + 1,)
-    needed : infinite where every sum or none is enough
-    error : what the numbers given may be off by, all together
-    """
+    """Return ``sum of weight[l] over active leaves + bias >= needed`` without losing a solution."""
     largest = float(np.maximum.reduceat(np.abs(weight), tree_start[:-1]).sum()) + abs(bias)
     needed = float(np.clip(needed, -BEYOND * largest - 1.0, BEYOND * largest + 1.0))
     whole = 2.0 * float(np.abs(weight).sum()) + largest + abs(needed)
@@ -110,12 +89,7 @@ def _rounding(difference: FloatArray, tree_start: IntArray) -> float:
 
 
 def _scale(whole: float, n_trees: int, needed: float, grid: float) -> float:
-    """A power of two that keeps rounding a small share of the margin, if int64 allows it.
-
-    Parameters
-    ----------
-    whole : what all numbers of the row add up to at most
-    """
+    """A power of two that keeps rounding a small share of the margin, if int64 allows it."""
     most = LARGEST_SUM / max(whole, SMALLEST_SUM)
     if grid and 1.0 / grid <= most:
         return 1.0 / grid

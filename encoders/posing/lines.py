@@ -32,33 +32,16 @@ class Plane:
     level: float
 
     def at(self, leads: FloatArray) -> float:
-        """Its height.
-
-        Parameters
-        ----------
-        leads : float64 (n_leads,)
-        """
+        """Its height."""
         return float(self.slope @ leads) + self.level
 
     def times(self, factor: float) -> "Plane":
-        """The plane times a factor.
-
-        Parameters
-        ----------
-        factor : at least 0
-        """
+        """The plane times a factor."""
         return Plane(factor * self.slope, factor * self.level)
 
 
 def above(term: Term, low: FloatArray, high: FloatArray, at: FloatArray) -> Plane:
-    """A plane nowhere below a term in a box, and as low as can be at a point of it.
-
-    Parameters
-    ----------
-    term : its weight may be negative
-    low, high : float64 (n_leads,), the box of its leads
-    at : float64 (n_leads,), within the box
-    """
+    """A plane nowhere below a term in a box, and as low as can be at a point of it."""
     ends = term.inner(np.stack([low, high, at]))
     if term.weight > 0:
         slope, level = line_above(term.curve, *ends)
@@ -70,14 +53,7 @@ def above(term: Term, low: FloatArray, high: FloatArray, at: FloatArray) -> Plan
 
 
 def line_above(curve: Curve, low: float, high: float, at: float) -> tuple[float, float]:
-    """Slope and level of a line nowhere below a curve's upper limit.
-
-    Parameters
-    ----------
-    curve : rising
-    low, high : between which it is looked at
-    at : where the line is to be low
-    """
+    """Slope and level of a line nowhere below a curve's upper limit."""
     if not curve.steps:
         return 1.0, curve.width
     points = _points(curve, low, high, at)
@@ -96,14 +72,7 @@ def line_above(curve: Curve, low: float, high: float, at: float) -> tuple[float,
 
 
 def line_below(curve: Curve, low: float, high: float, at: float) -> tuple[float, float]:
-    """Slope and level of a line nowhere above a curve's lower limit.
-
-    Parameters
-    ----------
-    curve : rising
-    low, high : between which it is looked at
-    at : where the line is to be high
-    """
+    """Slope and level of a line nowhere above a curve's lower limit."""
     if not curve.steps:
         return 1.0, -curve.width
     points = _points(curve, low, high, at)

@@ -40,12 +40,7 @@ class Literals:
         return starts(np.bincount(self.leaf, minlength=self.source.size))
 
     def with_levels(self, leaf: IntArray, axis: IntArray, level: IntArray) -> "Literals":
-        """More literals, of one level each.
-
-        Parameters
-        ----------
-        leaf, axis, level : int64 (n_literals,), in any order
-        """
+        """More literals, of one level each."""
         leaf = np.concatenate([self.leaf, leaf])
         order = np.argsort(leaf, kind="stable")
         return Literals(
@@ -61,19 +56,7 @@ class Literals:
 
 
 def place_literals(cells: Cells, layout: Layout, over: Over = never) -> Literals:
-    """The literals that still say something, of the leaves that an admissible row can reach.
-
-    Parameters
-    ----------
-    cells : of the model
-    layout : of the query
-    over : whether there is no time left
-
-    Raises
-    ------
-    OutOfTimeError
-        There is none.
-    """
+    """The literals that still say something, of the leaves that an admissible row can reach."""
     look(over)
     axis = cells.column.astype(np.int64) if layout.one_per_column else layout.first[cells.column]
     leaf = owners(cells.leaf_start)
@@ -112,13 +95,7 @@ def place_literals(cells: Cells, layout: Layout, over: Over = never) -> Literals
 
 
 def level_range(cells: Cells, axes: Sequence[Axis]) -> tuple[IntArray, IntArray]:
-    """The levels of each literal among all levels: the first, and the first after them.
-
-    Parameters
-    ----------
-    cells : without groups
-    axes : one of each column
-    """
+    """The levels of each literal among all levels: the first, and the first after them."""
     offset = starts(cells.n_cells)
     of_axis = np.repeat(offset[:-1], [axis.cell.size for axis in axes])
     cell = of_axis + np.concatenate([axis.cell for axis in axes])  # ascending

@@ -59,12 +59,7 @@ class Nearby:
         return np.sort(np.append(every[:: -(-every.size // MOST_SORTED)], every.max()))
 
     def wider(self, radius: float) -> float | None:
-        """A radius with about twice as many levels; None where that is the whole question.
-
-        Parameters
-        ----------
-        radius : less than 0 for the first
-        """
+        """A radius with about twice as many levels; None where that is the whole question."""
         least = int(self._costs.size * FIRST_SHARE)
         held = int(np.searchsorted(self._costs, radius, side="right"))
         place = max(least, min(2 * held, self._costs.size - 1))
@@ -78,24 +73,12 @@ class Nearby:
         )
 
     def around(self, radius: float, most: float = np.inf) -> Posed | None:
-        """The part of the question in which no level costs more than this; None if empty.
-
-        Parameters
-        ----------
-        radius : a cost
-        most : leaves that only dearer choices lie in may be left out; where it is inf, trees part
-            the space of choices
-        """
+        """The part of the question in which no level costs more than this; None if empty."""
         axes = self._axes(radius)
         return None if axes is None else self._posed(axes, self._limit(most))
 
     def within(self, radius: float) -> Posed | None:
-        """The part of the question that holds every choice of at most this cost; None if empty.
-
-        Parameters
-        ----------
-        radius : a cost
-        """
+        """The part of the question that holds every choice of at most this cost; None if empty."""
         axes = self._axes(radius)
         if axes is None:
             return None
@@ -105,12 +88,7 @@ class Nearby:
         return posed and replace(posed, parted=partial(self._posed, axes, np.inf))
 
     def count(self, radius: float) -> int:
-        """Leaves that a choice of at most this cost may lie in.
-
-        Parameters
-        ----------
-        radius : a cost
-        """
+        """Leaves that a choice of at most this cost may lie in."""
         axes = self._axes(radius)
         return 0 if axes is None else self._reached(axes, self._limit(radius)).size
 
@@ -215,13 +193,7 @@ class Nearby:
 
 
 def held_by_all(tree_start: IntArray, leaves: IntArray) -> bool:
-    """Whether each tree has one of the leaves.
-
-    Parameters
-    ----------
-    tree_start : int64 (n_trees + 1,)
-    leaves : int64 (n_chosen,), ascending
-    """
+    """Whether each tree has one of the leaves."""
     return bool((np.diff(np.searchsorted(leaves, tree_start)) > 0).all())
 
 
@@ -233,19 +205,6 @@ def nearby(
     within: Mapping[int, BoolArray],
     over: Over = never,
 ) -> Nearby:
-    """Ready a question to be posed within radii.
-
-    Parameters
-    ----------
-    ensemble, cells, space, query, within : as for :func:`encoders.posing.pose.pose`
-    over : whether there is no time left
-
-    Raises
-    ------
-    InputError
-        Constraints, bounds and cost tables that leave a feature no value.
-    OutOfTimeError
-        There is no time left.
-    """
+    """Ready a question to be posed within radii."""
     layout = make_layout(ensemble, cells, space, query, within, over)
     return Nearby(ensemble, cells, space, query, layout, over)

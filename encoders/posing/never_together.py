@@ -15,18 +15,7 @@ MOST_BOXES = 50_000  # of one relation; more are slower than anybody waits
 
 
 def boxes_of(tests: tuple[Test, ...], options: Mapping[int, LevelsOf]) -> Iterator[Box]:
-    """Boxes in which all tests pass.
-
-    Parameters
-    ----------
-    tests : each of one feature
-    options : levels by index of feature
-
-    Raises
-    ------
-    InputError
-        There are too many.
-    """
+    """Boxes in which all tests pass."""
     sides = [list(_passing(test, options[test.index])) for test in tests]
     if prod(map(len, sides)) > MOST_BOXES:
         raise InputError(

@@ -64,12 +64,7 @@ class Posed:
         return self.problem if parted is None else parted.problem
 
     def within(self, part: Part) -> "Posed":
-        """The same with the goal's rows in a part of it.
-
-        Parameters
-        ----------
-        part : of the relaxation that there is
-        """
+        """The same with the goal's rows in a part of it."""
         relaxation = self.relaxation
         assert relaxation is not None
         rows = relaxation.rows(part) + self.problem.leaf_rows[self.goal_rows :]
@@ -81,23 +76,13 @@ class Posed:
         )
 
     def only(self, alive: BoolArray) -> "Posed":
-        """The same where fewer leaves matter: choices that lie in others are no answers.
-
-        Parameters
-        ----------
-        alive : bool (n_leaves,), at least one in each tree
-        """
+        """The same where fewer leaves matter: choices that lie in others are no answers."""
         relaxation = None if self.relaxation is None else self.relaxation.only(alive)
         problem = self.problem.only(alive)
         return replace(self, problem=problem, source=self.source[alive], relaxation=relaxation)
 
     def decode(self, levels: IntArray) -> FloatArray:
-        """The row of a choice of levels, float64 (n_columns,).
-
-        Parameters
-        ----------
-        levels : int64 (n_axes,), and maybe those of axes that came later
-        """
+        """The row of a choice of levels, float64 (n_columns,)."""
         chosen = self.problem.level_start[: self.column.size] + levels[: self.column.size]
         row: FloatArray = self.value[chosen]
         if self.says is None:
@@ -108,16 +93,7 @@ class Posed:
         return found
 
     def decode_related(self, levels: IntArray) -> tuple[FloatArray, list[Settled]]:
-        """The row of a choice, with numbers moved within their cells where relations need it.
-
-        Parameters
-        ----------
-        levels : int64 (n_axes,), and maybe those of axes that came later
-
-        Returns
-        -------
-        the row, and what was settled; where that has no numbers, the row breaks a relation
-        """
+        """The row of a choice, with numbers moved within their cells where relations need it."""
         row = self.decode(levels)
         if self.related is None:
             return row, []
@@ -128,37 +104,18 @@ class Posed:
         return row, parts
 
     def settled(self, problem: Problem, levels: IntArray, part: Settled) -> Problem:
-        """A problem that knows what relations make of some cells.
-
-        Parameters
-        ----------
-        problem : the posed one, with what has been cut off since
-        levels : int64, the choice
-        part : of :meth:`decode_related`
-        """
+        """A problem that knows what relations make of some cells."""
         assert self.related is not None
         return self.related.sums.cut(problem, levels, part)
 
     def bounded(self, problem: Problem, upper: float) -> Problem:
-        """A problem in which relations know what an answer costs; see :class:`SumLevels`.
-
-        Parameters
-        ----------
-        problem : the posed one, with what has been cut off since
-        upper : cost of an answer
-        """
+        """A problem in which relations know what an answer costs; see :class:`SumLevels`."""
         if self.related is None:
             return problem
         return self.related.sums.bounded(problem, self.problem, upper)
 
     def completed(self, problem: Problem, choices: IntArray) -> IntArray:
-        """Choices of the first axes with levels of those that relations have added since.
-
-        Parameters
-        ----------
-        problem : the posed one, with what has been cut off since
-        choices : int64 (n_choices, at least the first axes)
-        """
+        """Choices of the first axes with levels of those that relations have added since."""
         if len(choices) == 0:
             return np.empty((0, problem.n_axes), dtype=np.int64)
         if self.related is None or choices.shape[1] == problem.n_axes:
@@ -166,13 +123,7 @@ class Posed:
         return np.array([self.related.complete(problem, levels) for levels in choices])
 
     def without(self, problem: Problem, levels: IntArray) -> Problem:
-        """A problem without a choice that the model refused, and what is no answer for its reason.
-
-        Parameters
-        ----------
-        problem : the posed one, with what has been cut off since
-        levels : int64 (n_axes,), the choice
-        """
+        """Return a problem without a rejected choice and all others rejected for its reason."""
         row = self.cut(problem, levels)
         rows = problem.leaf_rows if row is None else (*problem.leaf_rows, row)
         return replace(problem.without(levels), leaf_rows=rows)
@@ -181,11 +132,6 @@ class Posed:
         """The cheapest of many rows, as choices of levels, int64 (at most count, n_axes).
 
         ``codes`` are rows as in :class:`encoders.posing.starting_points.Reference`.
-
-        Parameters
-        ----------
-        codes : int64 (n_rows, n_columns)
-        count : at most so many
         """
         cost = np.zeros(len(codes))
         for axis, (column, nearest) in enumerate(zip(self.column, self.nearest, strict=True)):
@@ -211,23 +157,6 @@ def pose(
 
     One axis per column, in order, and one per class of a column that is split into sets. Pure and
     thread safe.
-
-    Parameters
-    ----------
-    ensemble : with its companions
-    cells : of the same ensemble
-    space : features of its columns
-    query : resolved for one row
-    within : classes to pose alone, bool (n_classes,), of columns that are split into sets; at
-        least one that the query admits of each
-    over : whether there is no time left
-
-    Raises
-    ------
-    InputError
-        Constraints, bounds and cost tables that leave a feature no value.
-    OutOfTimeError
-        There is no time left.
     """
     layout = make_layout(ensemble, cells, space, query, within or {}, over)
     return pose_layout(ensemble, cells, space, query, layout, over=over)
@@ -242,20 +171,7 @@ def pose_layout(
     placed: Literals | None = None,
     over: Over = never,
 ) -> Posed:
-    """The same for axes that are known.
-
-    Parameters
-    ----------
-    ensemble, cells, space, query : as for :func:`pose`
-    layout : of the query, or with fewer levels
-    placed : the leaves of the cells on these axes, at least one in each tree; None to place them
-    over : whether there is no time left
-
-    Raises
-    ------
-    OutOfTimeError
-        There is none.
-    """
+    """The same for axes that are known."""
     changed = np.concatenate([axis.changed for axis in layout.axes])
     placed = placed or place_literals(cells, layout, over)
     look(over)
@@ -324,14 +240,7 @@ def _rows(
 
 
 def pose_another(posed: Posed, ensemble: Ensemble, cells: Cells, query: Query) -> Posed:
-    """The same with another goal; what costs and constraints have made of the axes stays.
-
-    Parameters
-    ----------
-    posed : without relations
-    ensemble, cells : that it was posed of
-    query : that it was posed for, with another goal of the same class
-    """
+    """The same with another goal; what costs and constraints have made of the axes stays."""
     assert posed.related is None
     problem = posed.problem
     asked = _rows(ensemble, cells, posed.source, problem.tree_start, query)

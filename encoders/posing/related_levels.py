@@ -37,18 +37,7 @@ class RelatedLevels:
     n_axes: int
 
     def posed(self, problem: Problem, over: Over = never) -> Problem:
-        """Return the problem with boxes, rows and axes of the relations.
-
-        Parameters
-        ----------
-        problem : Problem, without them
-        over : callable, whether there is no time left
-
-        Raises
-        ------
-        OutOfTimeError
-            There is none.
-        """
+        """Return the problem with boxes, rows and axes of the relations."""
         boxes: list[Box] = []
         for tests in self.related.never:
             look(over)
@@ -61,13 +50,7 @@ class RelatedLevels:
         return problem
 
     def complete(self, problem: Problem, levels: IntArray) -> IntArray:
-        """A choice of the first axes, with the cheapest admissible level of each that follows.
-
-        Parameters
-        ----------
-        problem : with all its axes
-        levels : int64 (at least n_axes,)
-        """
+        """A choice of the first axes, with the cheapest admissible level of each that follows."""
         whole = np.zeros(problem.n_axes, dtype=np.int64)
         whole[: self.n_axes] = levels[: self.n_axes]
         for axis in range(self.n_axes, problem.n_axes):
@@ -103,17 +86,7 @@ def relate_levels(
     query: Query,
     space: FeatureSpace,
 ) -> RelatedLevels:
-    """Relations of a query over its levels.
-
-    Parameters
-    ----------
-    related : the relations
-    layout : of the query
-    boundaries : per column, as of :class:`encoders.trees.cells.Cells`
-    ensemble : gives the type it reads
-    query : what is asked
-    space : the model's features
-    """
+    """Relations of a query over its levels."""
     options = {}
     for index in sorted(related.features):
         feature, ends = space.features[index], None

@@ -25,13 +25,6 @@ KEPT = 1  # refused points whose planes a part inherits; more make larger proble
 class Relaxation:
     """Rows for the parts of a goal.
 
-    Parameters
-    ----------
-    score : float64 (n_leaves, n_sums), of the problem's leaves
-    tree_start : int64 (n_trees + 1,)
-    bias : float64 (n_sums,)
-    requirements : all of them are to hold
-
     Attributes
     ----------
     whole : the part that is the whole goal
@@ -54,22 +47,12 @@ class Relaxation:
         self.whole = self._whole()
 
     def only(self, alive: BoolArray) -> "Relaxation":
-        """The same goal where fewer leaves matter: leads are not as far apart.
-
-        Parameters
-        ----------
-        alive : bool (n_leaves,), at least one in each tree
-        """
+        """The same goal where fewer leaves matter: leads are not as far apart."""
         left = np.add.reduceat(alive, self._tree_start[:-1], dtype=np.int64)
         return Relaxation(self._score[alive], starts(left), self._bias, self._conditions)
 
     def rows(self, part: Part) -> tuple[LeafRow, ...]:
-        """Rows that every answer in a part keeps.
-
-        Parameters
-        ----------
-        part : of the goal
-        """
+        """Rows that every answer in a part keeps."""
         points = [*part.refused, (part.low + part.high) / 2]
         spaces = []
         for point in points:
@@ -85,14 +68,7 @@ class Relaxation:
         return tuple(self._row(space) for space in told.values())
 
     def cut(self, part: Part, problem: Problem, levels: IntArray) -> LeafRow | None:
-        """A row that a refused choice does not keep and every answer in the part does.
-
-        Parameters
-        ----------
-        part : of the goal
-        problem : as posed, or without some choices
-        levels : int64 (n_axes,), the choice
-        """
+        """A row that a refused choice does not keep and every answer in the part does."""
         leaves = problem.active_leaves(levels)
         planes = self._planes(part, self._point(part, self._sums(leaves)))
         for number in range(len(self._conditions)):
@@ -105,12 +81,6 @@ class Relaxation:
         """Two parts that make up one, closer to the goal at a refused choice.
 
         None where the goal holds there but for rounding, or the part is as narrow as can be.
-
-        Parameters
-        ----------
-        part : of the goal
-        problem : as posed, or without some choices
-        levels : int64 (n_axes,), the choice
         """
         sums = self._sums(problem.active_leaves(levels))
         point = self._point(part, sums)

@@ -28,12 +28,7 @@ class Requirement:
     needed: float
 
     def misses(self, sums: FloatArray) -> bool:
-        """Whether it does not hold, by more than rounding explains.
-
-        Parameters
-        ----------
-        sums : float64 (n_sums,)
-        """
+        """Whether it does not hold, by more than rounding explains."""
         most = float(self.expression.limits(sums[None, :])[1][0])
         return most < self.needed - CLOSE * (1.0 + abs(self.needed))
 
@@ -53,12 +48,7 @@ class Part:
     refused: tuple[FloatArray, ...] = ()
 
     def among(self, whole: "Part") -> "Part | None":
-        """What a part has in common with a goal of fewer leaves, None if that is nothing.
-
-        Parameters
-        ----------
-        whole : the range of each lead that those leaves let there be
-        """
+        """What a part has in common with a goal of fewer leaves, None if that is nothing."""
         low, high = np.maximum(self.low, whole.low), np.minimum(self.high, whole.high)
         if (low > high).any():
             return None
@@ -81,21 +71,11 @@ class Placed:
     sign: FloatArray
 
     def own(self, leads: FloatArray) -> FloatArray:
-        """Its own leads, float64 (own leads,).
-
-        Parameters
-        ----------
-        leads : float64 (n_leads,), of the relaxation
-        """
+        """Its own leads, float64 (own leads,)."""
         return np.asarray(self.sign * leads[self.index] - self.term.offset)
 
     def range(self, part: Part) -> tuple[FloatArray, FloatArray]:
-        """Between which numbers its own leads are in a part, float64 (own leads,) each.
-
-        Parameters
-        ----------
-        part : of the goal
-        """
+        """Between which numbers its own leads are in a part, float64 (own leads,) each."""
         ends = self.own(part.low), self.own(part.high)
         return np.minimum(*ends), np.maximum(*ends)
 
@@ -103,15 +83,7 @@ class Placed:
 def linear_row(
     score: FloatArray, tree_start: IntArray, bias: FloatArray, space: Halfspace
 ) -> LeafRow:
-    """A half-space of the sums as a row, lowered by what its computation may round.
-
-    Parameters
-    ----------
-    score : float64 (n_leaves, n_sums)
-    tree_start : int64 (n_trees + 1,)
-    bias : float64 (n_sums,)
-    space : weights, and what is needed, which may be infinite
-    """
+    """A half-space of the sums as a row, lowered by what its computation may round."""
     weights, needed = space
     # Of the products, the additions and the bias, all in float64.
     magnitude = np.maximum.reduceat(np.abs(score) @ np.abs(weights), tree_start[:-1]).sum()

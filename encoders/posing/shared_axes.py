@@ -45,12 +45,7 @@ class SharedAxes:
         return starts(np.array([size for own in sizes for size in own]))
 
     def levels(self, index: int) -> IntArray:
-        """The level of each option of a feature, int64 (n_options,).
-
-        Parameters
-        ----------
-        index : of the feature
-        """
+        """The level of each option of a feature, int64 (n_options,)."""
         begin, end = self.first[index : index + 2]
         if self.ordered[index]:
             return np.arange(*self.level_start[begin : begin + 2])
@@ -59,25 +54,14 @@ class SharedAxes:
     def spread(
         self, per_option: Sequence[npt.NDArray[Scalar]], other: float
     ) -> npt.NDArray[Scalar]:
-        """What is known of each option, by level; a level "no" has ``other``.
-
-        Parameters
-        ----------
-        per_option : one array per feature
-        other : of levels that are no option
-        """
+        """What is known of each option, by level; a level "no" has ``other``."""
         found = np.full(int(self.level_start[-1]), other, dtype=per_option[0].dtype)
         for index, known in enumerate(per_option):
             found[self.levels(index)] = known
         return found
 
     def chosen(self, levels: IntArray) -> IntArray:
-        """The option of each feature, int64 (n_features,).
-
-        Parameters
-        ----------
-        levels : int64 (n_axes,), a choice
-        """
+        """The option of each feature, int64 (n_features,)."""
         taken = self.level_start[:-1] + levels
         return np.array(
             [
@@ -87,12 +71,7 @@ class SharedAxes:
         )
 
     def levels_of(self, chosen: IntArray) -> IntArray:
-        """The choice of an action, int64 (n_axes,).
-
-        Parameters
-        ----------
-        chosen : int64 (n_features,), the option of each feature
-        """
+        """The choice of an action, int64 (n_axes,)."""
         levels = np.zeros(self.level_start.size - 1, dtype=np.int64)
         for index, option in enumerate(chosen.tolist()):
             if self.ordered[index]:
@@ -107,14 +86,7 @@ class SharedAxes:
 
 
 def shared_axes(space: FeatureSpace, cells: Cells, options: tuple[Options, ...]) -> SharedAxes:
-    """The axes of an action.
-
-    Parameters
-    ----------
-    space : the features
-    cells : of the model
-    options : one per feature
-    """
+    """The axes of an action."""
     grouped = {group.column for group in cells.groups}
     ordered = [f.kind != "categorical" and f.column not in grouped for f in space.features]
     return SharedAxes(options, np.array(ordered))

@@ -62,17 +62,7 @@ def options_of(
     queries: Sequence[Query],
     own: FloatArray,
 ) -> Options:
-    """All options of a feature that matter.
-
-    Parameters
-    ----------
-    index : of the feature
-    feature : any
-    ensemble : gives the type that it reads
-    cells : of the same ensemble
-    queries : one per row
-    own : float64 (n_rows,), the rows' values
-    """
+    """All options of a feature that matter."""
     if feature.kind == "categorical":
         ways, limit, value = _categories(index, feature, queries, own)
     else:

@@ -39,16 +39,6 @@ def pose_row(
     """One row under an action, at no cost: it reaches its goal, within the budget.
 
     Options that are not admissible are not left out; see :func:`open_levels`.
-
-    Parameters
-    ----------
-    row : its place among the rows of the options
-    axes : of the action
-    ensemble : with its companions
-    cells : of the same ensemble
-    space : the features
-    query : of this row
-    budget : what it may cost at most; inf for no limit
     """
     literals, alive = _boxes(row, axes, ensemble, cells, space)
     leaf, axis, lo, hi = (part[alive[literals[0]]] for part in literals)
@@ -80,15 +70,7 @@ def pose_row(
 
 
 def open_levels(row: int, axes: SharedAxes, query: Query, budget: float) -> BoolArray:
-    """Levels that an action may choose if it is to serve a row, bool (n_levels,).
-
-    Parameters
-    ----------
-    row : its place among the rows of the options
-    axes : of the action
-    query : of this row
-    budget : as of :func:`pose_row`
-    """
+    """Levels that an action may choose if it is to serve a row, bool (n_levels,)."""
     fitting = [o.fits[row] & (o.cost[row] <= budget) for o in axes.options]
     found: BoolArray = axes.spread(fitting, 1)
     return found
@@ -188,13 +170,7 @@ def _exclusions(first: int, leaves: IntArray, able: BoolArray) -> Literals:
 
 
 def together(parts: Sequence[Problem], keep: BoolArray) -> Problem | None:
-    """Several rows under one action; None if one of them has no way to its goal.
-
-    Parameters
-    ----------
-    parts : of :func:`pose_row`, over the same axes, maybe without some choices
-    keep : bool (n_levels,), levels that may be chosen
-    """
+    """Several rows under one action; None if one of them has no way to its goal."""
     before = np.concatenate([[0], np.cumsum(keep)])
     left = [_reachable(part, before) for part in parts]
     if any(part is None for part in left):

@@ -35,15 +35,7 @@ class Reference:
 def make_reference(
     ensemble: Ensemble, cells: Cells, space: FeatureSpace, training: FloatArray
 ) -> Reference:
-    """Classify training rows by the trees and keep distinct ones, evenly spread if too many.
-
-    Parameters
-    ----------
-    ensemble : gives the classes
-    cells : of the same ensemble
-    space : features of its columns
-    training : float64 (n_rows, n_columns)
-    """
+    """Classify training rows by the trees and keep distinct ones, evenly spread if too many."""
     training = training[evenly(len(training), MOST_ROWS)]
     n_parts = -(-len(training) // SOME_ROWS)
     found: list[tuple[IntArray, FloatArray]] = []
@@ -75,15 +67,7 @@ def _winner(ensemble: Ensemble, scores: FloatArray) -> IntArray:
 
 
 def cells_of(ensemble: Ensemble, cells: Cells, space: FeatureSpace, rows: FloatArray) -> IntArray:
-    """Rows in the cells of :class:`Reference`, int64 (n_rows, n_columns).
-
-    Parameters
-    ----------
-    ensemble : gives the type that it reads
-    cells : of the same ensemble
-    space : features of its columns
-    rows : float64 (n_rows, n_columns)
-    """
+    """Rows in the cells of :class:`Reference`, int64 (n_rows, n_columns)."""
     code = codes(cells, rows, ensemble.dtype)
     for feature in space.features:
         if feature.one_hot:

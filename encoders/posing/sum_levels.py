@@ -68,18 +68,7 @@ class SumLevels:
     space: FeatureSpace
 
     def posed(self, problem: Problem, over: Over = never) -> Problem:
-        """Return the problem with a row for each sum.
-
-        Parameters
-        ----------
-        problem : Problem, without them
-        over : callable, whether there is no time left
-
-        Raises
-        ------
-        OutOfTimeError
-            There is none.
-        """
+        """Return the problem with a row for each sum."""
         rows = []
         for row in self.rows:
             look(over)
@@ -91,10 +80,6 @@ class SumLevels:
         """What the sums make of a choice, one for each set of features that hang together.
 
         Nothing where the values that levels stand for keep all sums.
-
-        Parameters
-        ----------
-        levels : int64 (n_axes,) or more
         """
         values = {index: own.chosen(levels) for index, own in self.options.items()}
         found = []
@@ -108,14 +93,7 @@ class SumLevels:
         return found
 
     def cut(self, problem: Problem, levels: IntArray, settled: Settled) -> Problem:
-        """The problem without these cells, or with what they cost.
-
-        Parameters
-        ----------
-        problem : as posed, with what has been cut since
-        levels : int64, the choice that was settled
-        settled : what came of it
-        """
+        """The problem without these cells, or with what they cost."""
         literals = []
         for index in settled.features:
             own = self.options[index]
@@ -135,12 +113,6 @@ class SumLevels:
         costs add up: with a price on the sum, ``cost + price * (sum - most)`` is at most the cost
         of any row that keeps it, and is bounded level by level. Prices are those at which a feature
         would rather move than not.
-
-        Parameters
-        ----------
-        problem : as posed, with what has been cut since
-        posed : as posed
-        upper : cost of an answer
         """
         rows = []
         for row in self.rows:

@@ -102,11 +102,6 @@ class WholeSpace:
         """The whole space with the rows of some goals, and which goal each row is of.
 
         None where rows over leaves do not say all of a goal.
-
-        Parameters
-        ----------
-        goals : classes, or limits of a number
-        margin : in the user's score unit
         """
         row = np.zeros(len(self.cells.boundary))
         each = []
@@ -121,17 +116,7 @@ class WholeSpace:
         return replace(each[0], leaf_rows=rows), goal_of
 
     def levels(self, query: Query) -> Levels | None:
-        """Where a query's levels lie, and what they cost; None where some are beyond this space.
-
-        Parameters
-        ----------
-        query : without relations, which part cells
-
-        Raises
-        ------
-        NothingAdmissibleError
-            Constraints, bounds and cost tables that leave a feature no value.
-        """
+        """Where a query's levels lie, and what they cost; None where some are beyond this space."""
         layout = make_layout(self.ensemble, self.cells, self.space, query, {})
         if not layout.one_per_column:  # a row of zeros
             return None
@@ -146,25 +131,13 @@ class WholeSpace:
         return Levels(cost, value)
 
     def decode(self, levels: Levels, choice: IntArray) -> FloatArray:
-        """The row of a choice, float64 (n_columns,).
-
-        Parameters
-        ----------
-        levels : of the query
-        choice : int64 (n_columns,), levels that the query can have
-        """
+        """The row of a choice, float64 (n_columns,)."""
         row: FloatArray = levels.value[self.layout.level_start[:-1] + choice]
         return row
 
 
 def why_not_whole(cells: Cells, space: FeatureSpace) -> str:
-    """Why the whole space of a model has no such levels, "" if it has.
-
-    Parameters
-    ----------
-    cells : of the model
-    space : features of its columns
-    """
+    """Why the whole space of a model has no such levels, "" if it has."""
     with_codes = [feature.name for feature in space.features if feature.codes]
     if with_codes:
         return f"columns with codes for a missing value ({with_codes[0]}) can't be mapped"

@@ -64,12 +64,7 @@ class WideColumns:
         return {wide.column: np.isfinite(wide.cost) for wide in self.columns}
 
     def part(self, region: Region) -> tuple[Region, list[Region]]:
-        """The most promising classes, few enough to be posed, and regions of all the others.
-
-        Parameters
-        ----------
-        region : at least one class of each column
-        """
+        """The most promising classes, few enough to be posed, and regions of all the others."""
         rest: list[Region] = []
         for wide, order in zip(self.columns, self._orders, strict=True):
             mask = region[wide.column]
@@ -81,12 +76,7 @@ class WideColumns:
         return region, rest
 
     def holding(self, codes: IntArray) -> Region | None:
-        """Classes of some rows, few enough to be posed; None where a column has none of them.
-
-        Parameters
-        ----------
-        codes : int64 (n_rows, n_columns), as in :class:`encoders.posing.starting_points.Reference`
-        """
+        """Classes of some rows, few enough to be posed; None where a column has none of them."""
         region = {}
         for wide in self.columns:
             classes = codes[:, wide.column]
@@ -96,13 +86,7 @@ class WideColumns:
         return region if all(mask.any() for mask in region.values()) else None
 
     def narrowed(self, region: Region, upper: float) -> Region | None:
-        """The classes that can be part of a choice that costs less; None if there is no such.
-
-        Parameters
-        ----------
-        region : at least one class of each column
-        upper : what a choice has to undercut; inf for any that keeps the rows
-        """
+        """The classes that can be part of a choice that costs less; None if there is no such."""
         kept, live = {}, np.ones(self._extra.size, dtype=np.bool_)
         for wide in self.columns:
             live &= wide.allowed[:, region[wide.column]].any(axis=1)
@@ -179,17 +163,7 @@ class WideColumns:
 def wide_columns(
     ensemble: Ensemble, cells: Cells, space: FeatureSpace, query: Query
 ) -> WideColumns | None:
-    """The columns that have too many classes to be posed at once; None without one.
-
-    Parameters
-    ----------
-    ensemble, cells, space, query : as for :func:`encoders.posing.pose.pose`
-
-    Raises
-    ------
-    InputError
-        As for posing.
-    """
+    """The columns that have too many classes to be posed at once; None without one."""
     wide = [group for group in cells.groups if group.n_classes > WIDE]
     if not wide:
         return None

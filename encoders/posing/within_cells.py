@@ -46,18 +46,6 @@ def cheapest_numbers(
 
     A single number is found exactly among all float64. Of several, an exact rational optimum is
     found by Z3 and rounded to float64 that keep the sums as written.
-
-    Parameters
-    ----------
-    spans : the numbers
-    limits : sums that they keep
-    power : 0: each that moves costs its unit, else (1, inf) the unit times how far it moves
-    aggregate : "sum" or "max" of the costs
-
-    Raises
-    ------
-    UnrepresentableError
-        Rounding breaks a sum.
     """
     if len(spans) == 1:
         return _single_number(spans[0], [(factors[0], most) for factors, most in limits])

@@ -18,10 +18,6 @@ def unit_of(problem: Problem) -> float:
     """The largest cost of which every choice costs a whole multiple, up to float rounding.
 
     0 if there is none, or none that is of use; inf if all choices cost nothing.
-
-    Parameters
-    ----------
-    problem : of which costs are looked at
     """
     if problem.aggregate != "sum":
         return 0.0
@@ -46,11 +42,6 @@ def ceiling_below(upper: float, unit: float) -> float:
     It lies half a unit above the most expensive of them, so that rounding does not matter. It is
     ``upper`` itself without a unit. Only choices that cost nothing are cheaper than a small part
     of a unit, which need not be a cost of this problem.
-
-    Parameters
-    ----------
-    upper : cost, inf for none
-    unit : as from :func:`unit_of`
     """
     if not 0.0 < unit < np.inf or not np.isfinite(upper):
         return upper

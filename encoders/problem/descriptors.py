@@ -35,13 +35,7 @@ class Shape:
 
 
 def shape_of(problem: Problem, incumbent: float) -> Shape:
-    """Describe what a solver would be given; takes well under a millisecond.
-
-    Parameters
-    ----------
-    problem : in most cases what reduction left
-    incumbent : cost of the best choice known, inf without one
-    """
+    """Describe what a solver would be given; takes well under a millisecond."""
     per_tree = np.diff(problem.tree_start)
     return Shape(
         options=problem.cost.size - problem.n_axes,

@@ -67,16 +67,6 @@ def tabulate(problem: Problem, over: Over = never) -> Tables:
 
     What is the problem's own is copied, so that all arrays are writeable here: numba compiles once
     for each kind.
-
-    Parameters
-    ----------
-    problem : with at least one leaf in each tree and one level on each axis
-    over : whether there is no time left
-
-    Raises
-    ------
-    OutOfTimeError
-        There is none.
     """
     look(over)
     owner = problem.axis_of

@@ -21,17 +21,6 @@ def covered(
 
     Boxes that part the space add up to 1. A leaf that no row can reach, or one that is missing,
     shows.
-
-    Parameters
-    ----------
-    tree_start, leaf_start, axis, lo, hi : leaves as in :class:`encoders.problem.problem.Problem`
-    size : int64 (n_axes,), levels per axis
-    one_hot : per group its axes and, for each, the level that means 1; exactly one of them is
-    share : float64 (n_leaves,), what each leaf takes of axes that are not given here
-
-    Returns
-    -------
-    float64 (n_trees,)
     """
     share = np.ones(leaf_start.size - 1) if share is None else share
     for mine, items, start in blocks(leaf_start):
@@ -66,11 +55,6 @@ def _shares(
 
 
 def broken_tree(shares: FloatArray) -> int | None:
-    """The first tree whose leaves do not part the space, None if all do.
-
-    Parameters
-    ----------
-    shares : float64 (n_trees,), as from :func:`covered`
-    """
+    """The first tree whose leaves do not part the space, None if all do."""
     wrong = np.flatnonzero(np.abs(shares - 1.0) > TOLERANCE)
     return int(wrong[0]) if wrong.size else None

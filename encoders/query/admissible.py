@@ -68,23 +68,7 @@ class Admissible:
 def resolve(
     space: FeatureSpace, query: FloatArray, constraints: Sequence[Constraint]
 ) -> tuple[tuple[Admissible, ...], tuple[ChangeLimit, ...]]:
-    """Intersect all constraints, the features' default actions and bounds.
-
-    Parameters
-    ----------
-    space : the features
-    query : float64 (n_features,), as from :meth:`FeatureSpace.values`
-    constraints : the user's
-
-    Returns
-    -------
-    one :class:`Admissible` per feature, and how many may change
-
-    Raises
-    ------
-    InputError
-        Unknown feature, or constraints that leave a feature no value (named).
-    """
+    """Intersect all constraints, the features' default actions and bounds."""
     per_feature: dict[str, list[FeatureConstraint]] = {f.name: [] for f in space.features}
     limits: list[ChangeLimit] = []
     for constraint in constraints:
@@ -277,14 +261,7 @@ def _price(rule: AllowMissing) -> float:
 
 
 def has_value(feature: Feature, own: float, admissible: Admissible) -> bool:
-    """Whether any admissible level is left, for features that have levels.
-
-    Parameters
-    ----------
-    feature : of any kind
-    own : the query's value
-    admissible : constraints and bounds, intersected
-    """
+    """Whether any admissible level is left, for features that have levels."""
     if admissible.stay or feature.kind in ("numeric", "categorical"):
         return True
     if feature.values:

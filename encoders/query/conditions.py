@@ -131,24 +131,14 @@ class Test:
     missing: bool = False
 
     def passes(self, values: FloatArray) -> BoolArray:
-        """Which values pass, bool of their shape.
-
-        Parameters
-        ----------
-        values : float64
-        """
+        """Which values pass, bool of their shape."""
         held = np.zeros(values.shape, dtype=np.bool_)
         for low, high in self.intervals:
             held |= (low <= values) & (values <= high)
         return np.where(np.isnan(values), self.missing, held == self.inside)
 
     def may_pass(self, one: float, other: float) -> bool:
-        """Return whether any value between two passes.
-
-        Parameters
-        ----------
-        one, other : float, ends of an interval in any order; both NaN for a missing value
-        """
+        """Return whether any value between two passes."""
         low, high = min(one, other), max(one, other)
         inside = [cut for cut in self.cuts() if low <= cut <= high]
         after = [value for value in map(_next, inside) if value <= high]
@@ -170,29 +160,12 @@ def _next(value: float) -> float:
 
 
 def written(value: float) -> Fraction:
-    """The decimal number that a float64 is written as, exactly: 0.1 is one tenth.
-
-    Parameters
-    ----------
-    value : finite
-    """
+    """The decimal number that a float64 is written as, exactly: 0.1 is one tenth."""
     return Fraction(repr(float(value)))
 
 
 def bind_condition(condition: object, space: FeatureSpace, before: FloatArray) -> Test:
-    """A condition about one row.
-
-    Parameters
-    ----------
-    condition : the user's
-    space : the features
-    before : float64 (n_features,), the query, as of :meth:`FeatureSpace.values`
-
-    Raises
-    ------
-    InputError
-        It is none, names no feature, or does not fit the feature.
-    """
+    """A condition about one row."""
     if not isinstance(condition, Condition):
         raise InputError(f"{condition!r} is not a condition; use {CONDITIONS}.")
     index, feature = named_feature(condition.feature, space, condition)
@@ -221,19 +194,7 @@ def bind_condition(condition: object, space: FeatureSpace, before: FloatArray) -
 
 
 def named_feature(name: object, space: FeatureSpace, where: object) -> tuple[int, Feature]:
-    """A feature and its index.
-
-    Parameters
-    ----------
-    name : the user's
-    space : the features
-    where : begins the message of an error
-
-    Raises
-    ------
-    InputError
-        There is no such feature.
-    """
+    """A feature and its index."""
     for index, feature in enumerate(space.features):
         if feature.name == name:
             return index, feature
@@ -292,18 +253,7 @@ def _numbers(condition: object, *values: object) -> tuple[float, ...]:
 
 
 def listed_conditions(conditions: object, where: str) -> tuple[object, ...]:
-    """Conditions as a tuple.
-
-    Parameters
-    ----------
-    conditions : one, or several
-    where : begins the message of an error
-
-    Raises
-    ------
-    InputError
-        There is none.
-    """
+    """Conditions as a tuple."""
     several = isinstance(conditions, Iterable) and not isinstance(conditions, str)
     found = tuple(conditions) if several else (conditions,)  # type: ignore[arg-type]
     if not found:

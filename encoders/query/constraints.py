@@ -123,17 +123,7 @@ Constraint = FeatureConstraint | MaxChanges | Precedence | Relation
 
 
 def listed(constraints: object) -> tuple[Constraint, ...]:
-    """The constraints as a tuple, or an InputError when they come alone or as a text.
-
-    Parameters
-    ----------
-    constraints : as the user gave them
-
-    Raises
-    ------
-    InputError
-        They are no sequence, or a text.
-    """
+    """The constraints as a tuple, or an InputError when they come alone or as a text."""
     if isinstance(constraints, str) or not isinstance(constraints, Iterable):
         raise InputError("constraints must be a sequence such as [Fixed('age'), MaxChanges(2)].")
     return tuple(constraints)

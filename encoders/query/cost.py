@@ -42,12 +42,7 @@ class Cost:
     own: tuple[FeatureCost | None, ...]
 
     def table(self, index: int) -> Mapping[Any, float] | None:
-        """The user's cost table of a feature, if it has one.
-
-        Parameters
-        ----------
-        index : of the feature
-        """
+        """The user's cost table of a feature, if it has one."""
         own = self.own[index]
         return own if isinstance(own, Mapping) else None
 
@@ -66,20 +61,6 @@ class Cost:
         unless AllowMissing or the user's own costs say otherwise. For a function of the user the
         value nearest to the query stands for its whole interval, so costs must not fall with
         distance.
-
-        Parameters
-        ----------
-        index : of the feature
-        feature : the feature itself
-        start : the query's value; a category's index
-        values : float64 (n_values,), as ``start``
-        admissible : gives what it costs to have no value; needed where ``values`` hold NaN or
-            codes for a missing value
-
-        Raises
-        ------
-        InputError
-            A cost of the user's is no number, or not from 0 to 1e100.
         """
         own = self.own[index]
         if own is None:
@@ -164,18 +145,7 @@ def _parse_table(feature: Feature, table: Mapping[Any, float]) -> dict[float, fl
 
 
 def table_values(feature: Feature, table: Mapping[Any, float]) -> tuple[float, ...]:
-    """The values a cost table lists, as numbers, ascending.
-
-    Parameters
-    ----------
-    feature : that the table is of
-    table : value or label -> cost
-
-    Raises
-    ------
-    InputError
-        A value that the feature can't have, or a cost that is no number.
-    """
+    """The values a cost table lists, as numbers, ascending."""
     return tuple(sorted(_parse_table(feature, table)))
 
 
@@ -185,20 +155,7 @@ def make_cost(
     scale: str,
     weights: Mapping[str, float] | Sequence[float] | None,
 ) -> Cost:
-    """Check the user's cost and bind it to the features.
-
-    Parameters
-    ----------
-    space : the features
-    norm : p, "inf", a function (feature, from, to), or a mapping from feature to table or function
-    scale : "range", "std", "mad" or "none": what change of a feature costs 1
-    weights : per feature, by name or in order; None for 1 each
-
-    Raises
-    ------
-    InputError
-        Negative or unknown norm, unknown scale or feature, negative weight.
-    """
+    """Check the user's cost and bind it to the features."""
     power, own = _parse_norm(space, norm)
     if scale not in SCALES:
         raise InputError(f"unknown scale {scale!r}; known are {', '.join(SCALES)}.")

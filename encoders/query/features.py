@@ -274,12 +274,7 @@ def _category(own: FloatArray) -> float:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value as users write it says that there is none: None, NaN, pandas' NA or NaT.
-
-    Parameters
-    ----------
-    value : of any type
-    """
+    """Whether a value as users write it says that there is none: None, NaN, pandas' NA or NaT."""
     pandas = sys.modules.get("pandas")  # whoever has a missing value of its own has imported it
     if pandas is not None and value is pandas.NA:
         return True
@@ -287,30 +282,13 @@ def is_missing(value: object) -> bool:
 
 
 def same(before: FloatArray, after: FloatArray) -> BoolArray:
-    """Where values are equal, or both missing, of the shape of both.
-
-    Parameters
-    ----------
-    before, after : float64, of shapes that fit
-    """
+    """Where values are equal, or both missing, of the shape of both."""
     equal: BoolArray = (before == after) | (np.isnan(before) & np.isnan(after))
     return equal
 
 
 def parse_value(feature: Feature, value: object, where: str) -> float:
-    """A value as users write it (number or label) -> the number used inside.
-
-    Parameters
-    ----------
-    feature : whose value it is
-    value : number or label
-    where : begins the message of an error
-
-    Raises
-    ------
-    InputError
-        No such category, no number, or not finite.
-    """
+    """A value as users write it (number or label) -> the number used inside."""
     if feature.missing and is_missing(value):
         return MISSING
     whole = isinstance(value, float) and value.is_integer() and str(value) not in feature.labels

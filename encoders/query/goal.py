@@ -216,13 +216,7 @@ Goal = ClassGoal | ValueGoal
 
 
 def limits_of(wanted: Wanted, now: float = math.nan) -> tuple[float, float]:
-    """The limits that a record of the user's stands for.
-
-    Parameters
-    ----------
-    wanted : what the user wrote
-    now : the query's prediction; only ``Less`` and ``More`` look at it
-    """
+    """The limits that a record of the user's stands for."""
     match wanted:
         case Probability():
             return _floats(wanted.at_least, wanted.at_most)
@@ -239,12 +233,7 @@ def limits_of(wanted: Wanted, now: float = math.nan) -> tuple[float, float]:
 
 
 def relative(wanted: object) -> bool:
-    """Whether the limits depend on what the model says of the query.
-
-    Parameters
-    ----------
-    wanted : what the user wrote
-    """
+    """Whether the limits depend on what the model says of the query."""
     return isinstance(wanted, Less | More)
 
 
@@ -260,12 +249,7 @@ def _floats(low: float | None, high: float | None) -> tuple[float, float]:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value can be a limit.
-
-    Parameters
-    ----------
-    value : of any type
-    """
+    """Whether a value can be a limit."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return False
     try:

@@ -22,11 +22,6 @@ class Grid:
     Attributes
     ----------
     step : above 0
-
-    Raises
-    ------
-    InputError
-        The step is no number above 0.
     """
 
     step: float
@@ -37,42 +32,22 @@ class Grid:
             raise InputError(f"a step must be a number above 0, got {self.step!r}.")
 
     def at_least(self, bound: FloatArray) -> FloatArray:
-        """The first multiple that is not below the bound, of its shape.
-
-        Parameters
-        ----------
-        bound : float64
-        """
+        """The first multiple that is not below the bound, of its shape."""
         count = np.floor(self._counts(bound)) - 1
         for _ in range(2):
             count = np.where(self._value(count) < bound, count + 1, count)
         return np.where(self._value(count) < bound, self._value(count + 1), self._value(count))
 
     def at_most(self, bound: FloatArray) -> FloatArray:
-        """The last multiple that is not above the bound, of its shape.
-
-        Parameters
-        ----------
-        bound : float64
-        """
+        """The last multiple that is not above the bound, of its shape."""
         return -self.at_least(-bound)
 
     def nearest(self, value: FloatArray) -> FloatArray:
-        """The multiple nearest to a value, of its shape.
-
-        Parameters
-        ----------
-        value : float64
-        """
+        """The multiple nearest to a value, of its shape."""
         return self._value(np.rint(self._counts(value)))
 
     def holds(self, value: FloatArray) -> BoolArray:
-        """Which values are multiples.
-
-        Parameters
-        ----------
-        value : float64
-        """
+        """Which values are multiples."""
         on: BoolArray = self.nearest(value) == value
         return on
 
@@ -87,18 +62,7 @@ class Grid:
 
 
 def grid_of(entry_step: object, digits: object, name: str) -> float:
-    """The step that a feature's ``step`` or ``digits`` ask for, 0.0 for none.
-
-    Parameters
-    ----------
-    entry_step, digits : as the user gave them, None if not
-    name : of the feature
-
-    Raises
-    ------
-    InputError
-        Both, or one that is no number or out of range.
-    """
+    """The step that a feature's ``step`` or ``digits`` ask for, 0.0 for none."""
     if entry_step is not None and digits is not None:
         raise InputError(f"feature {name}: give step or digits, not both.")
     if digits is not None:

@@ -37,30 +37,6 @@ def infer_features(
     Two distinct values: binary. 0/1 columns with a common prefix, exactly one or evidently at most
     one of which is 1 in every row: one categorical feature. Whole numbers: ordinal. Else numeric.
     Bounds are the smallest and largest training value.
-
-    Parameters
-    ----------
-    frame : DataFrame of float64, columns in the model's order
-    overrides : mapping, or path of a JSON file with one
-        ``{feature: kind}`` or ``{feature: {"kind", "values", "bounds", "columns", "labels",
-        "action", "allow_off_levels", "missing", "missing_cost", "missing_codes", "step", "digits",
-        "base", "tolerance"}}``, all optional. ``columns`` names the one-hot columns of a
-        categorical feature (default: those that begin with ``feature_``), ``base`` what a row of
-        zeros is called, ``tolerance`` the share of training rows that may hold several ones.
-        ``missing`` says that a query may have no value (default: if a training row has none),
-        ``missing_cost`` what filling one in costs (default 1). ``missing_codes`` are numbers that
-        stand for a missing value: categories beside the numbers, no part of bounds and scales.
-        ``step`` or ``digits`` (after the point) say which numbers an answer may hold
-    coded : categories of columns that hold their index
-    truths : columns whose 0 and 1 are False and True
-    absent : mapping from column to the number that the model takes for missing, which is its code
-        for a missing value by default
-    unread : frozenset of int, places of columns that the model does not read: fixed, any value
-
-    Raises
-    ------
-    InputError
-        An override that names an unknown column, kind or key, or that the data contradicts.
     """
     given = as_entries(overrides)
     names = [feature_name(column) for column in frame.columns]

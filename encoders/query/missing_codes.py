@@ -21,18 +21,6 @@ def without_codes(
 
     Codes are those declared, or else the number that the model takes for missing where the column
     has it beyond its other values.
-
-    Parameters
-    ----------
-    name : str, of the feature
-    column : float64 (n_rows,), training values without NaN
-    entry : mapping, what the user says of the feature
-    absent : float, number that the model takes for missing, NaN for none
-
-    Raises
-    ------
-    InputError
-        Codes are not a list of finite numbers, or are listed as values, too.
     """
     declared = entry.get("missing_codes")
     if declared is not None:

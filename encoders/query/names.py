@@ -6,12 +6,7 @@ import numpy as np
 
 
 def feature_name(name: Any) -> str:
-    """Return a name as text; numbers and tuples are written as Python writes them.
-
-    Parameters
-    ----------
-    name : object, such as 9 or ("size", "mean")
-    """
+    """Return a name as text; numbers and tuples are written as Python writes them."""
     if isinstance(name, tuple):
         return str(tuple(own.item() if isinstance(own, np.generic) else own for own in name))
     return str(name)

@@ -18,12 +18,7 @@ TOLERANCE = 0.01  # share of training rows that may violate a declared group
 
 
 def begins_with(column: str, name: str) -> bool:
-    """Return whether a column's name is another name, a separator, and something more.
-
-    Parameters
-    ----------
-    column, name : str
-    """
+    """Return whether a column's name is another name, a separator, and something more."""
     at = len(name)
     return column.startswith(name) and len(column) > at + 1 and column[at] in SEPARATORS
 
@@ -34,13 +29,6 @@ def inferred_groups(
     """Yield name and columns of each group: first those with exactly one 1 in every training row.
 
     Columns with at most one 1 in every row are a group if that is unlikely to be chance.
-
-    Parameters
-    ----------
-    names : list of str, of all columns
-    values : float64 (n_rows, n_columns), training rows
-    free : list of int, columns that may be part of a group
-    used : names of features and columns; those of groups are added
     """
     indicators = [c for c in free if ((values[:, c] == 0) | (values[:, c] == 1)).all()]
     prefixes: dict[str, list[int]] = {}
@@ -81,22 +69,7 @@ def one_hot_feature(
     entry: Mapping[str, Any],
     action: Action,
 ) -> Feature:
-    """Return the feature of a one-hot group.
-
-    Parameters
-    ----------
-    name : str, name of the feature
-    columns : list of int, indices of its columns
-    names : list of str, of all columns
-    values : float64 (n_rows, n_columns), training rows
-    entry : mapping, what the caller says of the feature
-    action : str, default actionability
-
-    Raises
-    ------
-    InputError
-        Values besides 0 and 1, more violating rows than tolerated, or labels that do not fit.
-    """
+    """Return the feature of a one-hot group."""
     block = values[:, columns]
     other = ~np.isin(block, (0, 1))
     if other.any():

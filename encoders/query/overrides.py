@@ -17,17 +17,7 @@ _KEYS = {
 
 
 def load_overrides(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[str, Any]:
-    """The mapping itself, or the one in a JSON file.
-
-    Parameters
-    ----------
-    overrides : mapping, path of a JSON file with one, or None for none
-
-    Raises
-    ------
-    InputError
-        Something else, or a file that is none.
-    """
+    """The mapping itself, or the one in a JSON file."""
     if overrides is None:
         return {}
     if isinstance(overrides, Mapping):
@@ -51,17 +41,7 @@ def load_overrides(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[
 
 
 def as_entries(overrides: Mapping[str, Any] | str | Path | None) -> dict[str, dict[str, Any]]:
-    """All overrides by name of a feature, checked.
-
-    Parameters
-    ----------
-    overrides : mapping, path of a JSON file, or None
-
-    Raises
-    ------
-    InputError
-        As :func:`load_overrides` and :func:`as_entry`, or a name that is given twice.
-    """
+    """All overrides by name of a feature, checked."""
     entries: dict[str, dict[str, Any]] = {}
     for given, entry in load_overrides(overrides).items():
         name = feature_name(given)
@@ -72,18 +52,7 @@ def as_entries(overrides: Mapping[str, Any] | str | Path | None) -> dict[str, di
 
 
 def as_entry(name: str, entry: Any) -> dict[str, Any]:
-    """One override, checked; a bare kind becomes a mapping.
-
-    Parameters
-    ----------
-    name : of the feature
-    entry : a kind, or a mapping
-
-    Raises
-    ------
-    InputError
-        An unknown kind, key or action, or a value that is no list.
-    """
+    """One override, checked; a bare kind becomes a mapping."""
     entry = {"kind": entry} if isinstance(entry, str) else entry
     if not isinstance(entry, Mapping):
         raise InputError(f"feature {name}: expected a kind or a mapping, got {entry!r}.")

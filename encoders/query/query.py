@@ -35,13 +35,7 @@ class Query:
     related: Related | None = None
 
     def any_number(self, index: int, feature: Feature) -> bool:
-        """Whether a feature may become any number of an interval, and not only some.
-
-        Parameters
-        ----------
-        index : of the feature
-        feature : the feature itself
-        """
+        """Whether a feature may become any number of an interval, and not only some."""
         listed = feature.values or self.cost.table(index)
         free = feature.kind == "numeric" and not feature.step and not listed
         return free and self.admissible[index].values is None

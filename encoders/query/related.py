@@ -54,12 +54,7 @@ class SumRow:
     most: Fraction
 
     def holds(self, values: FloatArray) -> bool:
-        """Whether it does for a row; a missing value fulfils it.
-
-        Parameters
-        ----------
-        values : float64 (n_features,)
-        """
+        """Whether it does for a row; a missing value fulfils it."""
         own = [float(values[index]) for index in self.features]
         if any(value != value for value in own):
             return True
@@ -67,13 +62,7 @@ class SumRow:
         return total <= self.most
 
     def holds_within(self, values: FloatArray, spans: Mapping[int, tuple[float, float]]) -> bool:
-        """Return whether it does wherever some features lie in intervals.
-
-        Parameters
-        ----------
-        values : float64 (n_features,)
-        spans : by feature, both ends of its interval in any order; other features keep their values
-        """
+        """Return whether it does wherever some features lie in intervals."""
         worst = values.copy()
         for index, factor in zip(self.features, self.factors, strict=True):
             if index in spans:
@@ -96,12 +85,7 @@ class PairCosts:
     cost: dict[tuple[float, float], float]
 
     def of(self, values: FloatArray) -> float:
-        """The cost of a row.
-
-        Parameters
-        ----------
-        values : float64 (n_features,)
-        """
+        """The cost of a row."""
         return self.cost.get((float(values[self.first]), float(values[self.second])), 0.0)
 
 
@@ -125,12 +109,7 @@ class Related:
     codes: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
 
     def holds(self, values: FloatArray) -> bool:
-        """Whether a row keeps all of them.
-
-        Parameters
-        ----------
-        values : float64 (n_features,)
-        """
+        """Whether a row keeps all of them."""
         if self.violated(values) is not None:
             return False
         numbers = self._without_codes(values)
@@ -146,12 +125,7 @@ class Related:
         return numbers
 
     def violated(self, values: FloatArray) -> tuple[Test, ...] | None:
-        """Return the first tests that all pass at once, None if there are none.
-
-        Parameters
-        ----------
-        values : float64 (n_features,)
-        """
+        """Return the first tests that all pass at once, None if there are none."""
         for tests in self.never:
             if all(bool(test.passes(values[test.index : test.index + 1])[0]) for test in tests):
                 return tests
@@ -160,13 +134,7 @@ class Related:
     def broken_within(
         self, values: FloatArray, spans: Mapping[int, tuple[float, float]]
     ) -> frozenset[int]:
-        """Return the features in ``spans`` of relations that may break there.
-
-        Parameters
-        ----------
-        values : float64 (n_features,)
-        spans : by feature, both ends of its interval in any order; other features keep their values
-        """
+        """Return the features in ``spans`` of relations that may break there."""
         broken: set[int] = set()
         for tests in self.never:
             own = [spans.get(test.index, (float(values[test.index]),) * 2) for test in tests]
@@ -181,12 +149,7 @@ class Related:
         return frozenset(broken)
 
     def extra(self, values: FloatArray) -> list[float]:
-        """Costs on top of those of each feature.
-
-        Parameters
-        ----------
-        values : float64 (n_features,)
-        """
+        """Costs on top of those of each feature."""
         return [pair.of(values) for pair in self.pairs]
 
     @property
@@ -206,25 +169,7 @@ def relate(
     counted: bool = False,
     over: Over = never,
 ) -> tuple[Related, tuple[Admissible, ...]]:
-    """Relations about one row, and what each feature may become, parted where they need it.
-
-    Parameters
-    ----------
-    relations : the user's
-    space : the features
-    before : float64 (n_features,), the query
-    admissible : one per feature
-    cost : of every feature
-    counted : changes are limited, so that staying is apart from moving within a cell
-    over : callable, whether there is no time left
-
-    Raises
-    ------
-    OutOfTimeError
-        There is no time left.
-    InputError
-        A relation does not fit the features, or their costs.
-    """
+    """Relations about one row, and what each feature may become, parted where they need it."""
     refused: list[tuple[Test, ...]] = []
     rows: list[SumRow] = []
     pairs: list[PairCosts] = []

@@ -17,18 +17,7 @@ from encoders.reduce.local_moves import (
 
 @kernel
 def climb(t, levels, moves):
-    """Move one axis after another, each time so that least is missing, until no move helps.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`; without level rows
-    levels : int64 (n_axes,), changed in place
-    moves : bool (n_axes,), which axes may move; all of a group or none
-
-    Returns
-    -------
-    float64, how far all rows are from being kept in the end; 0 if they are.
-    """
+    """Move one axis after another, each time so that least is missing, until no move helps."""
     misses, lead, load, out = workspace(t)
     evaluate(t, levels, misses, lead, load)
     missing = deficit(lead, load)
@@ -86,16 +75,7 @@ def _best_move(t, levels, misses, lead, out, whole, entered, moves):
 
 @kernel
 def take_back(t, levels, own, axes, start):
-    """Set one set of axes after another to their own levels, where all rows are still kept.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`; without level rows
-    levels : int64 (n_axes,), keeps all rows; changed in place
-    own : int64 (n_axes,)
-    axes, start : int64, the axes of set i are ``axes[start[i]:start[i + 1]]``; the last set comes
-        first
-    """
+    """Set one set of axes after another to their own levels, where all rows are still kept."""
     misses, lead, load, _ = workspace(t)
     evaluate(t, levels, misses, lead, load)
     held = levels.copy()
@@ -112,13 +92,7 @@ def take_back(t, levels, own, axes, start):
 
 @kernel
 def keeping(t, choices):
-    """Which choices keep all rows, bool (n_choices,).
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    choices : int64 (n_choices, n_axes)
-    """
+    """Which choices keep all rows, bool (n_choices,)."""
     misses, lead, load, _ = workspace(t)
     kept = np.zeros(len(choices), dtype=np.bool_)
     for i in range(len(choices)):

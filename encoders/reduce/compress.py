@@ -24,32 +24,17 @@ class Lift:
     level: IntArray
 
     def up(self, levels: IntArray) -> IntArray:
-        """A choice in the smaller problem as a choice in the original.
-
-        Parameters
-        ----------
-        levels : int64 (n_axes,)
-        """
+        """A choice in the smaller problem as a choice in the original."""
         lifted: IntArray = self.level[self.level_start[:-1] + levels]
         return lifted
 
     def places(self, outer: IntArray) -> IntArray:
-        """Each level of the smaller problem among all levels of the original, int64 (n_levels,).
-
-        Parameters
-        ----------
-        outer : the original's ``level_start``
-        """
+        """Each level of the smaller problem among all levels of the original, int64 (n_levels,)."""
         found: IntArray = outer[:-1][owners(self.level_start)] + self.level
         return found
 
     def then(self, inner: "Lift") -> "Lift":
-        """First lift by ``inner``, then by this one.
-
-        Parameters
-        ----------
-        inner : from a still smaller problem to this one's smaller one
-        """
+        """First lift by ``inner``, then by this one."""
         return Lift(inner.level_start, self.level[inner.places(self.level_start)])
 
 
@@ -71,12 +56,7 @@ class Smaller(NamedTuple):
 
 
 def identity(problem: Problem) -> Lift:
-    """A problem is its own smaller problem.
-
-    Parameters
-    ----------
-    problem : any
-    """
+    """A problem is its own smaller problem."""
     first = problem.level_start[:-1][problem.axis_of]
     return Lift(problem.level_start, np.arange(problem.cost.size) - first)
 
@@ -88,18 +68,6 @@ def compress(
 
     Every choice of the original that uses only kept levels and leaves has one here that costs
     at most as much and has the same active leaves, and every choice here is one there.
-
-    Parameters
-    ----------
-    problem : to rebuild; stays as it is
-    keep : bool (n_levels,)
-    alive : bool (n_leaves,)
-    over : whether there is no time left
-
-    Raises
-    ------
-    OutOfTimeError
-        There is none.
     """
     keep = keep & _in_sole_leaves(problem, alive)
     look(over)
@@ -114,12 +82,6 @@ def drop(problem: Problem, keep: BoolArray, alive: BoolArray) -> Smaller | None:
     """The problem without the levels and leaves not kept, None if no choice is left.
 
     Its choices are those of the original that use only kept levels and leaves.
-
-    Parameters
-    ----------
-    problem : to rebuild; stays as it is
-    keep : bool (n_levels,)
-    alive : bool (n_leaves,)
     """
     owner = problem.axis_of
     level_start = starts(np.bincount(owner[keep], minlength=problem.n_axes))

@@ -48,18 +48,7 @@ def find_incumbent(
     powers: Sequence[float] = WALKS,
     polished: int = POLISHED,
 ) -> IntArray | None:
-    """The cheapest choice found that keeps every constraint, or None.
-
-    Parameters
-    ----------
-    problem : as posed
-    t : its tables
-    starts : int64 (n_starts, n_axes)
-        Choices to begin from beside the query itself; they need not keep the rows.
-    over : whether there is no time left; asked every now and then
-    powers : exponents of the gain in walks from the query
-    polished : how many of what is found are improved further
-    """
+    """The cheapest choice found that keeps every constraint, or None."""
     found: dict[bytes, IntArray] = {}
     for power in powers:
         _walked(t, t.best, power, over, found)
@@ -134,30 +123,13 @@ def _repaired(t: Tables, starts: IntArray) -> IntArray:
 
 @inlined
 def most_moves(n_axes):
-    """Moves of a walk at most.
-
-    Parameters
-    ----------
-    n_axes : of the problem
-    """
+    """Moves of a walk at most."""
     return 4 * n_axes + 20
 
 
 @kernel
 def descend(t, levels, power, most):
-    """Walk until all rows hold, then make every change as small as it can be; in place.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    levels : int64 (n_axes,), changed in place
-    power : exponent of the gain
-    most : moves of this call: it goes on where the last one ended
-
-    Returns
-    -------
-    STUCK, DONE, WALKING or SHRINKING
-    """
+    """Walk until all rows hold, then make every change as small as it can be; in place."""
     misses, lead, load, _ = workspace(t)
     evaluate(t, levels, misses, lead, load)
     end = _walk(t, levels, misses, lead, load, power, most)
@@ -169,14 +141,7 @@ def descend(t, levels, power, most):
 
 @kernel
 def polish(t, levels, first, end):
-    """Take one change at a time back whole, and close the gap more cheaply if it can be.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    levels : int64 (n_axes,), keeps all rows; changed in place
-    first, end : the axes whose changes are taken back
-    """
+    """Take one change at a time back whole, and close the gap more cheaply if it can be."""
     misses, lead, load, _ = workspace(t)
     evaluate(t, levels, misses, lead, load)
     held = levels.copy()

@@ -5,14 +5,7 @@ from encoders.compiled import inner
 
 @inner
 def load_kept(t, load, a, old, new):
-    """Whether no level row is in the way of a move, or broken even more by it.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    load : as in :func:`encoders.reduce.local_moves.evaluate`
-    a, old, new : axis, and its levels before and after
-    """
+    """Whether no level row is in the way of a move, or broken even more by it."""
     first = t.level_start[a]
     for q in range(load.size):
         change = t.level_weight[q, first + new] - t.level_weight[q, first + old]
@@ -23,12 +16,7 @@ def load_kept(t, load, a, old, new):
 
 @inner
 def load_eased(t, load, a, old, new):
-    """Whether a move takes weight from a level row that is broken.
-
-    Parameters
-    ----------
-    t, load, a, old, new : as in :func:`load_kept`
-    """
+    """Whether a move takes weight from a level row that is broken."""
     first = t.level_start[a]
     for q in range(load.size):
         if load[q] > 0 and t.level_weight[q, first + new] < t.level_weight[q, first + old]:
@@ -38,14 +26,7 @@ def load_eased(t, load, a, old, new):
 
 @inner
 def swap_kept(t, load, left, a, broken):
-    """Whether no level row is in the way of a group that goes from one category to another.
-
-    Parameters
-    ----------
-    t, load : as in :func:`load_kept`
-    left, a : axes of the categories before and after
-    broken : whether a level row is broken; one of these has to gain by it
-    """
+    """Whether no level row is in the way of a group that goes from one category to another."""
     weight, old, new = t.level_weight, t.level_start[left], t.level_start[a]
     eased = not broken
     for q in range(load.size):

@@ -7,12 +7,7 @@ from encoders.compiled import inlined, inner, kernel
 
 @inner
 def workspace(t):
-    """Room for :func:`evaluate` and :func:`profile`: misses, lead, load and ``out``.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    """
+    """Room for :func:`evaluate` and :func:`profile`: misses, lead, load and ``out``."""
     widest = 0
     for a in range(t.best.size):
         widest = max(widest, t.level_start[a + 1] - t.level_start[a])
@@ -24,16 +19,7 @@ def workspace(t):
 
 @kernel
 def evaluate(t, levels, misses, lead, load):
-    """Fill the literals each leaf misses, the leaf rows' leads and the level rows' loads.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    levels : int64 (n_axes,)
-    misses : int64 (n_leaves,), filled: how many literals do not hold
-    lead : int64 (n_rows,), filled: weight of the active leaves beyond the need
-    load : int64 (n_level_rows,), filled: weight of the levels beyond the limit
-    """
+    """Fill the literals each leaf misses, the leaf rows' leads and the level rows' loads."""
     leaf_axis = t.axis
     leaf_hi = t.hi
     leaf_start = t.leaf_start
@@ -62,14 +48,7 @@ def evaluate(t, levels, misses, lead, load):
 
 @inner
 def set_level(t, levels, misses, lead, load, a, new):
-    """Move one axis, updating what :func:`evaluate` filled.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    levels, misses, lead, load : as in :func:`evaluate`, changed in place
-    a, new : axis and level
-    """
+    """Move one axis, updating what :func:`evaluate` filled."""
     axis_start = t.axis_start
     by_axis = t.by_axis
     leaf_hi = t.hi
@@ -109,12 +88,6 @@ def move(t, levels, misses, lead, load, a, new):
     """Move an axis; in a group, entering a category leaves the present one.
 
     Returns the axis that was left (-1 if none), so that the move can be undone.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    levels, misses, lead, load : as in :func:`evaluate`, changed in place
-    a, new : axis and level
     """
     left = -1
     g = t.group_of[a]
@@ -130,14 +103,7 @@ def move(t, levels, misses, lead, load, a, new):
 
 @inner
 def category_of(t, g, levels):
-    """The axis of a group's category, -1 where there is none.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    g : group
-    levels : int64 (n_axes,)
-    """
+    """The axis of a group's category, -1 where there is none."""
     for i in range(t.group_start[g], t.group_start[g + 1]):
         if levels[t.group_axes[i]] == t.one[t.group_axes[i]]:
             return t.group_axes[i]
@@ -146,13 +112,7 @@ def category_of(t, g, levels):
 
 @inner
 def total_cost(t, levels):
-    """Objective of a choice.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    levels : int64 (n_axes,)
-    """
+    """Objective of a choice."""
     base = t.base
     cost_of = t.cost
     is_max = t.is_max
@@ -169,16 +129,7 @@ def total_cost(t, levels):
 
 @inner
 def deficit(lead, load):
-    """How far a choice is from keeping all rows; 0 if it does.
-
-    Parameters
-    ----------
-    lead, load : as in :func:`evaluate`
-
-    Returns
-    -------
-    float64, units of leaf weights; inf if a level row is broken.
-    """
+    """How far a choice is from keeping all rows; 0 if it does."""
     missing = 0.0
     for r in range(lead.size):
         if lead[r] < 0:
@@ -193,16 +144,7 @@ def deficit(lead, load):
 def profile(
     axis_start, by_axis, leaf_of, leaf_lo, leaf_hi, weight, size, levels, misses, lead, a, out
 ):
-    """Leads of every level of an axis, all else unchanged: ``out[r, v]``.
-
-    Parameters
-    ----------
-    axis_start, by_axis, leaf_of, leaf_lo, leaf_hi, weight : fields of the tables
-    size : number of the axis' levels
-    levels, misses, lead : as in :func:`evaluate`
-    a : axis
-    out : int64 (n_rows, largest axis + 1), filled up to ``size``
-    """
+    """Leads of every level of an axis, all else unchanged: ``out[r, v]``."""
     old = levels[a]
     for r in range(lead.size):
         for v in range(size + 1):
@@ -230,14 +172,6 @@ def profile_axes(t, levels, misses, lead, rest, leads):
     """Leads of every level of every axis, all else unchanged, of axes that are in no group.
 
     One pass over the leaves for all axes: few leaves are active, or would be by a single move.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    levels, misses, lead : as in :func:`evaluate`
-    rest : int64 (n_rows, n_axes), overwritten
-    leads : int64 (n_rows, n_levels + n_axes), filled: those of an axis begin at its first level
-        plus its own number
     """
     axis, lo, hi, leaf_start = t.axis, t.lo, t.hi, t.leaf_start
     weight, level_start = t.weight, t.level_start
@@ -274,13 +208,6 @@ def profile_groups(t, levels, misses, whole, entered):
     One pass over the leaves for all groups: a thousand categories of one group have literals in
     the same leaves. A leaf counts as one that says "is" on at most one axis of a group, and "is
     not" on no axis beside it, as :func:`encoders.posing.pose.pose` makes them.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    levels, misses : as in :func:`evaluate`; each group has a category
-    whole : int64 (n_rows, at least n_groups), filled: by leaving the category of a group
-    entered : int64 (n_rows, n_axes), filled: by entering the category of an axis
     """
     group_of, one, axis, lo, hi = t.group_of, t.one, t.axis, t.lo, t.hi
     leaf_start, weight = t.leaf_start, t.weight

@@ -16,15 +16,6 @@ def choices_within(problem: Problem, upper: float) -> tuple[Problem, Lift] | Non
 
     Unlike :func:`encoders.reduce.reduction.reduce` it drops nothing that is merely no better than
     something else, and merges nothing.
-
-    Parameters
-    ----------
-    problem : as posed; stays as it is
-    upper : finite; only choices that cost less count
-
-    Returns
-    -------
-    The problem and the way back; None if there are no such choices.
     """
     tables = tabulate(problem)
     keep = np.ones(problem.cost.size, dtype=np.bool_)

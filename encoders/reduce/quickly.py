@@ -18,17 +18,6 @@ def shrink_quickly(problem: Problem, tables: Tables, upper: float) -> tuple[Prob
     """The choices that keep every row and cost less than a limit, or their equivalents.
 
     An equivalent costs no more, and every leaf row sums up to the same.
-
-    Parameters
-    ----------
-    problem : as posed; stays as it is
-    tables : its own
-    upper : the limit
-
-    Returns
-    -------
-    the smaller problem and the way back, itself where little can go; None if there are no such
-    choices
     """
     keep = np.ones(problem.cost.size, dtype=np.bool_)
     alive = np.ones(problem.n_leaves, dtype=np.bool_)

@@ -63,15 +63,6 @@ def reduce(
     """Shrink a problem to the choices that beat the best one known.
 
     Pure and thread safe.
-
-    Parameters
-    ----------
-    problem : as posed; stays as it is
-    starts : int64 (n_starts, n_axes), choices from which to look for an incumbent
-    cutoff : choices that cost at least this are of no interest
-    on_bounds : told of the incumbent as soon as there is one
-    over : whether there is no time left; what is left to decide is then as large as it is
-    refuses : whether a choice is no answer after all, and so no incumbent; None: all are
     """
     held = _Held(problem, identity(problem), None, cutoff)
     try:

@@ -22,13 +22,7 @@ EFFORTS = (0, 1, 2)  # see tighten
 
 @inner
 def leaf_costs(t, alive, out):
-    """Cost of each leaf's box beyond ``base`` ("sum"), or of its dearest axis ("max").
-
-    Parameters
-    ----------
-    t, alive : see :mod:`encoders.compiled`
-    out : float64 (n_leaves,), filled where alive
-    """
+    """Cost of each leaf's box beyond ``base`` ("sum"), or of its dearest axis ("max")."""
     leaf_axis = t.axis
     cheapest = t.best
     cost_of = t.cost
@@ -52,14 +46,7 @@ def leaf_costs(t, alive, out):
 
 @inner
 def drop_dear(t, upper, keep, alive, extra):
-    """The cost rule, for every level and leaf; returns how many were dropped.
-
-    Parameters
-    ----------
-    t, upper : see :mod:`encoders.compiled`
-    keep, alive : changed in place
-    extra : float64 (n_leaves,), filled as by :func:`leaf_costs`
-    """
+    """The cost rule, for every level and leaf; returns how many were dropped."""
     base = t.base
     cost_of = t.cost
     is_max = t.is_max
@@ -78,21 +65,7 @@ def drop_dear(t, upper, keep, alive, extra):
 
 @kernel
 def tighten(t, upper, keep, alive, effort, budget):
-    """Mark what can go in ``keep`` (levels) and ``alive`` (leaves).
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    upper : only choices that cost less matter
-    keep, alive : changed in place
-    effort : 0 cost and the whole problem, 1 also every level, 2 also every leaf
-    budget : how many leaves may be looked at
-
-    Returns
-    -------
-    How many levels and leaves were dropped (NOTHING_LEFT if no choice is left), and how many
-    leaves were looked at.
-    """
+    """Mark what can go in ``keep`` (levels) and ``alive`` (leaves)."""
     leaf_axis = t.axis
     base = t.base
     cheapest = t.best
@@ -158,13 +131,7 @@ def tighten(t, upper, keep, alive, effort, budget):
 
 @inner
 def optimum_of_rest(t, alive, rest):
-    """``rest[r, tree]``: the most that row r can still get from the trees from ``tree`` on.
-
-    Parameters
-    ----------
-    t, alive : see :mod:`encoders.compiled`
-    rest : int64 (n_rows, n_trees + 1), filled; its last column is 0 and stays
-    """
+    """``rest[r, tree]``: the most that row r can still get from the trees from ``tree`` on."""
     need = t.need
     tree_start = t.tree_start
     weight = t.weight

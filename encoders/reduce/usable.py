@@ -17,15 +17,6 @@ def usable(problem: Problem, cutoff: float) -> BoolArray | None:
     """Leaves that may be active in a choice that keeps every row and costs less than ``cutoff``.
 
     Pure and thread safe.
-
-    Parameters
-    ----------
-    problem : as posed, or without some leaves
-    cutoff : inf where any cost will do
-
-    Returns
-    -------
-    bool (n_leaves,), at least one in each tree; None if there is no such choice
     """
     tables, limit, looked = tabulate(problem), ceiling_below(cutoff, unit_of(problem)), 0
     keep = np.ones(problem.cost.size, dtype=np.bool_)

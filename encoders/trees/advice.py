@@ -20,12 +20,7 @@ WEIGHTED_MEDIAN = (
 
 
 def advice_for(model: Any) -> str:
-    """Return the end of a sentence about a model of an unknown kind.
-
-    Parameters
-    ----------
-    model : object of any type
-    """
+    """Return the end of a sentence about a model of an unknown kind."""
     kind = kind_of(model)
     if kind.library == "sklearn" and kind.name == "AdaBoostRegressor":
         return WEIGHTED_MEDIAN
@@ -62,13 +57,7 @@ def _of_threshold(model: Any) -> str:
 
 
 def other_objectives(model: Any, classifying: str, predicting: str) -> str:
-    """Return the objectives that a model of its class may be trained with.
-
-    Parameters
-    ----------
-    model : estimator or booster
-    classifying, predicting : str, objectives of classifiers and of regressors
-    """
+    """Return the objectives that a model of its class may be trained with."""
     name = kind_of(predictor(model)).name
     if name.endswith("Regressor"):
         return predicting

@@ -41,25 +41,14 @@ class Term:
         return any(step.kind == "jump" for step in self.curve.steps)
 
     def inner(self, leads: FloatArray) -> FloatArray:
-        """The minimum, float64 (n,).
-
-        Parameters
-        ----------
-        leads : float64 (n, n_leads)
-        """
+        """The minimum, float64 (n,)."""
         least: FloatArray = leads.min(axis=1)
         if self.minimum == "plain" or leads.shape[1] == 1:
             return least
         return np.asarray(least - np.log(np.exp(least[:, None] - leads).sum(axis=1)))
 
     def limits(self, sums: FloatArray, band: float) -> tuple[FloatArray, FloatArray]:
-        """Between which numbers the term is, float64 (n,) each.
-
-        Parameters
-        ----------
-        sums : float64 (n, n_sums)
-        band : what each sum may be off by
-        """
+        """Between which numbers the term is, float64 (n,) each."""
         found = self.inner(sums @ self.leads.T - self.offset)
         shift = band * float(np.abs(self.leads).sum(axis=1).max())
         low, high = self.curve.limits(found - shift)[0], self.curve.limits(found + shift)[1]
@@ -86,13 +75,7 @@ class Expression:
     error: float = 0.0
 
     def limits(self, sums: FloatArray, band: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """Between which numbers it is, float64 (n,) each.
-
-        Parameters
-        ----------
-        sums : float64 (n, n_sums)
-        band : what each sum may be off by
-        """
+        """Between which numbers it is, float64 (n,) each."""
         middle = sums @ self.linear + self.constant
         slack = band * float(np.abs(self.linear).sum()) + self.error
         low, high = middle - slack, middle + slack
@@ -102,12 +85,7 @@ class Expression:
         return low, high
 
     def times(self, weight: float) -> "Expression":
-        """The same, multiplied.
-
-        Parameters
-        ----------
-        weight : a factor
-        """
+        """The same, multiplied."""
         terms = tuple(replace(term, weight=term.weight * weight) for term in self.terms)
         return Expression(
             self.linear * weight,
@@ -117,12 +95,7 @@ class Expression:
         )
 
     def plus(self, other: "Expression") -> "Expression":
-        """The sum of two; what they share is one term.
-
-        Parameters
-        ----------
-        other : over the same sums
-        """
+        """The sum of two; what they share is one term."""
         terms = list(self.terms)
         for term in other.terms:
             for at, own in enumerate(terms):
@@ -141,14 +114,7 @@ class Expression:
 
 
 def among(shares: Sequence[Expression], n_sums: int, first: int) -> tuple[Expression, ...]:
-    """The same expressions over more sums.
-
-    Parameters
-    ----------
-    shares : over sums of their own
-    n_sums : how many there are then
-    first : where their own begin
-    """
+    """The same expressions over more sums."""
     moved: dict[int, FloatArray] = {}
 
     def placed(own: FloatArray) -> FloatArray:
@@ -196,12 +162,7 @@ class Blend:
         return len(self.shares)
 
     def of_output(self, n_sums: int, output: int) -> "Blend":
-        """The blend as it is: its outputs differ in their expressions, not in the link.
-
-        Parameters
-        ----------
-        n_sums, output : as of :meth:`Link.of_output`
-        """
+        """The blend as it is: its outputs differ in their expressions, not in the link."""
         del n_sums, output
         return self
 
@@ -216,24 +177,12 @@ class Blend:
         return not self.counts
 
     def limits(self, sums: FloatArray, output: int, band: float) -> tuple[FloatArray, FloatArray]:
-        """Between which numbers the library's output is, float64 (n_rows,) each.
-
-        Parameters
-        ----------
-        sums : float64 (n_rows, n_sums), exact ones
-        output : index of the class
-        band : how far our sums may be from them
-        """
+        """Between which numbers the library's output is, float64 (n_rows,) each."""
         low, high = self.shares[output].limits(sums, band)
         return low - self.error, high + self.error
 
     def lead(self, target: int, rival: int) -> Expression:
-        """One class' output less another's.
-
-        Parameters
-        ----------
-        target, rival : class indices
-        """
+        """One class' output less another's."""
         return self.shares[target].plus(self.shares[rival].times(-1.0))
 
     def implied(self, target: int, margin: float) -> list[tuple[Expression, float]]:
@@ -241,11 +190,6 @@ class Blend:
 
         The rival has what the others leave of the total, and the largest output is not below the
         mean. Both are sums without a difference.
-
-        Parameters
-        ----------
-        target : class index
-        margin : what every lead comes to at least
         """
         if self.total == 0.0 or self.n_classes == 2:
             return []
@@ -260,23 +204,12 @@ class Blend:
         return found
 
     def outputs(self, sums: FloatArray) -> FloatArray:
-        """About what the library puts out, float64 (n_rows, n_classes).
-
-        Parameters
-        ----------
-        sums : float64 (n_rows, n_sums)
-        """
+        """About what the library puts out, float64 (n_rows, n_classes)."""
         sides = [share.limits(sums) for share in self.shares]
         return np.column_stack([(low + high) / 2 for low, high in sides])
 
     def clear(self, sums: FloatArray, band: FloatArray) -> BoolArray:
-        """Where the largest output leads, whatever the library rounds, bool (n_rows,).
-
-        Parameters
-        ----------
-        sums : float64 (n_rows, n_sums)
-        band : float64 (n_rows,), how far our sums may be from exact ones
-        """
+        """Where the largest output leads, whatever the library rounds, bool (n_rows,)."""
         best = self.outputs(sums).argmax(axis=1)
         sure = np.ones(len(sums), dtype=np.bool_)
         slack = float(band.max(initial=0.0))
@@ -290,12 +223,7 @@ class Blend:
         return sure
 
     def needed(self, target: int, rival: int) -> float:
-        """The smallest lead with which the library may prefer one class to another.
-
-        Parameters
-        ----------
-        target, rival : class indices
-        """
+        """The smallest lead with which the library may prefer one class to another."""
         if self.error == 0.0 and not self._wins(target, rival):
             return SMALLEST_VOTE
         return -2.0 * self.error

@@ -36,11 +36,6 @@ def calibrated_lead(pair: Any, sees_probability: bool) -> Lead:
     """What the calibrator itself makes of scores: class 1's probability less class 0's.
 
     As in ``sklearn/calibration.py``, _CalibratedClassifier.predict_proba.
-
-    Parameters
-    ----------
-    pair : a ``_CalibratedClassifier`` of two classes
-    sees_probability : whether scores are those of ``predict_proba``
     """
     calibrator = pair.calibrators[0]
 
@@ -65,14 +60,6 @@ def calibrated_curve(
 
     As in ``sklearn/calibration.py``: ``expit(-(a_ * score + b_))``, linear between the points of an
     isotonic regression, ``softmax(beta_ * logits)``.
-
-    Parameters
-    ----------
-    pair : a ``_CalibratedClassifier`` of two classes
-    before : what becomes of the leaf score until the calibrator sees it
-    sign : -1.0 where the calibrator falls; it and what it sees are then turned round
-    dtype : of what it sees
-    width : as in :class:`encoders.trees.curve.Curve`
     """
     calibrator = pair.calibrators[0]
     unit = SINGLE if dtype == np.float32 else DOUBLE
@@ -103,13 +90,6 @@ def turn_of(pair: Any, lead: Lead, low: float, high: float, dtype: np.dtype[Any]
     regression is monotone to the last bit between two of its points, since it only subtracts,
     multiplies and adds there; so if its decisions at the points and right beside them are in order,
     there is one score at which it turns, flat parts and ties included.
-
-    Parameters
-    ----------
-    pair : as in :func:`calibrated_lead`
-    lead : of it
-    low, high : scores do not go beyond
-    dtype : of the scores that the calibrator sees
     """
     ends = lead(np.array([low, high], dtype=dtype))
     sign = 1.0 if ends[1] >= ends[0] else -1.0

@@ -21,27 +21,12 @@ COUNTERS = (
 
 
 def is_catboost(model: Any) -> bool:
-    """Whether a model is of CatBoost's library.
-
-    Parameters
-    ----------
-    model : anything
-    """
+    """Whether a model is of CatBoost's library."""
     return kind_of(model).library == "catboost"
 
 
 def exported(model: Any) -> dict[str, Any]:
-    """The model in CatBoost's own JSON, which it writes to files only.
-
-    Parameters
-    ----------
-    model : fitted
-
-    Raises
-    ------
-    UnsupportedModelError
-        Text, embeddings, or categories that are not split one by one.
-    """
+    """The model in CatBoost's own JSON, which it writes to files only."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         try:
@@ -65,12 +50,7 @@ def exported(model: Any) -> dict[str, Any]:
 
 
 def loss_of(content: dict[str, Any]) -> str:
-    """The name of the loss that a model was trained with.
-
-    Parameters
-    ----------
-    content : of :func:`exported`
-    """
+    """The name of the loss that a model was trained with."""
     params = content.get("model_info", {}).get("params", {})
     params = json.loads(params) if isinstance(params, str) else params
     return str(params.get("loss_function", {}).get("type", "unknown"))
@@ -98,10 +78,6 @@ class Splits:
 
     A value goes right if it is above a border, or if it is one category. Categories have hashes; a
     hash' code is its place in the export's own list.
-
-    Parameters
-    ----------
-    content : of :func:`exported`
     """
 
     def __init__(self, content: dict[str, Any]) -> None:
@@ -115,17 +91,7 @@ class Splits:
         ]
 
     def read(self, split: dict[str, Any]) -> Split:
-        """One split.
-
-        Parameters
-        ----------
-        split : of the export
-
-        Raises
-        ------
-        UnsupportedModelError
-            It is of another kind.
-        """
+        """One split."""
         if split["split_type"] == "FloatFeature":
             own = split["float_feature_index"]
             border = float(np.float32(split["border"]))
@@ -137,22 +103,12 @@ class Splits:
 
 
 def category_columns(content: dict[str, Any]) -> IntArray:
-    """The model's column of each category feature.
-
-    Parameters
-    ----------
-    content : of :func:`exported`
-    """
+    """The model's column of each category feature."""
     return _columns(content["features_info"].get("categorical_features") or [])
 
 
 def hashes_of(content: dict[str, Any]) -> list[list[int]]:
-    """Of each category feature the hashes of the categories that some split asks for.
-
-    Parameters
-    ----------
-    content : of :func:`exported`
-    """
+    """Of each category feature the hashes of the categories that some split asks for."""
     features = content["features_info"].get("categorical_features") or []
     return [list(feature.get("values") or []) for feature in features]
 

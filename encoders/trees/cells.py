@@ -65,21 +65,12 @@ class Cells:
         """What some of the leaves add to each class, float64 (n_chosen, n_classes).
 
         Looked up and not kept: all of them would be in memory twice.
-
-        Parameters
-        ----------
-        leaves : int64 (n_chosen,), or bool (n_leaves,) for those that are True
         """
         chosen: FloatArray = self.score_of_node[self.node[leaves]]
         return chosen
 
     def only(self, leaves: IntArray) -> "Cells":
-        """The same domain with some of the leaves.
-
-        Parameters
-        ----------
-        leaves : int64 (n_chosen,), ascending
-        """
+        """The same domain with some of the leaves."""
         # Few are chosen of very many, so nothing is made for each of all.
         first = self.leaf_start[leaves]
         count = self.leaf_start[leaves + 1] - first
@@ -104,12 +95,7 @@ class Cells:
 
 
 def cut(ensemble: Ensemble) -> Cells:
-    """Partition the input space by the ensemble's splits; leaves no value reaches are dropped.
-
-    Parameters
-    ----------
-    ensemble : of any trees
-    """
+    """Partition the input space by the ensemble's splits; leaves no value reaches are dropped."""
     from encoders.trees.ways import boxes_of, no_literals  # compiled: numba is imported with them
 
     boundary, position = _boundaries(ensemble)
@@ -187,14 +173,7 @@ def _set_splits_above(
 
 
 def codes(cells: Cells, rows: FloatArray, dtype: np.dtype[Any]) -> IntArray:
-    """The cell of every value, int64 (n_rows, n_columns), for float64 rows.
-
-    Parameters
-    ----------
-    cells : of a model
-    rows : float64 (n_rows, n_columns)
-    dtype : the model's input type
-    """
+    """The cell of every value, int64 (n_rows, n_columns), for float64 rows."""
     seen = rows.astype(dtype).astype(np.float64)
     code = np.empty(rows.shape, dtype=np.int64)
     for column, boundary in enumerate(cells.boundary):

@@ -18,13 +18,7 @@ SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def accompanied(ensemble: Ensemble, companions: Sequence[Companion]) -> Ensemble:
-    """The ensemble's trees, and then those of each companion.
-
-    Parameters
-    ----------
-    ensemble : its sums, rounding and link stay
-    companions : over the same columns, of which the same may be missing; ``first`` is set here
-    """
+    """The ensemble's trees, and then those of each companion."""
     if not companions:
         return ensemble
     every = [ensemble, *(own.ensemble for own in companions)]

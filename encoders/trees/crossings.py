@@ -31,12 +31,7 @@ class Crossings:
     falls: BoolArray
 
     def expected(self, values: FloatArray) -> BoolArray:
-        """What the answers are if there is but one change.
-
-        Parameters
-        ----------
-        values : float64 (n_times, n)
-        """
+        """What the answers are if there is but one change."""
         answers: BoolArray = (values <= self.last) != self.falls
         return answers
 
@@ -46,11 +41,6 @@ def find_crossings(ask: Ask, low: FloatArray, high: FloatArray) -> Crossings:
 
     Where there are few questions, several numbers in between are asked together, as what asking
     takes then hardly depends on how many these are.
-
-    Parameters
-    ----------
-    ask : the questions
-    low, high : float64 (n,), where to look
     """
     below, above = ordered(low), ordered(high)
     begins, ends = ask(low[None, :])[0], ask(high[None, :])[0]
@@ -79,16 +69,6 @@ def unsure_around(
 
     All neighbours nearby are looked at, and some of those farther away; the stretch ends at the
     last one that is answered otherwise, and twice as far away where not all are looked at.
-
-    Parameters
-    ----------
-    ask : the questions
-    found : the crossings; there is no stretch where there is none
-    low, high : float64 (n,), where to look
-
-    Returns
-    -------
-    after, until, and whether it is too wide to be a matter of last bits
     """
     first, end = ordered(low), ordered(high)
     centre = ordered(np.clip(found.last, low, high))
@@ -115,23 +95,13 @@ def _offsets() -> IntArray:
 
 
 def ordered(values: FloatArray) -> IntArray:
-    """Whole numbers in the same order as the float64 they stand for, one apart for neighbours.
-
-    Parameters
-    ----------
-    values : float64, any shape
-    """
+    """Whole numbers in the same order as the float64 they stand for, one apart for neighbours."""
     bits = (values + 0.0).view(np.int64)  # -0.0 becomes 0.0
     return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
 
 
 def floats(numbers: IntArray) -> FloatArray:
-    """The float64 that whole numbers stand for; the inverse of :func:`ordered`.
-
-    Parameters
-    ----------
-    numbers : int64, any shape
-    """
+    """The float64 that whole numbers stand for; the inverse of :func:`ordered`."""
     bits = np.where(numbers < 0, np.iinfo(np.int64).min - numbers, numbers)
     values: FloatArray = bits.view(np.float64)
     return values

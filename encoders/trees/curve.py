@@ -42,12 +42,7 @@ class Step:
     y: FloatArray | None = None
 
     def of(self, given: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The exact value, and what the library's may be off by.
-
-        Parameters
-        ----------
-        given : float64 (n,)
-        """
+        """The exact value, and what the library's may be off by."""
         match self.kind:
             case "scale":
                 found = self.factor * given + self.shift
@@ -68,13 +63,7 @@ class Step:
                 return (given >= 0.0).astype(np.float64), np.zeros(given.shape)
 
     def back(self, taken: FloatArray, way: float) -> FloatArray:
-        """About what the step was given where a limit of it is so; not finite where it never is.
-
-        Parameters
-        ----------
-        taken : float64 (n,), of a scale, a sigmoid or a logit
-        way : 1.0: by the upper limit, -1.0: by the lower one
-        """
+        """About what the step was given where a limit of it is so; not finite where it never is."""
         with np.errstate(all="ignore"):
             match self.kind:
                 case "scale":
@@ -88,13 +77,7 @@ class Step:
         return np.full(taken.shape, np.inf)
 
     def bends(self, given: FloatArray, slope: FloatArray, curved: FloatArray) -> "Bends":
-        """Slope and curvature of the chain up to this step between neighbouring points.
-
-        Parameters
-        ----------
-        given : float64 (n_points,), rising, what this step is given at the points
-        slope, curved : float64 (n_points - 1,), at most so much before this step
-        """
+        """Slope and curvature of the chain up to this step between neighbouring points."""
         low, high = given[:-1], given[1:]
         match self.kind:
             case "scale":
@@ -140,12 +123,7 @@ class Curve:
     width: float = 0.0
 
     def limits(self, exact: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Between which numbers the library's value is.
-
-        Parameters
-        ----------
-        exact : float64 (n,)
-        """
+        """Between which numbers the library's value is."""
         low, high = exact - self.width, exact + self.width
         for step in self.steps:
             (low, below), (high, above) = step.of(low), step.of(high)
@@ -156,10 +134,6 @@ class Curve:
         """How curved its limits are at most between neighbouring points, float64 (n_points - 1,).
 
         Infinite where it is not known.
-
-        Parameters
-        ----------
-        points : float64 (n_points,), rising
         """
         worst = np.zeros(points.size - 1)
         for way in (-1.0, 1.0):
@@ -173,12 +147,7 @@ class Curve:
         return worst
 
     def knots(self, low: float, high: float) -> FloatArray:
-        """Points on both sides of where a limit bends or jumps, float64 (n_knots,), rising.
-
-        Parameters
-        ----------
-        low, high : numbers between which they are
-        """
+        """Points on both sides of where a limit bends or jumps, float64 (n_knots,), rising."""
         found = [np.zeros(0)]
         for depth, step in enumerate(self.steps):
             if step.kind in ("points", "jump"):
@@ -193,14 +162,7 @@ class Curve:
         return np.unique(there[(there > low) & (there < high)])
 
     def between(self, bound: float, low: float, high: float, upper: bool) -> tuple[float, float]:
-        """Two numbers close together between which a limit of the curve comes to ``bound``.
-
-        Parameters
-        ----------
-        bound : of the value, not reached at ``low``
-        low, high : where to look
-        upper : whether the upper limit is meant
-        """
+        """Two numbers close together between which a limit of the curve comes to ``bound``."""
         for _ in range(BISECTIONS):
             middle = (low + high) / 2
             if self.limits(np.array([middle]))[int(upper)][0] >= bound:
@@ -211,23 +173,11 @@ class Curve:
 
 
 def sigmoid_of(steepness: float, error: float, width: float = 0.0) -> Curve:
-    """The sigmoid of a number times its steepness.
-
-    Parameters
-    ----------
-    steepness : above 0
-    error : of the library's value, absolute
-    width : as in :class:`Curve`
-    """
+    """The sigmoid of a number times its steepness."""
     scale = Step("scale", steepness, error=STEP_TERMS * DOUBLE)
     return Curve((scale, Step("sigmoid", error=error)), width)
 
 
 def vote_of(width: float) -> Curve:
-    """1 where a number is at least 0, else 0.
-
-    Parameters
-    ----------
-    width : as in :class:`Curve`
-    """
+    """1 where a number is at least 0, else 0."""
     return Curve((Step("jump"),), width)

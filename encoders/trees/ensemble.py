@@ -86,12 +86,7 @@ class Ensemble:
         return int(self.bias.size)
 
     def outputs(self, sums: FloatArray) -> FloatArray:
-        """What is compared to decide for a class, float64 (n_rows, n_classes).
-
-        Parameters
-        ----------
-        sums : float64 (n_rows, n_sums), as of :meth:`scores`
-        """
+        """What is compared to decide for a class, float64 (n_rows, n_classes)."""
         return sums if self.blend is None else self.blend.outputs(sums)
 
     @property
@@ -100,47 +95,27 @@ class Ensemble:
         return self.link if isinstance(self.link, Blend) and self.link.decides else None
 
     def scores(self, rows: FloatArray) -> FloatArray:
-        """Sum of leaf scores and bias in float64, shape (n_rows, n_sums).
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns)
-        """
+        """Sum of leaf scores and bias in float64, shape (n_rows, n_sums)."""
         step = max(1, CHUNK // self.root.size)
         parts = [self._scores(rows[at : at + step]) for at in range(0, rows.shape[0], step)]
         return np.concatenate(parts)
 
     def last_left_as(self, dtype: np.dtype[Any]) -> FloatArray:
-        """``last_left`` for a reader of another type, which rounds less.
-
-        Parameters
-        ----------
-        dtype : the ensemble's own, or float64
-        """
+        """``last_left`` for a reader of another type, which rounds less."""
         return self.last_left if dtype == self.dtype else last_read_as(self.last_left, self.dtype)
 
     def _scores(self, rows: FloatArray) -> FloatArray:
         return self.sums(self.leaves(rows))
 
     def sums(self, leaves: IntArray) -> FloatArray:
-        """Sum of the scores of leaves, and bias, float64 (n_rows, n_sums).
-
-        Parameters
-        ----------
-        leaves : int64 (n_rows, n_trees), as of :meth:`leaves`
-        """
+        """Sum of the scores of leaves, and bias, float64 (n_rows, n_sums)."""
         from encoders.trees.ways import add_up
 
         total: FloatArray = self.bias + add_up(read_only(self.score), read_only(leaves.T))
         return total
 
     def leaves(self, rows: FloatArray) -> IntArray:
-        """The node that each tree ends in, int64 (n_rows, n_trees), for float64 rows.
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns)
-        """
+        """The node that each tree ends in, int64 (n_rows, n_trees), for float64 rows."""
         from encoders.trees.ways import walk_down, walk_down_laid_out
 
         values = rows.astype(self.dtype).astype(np.float64)
@@ -154,14 +129,7 @@ class Ensemble:
         return ends.T
 
     def turn_right(self, node: IntArray, values: FloatArray, row: IntArray) -> BoolArray:
-        """Whether rows go right at nodes, bool (n,).
-
-        Parameters
-        ----------
-        node : int64 (n,), splits
-        values : float64 (n_rows, n_columns), as the model reads them
-        row : int64 (n,), one for each of the nodes
-        """
+        """Whether rows go right at nodes, bool (n,)."""
         from encoders.trees.ways import turn_right
 
         column = self.column[node]
@@ -204,26 +172,14 @@ class Companion:
     always: int | None = None
 
     def scores_at(self, node: IntArray) -> FloatArray:
-        """What it adds to its own sums at nodes of all, float64 (n, n_sums); 0 at others' nodes.
-
-        Parameters
-        ----------
-        node : int64 (n,)
-        """
+        """What it adds to its own sums at nodes of all, float64 (n, n_sums); 0 at others' nodes."""
         own = node - self.first
         inside = (own >= 0) & (own < self.ensemble.column.size)
         return np.where(inside[:, None], self.ensemble.score[np.where(inside, own, 0)], 0.0)
 
 
 def with_codes(ensemble: Ensemble, codes: Mapping[int, FloatArray]) -> Ensemble:
-    """The same trees where category columns hold other codes.
-
-    Parameters
-    ----------
-    ensemble : as its library has it
-    codes : per category column, for each code 0, 1, ... what the library has instead, NaN where it
-        knows no such category
-    """
+    """The same trees where category columns hold other codes."""
     if not codes:
         return ensemble
     sets = (ensemble.sets or no_sets(ensemble.column.size)).recoded(ensemble.column, codes)
@@ -243,12 +199,7 @@ def with_codes(ensemble: Ensemble, codes: Mapping[int, FloatArray]) -> Ensemble:
 
 
 def as_votes(ensemble: Ensemble) -> Ensemble:
-    """The same trees under hard voting: each leaf votes for its best (lowest) class.
-
-    Parameters
-    ----------
-    ensemble : of a forest
-    """
+    """The same trees under hard voting: each leaf votes for its best (lowest) class."""
     ballots = np.zeros_like(ensemble.score)
     ballots[np.arange(ballots.shape[0]), ensemble.score.argmax(axis=1)] = 1.0
     ballots[ensemble.column >= 0] = 0.0

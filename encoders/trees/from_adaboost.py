@@ -21,16 +21,6 @@ def read_adaboost(model: Any, read: Reader) -> Ensemble:
     (``sklearn/ensemble/_weight_boosting.py``, decision_function). Of several classes the first of
     the largest wins. Of two the scores are each other's negative, so that their difference is
     twice the second's, to the last bit; class 1 needs one above 0.
-
-    Parameters
-    ----------
-    model : fitted
-    read : reads a member
-
-    Raises
-    ------
-    UnsupportedModelError
-        Not fitted, members of several trees, or weights that do not add up to a positive number.
     """
     require_fitted(model, "estimators_")
     n_classes = len(model.classes_)

@@ -33,16 +33,6 @@ def read_bagging(model: Any, read: ColumnReader) -> Ensemble:
     that have no probabilities are counted with them; the first of the largest wins
     (``sklearn/ensemble/_bagging.py``, _parallel_predict_proba and predict). Members see columns
     ``estimators_features_``, which may repeat, and maybe not all classes.
-
-    Parameters
-    ----------
-    model : fitted
-    read : reads a member
-
-    Raises
-    ------
-    UnsupportedModelError
-        Not fitted, or a member whose answer is no sum of its leaves.
     """
     require_fitted(model, "estimators_")
     # Its predict goes through as many; set_params may have lowered the number since.

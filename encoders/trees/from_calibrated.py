@@ -65,12 +65,7 @@ class Response:
     dtype: np.dtype[Any]
 
     def before(self, sign: float) -> tuple[Step, ...]:
-        """What becomes of a leaf score until the calibrator sees it, times ``sign`` both.
-
-        Parameters
-        ----------
-        sign : 1.0 or -1.0
-        """
+        """What becomes of a leaf score until the calibrator sees it, times ``sign`` both."""
         unit = SINGLE if self.dtype == np.float32 else DOUBLE
         error = STEP_TERMS * unit
         scale = Step("scale", (self.steepness or 1.0) / self.unit, error=error)
@@ -105,16 +100,6 @@ def read_calibrated(model: Any, read: Reader) -> Ensemble:
     Its ``predict`` takes the class with the larger calibrated probability, the first one on a tie
     (``sklearn/calibration.py``). That is monotone in what the calibrator sees: the model's
     ``decision_function`` if it has one, else class 1's probability.
-
-    Parameters
-    ----------
-    model : fitted; of several folds (``ensemble=True``) the probabilities are averaged
-    read : reads the model below
-
-    Raises
-    ------
-    UnsupportedModelError
-        Not fitted, several classes, or a model below that is not read or has no score.
     """
     require_fitted(model, "calibrated_classifiers_")
     if len(model.classes_) == 2 and len(model.calibrated_classifiers_) > 1:
@@ -175,17 +160,7 @@ def _sign(pair: Any) -> float:
 
 
 def calibrated_threshold(model: Any, read: Reader) -> tuple[Ensemble, Threshold]:
-    """The model below as read, and the threshold that calibration puts on its score.
-
-    Parameters
-    ----------
-    model, read : as in :func:`read_calibrated`
-
-    Raises
-    ------
-    UnsupportedModelError
-        As :func:`read_calibrated`.
-    """
+    """The model below as read, and the threshold that calibration puts on its score."""
     require_fitted(model, "calibrated_classifiers_")
     if len(model.calibrated_classifiers_) != 1:
         raise UnsupportedModelError(SEVERAL_CLASSES)

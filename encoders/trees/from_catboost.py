@@ -47,16 +47,6 @@ def read_catboost(model: Any) -> Ensemble:
     score above the logit of the probability threshold, which is 0 unless it was set; of several
     classes the first of the largest wins (``catboost/libs/eval_result/eval_helpers.cpp``). A
     regressor's prediction is the raw score, or its exponential.
-
-    Parameters
-    ----------
-    model : fitted, of any grow policy
-
-    Raises
-    ------
-    UnsupportedModelError
-        Not fitted, a loss that does not classify, several outputs, features that are neither
-        numbers nor single categories, or an export that differs from the model.
     """
     if not model.is_fitted():
         raise not_fitted(model)
@@ -100,12 +90,7 @@ def read_catboost(model: Any) -> Ensemble:
 
 
 def catboost_threshold(model: Any) -> float:
-    """The raw score that class 1 of two has to exceed.
-
-    Parameters
-    ----------
-    model : fitted, of two classes
-    """
+    """The raw score that class 1 of two has to exceed."""
     share = model.get_probability_threshold()
     return -math.log(1.0 / share - 1.0) if share != 0.5 else 0.0
 

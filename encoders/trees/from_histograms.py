@@ -19,10 +19,6 @@ def read_histograms(model: Any) -> Ensemble:
     Categories are encoded first, and their columns come before the others
     (``sklearn/ensemble/_hist_gradient_boosting/gradient_boosting.py``, ``_preprocess_X``); an
     unknown category is taken for a missing one. A set's codes go left (``_predictor.pyx``).
-
-    Parameters
-    ----------
-    model : a fitted HistGradientBoostingClassifier or HistGradientBoostingRegressor
     """
     given = model.is_categorical_  # None: no column holds categories
     categorical = np.zeros(model.n_features_in_, bool) if given is None else np.asarray(given)

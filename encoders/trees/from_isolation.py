@@ -23,15 +23,6 @@ def read_isolation(model: Any) -> Ensemble:
     share of the longest is at most ``-offset_`` (``sklearn/ensemble/_iforest.py``,
     _compute_score_samples and predict). So the lengths have to add up to a least sum, but for
     rounding, and a tie goes to 1. Missing values are taken, and go where the trees send them.
-
-    Parameters
-    ----------
-    model : fitted
-
-    Raises
-    ------
-    UnsupportedModelError
-        Not fitted, or nothing that it sees can change its mind.
     """
     require_fitted(model, "estimators_")
     least, most = least_length(model), longest(model)
@@ -50,13 +41,7 @@ def read_isolation(model: Any) -> Ensemble:
 
 
 def at_threshold(read: Ensemble, model: Any) -> Ensemble:
-    """The same trees under the threshold, ``offset_``, that the forest has by now.
-
-    Parameters
-    ----------
-    read : the forest's trees, over whatever columns
-    model : fitted, with a threshold that some row reaches
-    """
+    """The same trees under the threshold, ``offset_``, that the forest has by now."""
     bias = np.array([0.0, -least_length(model)])
     rounding = rounding_of(
         read.score,

@@ -48,16 +48,6 @@ def read_lightgbm(model: Any) -> Ensemble:
     regressor's prediction is the raw score, its exponential, or its sigmoid. With a custom
     objective the model's own predict returns raw scores: one is a prediction, and of one per
     class the first of the largest wins.
-
-    Parameters
-    ----------
-    model : fitted
-
-    Raises
-    ------
-    UnsupportedModelError
-        Not fitted, an objective that neither classifies nor predicts a number, or a setting whose
-        trees are not plain sums.
     """
     import lightgbm
     import treelite
@@ -147,12 +137,7 @@ def _steepness(objective: str) -> float:
 
 
 def lightgbm_steepness(model: Any) -> float:
-    """The factor of the raw score in the sigmoid of a binary model.
-
-    Parameters
-    ----------
-    model : fitted classifier
-    """
+    """The factor of the raw score in the sigmoid of a binary model."""
     return _steepness(_objective(model.booster_.model_to_string()))
 
 

@@ -22,16 +22,6 @@ def read_bagged_regressor(model: Any, read: ColumnReader) -> Ensemble:
     Predictions of members are added in the type that they have, and divided by their number
     (``sklearn/ensemble/_bagging.py``, _parallel_predict_regression and predict). Members see
     columns ``estimators_features_``, which may repeat.
-
-    Parameters
-    ----------
-    model : fitted
-    read : reads a member
-
-    Raises
-    ------
-    UnsupportedModelError
-        Not fitted, or a member whose prediction is no sum of its leaves.
     """
     require_fitted(model, "estimators_")
     # Its predict goes through as many; set_params may have lowered the number since.
@@ -48,16 +38,6 @@ def read_voting_regressor(model: Any, read: Reader) -> Ensemble:
 
     Predictions of members are averaged by ``np.average``, with weights where there are some
     (``sklearn/ensemble/_voting.py``, predict); dropped members and their weights do not count.
-
-    Parameters
-    ----------
-    model : fitted
-    read : reads a member
-
-    Raises
-    ------
-    UnsupportedModelError
-        Not fitted, weights that make no average, or a member whose prediction is no sum of leaves.
     """
     require_fitted(model, "estimators_")
     members = model.estimators_

@@ -54,15 +54,6 @@ def read_sklearn(model: Any) -> Ensemble:
     boosting takes class 1 at a raw score of exactly 0 (``sklearn/ensemble/_gb.py``, predict).
     Regressors predict the mean of their trees, or the sum with its bias, for the losses poisson
     and gamma the exponential of it.
-
-    Parameters
-    ----------
-    model : of a kind in FORESTS or BOOSTING
-
-    Raises
-    ------
-    UnsupportedModelError
-        Not fitted, several outputs, or boosting that starts from an estimator of its own.
     """
     regression = kind_of(model).name.endswith("Regressor")
     require_fitted(model, "n_features_in_" if regression else "classes_")
@@ -133,17 +124,7 @@ def _read_gradient_boosting(model: Any) -> Ensemble:
 
 
 def starting_trees(model: Any) -> list[Any]:
-    """Return the trees of the estimator that a gradient boosting starts from; none of a constant.
-
-    Parameters
-    ----------
-    model : fitted GradientBoostingClassifier or GradientBoostingRegressor
-
-    Raises
-    ------
-    UnsupportedModelError
-        The estimator is neither a constant nor trees whose raw score is a sum of leaves.
-    """
+    """Return the trees of the initial estimator of gradient boosting; none for a constant."""
     init = model.init_
     if isinstance(init, str):
         return []

@@ -29,12 +29,7 @@ class TargetInverse:
     dtype: np.dtype[Any]
 
     def __call__(self, raw: FloatArray) -> FloatArray:
-        """Return predictions, float64 (n,).
-
-        Parameters
-        ----------
-        raw : float64 (n,), raw predictions
-        """
+        """Return predictions, float64 (n,)."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             found = self.transformer.inverse_transform(raw.astype(self.dtype).reshape(-1, 1))
@@ -46,16 +41,6 @@ def read_transformed(model: Any, read: Reader) -> Ensemble:
 
     Its ``predict`` applies ``transformer_.inverse_transform`` to the predictions of ``regressor_``
     (``sklearn/compose/_target.py``), which is the user's ``inverse_func`` or a transformer.
-
-    Parameters
-    ----------
-    model : fitted
-    read : function that reads a member
-
-    Raises
-    ------
-    UnsupportedModelError
-        Not fitted, several targets, or an inverse that is not monotone number by number.
     """
     require_fitted(model, "regressor_")
     ensemble = read(model.regressor_)

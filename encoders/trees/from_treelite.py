@@ -19,21 +19,7 @@ _CATEGORIES = 2  # of its TreeNodeType
 def from_treelite(
     trees: Any, dtype: np.dtype[Any], source: str, regression: bool = False
 ) -> Ensemble:
-    """Node arrays of all trees.
-
-    Parameters
-    ----------
-    trees : a ``treelite.Model``
-    dtype : the library's input type, float32 or float64
-    source : name of the library, for errors
-    regression : whether one raw score is a prediction, and not that of class 1
-
-    Raises
-    ------
-    UnsupportedModelError
-        No tree, several outputs, values that are not finite, or nodes that do not form binary
-        trees.
-    """
+    """Node arrays of all trees."""
     header = trees.get_header_accessor()
     n_trees = int(header.get_field("num_tree")[0])
     if int(header.get_field("num_target")[0]) != 1:

@@ -34,17 +34,6 @@ def read_voting(model: Any, read: Reader) -> Ensemble:
     hard voting adds up the weights of the members that predict a class. The first of the largest
     wins (``sklearn/ensemble/_voting.py``, predict and predict_proba). Members are fitted on the
     numbers of classes; dropped ones and their weights do not count.
-
-    Parameters
-    ----------
-    model : fitted
-    read : reads a member
-
-    Raises
-    ------
-    UnsupportedModelError
-        Not fitted, weights that make no average, probabilities that are no sum of leaves, or votes
-        of more than one tree.
     """
     require_fitted(model, "estimators_")
     weights = _weights(model)

@@ -46,16 +46,6 @@ def read_xgboost(model: Any) -> Ensemble:
     are float32, too; class 1 needs one above 0.5, and of several classes the first of the largest
     wins (``xgboost/sklearn.py``, XGBClassifier.predict). A regressor's prediction is the raw
     score, its exponential, or its sigmoid, float32 as well.
-
-    Parameters
-    ----------
-    model : fitted
-
-    Raises
-    ------
-    UnsupportedModelError
-        Not fitted, an objective that neither classifies nor predicts a number, linear, or leaf
-        values too large for float32.
     """
     import treelite
 
@@ -121,12 +111,7 @@ def _with_missing(read: Ensemble, missing: float) -> Ensemble:
 
 
 def xgboost_missing(model: Any) -> float:
-    """The number that a model takes for missing, NaN where it is NaN alone.
-
-    Parameters
-    ----------
-    model : classifier, regressor or booster
-    """
+    """The number that a model takes for missing, NaN where it is NaN alone."""
     missing = getattr(model, "missing", None)
     return float("nan") if missing is None else float(missing)
 
@@ -176,17 +161,7 @@ def _trees_a_round(booster: Any, read: Ensemble) -> int:
 
 
 def xgboost_booster(model: Any) -> Any:
-    """The trees that a model predicts with: a booster itself, a classifier's up to its best.
-
-    Parameters
-    ----------
-    model : classifier or booster
-
-    Raises
-    ------
-    UnsupportedModelError
-        Not fitted, or linear.
-    """
+    """The trees that a model predicts with: a booster itself, a classifier's up to its best."""
     import xgboost
 
     if isinstance(model, xgboost.Booster):
@@ -201,17 +176,7 @@ def xgboost_booster(model: Any) -> Any:
 
 
 def xgboost_objective(booster: Any) -> str:
-    """Objective name of a trained booster; linear boosters are refused here.
-
-    Parameters
-    ----------
-    booster : trained
-
-    Raises
-    ------
-    UnsupportedModelError
-        It is linear.
-    """
+    """Objective name of a trained booster; linear boosters are refused here."""
     learner = _learner(booster)
     if learner["gradient_booster"]["name"] == "gblinear":
         raise UnsupportedModelError(LINEAR)

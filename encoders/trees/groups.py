@@ -37,12 +37,7 @@ class Group:
         return np.unpackbits(self.bits, axis=1, count=self.n_classes).astype(np.bool_)
 
     def only(self, kept: BoolArray) -> "Group":
-        """The same of some leaves, numbered anew.
-
-        Parameters
-        ----------
-        kept : bool (n_leaves,)
-        """
+        """The same of some leaves, numbered anew."""
         number = np.cumsum(kept) - 1
         mine = kept[self.leaf]
         return Group(
@@ -53,16 +48,7 @@ class Group:
 def group_of(
     column: int, members: BoolArray, leaf: IntArray, split: IntArray, right: BoolArray
 ) -> Group:
-    """Intersect the sets that lie on the way to each leaf.
-
-    Parameters
-    ----------
-    column : of the splits
-    members : bool (n_splits, n_cells), what goes left
-    leaf : int64 (n_steps,), whose way it is
-    split : int64 (n_steps,), row of ``members``
-    right : bool (n_steps,), whether the way turns right
-    """
+    """Intersect the sets that lie on the way to each leaf."""
     if members.shape[0] == 0:  # a column that no tree looks at
         members = np.ones((1, members.shape[1]), dtype=np.bool_)
     told_apart = np.packbits(members, axis=0).T

@@ -9,14 +9,7 @@ from encoders.arrays import FloatArray
 
 
 def largest_at_most(bound: npt.ArrayLike, dtype: np.dtype[Any], strict: bool = False) -> FloatArray:
-    """Largest value of ``dtype`` that is <= ``bound`` (< if ``strict``), as float64.
-
-    Parameters
-    ----------
-    bound : float64, any shape
-    dtype : float32 or float64
-    strict : whether ``bound`` itself is too large
-    """
+    """Largest value of ``dtype`` that is <= ``bound`` (< if ``strict``), as float64."""
     exact = np.asarray(bound, dtype=np.float64)
     info = np.finfo(dtype)
     clipped = np.clip(exact, float(info.min), float(info.max))
@@ -31,13 +24,7 @@ def largest_at_most(bound: npt.ArrayLike, dtype: np.dtype[Any], strict: bool = F
 
 
 def next_above(value: npt.ArrayLike, dtype: np.dtype[Any]) -> FloatArray:
-    """The value of ``dtype`` right after ``value`` (itself a value of ``dtype``).
-
-    Parameters
-    ----------
-    value : any shape
-    dtype : float32 or float64
-    """
+    """The value of ``dtype`` right after ``value`` (itself a value of ``dtype``)."""
     with np.errstate(over="ignore"):
         above: FloatArray = np.nextafter(
             np.asarray(value).astype(dtype), dtype.type(np.inf)
@@ -50,11 +37,6 @@ def last_read_as(value: FloatArray, dtype: np.dtype[Any]) -> FloatArray:
 
     A number goes with the value of ``dtype`` (as ``value`` is one) that it rounds to; halfway it
     rounds to the even one.
-
-    Parameters
-    ----------
-    value : float64, any shape
-    dtype : float32 or float64
     """
     if dtype == np.float64:
         return value

@@ -52,12 +52,7 @@ class InputTable:
     name: str = ""
 
     def same(self, other: "InputTable") -> bool:
-        """Return whether two tables hold the same columns.
-
-        Parameters
-        ----------
-        other : InputTable
-        """
+        """Return whether two tables hold the same columns."""
         if self.source != other.source or self.pipeline is not other.pipeline:
             return False
         if self.columns is None or other.columns is None:
@@ -81,13 +76,7 @@ class Place:
     name: str = ""
 
     def member(self, columns: IntArray | None, name: str) -> "Place":
-        """Return the place of a member of the model.
-
-        Parameters
-        ----------
-        columns : int64 (n_inputs,), columns that the member is given of the model's; None for all
-        name : str, name of the member among the model's parameters
-        """
+        """Return the place of a member of the model."""
         both = self.columns
         if columns is not None:
             both = columns if self.columns is None else self.columns[columns]
@@ -122,24 +111,13 @@ class Layout:
             first += self.widths[table]
 
     def columns_of(self, place: Place) -> IntArray:
-        """Return the columns of the joint table that a model is given, int64 (n_inputs,).
-
-        Parameters
-        ----------
-        place : Place, of the model
-        """
+        """Return the columns of the joint table that a model is given, int64 (n_inputs,)."""
         block = dict(self.blocks())[place.table]
         own = np.arange(block.start, block.stop)
         return own if place.columns is None else own[place.columns]
 
     def after(self, pipeline: Any, place: Place) -> Place:
-        """Return the place of the last step of a pipeline.
-
-        Parameters
-        ----------
-        pipeline : pipeline of this model
-        place : Place, of the pipeline
-        """
+        """Return the place of the last step of a pipeline."""
         own = InputTable(place.table, place.columns, pipeline)
         at = next(at for at, table in enumerate(self.tables) if table.same(own))
         return Place(at).member(None, place.member(None, pipeline.steps[-1][0]).name)
@@ -149,28 +127,13 @@ class Layout:
 
         Steps may fill what is missing before it gets to a member that takes no missing values. If
         they do not, the model itself refuses such a row.
-
-        Parameters
-        ----------
-        ensemble : Ensemble, of a member
         """
         if ensemble.default_left is not None or not self.piped or len(self.leaves) < 2:
             return ensemble
         return replace(ensemble, default_left=frozen(np.zeros(ensemble.column.size, np.bool_)))
 
     def placed(self, ensemble: Ensemble, place: Place) -> Ensemble:
-        """Return the trees of a leaf over the columns of the joint table.
-
-        Parameters
-        ----------
-        ensemble : Ensemble, over the leaf's own inputs
-        place : Place, of the leaf
-
-        Raises
-        ------
-        UnsupportedModelError
-            A column that the leaf splits into sets comes several times.
-        """
+        """Return the trees of a leaf over the columns of the joint table."""
         if place.columns is None and len(self.widths) < 2:
             return ensemble
         columns = self.columns_of(place)
@@ -190,29 +153,14 @@ class Layout:
 
 
 def layout_of(model: Any) -> Layout:
-    """Return the tables that the members of a model read.
-
-    Parameters
-    ----------
-    model : fitted model
-
-    Raises
-    ------
-    UnsupportedModelError
-        A member is not fitted, or a subclass that replaces what predictions call.
-    """
+    """Return the tables that the members of a model read."""
     walk = _Walk()
     walk.through(model, Place(), None)
     return Layout(tuple(walk.tables), tuple(walk.leaves), walk.widths)
 
 
 def is_owner(model: Any) -> bool:
-    """Return whether a model is made of members that may read categories or have steps.
-
-    Parameters
-    ----------
-    model : object of any type
-    """
+    """Return whether a model is made of members that may read categories or have steps."""
     kind = kind_of(model)
     return kind.library == "sklearn" and kind.name in OWNERS
 

@@ -61,22 +61,12 @@ class InverseLink(Link):
         return self.inner
 
     def weights(self, n_sums: int, output: int) -> FloatArray:
-        """Return factors of the sums; the opposite of the inner link's where predictions fall.
-
-        Parameters
-        ----------
-        n_sums, output : as of :meth:`Link.weights`
-        """
+        """Return factors of the sums; the opposite of the inner link's where predictions fall."""
         own = self.inner.weights(n_sums, output)
         return -own if self.falls else own
 
     def least(self, low: float, n_sums: int, sure: bool = False) -> float:
-        """Return the least sum, in the sense of :meth:`Link.least`.
-
-        Parameters
-        ----------
-        low, n_sums, sure : as of :meth:`Link.least`
-        """
+        """Return the least sum, in the sense of :meth:`Link.least`."""
         if math.isinf(low):
             return low
         bound = low + (abs(low) if sure else -abs(low)) * self.share
@@ -88,12 +78,7 @@ class InverseLink(Link):
         return self.inner.least(raw, n_sums, sure)
 
     def most(self, high: float, n_sums: int, sure: bool = False) -> float:
-        """Return the largest sum, in the sense of :meth:`Link.most`.
-
-        Parameters
-        ----------
-        high, n_sums, sure : as of :meth:`Link.most`
-        """
+        """Return the largest sum, in the sense of :meth:`Link.most`."""
         if math.isinf(high):
             return high
         bound = high + (-abs(high) if sure else abs(high)) * self.share
@@ -134,12 +119,7 @@ class InverseLink(Link):
         return np.clip(floats(ordered(raw) + one * away), self.low, self.high)
 
     def limits(self, sums: FloatArray, output: int, band: float) -> tuple[FloatArray, FloatArray]:
-        """Return numbers between which predictions are, float64 (n_rows,) each.
-
-        Parameters
-        ----------
-        sums, output, band : as of :meth:`Link.limits`
-        """
+        """Return numbers between which predictions are, float64 (n_rows,) each."""
         ends = np.array(self.inner.limits(sums, output, band))
         raw = self._near(np.clip(ends, self.low, self.high).ravel())
         values = self.inverse(raw.ravel()).reshape(-1, *ends.shape)
@@ -155,19 +135,7 @@ class InverseLink(Link):
 
 
 def inverse_link(inner: Link, inverse: Inverse, low: float, high: float) -> InverseLink:
-    """Return the link of a transformed target.
-
-    Parameters
-    ----------
-    inner : Link, of the regressor's raw predictions
-    inverse : function from raw predictions to predictions, float64 (n,) both
-    low, high : float, raw predictions that the trees can make lie between these
-
-    Raises
-    ------
-    UnsupportedModelError
-        The inverse can't be applied to numbers one by one, or rises and falls again.
-    """
+    """Return the link of a transformed target."""
     grid = np.linspace(low, high, GRID)
     values = _applied(inverse, grid)
     share = _share_beside(inverse, grid, values)

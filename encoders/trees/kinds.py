@@ -36,12 +36,7 @@ class Kind:
 
 
 def kind_of(model: Any) -> Kind:
-    """Return the library class that an object is of, or inherits from; else its own class.
-
-    Parameters
-    ----------
-    model : object of any type
-    """
+    """Return the library class that an object is of, or inherits from; else its own class."""
     cls: Any = type(model)  # a type is hashable, which mypy does not know
     return _kind(cls)
 
@@ -63,27 +58,12 @@ def _library_class(own: Any) -> Any:
 
 
 def parameters_of(model: Any) -> frozenset[str]:
-    """Return the names of the parameters of the library class that an object inherits from.
-
-    Parameters
-    ----------
-    model : object of any type
-    """
+    """Return the names of the parameters of the library class that an object inherits from."""
     return frozenset(inspect.signature(_library_class(type(model))).parameters)
 
 
 def require_inherited(model: Any) -> None:
-    """Raise an error if a subclass, or the object itself, replaces what a prediction calls.
-
-    Parameters
-    ----------
-    model : object of any type
-
-    Raises
-    ------
-    UnsupportedModelError
-        A method is replaced, so the trees alone do not give the predictions.
-    """
+    """Raise an error if a subclass, or the object itself, replaces what a prediction calls."""
     name = replaced_method(model)
     if name is None:
         return
@@ -96,12 +76,7 @@ def require_inherited(model: Any) -> None:
 
 
 def replaced_method(model: Any) -> str | None:
-    """Return a method of the library's class that a model replaces and its predictions call.
-
-    Parameters
-    ----------
-    model : object of any type
-    """
+    """Return a method of the library's class that a model replaces and its predictions call."""
     cls: Any = type(model)
     library = _library_class(cls)
     methods = _called(library)

@@ -56,24 +56,12 @@ class Link:
         return self.kind in ("sigmoid", "sigmoids", "softmax")
 
     def of_output(self, n_sums: int, output: int) -> "Link":
-        """The same link as one output sees it: of two classes, the first has the sum's opposite.
-
-        Parameters
-        ----------
-        n_sums : one per class, or 1 for a regressor
-        output : index of the class, 0 for a regressor
-        """
+        """The same link as one output sees it: of two classes, the first has the sum's opposite."""
         turned = self.kind == "sigmoid" and n_sums == 2 and output == 0
         return replace(self, offset=-self.offset) if turned and self.offset else self
 
     def weights(self, n_sums: int, output: int) -> FloatArray:
-        """Factors of the sums in what the link is taken of, float64 (n_sums,); not for softmax.
-
-        Parameters
-        ----------
-        n_sums : one per class, or 1 for a regressor
-        output : index of the class, 0 for a regressor
-        """
+        """Factors of the sums in what the link is taken of, float64 (n_sums,); not for softmax."""
         weights = np.zeros(n_sums)
         weights[output] = 1.0
         if self.kind == "sigmoid" and n_sums == 2:
@@ -86,24 +74,11 @@ class Link:
         "Sums" are those of :meth:`weights`, as the library computes them; for softmax the lead
         over the smooth maximum of the others, whose exponential is the odds. -inf where that says
         nothing, inf where no output is as large.
-
-        Parameters
-        ----------
-        low : of the output
-        n_sums : one per class, or 1 for a regressor
-        sure : the other way round: from which sum on the output is at least ``low`` for sure
         """
         return self._inverse(low, n_sums, 1.0 if sure else -1.0)
 
     def most(self, high: float, n_sums: int, sure: bool = False) -> float:
-        """Where the library's output may be at most ``high``, sums come to at most this.
-
-        Parameters
-        ----------
-        high : of the output
-        n_sums : one per class, or 1 for a regressor
-        sure : the other way round, as in :meth:`least`
-        """
+        """Where the library's output may be at most ``high``, sums come to at most this."""
         return self._inverse(high, n_sums, -1.0 if sure else 1.0)
 
     def _inverse(self, bound: float, n_sums: int, way: float) -> float:
@@ -134,14 +109,7 @@ class Link:
         return (LINK + n_sums) * self.unit
 
     def limits(self, sums: FloatArray, output: int, band: float) -> tuple[FloatArray, FloatArray]:
-        """Between which numbers the library's output is, float64 (n_rows,) each.
-
-        Parameters
-        ----------
-        sums : float64 (n_rows, n_sums), exact ones
-        output : index of the class, 0 for a regressor
-        band : how far the library's sums may be from them
-        """
+        """Between which numbers the library's output is, float64 (n_rows,) each."""
         if self.kind == "softmax":
             others = np.delete(sums, output, axis=1) * self.steepness
             top = others.max(axis=1)

@@ -65,17 +65,6 @@ def summed(members: Sequence[Member], n_classes: int, margin_unit: float) -> Ens
 
     Input types may differ: thresholds are then moved to float64, where a value goes left iff the
     member itself, which rounds it, sends it there.
-
-    Parameters
-    ----------
-    members : at least one, of averages or votes
-    n_classes : of the sum
-    margin_unit : as in :class:`Ensemble`
-
-    Raises
-    ------
-    UnsupportedModelError
-        There is no member, or a weight that is not finite.
     """
     if not members:
         raise UnsupportedModelError("the model has no member that counts; give one a weight.")
@@ -121,18 +110,7 @@ def summed(members: Sequence[Member], n_classes: int, margin_unit: float) -> Ens
 
 
 def blended(members: Sequence[tuple[Member, Sequence[Expression]]], blend: BlendOf) -> Ensemble:
-    """Members whose answers are blended: each keeps its own sums.
-
-    Parameters
-    ----------
-    members : and what each adds to every class, over its own sums
-    blend : makes what follows from all of it, given the sum of what they add
-
-    Raises
-    ------
-    UnsupportedModelError
-        As :func:`summed`.
-    """
+    """Members whose answers are blended: each keeps its own sums."""
     widths = [member.ensemble.n_sums for member, _ in members]
     first, n_sums = starts(np.array(widths))[:-1].tolist(), sum(widths)
     own = [
@@ -146,45 +124,21 @@ def blended(members: Sequence[tuple[Member, Sequence[Expression]]], blend: Blend
 
 
 def averages(model: Any) -> bool:
-    """Whether a model's probabilities are averages of what its leaves say.
-
-    Parameters
-    ----------
-    model : anything
-    """
+    """Whether a model's probabilities are averages of what its leaves say."""
     own = predictor(model)
     name = kind_of(own).name
     return name in AVERAGES or (name == "VotingClassifier" and own.voting == "soft")
 
 
 def answer_unit(ensemble: Ensemble) -> float:
-    """Leaf score that a probability of 1 is, for a model that averages or votes.
-
-    Parameters
-    ----------
-    ensemble : of such a model
-    """
+    """Leaf score that a probability of 1 is, for a model that averages or votes."""
     return float(ensemble.root.size) if ensemble.votes else ensemble.margin_unit
 
 
 def ballots(
     model: Any, ensemble: Ensemble, classes: IntArray, n_classes: int, won: float, lost: float = 0.0
 ) -> Ensemble:
-    """One tree whose leaves vote for the class that the tree by itself predicts.
-
-    Parameters
-    ----------
-    model : the member
-    ensemble : its trees
-    classes : int64 (own classes,), its classes among those voted on
-    n_classes : that are voted on
-    won, lost : what a leaf adds to the class that it votes for, and to each other
-
-    Raises
-    ------
-    UnsupportedModelError
-        There are several trees, or a leaf ties but for rounding.
-    """
+    """One tree whose leaves vote for the class that the tree by itself predicts."""
     name = type(predictor(model)).__name__
     if ensemble.root.size != 1 or ensemble.blend is not None:
         raise UnsupportedModelError(

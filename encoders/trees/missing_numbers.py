@@ -17,12 +17,6 @@ def with_missing_numbers(
 
     A split of such a column is then no threshold, but a set of cells: what is at most its
     threshold outside that interval, and the interval where a gap goes left.
-
-    Parameters
-    ----------
-    ensemble : that takes missing values, and splits the columns at thresholds only
-    columns : that hold such numbers
-    low, high : values of the model's input type
     """
     sets = ensemble.sets or no_sets(ensemble.column.size)
     chosen = np.zeros(ensemble.column.size, dtype=np.bool_)

@@ -52,14 +52,7 @@ class RawColumns:
 
 
 def pull_back(ensemble: Ensemble, raw: RawColumns, transform: Transform) -> Ensemble:
-    """The same trees, split on the user's columns; values are read as float64.
-
-    Parameters
-    ----------
-    ensemble : over the inputs
-    raw : the user's columns
-    transform : the native one; must not depend on other rows
-    """
+    """The same trees, split on the user's columns; values are read as float64."""
     return _PullBack(ensemble, raw, transform).done()
 
 
@@ -144,12 +137,6 @@ class _PullBack:
         """What inputs become where their columns hold numbers, float64 (n_times, n).
 
         Those of different columns are made in the same rows.
-
-        Parameters
-        ----------
-        inputs : int64 (n,)
-        values : float64 (n_times, n), of the column of each
-        cast : whether as the model reads them, and not as the steps before give them
         """
         raw = self._raw
         column = np.array([source.column for source in raw.sources], dtype=np.int64)[inputs]
@@ -165,14 +152,7 @@ class _PullBack:
     def _cross(
         self, questions: Callable[[IntArray], Ask], column: IntArray, rough: BoolArray
     ) -> Crossings:
-        """Find crossings; around those that may be rough, also where they are not sure.
-
-        Parameters
-        ----------
-        questions : for some of them, what asks these
-        column : int64 (n,), the column of each question
-        rough : bool (n,), as in :class:`Source`
-        """
+        """Find crossings; around those that may be rough, also where they are not sure."""
         raw = self._raw
         found = find_crossings(questions(np.arange(column.size)), raw.low[column], raw.high[column])
         at = np.flatnonzero(rough)

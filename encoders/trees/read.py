@@ -42,19 +42,7 @@ Recode = Callable[[Any, Ensemble, IntArray], Ensemble]
 
 
 def read_ensemble(model: Any, recode: Recode | None = None) -> Ensemble:
-    """Read a fitted model.
-
-    Parameters
-    ----------
-    model : fitted model of a kind in :data:`encoders.trees.advice.SUPPORTED`
-    recode : function that returns a leaf's trees before they are joined with others, given the
-        leaf, its trees, and its columns of the joint table
-
-    Raises
-    ------
-    UnsupportedModelError
-        Unknown kind, unfitted, categorical splits, several outputs.
-    """
+    """Read a fitted model."""
     return _read(model, Place(), layout_of(model), recode)
 
 

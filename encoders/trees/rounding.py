@@ -46,13 +46,7 @@ class Rounding:
     sums: float = 0.0
 
     def least_lead(self, target: int, rival: int) -> float:
-        """The smallest exact lead with which the model may prefer ``target`` to ``rival``.
-
-        Parameters
-        ----------
-        target : class index
-        rival : class index
-        """
+        """The smallest exact lead with which the model may prefer ``target`` to ``rival``."""
         if self.grid == 0.0:
             return -self.band
         return 0.0 if (target > rival) == self.upper_wins else self.grid
@@ -74,19 +68,6 @@ def rounding_of(
     Adding n terms rounds n - 1 times, each by at most ``unit`` of the sum of magnitudes so far.
     The order of the additions does not matter for the bound (Higham, Accuracy and Stability of
     Numerical Algorithms, section 4.2).
-
-    Parameters
-    ----------
-    score : float64 (n_nodes, n_classes), leaf scores, 0 at inner nodes
-    root : int64 (n_trees,), first node of each tree
-    bias : float64 (n_classes,)
-    unit : unit roundoff of the type that the model adds in
-    terms : roundings besides those of the sum over the trees
-    link : "" where raw sums are compared, "sigmoid" or "softmax" where their link's values are,
-        "sigmoids" where each class has one of its own
-    steepness : factor of the raw score in the link
-    upper_wins : whether a tie goes to the class of the higher index
-    may_be_exact : the model adds the leaf scores just as they are given here
     """
     if score.shape[0] == 0:
         return Rounding(upper_wins=upper_wins)

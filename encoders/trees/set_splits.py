@@ -37,37 +37,20 @@ class SetSplits:
         return frozenset(self.edges) - self.numbers
 
     def cells(self, rows: FloatArray) -> IntArray:
-        """The cell of every value, int64 (n_rows, n_columns); 0 in all other columns.
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns), as the model reads them
-        """
+        """The cell of every value, int64 (n_rows, n_columns); 0 in all other columns."""
         found = np.zeros(rows.shape, dtype=np.int64)
         for column, edges in self.edges.items():
             found[:, column] = cell_of(edges, rows[:, column])
         return found
 
     def members(self, column: int, sets: IntArray) -> BoolArray:
-        """The cells of sets on one column, bool (n_sets, n_cells).
-
-        Parameters
-        ----------
-        column : that all of them are on
-        sets : int64 (n_sets,)
-        """
+        """The cells of sets on one column, bool (n_sets, n_cells)."""
         width = self.edges[column].size + 2
         held: BoolArray = self.goes_left[self.first[sets][:, None] + np.arange(width)]
         return held
 
     def recoded(self, column: IntArray, codes: Mapping[int, FloatArray]) -> "SetSplits":
-        """The same splits on codes of another order; columns of numbers stay as they are.
-
-        Parameters
-        ----------
-        column : int64 (n_nodes,), the column of each node
-        codes : per column, for each new code 0, 1, ... the old value, NaN where it was unknown
-        """
+        """The same splits on codes of another order; columns of numbers stay as they are."""
         members: list[BoolArray] = [self.goes_left[:0]] * self.first.size
         for own in self.numbers | frozenset(codes):
             sets = np.unique(self.of_node[(column == own) & (self.of_node >= 0)])
@@ -88,13 +71,7 @@ class SetSplits:
         )
 
     def joined(self, nodes: BoolArray, members: list[BoolArray]) -> "SetSplits":
-        """With more such splits.
-
-        Parameters
-        ----------
-        nodes : bool (n_nodes,), those that have no set yet
-        members : one per such node, in their order
-        """
+        """With more such splits."""
         if not members:
             return self
         of_node = self.of_node.copy()
@@ -109,23 +86,12 @@ class SetSplits:
 
 
 def no_sets(n_nodes: int) -> SetSplits:
-    """No such split among so many nodes.
-
-    Parameters
-    ----------
-    n_nodes : of all trees
-    """
+    """No such split among so many nodes."""
     nothing = np.zeros(0, dtype=np.int64)
     return SetSplits(np.full(n_nodes, -1), nothing, nothing.astype(np.bool_), {})
 
 
 def cell_of(edges: FloatArray, values: FloatArray) -> IntArray:
-    """The cell of each value; what is missing has the last one.
-
-    Parameters
-    ----------
-    edges : float64, ascending
-    values : float64, any shape
-    """
+    """The cell of each value; what is missing has the last one."""
     found = np.searchsorted(edges, values)
     return np.where(np.isnan(values), edges.size + 1, found)

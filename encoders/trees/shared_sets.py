@@ -12,14 +12,7 @@ from encoders.trees.set_splits import SetSplits
 
 
 def with_shared_sets(plain: Ensemble, every: Sequence[Ensemble], first: IntArray) -> Ensemble:
-    """Columns that one ensemble splits into sets are split so by all, into cells of all.
-
-    Parameters
-    ----------
-    plain : the nodes of all, as if there were no such splits
-    every : over the same columns, with the same codes of categories
-    first : int64, the first node of each among those of all
-    """
+    """Columns that one ensemble splits into sets are split so by all, into cells of all."""
     coded = {column for own in every if own.sets is not None for column in own.sets.coded}
     columns = coded | {c for own in every if own.sets is not None for c in own.sets.edges}
     if not columns:

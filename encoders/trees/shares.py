@@ -22,13 +22,7 @@ VOTES_OF_BLENDS = (
 
 
 def shares_of(model: Any, ensemble: Ensemble) -> tuple[Expression, ...] | None:
-    """The probability of each class; None if the model has none that follow from its trees.
-
-    Parameters
-    ----------
-    model : that was read
-    ensemble : as read
-    """
+    """The probability of each class; None if the model has none that follow from its trees."""
     link, n_sums = ensemble.link, ensemble.n_sums
     if isinstance(link, Blend):
         return None if link.counts else _loosened(link)
@@ -60,12 +54,7 @@ def shares_of(model: Any, ensemble: Ensemble) -> tuple[Expression, ...] | None:
 
 
 def total_error(ensembles: Sequence[Ensemble]) -> float | None:
-    """By how much probabilities that are averaged may miss 1; None where they need not add up.
-
-    Parameters
-    ----------
-    ensembles : whose probabilities they are
-    """
+    """By how much probabilities that are averaged may miss 1; None where they need not add up."""
     worst = 0.0
     for ensemble in ensembles:
         link, n_sums = ensemble.link, ensemble.n_classes
@@ -77,19 +66,7 @@ def total_error(ensembles: Sequence[Ensemble]) -> float | None:
 
 
 def votes_of(ensemble: Ensemble, classes: IntArray, n_classes: int) -> tuple[Expression, ...]:
-    """1 for the class that an ensemble by itself predicts, else 0.
-
-    Parameters
-    ----------
-    ensemble : as read; the class of its largest sum is predicted
-    classes : int64 (own classes,), its classes among those voted on
-    n_classes : that are voted on
-
-    Raises
-    ------
-    UnsupportedModelError
-        The ensemble itself blends several sums.
-    """
+    """1 for the class that an ensemble by itself predicts, else 0."""
     if ensemble.blend is not None:
         raise UnsupportedModelError(VOTES_OF_BLENDS)
     n_sums, rounding = ensemble.n_sums, ensemble.rounding
@@ -113,12 +90,7 @@ def votes_of(ensemble: Ensemble, classes: IntArray, n_classes: int) -> tuple[Exp
 
 
 def both(upper: Expression) -> tuple[Expression, Expression]:
-    """The shares of two classes that add up to 1.
-
-    Parameters
-    ----------
-    upper : that of class 1
-    """
+    """The shares of two classes that add up to 1."""
     whole = Expression(np.zeros(upper.linear.size), 1.0)
     return whole.plus(upper.times(-1.0)), upper
 

@@ -23,12 +23,7 @@ class Stretches:
 
     @staticmethod
     def joined(after: FloatArray, until: FloatArray) -> "Stretches":
-        """Of stretches in any order, empty ones and such that overlap among them.
-
-        Parameters
-        ----------
-        after, until : float64 (n,)
-        """
+        """Of stretches in any order, empty ones and such that overlap among them."""
         order = np.argsort(after, kind="stable")
         order = order[after[order] < until[order]]
         after, until = after[order], np.maximum.accumulate(until[order])
@@ -38,42 +33,22 @@ class Stretches:
 
     @staticmethod
     def of_all(parts: Sequence["Stretches"]) -> "Stretches":
-        """Whatever lies in one of several.
-
-        Parameters
-        ----------
-        parts : at least one
-        """
+        """Whatever lies in one of several."""
         after, until = ([getattr(own, end) for own in parts] for end in ("after", "until"))
         return Stretches.joined(np.concatenate(after), np.concatenate(until))
 
     def hold(self, values: FloatArray) -> BoolArray:
-        """Whether numbers lie in one, bool of the same shape; what is missing does not.
-
-        Parameters
-        ----------
-        values : float64, any shape
-        """
+        """Whether numbers lie in one, bool of the same shape; what is missing does not."""
         inside: BoolArray = self.down(values) != self.up(values)
         return inside & ~np.isnan(values)
 
     def down(self, values: FloatArray) -> FloatArray:
-        """The last numbers outside that are at most these.
-
-        Parameters
-        ----------
-        values : float64, any shape
-        """
+        """The last numbers outside that are at most these."""
         at, inside = self._place(values)
         return np.where(inside, self.after[at], values) if self.after.size else values
 
     def up(self, values: FloatArray) -> FloatArray:
-        """The first numbers outside that are at least these.
-
-        Parameters
-        ----------
-        values : float64, any shape
-        """
+        """The first numbers outside that are at least these."""
         at, inside = self._place(values)
         beyond = np.nextafter(self.until, np.inf)
         return np.where(inside, beyond[at], values) if self.after.size else values

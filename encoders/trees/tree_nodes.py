@@ -30,12 +30,7 @@ class CodeSet:
     missing_left: bool
 
     def goes_left(self, n_codes: int) -> BoolArray:
-        """For codes 0, 1, ..., one beyond ``n_codes``, and a missing value, bool (n_codes + 2,).
-
-        Parameters
-        ----------
-        n_codes : more than any code listed
-        """
+        """For codes 0, 1, ..., one beyond ``n_codes``, and a missing value, bool (n_codes + 2,)."""
         left: BoolArray = np.full(n_codes + 2, not self.listed_left)
         left[self.codes] = self.listed_left
         left[-1] = self.missing_left
@@ -64,18 +59,7 @@ class TreeNodes:
     sets: Mapping[int, CodeSet] = field(default_factory=dict)
 
     def reachable(self, n_columns: int, source: str) -> "TreeNodes":
-        """The nodes that a row can get to; XGBoost keeps pruned ones in its files.
-
-        Parameters
-        ----------
-        n_columns : of the model
-        source : name of the library, for errors
-
-        Raises
-        ------
-        UnsupportedModelError
-            A node has one child, two parents, or a child or column that is not there.
-        """
+        """The nodes that a row can get to; XGBoost keeps pruned ones in its files."""
         size = self.left.size
         children = np.stack([self.left, self.right])
         inner = self.left != NO_CHILD
@@ -136,24 +120,7 @@ def joined(
     source: str,
     n_nodes: int | None = None,
 ) -> Ensemble:
-    """An ensemble of trees.
-
-    Parameters
-    ----------
-    trees : at least one
-    n_columns : of the model
-    bias : float64 (n_classes,)
-    dtype : the type to which the model rounds its input
-    margin_unit : as in :class:`Ensemble`
-    source : name of the library, for errors
-    n_nodes : of all trees, where each tree is made in its turn, so that a large model is not there
-        twice; None where all are there
-
-    Raises
-    ------
-    UnsupportedModelError
-        As :meth:`TreeNodes.reachable`; no tree, or a score that is not finite.
-    """
+    """An ensemble of trees."""
     if n_nodes is None:
         trees = list(trees)
         n_nodes = sum(tree.left.size for tree in trees)

@@ -38,12 +38,7 @@ def splits_of(
     default_left: BoolArray | None,
     sets: SetSplits | None,
 ) -> Splits:
-    """The same as arrays alone.
-
-    Parameters
-    ----------
-    column, last_left, children, default_left, sets : of an ensemble; None for what it has not
-    """
+    """The same as arrays alone."""
     none = np.zeros(0, dtype=np.int64)
     no_sets = SetSplits(none, none, none.astype(np.bool_), {})
     held = no_sets if sets is None or sets.first.size == 0 else sets
@@ -72,15 +67,7 @@ def _turns_right(s: Splits, node: int, value: float, cell: int) -> bool:
 
 @kernel
 def turn_right(s: Splits, node: IntArray, value: FloatArray, cell: IntArray) -> BoolArray:
-    """Whether values go right at nodes, bool (n,).
-
-    Parameters
-    ----------
-    s : of all trees
-    node : int64 (n,), splits
-    value : float64 (n,), as the model reads them
-    cell : int64 (n,), looked at where the node splits by a set
-    """
+    """Whether values go right at nodes, bool (n,)."""
     right = np.empty(node.size, dtype=np.bool_)
     for at in range(node.size):
         right[at] = _turns_right(s, node[at], value[at], cell[at])
@@ -89,15 +76,7 @@ def turn_right(s: Splits, node: IntArray, value: FloatArray, cell: IntArray) -> 
 
 @kernel
 def walk_down(s: Splits, root: IntArray, values: FloatArray, cells: IntArray) -> IntArray:
-    """The leaf of each tree that each row ends in, int64 (n_trees, n_rows).
-
-    Parameters
-    ----------
-    s : of all trees
-    root : int64 (n_trees,)
-    values : float64 (n_rows, n_columns), as the model reads them
-    cells : int64 (n_rows, n_columns), (0, 0) where no node splits by a set
-    """
+    """The leaf of each tree that each row ends in, int64 (n_trees, n_rows)."""
     column = s.column
     ends = np.empty((root.size, values.shape[0]), dtype=np.int64)
     for tree in range(root.size):  # so that the nodes of one stay near
@@ -119,10 +98,6 @@ def walk_down_laid_out(s: Splits, root: IntArray, values: FloatArray) -> IntArra
 
     The nodes of a tree are first laid out so that the left child is the next one: most steps then
     read nothing but what is near, and none waits to hear where left is.
-
-    Parameters
-    ----------
-    s, root, values : as for :func:`walk_down`
     """
     of_column, last_left, left, right = s.column, s.last_left, s.left, s.right
     n = of_column.size
@@ -158,13 +133,7 @@ def walk_down_laid_out(s: Splits, root: IntArray, values: FloatArray) -> IntArra
 
 @kernel
 def add_up(score: FloatArray, ends: IntArray) -> FloatArray:
-    """Sums of what leaves score, tree after tree, float64 (n_rows, n_sums).
-
-    Parameters
-    ----------
-    score : float64 (n_nodes, n_sums)
-    ends : int64 (n_trees, n_rows), as of :func:`walk_down`
-    """
+    """Sums of what leaves score, tree after tree, float64 (n_rows, n_sums)."""
     total = np.zeros((ends.shape[1], score.shape[1]))
     for tree in range(ends.shape[0]):
         for row in range(ends.shape[1]):
@@ -189,12 +158,7 @@ class Literals(NamedTuple):
 
 
 def no_literals(count: int) -> Literals:
-    """Room for so many.
-
-    Parameters
-    ----------
-    count : of all leaves
-    """
+    """Room for so many."""
     column, lo, hi = (np.empty(count, dtype=np.int32) for _ in range(3))
     return Literals(column, lo, hi, np.empty(count, dtype=np.bool_))
 
@@ -226,15 +190,6 @@ def boxes_of(
 
     How many columns are met on the way to each leaf, -1 where no value gets there, int64
     (n_nodes,), -2 at splits.
-
-    Parameters
-    ----------
-    s : of all trees
-    root : int64 (n_trees,)
-    position : int64 (n_nodes,), of a split's threshold among those of its column
-    last : int64 (n_columns,), last cell of each column that holds numbers
-    first : int64 (n_nodes + 1,), where the literals of a leaf begin; (0,) to count them alone
-    told : is filled with the literals
     """
     of_column, right, left, of_node, gaps = s.column, s.right, s.left, s.of_node, s.default_left
     n, n_nodes = last.size, of_column.size
@@ -323,19 +278,6 @@ def leaves_within(
     """Leaves of trees that a row of such levels may lie in, at a cost within a limit.
 
     Both sides of a column are bounds on what its range costs, so that the larger one is.
-
-    Parameters
-    ----------
-    s : of all trees
-    root : int64 (n_trees,)
-    t : what rows may be
-    base : what every row costs at least
-    limit : on the cost
-    found : int64, room for all nodes of the trees; filled with leaves
-
-    Returns
-    -------
-    how many were found
     """
     column, last_left, right, left = s.column, s.last_left, s.right, s.left
     start, value, below, above, both = t.start, t.value, t.below, t.above, t.both

@@ -15,17 +15,7 @@ HELD = {"FrozenEstimator": "estimator", **dict.fromkeys(SEARCHES, "best_estimato
 
 
 def unwrapped(model: Any) -> Any:
-    """Return the model that predicts for a frozen estimator or a search; any other as it is.
-
-    Parameters
-    ----------
-    model : object of any type
-
-    Raises
-    ------
-    UnsupportedModelError
-        A search is not fitted, or keeps no model; or a subclass replaces what predictions call.
-    """
+    """Return the model that predicts for a frozen estimator or a search; any other as it is."""
     kind = kind_of(model)
     if kind.library != "sklearn" or kind.name not in HELD:
         return model
@@ -42,23 +32,13 @@ def unwrapped(model: Any) -> Any:
 
 
 def is_pipeline(model: Any) -> bool:
-    """Return whether a model is a pipeline of scikit-learn or of imbalanced-learn.
-
-    Parameters
-    ----------
-    model : object of any type
-    """
+    """Return whether a model is a pipeline of scikit-learn or of imbalanced-learn."""
     kind = kind_of(model)
     return kind.library in ("sklearn", "imblearn") and kind.name == "Pipeline"
 
 
 def last_step(model: Any) -> Any:
-    """Return the model that a pipeline ends with.
-
-    Parameters
-    ----------
-    model : pipeline
-    """
+    """Return the model that a pipeline ends with."""
     return model.steps[-1][1]
 
 
@@ -66,10 +46,6 @@ def steps_before(model: Any) -> list[tuple[str, Any]]:
     """Return the steps before the last one that change rows, with their names.
 
     Samplers of imbalanced-learn do nothing when their pipeline predicts.
-
-    Parameters
-    ----------
-    model : pipeline
     """
     return [
         (name, step)
@@ -79,11 +55,6 @@ def steps_before(model: Any) -> list[tuple[str, Any]]:
 
 
 def predictor(model: Any) -> Any:
-    """Return the model behind all wrappers and steps, whose methods make the predictions.
-
-    Parameters
-    ----------
-    model : object of any type
-    """
+    """Return the model behind all wrappers and steps, whose methods make the predictions."""
     model = unwrapped(model)
     return predictor(last_step(model)) if is_pipeline(model) else model

@@ -21,21 +21,9 @@ class AnswerLog:
     A last line that was torn by a crash or a full disk is cut off, on reading and on failing.
     Use by one thread of one process at a time.
 
-    Parameters
-    ----------
-    folder : made if need be
-    resume : whether answers that are there are kept; False: there must be none
-    fields : what each record has
-    on_disk : what is not read again, as it is large
-
     Attributes
     ----------
     records : those that were there, by key
-
-    Raises
-    ------
-    InputError
-        The folder can't be used, or holds answers already and ``resume`` is False.
     """
 
     def __init__(
@@ -63,17 +51,7 @@ class AnswerLog:
         self._synced = time.monotonic()
 
     def append(self, record: Record) -> None:
-        """Write one record.
-
-        Parameters
-        ----------
-        record : with its "key"; plain values, no nan or inf
-
-        Raises
-        ------
-        OSError
-            It could not be written; the file is as it was before.
-        """
+        """Write one record."""
         line = json.dumps(record, allow_nan=False).encode() + b"\n"
         end = self._file.seek(0, os.SEEK_END)
         try:
@@ -95,18 +73,7 @@ class AnswerLog:
 
 
 def refuse_used(folder: Path, resume: bool) -> None:
-    """Say at once what :class:`AnswerLog` would say once it is opened.
-
-    Parameters
-    ----------
-    folder : for answers, there or not
-    resume : as in :class:`AnswerLog`
-
-    Raises
-    ------
-    InputError
-        The folder holds answers already and ``resume`` is False, or another batch writes to it.
-    """
+    """Say at once what :class:`AnswerLog` would say once it is opened."""
     path = folder / LINES
     if path.exists():
         _refuse_earlier(path, resume)

@@ -53,21 +53,11 @@ class Job:
     proof_mb: float | None = None
 
     def warm_up(self, task: Task) -> None:
-        """See :class:`portfolio.running.work.Work`.
-
-        Parameters
-        ----------
-        task : as in :meth:`portfolio.running.work.Work.warm_up`
-        """
+        """See :class:`portfolio.running.work.Work`."""
         replace(self, log=None).answer(replace(task, limit_s=1e-3))
 
     def answer(self, task: Task) -> Record:
-        """The record of one row; what goes wrong is told in it.
-
-        Parameters
-        ----------
-        task : its payload is the row's values, float64 (n_columns,)
-        """
+        """The record of one row; what goes wrong is told in it."""
         try:
             began = time.perf_counter()
             result = self._asked(task)
@@ -78,12 +68,7 @@ class Job:
             return self.unanswered(task.key, in_a_sentence(error), "error")
 
     def answer_briefly(self, task: Task, limit_s: float) -> Record | None:
-        """See :class:`portfolio.running.small_batches.BriefWork`.
-
-        Parameters
-        ----------
-        task, limit_s : as in :meth:`portfolio.running.small_batches.BriefWork.answer_briefly`
-        """
+        """See :class:`portfolio.running.small_batches.BriefWork`."""
         if self.log is not None:  # a log would contain the short attempt as well
             return None
         record = settled(self, task, limit_s)
@@ -129,21 +114,11 @@ class Job:
         return self.asker.ask(self.question, options, row, strategy, log=self.log)
 
     def lost(self, task: Task, message: str, late: bool = False) -> Record:
-        """See :class:`portfolio.running.work.Work`.
-
-        Parameters
-        ----------
-        task, message, late : as in :meth:`portfolio.running.work.Work.lost`
-        """
+        """See :class:`portfolio.running.work.Work`."""
         return self.unanswered(task.key, message, "time_limit" if late else "error")
 
     def unanswered(self, key: str, message: str, reason: str) -> Record:
-        """See :class:`portfolio.batch.work.BatchWork`.
-
-        Parameters
-        ----------
-        key, message, reason : as in :meth:`portfolio.batch.work.BatchWork.unanswered`
-        """
+        """See :class:`portfolio.batch.work.BatchWork`."""
         return {
             "key": key,
             "status": "unknown",
@@ -174,10 +149,6 @@ class Job:
         """An answer of version 0.1, which asked for rows that lead where no margin was given.
 
         Its proof is about those rows only, and the record now says so.
-
-        Parameters
-        ----------
-        record : as it was read
         """
         if "margin" in record or record["status"] == "unknown":
             return record
@@ -188,12 +159,7 @@ class Job:
         return record | {"margin": lead, "message": record["message"] or OF_0_1.format(lead)}
 
     def table(self, rows: BatchRows, records: Sequence[Record]) -> pd.DataFrame:
-        """See :meth:`portfolio.explainer.Explainer.explain_batch`.
-
-        Parameters
-        ----------
-        rows, records : as in :meth:`portfolio.batch.work.BatchWork.table`
-        """
+        """See :meth:`portfolio.explainer.Explainer.explain_batch`."""
         width = len(rows.columns)
         found = np.array([r["row"] or [np.nan] * width for r in records], dtype=np.float64)
         found = found.reshape(len(records), width)

@@ -73,23 +73,13 @@ class BatchRows:
                 yield (value,)
 
     def some(self, places: Sequence[int]) -> "BatchRows":
-        """Return some of the rows.
-
-        Parameters
-        ----------
-        places : of the rows
-        """
+        """Return some of the rows."""
         values = [self.values[at] for at in places]
         own, index = self.own.iloc[list(places)], self.index[list(places)]
         return replace(self, index=index, values=values, own=own)
 
     def answered(self, found: Sequence[FloatArray | None]) -> pd.DataFrame:
-        """Return the answers in the types of the rows; what did not change is as it was.
-
-        Parameters
-        ----------
-        found : float64 (n_columns,) per row, or None without an answer
-        """
+        """Return the answers in the types of the rows; what did not change is as it was."""
         none = np.full(len(self.columns), np.nan)
         pairs = list(zip(self.values, found, strict=True))
         good = np.array([not isinstance(own, str) and row is not None for own, row in pairs], bool)
@@ -126,19 +116,7 @@ class BatchRows:
 
 
 def rows_of(model: ExplainedModel, X: Any, whole: bool = False) -> BatchRows:
-    """Read the rows of a table, and find what is wrong with those that are none.
-
-    Parameters
-    ----------
-    model : the model that is explained
-    X : DataFrame or array (n_rows, n_columns)
-    whole : bool, as in :class:`BatchRows`
-
-    Raises
-    ------
-    InputError
-        The columns are not the model's, or the model has changed since it was read.
-    """
+    """Read the rows of a table, and find what is wrong with those that are none."""
     model.check_unchanged()
     table = model.native.table
     read = read_rows(X, model.space, model.input_type, table)
@@ -149,20 +127,7 @@ def rows_of(model: ExplainedModel, X: Any, whole: bool = False) -> BatchRows:
 
 
 def read_batch(asker: Asker, question: Question, X: Any, whole: bool = False) -> BatchRows:
-    """The rows of a table, and what is wrong with those that are none.
-
-    Parameters
-    ----------
-    asker : of the model
-    question : that will be asked of all of them
-    X : DataFrame or array (n_rows, n_columns)
-    whole : as in :class:`BatchRows`
-
-    Raises
-    ------
-    InputError
-        What would go wrong with every row: the question, or the columns.
-    """
+    """The rows of a table, and what is wrong with those that are none."""
     model = asker.model
     wanted = wanted_of(model, question.target)
     if wanted is None and question.target is not None:

@@ -43,22 +43,7 @@ class BatchError(CounterfolioError, OSError):
 
 
 def run_batch(rows: BatchRows, job: BatchWork, asked: Any, settings: BatchSettings) -> pd.DataFrame:
-    """Answer all rows that have no answer yet; see :meth:`Explainer.explain_batch`.
-
-    Parameters
-    ----------
-    rows : all, answered or not
-    job : what workers do
-    asked : all that answers depend on besides the row, for :func:`fingerprint`
-    settings : by whom, for how long, and where answers are kept
-
-    Raises
-    ------
-    InputError
-        The folder can't be used, or workers can't do the job at all.
-    BatchError
-        The folder can't be written to any more.
-    """
+    """Answer all rows that have no answer yet; see :meth:`Explainer.explain_batch`."""
     answers = settings.answers()
     warm_up()  # once, and not in every worker at the same time
     common = fingerprint(asked)

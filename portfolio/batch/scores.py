@@ -21,18 +21,6 @@ def batch_scores(
     """What :attr:`Result.score_before` and :attr:`Result.score` say of each row.
 
     Taken from rows and answers alone, so that answers which were recorded without them have them.
-
-    Parameters
-    ----------
-    model : that is explained
-    asked : the target of the question
-    targets : of each answer, None where there is none
-    queries : float64 (n_columns,) each, or what is wrong with it
-    answers : float64 (n_columns,) each, None without one
-
-    Returns
-    -------
-    float64 (n_rows,) each, nan where there is no number
     """
     before, after = np.full(len(targets), np.nan), np.full(len(targets), np.nan)
     wanted = wanted_of(model, asked)

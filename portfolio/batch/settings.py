@@ -32,11 +32,6 @@ class BatchSettings:
     resume : as in :class:`portfolio.batch.answer_log.AnswerLog`
     on_answer : called in the caller's thread with (rows answered, rows in all)
     began : ``time.monotonic()`` of the call, from which the deadline counts
-
-    Raises
-    ------
-    InputError
-        A value that can't be used, or a folder that holds answers already.
     """
 
     time_limit_s: float = 60.0

@@ -24,12 +24,7 @@ class JobTogether:
     _held: list[tuple[Task, Record]] = field(default_factory=list)
 
     def take(self, task: Task) -> None:
-        """See :class:`portfolio.running.work.Together`.
-
-        Parameters
-        ----------
-        task : as there
-        """
+        """See :class:`portfolio.running.work.Together`."""
         self.loans.of = task.key
         self._held.append((task, self.job.answer(task)))
 

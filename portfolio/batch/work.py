@@ -26,31 +26,13 @@ class BatchWork(Work, Protocol):
         ...
 
     def unanswered(self, key: str, message: str, reason: str) -> Record:
-        """The record of a row without an answer, and why it has none.
-
-        Parameters
-        ----------
-        key : of the row's task
-        message : what went wrong, for users
-        reason : "error", "time_limit", "deadline" or "interrupted"
-        """
+        """The record of a row without an answer, and why it has none."""
         ...
 
     def completed(self, record: Record) -> Record:
-        """A record of an earlier run, with what that run did not tell.
-
-        Parameters
-        ----------
-        record : as it was read
-        """
+        """A record of an earlier run, with what that run did not tell."""
         ...
 
     def table(self, rows: BatchRows, records: Sequence[Record]) -> pd.DataFrame:
-        """What users get.
-
-        Parameters
-        ----------
-        rows : all
-        records : one per row
-        """
+        """What users get."""
         ...

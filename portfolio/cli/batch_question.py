@@ -19,21 +19,7 @@ METHODS = {"robust": "explain_robust"}  # where a command is not named as its me
 def question_of(
     explainer: "Explainer", question: options.QuestionOptions, command: str, settings: str, X: Any
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """What asks a batch, and the arguments that make the question.
-
-    Parameters
-    ----------
-    explainer : of the model
-    question : the options
-    command : that asks it of one row
-    settings : a JSON object of further arguments
-    X : the data set's rows, from which a row may be named by its place
-
-    Raises
-    ------
-    InputError
-        No such question, or it does not take what is given.
-    """
+    """What asks a batch, and the arguments that make the question."""
     words = question.words(explainer) | {"constraints": question.constraints()}
     more = _object(settings)
     if command == EXPLAIN:

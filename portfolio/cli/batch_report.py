@@ -28,15 +28,7 @@ class _Rate(ProgressColumn):
 def batch_and_report(
     run: Callable[..., pd.DataFrame], rows: int, out: Path, console: Console
 ) -> bool:
-    """Whether every row was answered.
-
-    Parameters
-    ----------
-    run : explains the rows; takes ``on_answer``
-    rows : how many there are
-    out : folder that the answers are in
-    console : to print on
-    """
+    """Whether every row was answered."""
     told = _bar if console.is_terminal else told_in_lines
     with told(rows, console) as on_answer:
         frame = run(on_answer=on_answer)
@@ -51,14 +43,7 @@ def _bar(rows: int, console: Console) -> Iterator[OnAnswer]:
 
 @contextmanager
 def told_in_lines(rows: int, console: Console, every_s: float = LINE_S) -> Iterator[OnAnswer]:
-    """A line now and then, for those who read a log.
-
-    Parameters
-    ----------
-    rows : how many there are
-    console : to print on
-    every_s : seconds between two lines
-    """
+    """A line now and then, for those who read a log."""
     began, answered, over = time.monotonic(), [0], threading.Event()
 
     def tell() -> None:

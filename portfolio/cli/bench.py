@@ -49,13 +49,7 @@ class BenchmarkOptions:
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all runs here.")] = None
 
     def run(self, folder: Path | None, deadline: float | None = None) -> int:
-        """Print the table; the exit code.
-
-        Parameters
-        ----------
-        folder : of CSV data sets, None for the bundled ones
-        deadline : seconds for --service
-        """
+        """Print the table; the exit code."""
         from portfolio.cli.bench_report import run_and_report
         from portfolio.cli.question_report import run_and_report_questions
         from portfolio.study.benchmark import Benchmark

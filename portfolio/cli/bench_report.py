@@ -33,13 +33,6 @@ def run_and_report(
     """Run, print, optionally write JSON; 0, or 1 if two proofs disagree.
 
     Ctrl-C ends the run and reports what is done.
-
-    Parameters
-    ----------
-    benchmark : to run
-    against : backend that speeds are compared with
-    json_file : written even if the run breaks off; None for no file
-    console : to print on
     """
     runs: list[BenchmarkRun] = []
     sets = names(benchmark.folder, benchmark.only)

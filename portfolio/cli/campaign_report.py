@@ -23,15 +23,6 @@ def run_protocol(
     """Exit code: 0, 1 if proofs disagree, records can't be right, or configurations failed.
 
     Ctrl-C and the deadline end it; the same command goes on where it stopped.
-
-    Parameters
-    ----------
-    protocol : to run
-    folder : of CSV data sets, None for the bundled ones
-    out : folder for logs and figures, made if need be
-    executor : who does the runs, as :func:`portfolio.cli.executors.executor_of` gives it
-    deadline_s : seconds from now at which no other configuration is begun, None for no limit
-    console : to print on
     """
     sets = names(folder, protocol.datasets)
     count, most = size(protocol, sets)
@@ -73,13 +64,7 @@ def _run_with_bar(
 
 
 def report(out: Path, console: Console) -> int:
-    """Check and draw the logs of a folder made by :func:`run_protocol`.
-
-    Parameters
-    ----------
-    out : the folder
-    console : to print on
-    """
+    """Check and draw the logs of a folder made by :func:`run_protocol`."""
     if not any((out / "logs").iterdir()):
         return 0
     frame = logs.read(out / "logs")

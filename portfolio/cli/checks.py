@@ -10,14 +10,7 @@ from portfolio.cli.options import ModelOptions, QuestionOptions
 def check_options(
     model: ModelOptions, question: QuestionOptions, limits: dict[str, Any] | None = None
 ) -> None:
-    """Raise :class:`InputError` where an option is wrong by itself.
-
-    Parameters
-    ----------
-    model : ModelOptions
-    question : QuestionOptions
-    limits : mapping, arguments of :class:`portfolio.question.Options`; None for none
-    """
+    """Raise :class:`InputError` where an option is wrong by itself."""
     from encoders.query.cost import make_cost
     from encoders.query.features import FeatureSpace
     from portfolio.question import MAP, Options, strategy_name

@@ -22,18 +22,7 @@ def collected(
     json_file: Path | None,
     console: Console,
 ) -> list[Any]:
-    """All runs; after Ctrl-C those that are done.
-
-    Parameters
-    ----------
-    benchmark : that is run
-    each : runs of each row
-    what : they are, in words
-    run : runs it, given what to call with each run once it is over: a dataclass with ``dataset``,
-        ``kind`` and ``question`` or not
-    json_file : written even if the run breaks off; None for no file
-    console : to print on
-    """
+    """All runs; after Ctrl-C those that are done."""
     runs: list[Any] = []
     sets = names(benchmark.folder, benchmark.only)
     total = len(sets) * len(benchmark.kinds) * benchmark.queries * each

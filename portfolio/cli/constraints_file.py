@@ -10,17 +10,7 @@ from portfolio import written
 
 
 def read_constraints(path: Path) -> list[Any]:
-    """The constraints of a file.
-
-    Parameters
-    ----------
-    path : of a JSON file that holds a list
-
-    Raises
-    ------
-    InputError
-        It can't be read, or holds something else.
-    """
+    """The constraints of a file."""
     text = read_text(path, "the file of --constraints")
     try:
         given = json.loads(text, object_pairs_hook=distinct_members)

@@ -15,15 +15,7 @@ from selector.learning.contention import CONTENTION, RacedQuery, contention_of, 
 def run_and_report_contention(
     study: RaceStudy, out: Path, deadline_s: float | None, console: Console
 ) -> int:
-    """Exit code: 0; Ctrl-C and the deadline end it early, with what is known by then.
-
-    Parameters
-    ----------
-    study : what races and when
-    out : folder of the file, made if need be
-    deadline_s : seconds from now at which no other query is begun, None for no limit
-    console : to print on
-    """
+    """Exit code: 0; Ctrl-C and the deadline end it early, with what is known by then."""
     out.mkdir(parents=True, exist_ok=True)
     most = len(names(study.folder, study.only)) * len(study.kinds) * study.queries
     raced: list[RacedQuery] = []

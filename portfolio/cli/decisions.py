@@ -29,12 +29,7 @@ class DecisionOptions:
     features: Annotated[Path | None, typer.Option(help="JSON that overrides features.")] = None
 
     def question(self, **more: Any) -> options.QuestionOptions:
-        """The same as options of a question.
-
-        Parameters
-        ----------
-        **more : further options of it
-        """
+        """The same as options of a question."""
         return options.QuestionOptions(
             target=self.target,
             probability=self.probability,

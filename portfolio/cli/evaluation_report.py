@@ -57,15 +57,7 @@ class Judging:
 
 
 def evaluated(data: Examples, judging: Judging, out: Path | None, console: Console) -> None:
-    """Print, and write to a folder, how policies do on what they have not seen.
-
-    Parameters
-    ----------
-    data : with what races cost
-    judging : how
-    out : folder, made if it is not there
-    console : to print on
-    """
+    """Print, and write to a folder, how policies do on what they have not seen."""
     if out is not None:
         make_folder(out)
     policies, others = _policies(data, judging, console), field() if judging.field else {}
@@ -102,21 +94,12 @@ def _policies(data: Examples, judging: Judging, console: Console) -> dict[str, P
     """
 
     def fit(train: Examples) -> Diagram:
-        """Learn.
-
-        Parameters
-        ----------
-        train : what is not left out
-        """
+        """Learn."""
         return settled(train, judging.recipe, judging.alpha, console).diagram(train)
 
     def grow(train: Examples) -> Diagram:
         """Learn by odtlearn, on the same conditions, two layers at most; one leaf where it finds no
         tree in time.
-
-        Parameters
-        ----------
-        train : what is not left out
         """
         recipe = settled(train, judging.recipe, judging.alpha, console)
         brief = replace(

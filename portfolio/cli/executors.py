@@ -7,20 +7,7 @@ from encoders.errors import InputError
 
 
 def executor_of(name: str, workers: int | None, threads: int, address: str | None) -> Any:
-    """Return who answers the rows of batches and runs protocols.
-
-    Parameters
-    ----------
-    name : "local" or "ray"
-    workers : None for one per core and ``threads``
-    threads : solver threads of each worker
-    address : of the cluster, for "ray" only; None for one started here
-
-    Raises
-    ------
-    InputError
-        Another name, or an address without "ray".
-    """
+    """Return who answers the rows of batches and runs protocols."""
     if name == "ray":
         from portfolio.running.ray.executor import RayExecutor
 

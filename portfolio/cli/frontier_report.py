@@ -25,14 +25,6 @@ def run_and_report_frontier(
     """Exit code: 0, whether goals are reached or not; 1 if a line could not be measured.
 
     Ctrl-C ends it; what is done is in the table and in the file.
-
-    Parameters
-    ----------
-    folder : of data sets; lines that need one that is not there are left out
-    only : names of lines, empty for all
-    limit_s : seconds for each line
-    json_file : for all figures, None for no file
-    console : to print on
     """
     there = [] if folder is None else names(folder)
     asked = chosen(only)

@@ -9,14 +9,7 @@ MOST_NAMED = 5  # features in a hint
 
 
 def nothing_fixed(result: Result, constraints: Sequence[object], space: FeatureSpace) -> str:
-    """Return a sentence on how to fix features; "" where something was limited or nothing changes.
-
-    Parameters
-    ----------
-    result : Result, an answer
-    constraints : list of constraints, those of the query
-    space : FeatureSpace, of the explainer
-    """
+    """Return a hint on how to fix features, or "" if features are limited or none changes."""
     limited = constraints or any(feature.action != "free" for feature in space.features)
     names = [change.feature for change in result.changed]
     if limited or not names:

@@ -49,14 +49,7 @@ class Asked:
     data: "Dataset | PlainTable"
 
     def print(self, answer: Told, as_json: bool, code: int | None = None) -> NoReturn:
-        """Sentences, or one JSON object with the row; then the end, with an exit code.
-
-        Parameters
-        ----------
-        answer : to print
-        as_json : whether the answer is JSON
-        code : None for what the status means
-        """
+        """Sentences, or one JSON object with the row; then the end, with an exit code."""
         if as_json:
             self.print_json(answer)
         else:
@@ -64,12 +57,7 @@ class Asked:
         raise typer.Exit(EXIT_CODES[answer.status] if code is None else code)
 
     def print_json(self, answer: Told) -> None:
-        """One JSON object with the row.
-
-        Parameters
-        ----------
-        answer : to print
-        """
+        """One JSON object with the row."""
         own = {str(name): told(value) for name, value in self.row.iloc[0].items()}
         sys.stdout.write(json.dumps(answer.to_dict() | {"query": own}, allow_nan=False) + "\n")
 
@@ -85,13 +73,7 @@ class RowOptions:
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
 
     def asked(self, model: options.ModelOptions, question: options.QuestionOptions) -> Asked:
-        """The row, and who is asked about it.
-
-        Parameters
-        ----------
-        model : and its data
-        question : its features and its diagram are looked at
-        """
+        """The row, and who is asked about it."""
         options.one_of("--row", self.row, "--query", self.query)
         check_options(model, question, self.limits(model.seed))
         reader = Reader(model, question)
@@ -101,22 +83,12 @@ class RowOptions:
         return Asked(reader.explainer, row, data)
 
     def limits(self, seed: int) -> dict[str, Any]:
-        """Arguments that every question has.
-
-        Parameters
-        ----------
-        seed : of the model's options
-        """
+        """Arguments that every question has."""
         return {"time_limit_s": self.time_limit, "threads": self.threads, "seed": seed}
 
 
 def without_log(question: options.QuestionOptions) -> options.QuestionOptions:
-    """The same options; InputError where a log is asked for.
-
-    Parameters
-    ----------
-    question : of a command that asks more than one question
-    """
+    """The same options; InputError where a log is asked for."""
     if question.log is not None or question.explore:
         raise InputError("--log is for explain and batch, and so is --explore.")
     return question

@@ -45,10 +45,6 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose parameters that are dataclasses are given field by field, as options.
 
     Fields are declared as Typer's parameters are. The command itself gets the dataclasses.
-
-    Parameters
-    ----------
-    command : with annotations that are types, not text
     """
     signature = inspect.signature(command)
     groups: dict[str, Any] = {
@@ -164,12 +160,7 @@ class QuestionOptions:
     ] = 60.0
 
     def words(self, explainer: "Explainer") -> dict[str, Any]:
-        """Arguments of :meth:`Explainer.explain`, apart from the constraints.
-
-        Parameters
-        ----------
-        explainer : gives the classes
-        """
+        """Arguments of :meth:`Explainer.explain`, apart from the constraints."""
         return {
             "target": self.goal(explainer.classes),
             "norm": self.norm,
@@ -179,12 +170,7 @@ class QuestionOptions:
         }
 
     def goal(self, classes: tuple[Any, ...]) -> Any:
-        """The label or the goal to reach; InputError where the text is none.
-
-        Parameters
-        ----------
-        classes : tuple of labels of the model
-        """
+        """The label or the goal to reach; InputError where the text is none."""
         from portfolio.cli.targets import parse_goal
 
         kinds = ("probability", "score", "less", "more")
@@ -219,24 +205,14 @@ class QuestionOptions:
         return found
 
     def logged(self, data: "Dataset | PlainTable") -> dict[str, Any]:
-        """Return the arguments of ``explain`` that name the log and what is explored.
-
-        Parameters
-        ----------
-        data : Dataset or PlainTable, whose name becomes the group of the records
-        """
+        """Return the arguments of ``explain`` that name the log and what is explored."""
         from portfolio.exploration import Exploration
 
         explore = Exploration(self.explore, self.explore_budget)
         return {"log": self.book(data), "explore": explore}
 
     def book(self, data: "Dataset | PlainTable") -> "Logbook | None":
-        """Where records go.
-
-        Parameters
-        ----------
-        data : its name becomes the group of the records
-        """
+        """Where records go."""
         from portfolio.logbook import Logbook
 
         return None if self.log is None else Logbook(self.log, data.name)
@@ -300,13 +276,7 @@ class ModelOptions:
         return read_dataset(self.dataset)
 
     def explainer(self, data: "Dataset | PlainTable", question: QuestionOptions) -> "Explainer":
-        """Explains the model, with the features and the diagram of the question.
-
-        Parameters
-        ----------
-        data : what the model is, or was, trained on
-        question : only its features and its diagram are looked at
-        """
+        """Explains the model, with the features and the diagram of the question."""
         from portfolio.data.plain_tables import PlainTable
         from portfolio.explainer import Explainer
         from portfolio.model.categories import typed_as_trained
@@ -344,41 +314,18 @@ class ModelOptions:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Split a list with commas.
-
-    Parameters
-    ----------
-    text : empty for no names
-    """
+    """Split a list with commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def one_of(first: str, a: object, second: str, b: object) -> None:
-    """Raise :class:`InputError` unless exactly one of two options is given.
-
-    Parameters
-    ----------
-    first, second : names of the options, for the error
-    a, b : their values, None if not given
-    """
+    """Raise :class:`InputError` unless exactly one of two options is given."""
     if (a is None) == (b is None):
         raise InputError(f"give exactly one of {first} and {second}.")
 
 
 def pick(frame: Any, row: int | None, path: Path | None) -> Any:
-    """A row of a data set by its place, as a frame.
-
-    Parameters
-    ----------
-    frame : the data set's rows
-    row : from 0
-    path : of the data set, for the error
-
-    Raises
-    ------
-    InputError
-        There is no such row.
-    """
+    """A row of a data set by its place, as a frame."""
     if row is None or not 0 <= row < len(frame):
         raise InputError(f"{path} has the rows 0 to {len(frame) - 1}; there is no row {row}.")
     return frame.iloc[[row]]

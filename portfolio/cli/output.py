@@ -38,17 +38,7 @@ BarUpdate = Callable[[int, int | None, str], None]
 
 @contextmanager
 def needing(extra: str) -> Iterator[None]:
-    """Say in one sentence what to install where the service's packages are missing.
-
-    Parameters
-    ----------
-    extra : of ours, or several with commas
-
-    Raises
-    ------
-    UnavailableBackendError
-        Something that the block imports is not installed.
-    """
+    """Say in one sentence what to install where the service's packages are missing."""
     try:
         yield
     except ImportError as error:
@@ -64,13 +54,7 @@ class Console(PlainConsole):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Yield the segments of what is printed, with control characters as escapes.
-
-        Parameters
-        ----------
-        renderable : RenderableType, what is printed
-        options : ConsoleOptions or None, how it is printed
-        """
+        """Yield the segments of what is printed, with control characters as escapes."""
         for segment in super().render(renderable, options):
             text = segment.text
             if segment.control or text.isprintable():
@@ -91,15 +75,7 @@ def wide_console() -> Console:
 def progress_bar(
     console: Console, words: str, total: int | None = None, *more: ProgressColumn
 ) -> Iterator[BarUpdate]:
-    """A bar that is gone when the block ends.
-
-    Parameters
-    ----------
-    console : to print on
-    words : what is under way, until the bar is told
-    total : None as long as it is not known
-    *more : columns before the remaining time
-    """
+    """A bar that is gone when the block ends."""
     shown = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*shown, *more, TimeRemainingColumn(), console=console, transient=True) as bar:
         task = bar.add_task(words, total=total)
@@ -109,36 +85,20 @@ def progress_bar(
 
 
 def escape(text: str) -> str:
-    """Return a text that is not taken for markup, with control characters as escapes.
-
-    Parameters
-    ----------
-    text : str, of anybody
-    """
+    """Return a text that is not taken for markup, with control characters as escapes."""
     from rich.markup import escape as escaped
 
     return escaped(visible(text))
 
 
 def print_error(words: str) -> None:
-    """One sentence on standard error.
-
-    Parameters
-    ----------
-    words : the sentence
-    """
+    """One sentence on standard error."""
     console = Console(stderr=True, emoji=False)
     console.print(f"[red]Error:[/red] {escape(words)}", soft_wrap=True)
 
 
 def print_result(console: Console, result: Result) -> None:
-    """The headline, a line per change, and how it was found.
-
-    Parameters
-    ----------
-    console : to print on
-    result : with a counterfactual or without
-    """
+    """The headline, a line per change, and how it was found."""
     console.print(escape(str(result).splitlines()[0]), highlight=False)
     if not result.changed:
         return
@@ -159,12 +119,7 @@ def print_result(console: Console, result: Result) -> None:
 
 
 def told(value: Any) -> Any:
-    """A value of a row as JSON takes it; None where it is missing.
-
-    Parameters
-    ----------
-    value : number or text
-    """
+    """A value of a row as JSON takes it; None where it is missing."""
     from encoders.query.features import is_missing
 
     if is_missing(value):

@@ -17,13 +17,6 @@ def run_and_report_proofs(
     """Run, print, optionally write JSON; 1 if an answer that is a proof has none that checks.
 
     Ctrl-C ends the run and reports what is done.
-
-    Parameters
-    ----------
-    benchmark : to run
-    work : most for the checker; None for its own default
-    json_file : written even if the run breaks off; None for no file
-    console : to print on
     """
     runs = collected(
         benchmark, 1, "rows", lambda tell: run_proofs(benchmark, tell, work), json_file, console

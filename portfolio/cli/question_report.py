@@ -22,13 +22,6 @@ def run_and_report_questions(
     """Run, print, optionally write JSON; 0.
 
     Ctrl-C ends the run and reports what is done.
-
-    Parameters
-    ----------
-    benchmark : to run
-    questions : as for :func:`portfolio.study.question_benchmark.run_questions`
-    json_file : written even if the run breaks off; None for no file
-    console : to print on
     """
     each = len(chosen_questions(questions))
     runs = collected(

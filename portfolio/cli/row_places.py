@@ -36,17 +36,7 @@ class RowPlaces:
     ranges: tuple[tuple[int, int], ...] = ()
 
     def of(self, frame: "pd.DataFrame") -> "pd.DataFrame":
-        """Return these rows of a table.
-
-        Parameters
-        ----------
-        frame : DataFrame (n_rows, n_columns)
-
-        Raises
-        ------
-        InputError
-            The table does not have one of the rows, or no row is named.
-        """
+        """Return these rows of a table."""
         last = len(frame) - 1
         beyond = [max(ends[0], last + 1) for ends in self.ranges if ends[1] > last]
         if beyond:
@@ -63,17 +53,7 @@ class RowPlaces:
 
 
 def row_places(text: str) -> RowPlaces:
-    """Parse the text of ``--rows``.
-
-    Parameters
-    ----------
-    text : str, a count, from:to (without the last one), or places and ranges with commas
-
-    Raises
-    ------
-    InputError
-        The text has another form.
-    """
+    """Parse the text of ``--rows``."""
     text = text.strip()
     first, colon, last = (part.strip() for part in text.partition(":"))
     parts = [part.replace(" ", "") for part in text.split(",") if part.strip()]

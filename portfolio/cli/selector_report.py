@@ -31,17 +31,6 @@ def read_examples(
 
     A folder's explored queries (:data:`portfolio.logbook.EXPLORED`) replace its other runs of them,
     which had other time limits.
-
-    Parameters
-    ----------
-    sources : sequence of Path, folders and files of logs
-    backends : sequence of str, names to learn about; empty for all that proved a query
-    contention : Contention or None for an equal share of the cores
-
-    Raises
-    ------
-    InputError
-        Records contradict each other, or compare no backends.
     """
     frame = pd.concat([_with_explored(source) for source in sources], ignore_index=True)
     frame = frame.drop_duplicates("run", keep="first").reset_index(drop=True)
@@ -71,17 +60,6 @@ def _with_explored(source: Path) -> pd.DataFrame:
 def contention_for(sources: Sequence[Path], given: Path | None, cores: int) -> Contention:
     """What races cost on so many cores: as measured, in a file that is given or lies beside the
     logs; or else a share of the cores.
-
-    Parameters
-    ----------
-    sources : of logs
-    given : a file, None to look beside the logs
-    cores : that a query has
-
-    Raises
-    ------
-    InputError
-        The file that is given is of another number of cores, or a file can't be read.
     """
     beside = [(path if path.is_dir() else path.parent) / CONTENTION for path in sources]
     for path in [given] if given else [path for path in beside if path.is_file()]:
@@ -96,16 +74,7 @@ def contention_for(sources: Sequence[Path], given: Path | None, cores: int) -> C
 def trained(
     data: Examples, recipe: Recipe, alpha: float | None, out: Path, console: Console
 ) -> tuple[Diagram, Recipe]:
-    """Learn a diagram and write it.
-
-    Parameters
-    ----------
-    data : what it learns from
-    recipe : how; its own alpha counts for nothing
-    alpha : None to choose it by cross-validation
-    out : JSON file for the diagram
-    console : to print on
-    """
+    """Learn a diagram and write it."""
     recipe = settled(data, recipe, alpha, console)
     learned = recipe.learn(data)
     diagram = replace(learned.diagram, manifest=manifest(data, recipe, learned))
@@ -127,15 +96,7 @@ def trained(
 
 
 def settled(data: Examples, recipe: Recipe, alpha: float | None, console: Console) -> Recipe:
-    """The recipe with its alpha.
-
-    Parameters
-    ----------
-    data : to choose it by
-    recipe : its own alpha counts for nothing
-    alpha : None to choose it by cross-validation
-    console : to print on
-    """
+    """The recipe with its alpha."""
     if alpha is not None:
         return replace(recipe, alpha=alpha)
     with console.status("choosing alpha by cross-validation"):
@@ -143,15 +104,7 @@ def settled(data: Examples, recipe: Recipe, alpha: float | None, console: Consol
 
 
 def promoted(data: Examples, recipe: Recipe, made: Diagram, console: Console) -> bool:
-    """Put a diagram in the place of the default one if it is better; whether it was.
-
-    Parameters
-    ----------
-    data : what the diagrams are compared on
-    recipe : by which the diagram was made
-    made : the diagram
-    console : to print on
-    """
+    """Put a diagram in the place of the default one if it is better; whether it was."""
     verdict = compare(data, recipe.diagram, diagram_of(None))
     console.print(
         f"mean PAR10 on data sets left out: {verdict.unseen_s:.3f} s, the default "
@@ -173,14 +126,7 @@ def promoted(data: Examples, recipe: Recipe, made: Diagram, console: Console) ->
 
 
 def drawn(path: Path, out: Path, source: Path | None) -> str:
-    """Write a picture or text of a diagram; what was written.
-
-    Parameters
-    ----------
-    path : of the diagram, a JSON file
-    out : file, .svg, .dot or .txt
-    source : logs whose flow is written beside the nodes, default what the diagram itself tells
-    """
+    """Write a picture or text of a diagram; what was written."""
     kinds = {".svg": as_svg, ".dot": as_dot, ".txt": as_text}
     if out.suffix not in kinds:
         raise InputError(f"--out {out}: known kinds of file are {', '.join(kinds)}.")
@@ -195,12 +141,7 @@ def drawn(path: Path, out: Path, source: Path | None) -> str:
 
 
 def shown(path: Path | None) -> list[str]:
-    """A diagram, the file that it is from, and how it was made, line by line.
-
-    Parameters
-    ----------
-    path : of the diagram, None for the default one
-    """
+    """A diagram, the file that it is from, and how it was made, line by line."""
     place = default_place() if path is None else path
     diagram = diagram_of(path)
     kind = "" if path else " (shipped)" if place == SHIPPED else " (promoted)"
@@ -212,12 +153,7 @@ def shown(path: Path | None) -> list[str]:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a file that can't be written, before work is done for it.
-
-    Parameters
-    ----------
-    path : of a file, there or not
-    """
+    """Refuse a file that can't be written, before work is done for it."""
     if path.is_dir():
         raise InputError(f"can't write {path}: it is a folder.")
     if not path.parent.is_dir():
@@ -230,12 +166,7 @@ def check_writable(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, if it is not there.
-
-    Parameters
-    ----------
-    path : of the folder
-    """
+    """Make a folder, if it is not there."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -43,13 +43,7 @@ class ServedModels:
     ] = False
 
     def sources(self) -> "Callable[[], Sequence[Source]]":
-        """What gives the models, each time it is asked.
-
-        Raises
-        ------
-        InputError
-            The options name no model, or more than one way to them.
-        """
+        """What gives the models, each time it is asked."""
         from portfolio.service.sources import chosen
 
         return chosen(**vars(self))
@@ -74,12 +68,7 @@ class RayOptions:
     ] = False
 
     def check(self, learns: bool) -> None:
-        """Raise :class:`InputError` where other options do not go with these.
-
-        Parameters
-        ----------
-        learns : whether the service is to log or to explore
-        """
+        """Raise :class:`InputError` where other options do not go with these."""
         if not self.ray and self != RayOptions():
             raise InputError(
                 "--address, --replicas, --most-replicas and --race-on-cluster are for --ray."
@@ -88,14 +77,7 @@ class RayOptions:
             raise InputError("--logs and --explore are for one server, not for --ray.")
 
     def run(self, served: ServedModels, port: int, **more: Any) -> None:
-        """Serve until a signal.
-
-        Parameters
-        ----------
-        served : models
-        port : to listen on
-        **more : of :class:`portfolio.service.on_ray.RayService`
-        """
+        """Serve until a signal."""
         from portfolio.service import on_ray
 
         # Nodes have folders of their own where they are at work.

@@ -15,15 +15,6 @@ def explored(folder: Path) -> Path:
     """Where the explored questions are.
 
     What one backend answered teaches nothing of the others, so the rest is left alone.
-
-    Parameters
-    ----------
-    folder : of ``counterfolio serve --logs``
-
-    Raises
-    ------
-    InputError
-        They are too few.
     """
     found = folder / EXPLORED
     frame = logs.read(found) if found.is_dir() else pd.DataFrame(columns=["query", "status"])

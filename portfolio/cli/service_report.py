@@ -61,14 +61,6 @@ def run_and_report_service(
     """Run, print, optionally write JSON; 1 if an answer was another than in process.
 
     Ctrl-C, SIGTERM and the deadline end the run, and what was measured by then is reported.
-
-    Parameters
-    ----------
-    benchmark : to run
-    requests : of the loop in which memory is looked at, 0 for none
-    deadline : seconds for all of it, None for as long as it takes
-    json_file : written even if the run breaks off; None for no file
-    console : to print on
     """
     ends = float("inf") if deadline is None else time.monotonic() + deadline
     report, workers = _Report(console, ends), usable_cores()

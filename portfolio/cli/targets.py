@@ -7,33 +7,14 @@ from encoders.query.goal import Less, More, Probability, Score
 
 
 def parse_target(text: str | None, classes: tuple[Any, ...]) -> Any:
-    """The label that is written like this; unknown text is left to the explainer to refuse.
-
-    Parameters
-    ----------
-    text : as on the command line, None if not given
-    classes : the model's labels
-    """
+    """The label that is written like this; unknown text is left to the explainer to refuse."""
     if text is None:
         return None
     return next((label for label in classes if str(label) == text), text)
 
 
 def parse_goal(target: str | None, option: str, text: str | None, classes: tuple[Any, ...]) -> Any:
-    """The label or the goal that the options name.
-
-    Parameters
-    ----------
-    target : text of --target, None if not given
-    option : "--probability", "--score", "--less" or "--more"; "" for none of them
-    text : of that option
-    classes : the model's labels
-
-    Raises
-    ------
-    InputError
-        A text that means nothing, or options that do not go together.
-    """
+    """The label or the goal that the options name."""
     label = parse_target(target, classes)
     if not option or text is None:
         return label

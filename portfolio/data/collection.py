@@ -45,18 +45,7 @@ class DrawnQuery:
 
 
 def names(folder: Path | None, only: Sequence[str] = ()) -> list[str]:
-    """The data sets of a folder, or those bundled with scikit-learn where it is None.
-
-    Parameters
-    ----------
-    folder : of CSV files, None for the bundled sets
-    only : those to take, empty for all; also of :data:`portfolio.data.wide_tables.WIDE`
-
-    Raises
-    ------
-    InputError
-        The folder or one of the data sets is not there.
-    """
+    """The data sets of a folder, or those bundled with scikit-learn where it is None."""
     if folder is None:
         known = list(BUNDLED)
     else:
@@ -71,24 +60,13 @@ def names(folder: Path | None, only: Sequence[str] = ()) -> list[str]:
 
 
 def datasets(folder: Path | None, only: Sequence[str] = ()) -> Iterator[Dataset]:
-    """Read the data sets of :func:`names` one after the other.
-
-    Parameters
-    ----------
-    folder, only : as in :func:`names`
-    """
+    """Read the data sets of :func:`names` one after the other."""
     for name in names(folder, only):
         yield one_dataset(folder, name)
 
 
 def one_dataset(folder: Path | None, name: str) -> Dataset:
-    """A data set of a folder, or one that needs no file.
-
-    Parameters
-    ----------
-    folder : None for the bundled ones
-    name : one that :func:`names` gives
-    """
+    """A data set of a folder, or one that needs no file."""
     files = [] if folder is None else sorted(folder.glob(f"{name}.csv*"))
     if name in WIDE and not files:
         return wide_table(name)
@@ -98,27 +76,14 @@ def one_dataset(folder: Path | None, name: str) -> Dataset:
 
 
 def freed(space: FeatureSpace) -> FeatureSpace:
-    """The same features, all free to change either way, as in the paper's protocol.
-
-    Parameters
-    ----------
-    space : stays as it is
-    """
+    """The same features, all free to change either way, as in the paper's protocol."""
     return FeatureSpace(tuple(replace(f, action="free") for f in space.features), space.columns)
 
 
 def draw_queries(
     dataset: Dataset, model: Classifier, count: int, seed: int
 ) -> Iterator[DrawnQuery]:
-    """Rows, and for each a class other than its own, the same for a model and a seed.
-
-    Parameters
-    ----------
-    dataset : gives the rows
-    model : gives their classes
-    count : most rows drawn; fewer where the data set has fewer
-    seed : of rows and targets
-    """
+    """Rows, and for each a class other than its own, the same for a model and a seed."""
     rng = np.random.default_rng(seed)
     rows = rng.choice(len(dataset.X), min(count, len(dataset.X)), replace=False)
     for number, row in enumerate(rows.tolist()):

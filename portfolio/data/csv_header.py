@@ -14,15 +14,6 @@ def check_header(path: Path) -> None:
     """Raise an error where a table has too many columns, or two of one name.
 
     Pandas is busy for minutes with the former, and renames the latter.
-
-    Parameters
-    ----------
-    path : Path, of a CSV; packed if it ends in .gz
-
-    Raises
-    ------
-    InputError
-        Too many columns, or two of one name.
     """
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
         line = file.readline(LONGEST_LINE)

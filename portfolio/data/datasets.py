@@ -51,41 +51,19 @@ class Dataset:
     categories: dict[str, list[Any]]
 
     def encode(self, raw: pd.DataFrame, where: str, lenient: bool = False) -> pd.DataFrame:
-        """Rows in the file's own columns (label not needed) -> rows in the model's columns.
-
-        Parameters
-        ----------
-        raw : with the file's columns in any order
-        where : what the rows are called in errors
-        lenient : as in :func:`read_rows`
-        """
+        """Rows in the file's own columns (label not needed) -> rows in the model's columns."""
         return _encode(raw, self.space, self.categories, where, lenient)
 
     def rows(self, path: Path) -> pd.DataFrame:
-        """Rows of a file, encoded; values that can't be stay, for a batch to tell of their row.
-
-        Parameters
-        ----------
-        path : as for :func:`read_rows`
-        """
+        """Rows of a file, encoded; values that can't be stay, for a batch to tell of their row."""
         return read_rows(path, self, lenient=True)
 
     def one(self, path: Path) -> pd.DataFrame:
-        """The one row of a file, encoded.
-
-        Parameters
-        ----------
-        path : as for :func:`read_query`
-        """
+        """The one row of a file, encoded."""
         return read_query(path, self)
 
     def overridden(self, path: str | Path) -> FeatureSpace:
-        """The file's own description, with the features named in a JSON file replaced.
-
-        Parameters
-        ----------
-        path : of a JSON file, as for :class:`portfolio.explainer.Explainer`
-        """
+        """The file's own description, with the features named in a JSON file replaced."""
         given = load_overrides(path)
         stated = {f.name: _entry(f, self.space.columns) for f in self.space.features}
         for name, entry in given.items():
@@ -98,15 +76,6 @@ def read_dataset(path: str | Path) -> Dataset:
 
     Types are N, D, C, B (numerical, ordinal, categorical, binary); actionability is FREE, INC,
     DEC, FIXED, and PREDICT for the label, which must be the last column.
-
-    Parameters
-    ----------
-    path : compressed if it ends in .gz
-
-    Raises
-    ------
-    InputError
-        Missing, oversized or corrupt file, wrong header lines.
     """
     path = Path(path)
     names, types, actions = _read_header(path)
@@ -203,18 +172,7 @@ def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
 
 
 def read_query(path: str | Path, dataset: Dataset) -> pd.DataFrame:
-    """One encoded row from a CSV with the data set's column names; header lines 2-3 optional.
-
-    Parameters
-    ----------
-    path : of a CSV or Parquet file
-    dataset : whose columns and categories the row has
-
-    Raises
-    ------
-    InputError
-        Not exactly one row, or other columns than the data set's.
-    """
+    """One encoded row from a CSV with the data set's column names; header lines 2-3 optional."""
     rows = read_rows(path, dataset)
     if len(rows) != 1:
         raise InputError(f"{path} has {len(rows)} rows; explain takes exactly one.")
@@ -222,19 +180,7 @@ def read_query(path: str | Path, dataset: Dataset) -> pd.DataFrame:
 
 
 def read_rows(path: str | Path, dataset: Dataset, lenient: bool = False) -> pd.DataFrame:
-    """Encoded rows from a CSV (header lines 2-3 optional) or Parquet file with its column names.
-
-    Parameters
-    ----------
-    path : ending in .parquet for Parquet; else CSV
-    dataset : whose columns and categories the rows have
-    lenient : whether a value that can't be encoded stays as it is, for a batch to tell of its row
-
-    Raises
-    ------
-    InputError
-        No such file, or other columns than the data set's.
-    """
+    """Encoded rows from a CSV (header lines 2-3 optional) or Parquet file with its column names."""
     path = Path(path)
     if path.suffix == ".parquet":
         return dataset.encode(_open_parquet(path), str(path), lenient)
@@ -247,19 +193,7 @@ def read_rows(path: str | Path, dataset: Dataset, lenient: bool = False) -> pd.D
 def open_table(
     path: Path, text: Sequence[str] = (), categories: Mapping[str, Collection[str]] = NO_CATEGORIES
 ) -> pd.DataFrame:
-    """A table as it is, with one header line.
-
-    Parameters
-    ----------
-    path : ending in .parquet for Parquet, else CSV, packed if it ends in .gz
-    text : columns of a CSV that hold text, whatever it looks like
-    categories : of columns of a CSV; such a text is no missing value there, even if it is "NA"
-
-    Raises
-    ------
-    InputError
-        No such file, or one that is no table.
-    """
+    """A table as it is, with one header line."""
     if path.suffix == ".parquet":
         return _open_parquet(path)
     options: dict[str, Any] = {"dtype": dict.fromkeys(text, str)}

@@ -26,13 +26,7 @@ class Demo:
 
 
 def make_demo(n_rows: int, seed: int) -> Demo:
-    """Train on real tumour measurements; pick rows predicted malignant.
-
-    Parameters
-    ----------
-    n_rows : rows to explain
-    seed : of the forest and of the rows
-    """
+    """Train on real tumour measurements; pick rows predicted malignant."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.ensemble import RandomForestClassifier
 

@@ -27,34 +27,14 @@ class PlainTable:
     y: "pd.Series[Any] | None"
 
     def one(self, path: Path) -> pd.DataFrame:
-        """The one row of a file.
-
-        Parameters
-        ----------
-        path : as for :meth:`rows`
-
-        Raises
-        ------
-        InputError
-            There are more, or none.
-        """
+        """The one row of a file."""
         found = self.rows(path)
         if len(found) != 1:
             raise InputError(f"{path} has {len(found)} rows; explain takes exactly one.")
         return found
 
     def rows(self, path: Path) -> pd.DataFrame:
-        """Rows of another file, in this table's columns and dtypes.
-
-        Parameters
-        ----------
-        path : of a CSV or Parquet file; the label may be there, too
-
-        Raises
-        ------
-        InputError
-            No such file, or a column is lacking.
-        """
+        """Rows of another file, in this table's columns and dtypes."""
         text = [n for n in self.X.columns if not pd.api.types.is_numeric_dtype(self.X[n].dtype)]
         categories = {str(name): set(self.X[name].dropna().map(str)) - {""} for name in text}
         found = named_as(open_table(path, text, categories), list(self.X.columns))
@@ -65,18 +45,7 @@ class PlainTable:
 
 
 def read_plain(path: str | Path, label: str | None) -> PlainTable:
-    """Read a table as it is: kinds are taken from what its columns hold.
-
-    Parameters
-    ----------
-    path : ending in .parquet for Parquet, else CSV, packed if it ends in .gz
-    label : column to leave out; None if the file has only what the model takes
-
-    Raises
-    ------
-    InputError
-        No such file, or no such column.
-    """
+    """Read a table as it is: kinds are taken from what its columns hold."""
     path = Path(path)
     whole = open_table(path)
     if label is not None and label not in whole.columns:
@@ -92,13 +61,7 @@ def read_plain(path: str | Path, label: str | None) -> PlainTable:
 
 
 def named_as(frame: pd.DataFrame, known: Sequence[Any]) -> pd.DataFrame:
-    """Return a frame with a known name for each column that differs from it in blanks alone.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    known : list of names
-    """
+    """Return a frame with a known name for each column that differs from it in blanks alone."""
     by_text = {str(name).strip(): name for name in known if name is not None}
     other = [name for name in frame.columns if name not in known]
     names = {name: by_text.get(str(name).strip(), name) for name in other}

@@ -12,21 +12,7 @@ Trainable = Literal["forest", "hard-forest", "xgboost"]
 
 
 def train(dataset: Dataset | PlainTable, kind: Trainable, trees: int, depth: int, seed: int) -> Any:
-    """A fitted model; deterministic for a seed.
-
-    Parameters
-    ----------
-    dataset : all of its rows are trained on; text of a plain table is one-hot encoded first
-    kind : of model
-    trees : how many
-    depth : their largest, 0 for no limit
-    seed : of the model
-
-    Raises
-    ------
-    InputError
-        A value that float32, which these models read, can't hold, or a single class.
-    """
+    """A fitted model; deterministic for a seed."""
     if isinstance(dataset, PlainTable):
         return _train_pipeline(dataset, kind, trees, depth, seed)
     _check(dataset)

@@ -20,12 +20,7 @@ DECIMALS = 2  # of what is drawn: columns of measurements repeat values, too
 
 
 def wide_table(name: str) -> Dataset:
-    """One of :data:`WIDE`.
-
-    Parameters
-    ----------
-    name : of them
-    """
+    """One of :data:`WIDE`."""
     values, labels = WIDE[name]()
     frame = pd.DataFrame(values, columns=[f"x{place}" for place in range(values.shape[1])])
     return Dataset(name, frame, labels, infer_features(frame), {})

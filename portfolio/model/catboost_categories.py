@@ -20,18 +20,7 @@ Labels = dict[int, list[Any]]
 
 
 def catboost_codes(model: Any, frame: pd.DataFrame) -> dict[int, dict[Any, float]]:
-    """The code of each category that a split asks for, by place of its column.
-
-    Parameters
-    ----------
-    model : fitted
-    frame : its training frame, in the model's order
-
-    Raises
-    ------
-    InputError
-        CatBoost refuses a value as a category.
-    """
+    """The code of each category that a split asks for, by place of its column."""
     if not model.get_cat_feature_indices():
         return {}
     content = exported(model)

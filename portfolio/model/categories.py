@@ -26,12 +26,6 @@ def library_codes(model: Any, layout: Layout, frame: pd.DataFrame) -> dict[int, 
     """Return the codes of each column that the model takes categories in, by its place.
 
     Members of a model may have codes of their own; then these are codes for all of them.
-
-    Parameters
-    ----------
-    model : fitted model
-    layout : Layout, of the model
-    frame : DataFrame, the joint table of its training rows
     """
     if not is_owner(predictor(model)):
         return _codes_of(predictor(model), frame)
@@ -48,20 +42,7 @@ def library_codes(model: Any, layout: Layout, frame: pd.DataFrame) -> dict[int, 
 def in_codes_of_all(
     model: Any, ensemble: Ensemble, codes: Mapping[int, Codes], frame: pd.DataFrame
 ) -> Ensemble:
-    """Return the trees of a model that has members, where these share codes.
-
-    Parameters
-    ----------
-    model : fitted model
-    ensemble : Ensemble, as read; returned where there is nothing to share
-    codes : mapping, from :func:`library_codes`
-    frame : DataFrame, the joint table of its training rows
-
-    Raises
-    ------
-    UnsupportedModelError
-        A member takes text for numbers.
-    """
+    """Return the trees of a model that has members, where these share codes."""
     if not (codes and is_owner(predictor(model))):
         return ensemble
 
@@ -82,11 +63,6 @@ def typed_as_trained(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with categories where the model knows a column's, as a CSV can't say so itself.
 
     Columns whose values the model does not all know stay as they are.
-
-    Parameters
-    ----------
-    model : that was loaded
-    frame : as it was read, with the model's columns in any order
     """
     typed = frame.copy(deep=False)
     for name, labels in _labels(unwrapped(model), frame).items():
@@ -160,11 +136,6 @@ def own_codes(codes: Mapping[int, Codes], table: Table | None) -> dict[int, Floa
     """Return by place of a category column the library's code of each of the table's labels.
 
     It is NaN where the library has none, as for the last: categories that training rows lack.
-
-    Parameters
-    ----------
-    codes : from :func:`library_codes`
-    table : the user's columns; None where all hold numbers
     """
     return {
         at: np.array([*(codes.get(at, {}).get(label, np.nan) for label in column.labels), np.nan])

@@ -9,19 +9,7 @@ from encoders.errors import InputError
 
 
 def as_number(value: Any, name: Any, where: str) -> float:
-    """Return the finite float64 that a cell holds.
-
-    Parameters
-    ----------
-    value : object of any type
-    name : str, of the column, for the error
-    where : str, such as "the row's", for the error
-
-    Raises
-    ------
-    InputError
-        The cell holds no number, or one that is not finite.
-    """
+    """Return the finite float64 that a cell holds."""
     try:
         if isinstance(value, complex | np.complexfloating | str | bytes):
             raise TypeError
@@ -38,12 +26,7 @@ def as_number(value: Any, name: Any, where: str) -> float:
 
 
 def as_date(value: Any) -> Any:
-    """Return a cell's date or point of time, which may be text; None where it holds none.
-
-    Parameters
-    ----------
-    value : object of any type
-    """
+    """Return a cell's date or point of time, which may be text; None where it holds none."""
     try:
         return pd.Timestamp(value)
     except (TypeError, ValueError):

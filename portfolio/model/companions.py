@@ -27,12 +27,7 @@ class Wanted:
     always: int | None = None
 
     def of(self, ensemble: Ensemble) -> Companion:
-        """The companion, once its trees are known over the user's columns.
-
-        Parameters
-        ----------
-        ensemble : these trees
-        """
+        """The companion, once its trees are known over the user's columns."""
         return Companion(ensemble, 0, self.classes, self.always)
 
 
@@ -53,20 +48,7 @@ class Companions:
 def companions_of(
     main: Reading, plausibility: Plausibility | None, also: Sequence[Any]
 ) -> Companions:
-    """What accompanies a model.
-
-    Parameters
-    ----------
-    main : the model that is explained
-    plausibility, also : as in :class:`portfolio.explainer.Explainer`
-
-    Raises
-    ------
-    InputError
-        A class has no isolation forest, or a further model does not know it.
-    UnsupportedModelError
-        A model can't be read exactly.
-    """
+    """What accompanies a model."""
     labels = main.native.classes or (None,)
     forests = [] if plausibility is None else [plausibility.forest_of(label) for label in labels]
     distinct = {id(forest): forest for forest in forests if not _pleased(forest)}

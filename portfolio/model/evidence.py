@@ -37,20 +37,7 @@ def hold_against(
     training: FloatArray,
     space: FeatureSpace,
 ) -> None:
-    """Hold our reading against the model; what the model itself refuses is told in a sentence.
-
-    Parameters
-    ----------
-    ensemble, cells, native, training : as of :func:`check_reading`
-    space : says what may be missing
-
-    Raises
-    ------
-    InputError
-        The model refuses training rows, or a missing value.
-    UnsupportedModelError
-        As :func:`check_reading`.
-    """
+    """Hold our reading against the model; what the model itself refuses is told in a sentence."""
     rows = _with_gaps(training, space, native)
     try:
         check_reading(ensemble, cells, native, rows)
@@ -88,36 +75,12 @@ def check_reading(
     """Make sure that the model's own leaves, scores and predictions are those we read.
 
     Looked at are the training rows, and rows that fall on, just below and just above thresholds.
-
-    Parameters
-    ----------
-    ensemble : as read
-    cells : of the same ensemble
-    native : the model it was read from
-    training : float64 (n_rows, n_columns)
-
-    Raises
-    ------
-    UnsupportedModelError
-        They differ: nothing proved about the trees would be true of the model.
     """
     check_sums(ensemble, native, _alike_together(ensemble, _rows(ensemble, cells, training)))
 
 
 def check_sums(ensemble: Ensemble, native: NativeModel, rows: FloatArray) -> None:
-    """Make sure that the model's own leaves, scores and predictions of some rows are those we read.
-
-    Parameters
-    ----------
-    ensemble : as read
-    native : the model it was read from
-    rows : float64 (n_rows, n_columns)
-
-    Raises
-    ------
-    UnsupportedModelError
-        They differ.
-    """
+    """Check leaves, scores and predictions of some rows against the native model."""
     leaves = ensemble.leaves(rows)
     own = native.leaves(rows)
     if own is not None:
@@ -149,19 +112,7 @@ def check_sums(ensemble: Ensemble, native: NativeModel, rows: FloatArray) -> Non
 
 
 def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
-    """Make sure that the boxes of each tree's leaves part the space as its splits do.
-
-    Parameters
-    ----------
-    ensemble : as read
-    cells : of the same ensemble
-    training : float64 (n_rows, n_columns)
-
-    Raises
-    ------
-    UnsupportedModelError
-        They do not: proofs of a solver that trusts them would be worth nothing.
-    """
+    """Make sure that the boxes of each tree's leaves part the space as its splits do."""
     size = np.array([boundary.size + 1 for boundary in cells.boundary])
     shares = covered(
         *(cells.tree_start, cells.leaf_start, cells.column, cells.lo, cells.hi, size),
@@ -187,13 +138,7 @@ def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
 
 
 def _inside(cells: Cells, code: IntArray) -> BoolArray:
-    """Whether rows lie in the boxes of leaves, bool (n_leaves, n_rows).
-
-    Parameters
-    ----------
-    cells : with the boxes
-    code : int64 (n_columns, n_rows), cells of the rows
-    """
+    """Whether rows lie in the boxes of leaves, bool (n_leaves, n_rows)."""
     inside = np.ones((cells.node.size, code.shape[1]), dtype=np.bool_)
     for mine, items, start in blocks(cells.leaf_start):
         column = cells.column[items]

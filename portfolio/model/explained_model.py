@@ -58,12 +58,7 @@ class ClassView:
         return tuple(oracle for own, oracle in pairs if own.always is not None)
 
     def keeping(self, kept: Callable[[Companion], bool]) -> "ClassView":
-        """The same with some of its companions.
-
-        Parameters
-        ----------
-        kept : says of each whether it stays
-        """
+        """The same with some of its companions."""
         every = self.ensemble.companions
         pairs = zip(every, self.companions, strict=True)
         return replace(
@@ -73,12 +68,7 @@ class ClassView:
         )
 
     def near(self, goal: Goal) -> IntArray:
-        """Training rows from which to look for answers, as the cells of :class:`Reference`.
-
-        Parameters
-        ----------
-        goal : those that reach it by the trees are taken; where none does, the nearest do
-        """
+        """Training rows from which to look for answers, as the cells of :class:`Reference`."""
         if isinstance(goal, ClassGoal):
             return self.reference.rows[goal.target]
         rows, sums = self._all_rows
@@ -117,13 +107,7 @@ class ExplainedModel:
     state: FittedState | None = None
 
     def check_unchanged(self) -> None:
-        """Raise an error if the model, or a companion, has changed since it was read.
-
-        Raises
-        ------
-        ModelChangedError
-            It was fitted again, continued, or set to other parameters.
-        """
+        """Raise an error if the model, or a companion, has changed since it was read."""
         if self.state is not None:
             self.state.check()
 
@@ -131,15 +115,6 @@ class ExplainedModel:
         """Raise an error if the model itself decides otherwise for rows than its trees.
 
         So a change is noticed that replaced no object, as of an array that was edited.
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns)
-
-        Raises
-        ------
-        ModelChangedError
-            It does, and rounding cannot be the reason.
         """
         number = ValueGoal(0, "prediction", 0, -math.inf, math.inf)
         goal = number if self.ensemble.regression else ClassGoal(0)
@@ -153,12 +128,7 @@ class ExplainedModel:
         return fingerprint(self.ensemble, self.space, self.native.classes, joined, *own)
 
     def identity_for(self, numbers: bool) -> Any:
-        """A digest of all that answers depend on.
-
-        Parameters
-        ----------
-        numbers : whether they reach one of the model's numbers, and not a class
-        """
+        """A digest of all that answers depend on."""
         links = [self.ensemble.link, *(own.ensemble.link for own in self.also)]
         return fingerprint(self.identity, *links) if numbers else self.identity
 
@@ -177,12 +147,7 @@ class ExplainedModel:
         return TreesRead.of(self.native.model)
 
     def oracle(self, target: int) -> Oracle:
-        """Who decides whether a row is an answer.
-
-        Parameters
-        ----------
-        target : index of the class whose trees and isolation forest are asked
-        """
+        """Who decides whether a row is an answer."""
         view = self.views[target]
         return Oracle(view.ensemble, self.native, view.companions)
 
@@ -229,21 +194,7 @@ def read(
     said: Mapping[str, Said] | None = None,
     also: Sequence[Any] = (),
 ) -> ExplainedModel:
-    """Read a model and describe its features; checks that its own predict agrees.
-
-    Parameters
-    ----------
-    model, X_train, features, voting, plausibility, also : as in
-        :class:`portfolio.explainer.Explainer`
-    said : the ``steps`` there
-
-    Raises
-    ------
-    InputError
-        Columns, overrides, isolation forests or further models do not fit the model.
-    UnsupportedModelError
-        A model can't be read exactly.
-    """
+    """Read a model and describe its features; checks that its own predict agrees."""
     began = time.perf_counter()
     main = read_alone(_with_voting(model, voting))
     asked = companions_of(main, plausibility, also)

@@ -22,18 +22,6 @@ def load_model(
 
     A damaged file can crash, hang or fill the process that reads it: only what was loaded, read
     and asked to predict in a child with limits on memory and time is loaded here.
-
-    Parameters
-    ----------
-    path : of the file; its ending tells which library reads it
-    trust_pickle : allow .pkl, .pickle and .joblib, which can run any code when loaded
-    remedy : what who trusts one does, where it is refused
-
-    Raises
-    ------
-    InputError
-        Missing, oversized or corrupt file, unknown ending, a model that can't be explained, or
-        pickle without trust.
     """
     path = Path(path)
     if not path.is_file():
@@ -55,13 +43,7 @@ def load_model(
 
 
 def to_probe(paths: Iterable[Path], trust_pickle: bool) -> list[Path]:
-    """Return the files among some that :func:`load_model` would probe.
-
-    Parameters
-    ----------
-    paths : iterable of Path, model files
-    trust_pickle : bool, whether pickles may be loaded
-    """
+    """Return the files among some that :func:`load_model` would probe."""
     endings = (*XGBOOST, ".txt", ".skops", ".cbm", *(PICKLE if trust_pickle else ()))
     return [
         path
@@ -71,17 +53,7 @@ def to_probe(paths: Iterable[Path], trust_pickle: bool) -> list[Path]:
 
 
 def digest_of(path: str | Path) -> str:
-    """SHA-256 of a file, in hex.
-
-    Parameters
-    ----------
-    path : of the file
-
-    Raises
-    ------
-    InputError
-        It is no path, or can't be read.
-    """
+    """SHA-256 of a file, in hex."""
     if not isinstance(path, str | Path):
         raise InputError(f"model_file must be a path, got {path!r}.")
     try:

@@ -26,11 +26,6 @@ class FittedState:
 
     A fit replaces the objects that hold what was learned. So these are compared by identity,
     which takes microseconds. Boosters are changed in place, and are compared by their sizes.
-
-    Parameters
-    ----------
-    models : fitted, each of a kind that can be read
-    volatile : names of attributes that a prediction replaces, which are not compared
     """
 
     def __init__(self, models: Sequence[Any], volatile: frozenset[str] = frozenset()) -> None:
@@ -55,13 +50,7 @@ class FittedState:
         return FittedState(self._models, self._volatile | changed)
 
     def check(self) -> None:
-        """Raise an error if a model has changed.
-
-        Raises
-        ------
-        ModelChangedError
-            A model was fitted again, continued, or set to other parameters.
-        """
+        """Raise an error if a model has changed."""
         for name, owner, key, value in self._places:
             if _differs(owner, key, value):
                 raise ModelChangedError(CHANGED.format(name=name))

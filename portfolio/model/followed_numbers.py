@@ -30,20 +30,7 @@ class Steps(Protocol):
 def numbers_followed(
     steps: Steps, rows: FloatArray, template: FloatArray, dtype: Any
 ) -> tuple[FloatArray, FloatArray]:
-    """Return numbers between which every transformer of a column gives what the model can read.
-
-    Parameters
-    ----------
-    steps : before the model
-    rows : float64 (n_rows, n_columns), training rows in numbers
-    template : float64 (n_columns,), a row of which single values are changed
-    dtype : that the model reads
-
-    Raises
-    ------
-    InputError
-        A step makes no number of one in the training rows.
-    """
+    """Return numbers between which every transformer of a column gives what the model can read."""
     known = np.where(np.isnan(rows).all(axis=0), 0.0, rows)  # columns without any value, too
     lowest, highest = np.nanmin(known, axis=0), np.nanmax(known, axis=0)
     size = np.maximum(np.maximum(np.abs(lowest), np.abs(highest)), 1.0)
@@ -72,11 +59,6 @@ def numbers_taken(seen: FloatArray, low: float, high: float) -> tuple[float, flo
     """Return the smallest and the largest number that a query may hold, inf and -inf for none.
 
     None is taken where no training row has a value and the steps make no number of one.
-
-    Parameters
-    ----------
-    seen : float64 (n_rows,), the training rows' values
-    low, high : float, as of :func:`numbers_followed`
     """
     closed = low == high and np.isnan(seen).all()
     return (np.inf, -np.inf) if closed else (float(low), float(high))

@@ -13,21 +13,7 @@ FrameKind = Literal["pandas", "polars", "pyarrow"]
 
 
 def as_pandas(table: Any) -> tuple[Any, FrameKind]:
-    """A frame of polars, pyarrow or another library as one of pandas; all else as it is.
-
-    Parameters
-    ----------
-    table : of any type
-
-    Returns
-    -------
-    the frame, and the kind that answers are to have
-
-    Raises
-    ------
-    InputError
-        A frame that is lazy, or that has two columns of one name.
-    """
+    """A frame of polars, pyarrow or another library as one of pandas; all else as it is."""
     if isinstance(table, pd.DataFrame | pd.Series):
         return table, "pandas"
     if not hasattr(type(table), "columns"):  # no frame of any library
@@ -66,12 +52,7 @@ class FrameForm:
     like: Any = None
 
     def of(self, frame: pd.DataFrame) -> Any:
-        """Return a frame in this form; numbers with fractions stay float64.
-
-        Parameters
-        ----------
-        frame : DataFrame
-        """
+        """Return a frame in this form; numbers with fractions stay float64."""
         return frame if self.like is None else as_kind(frame, self.kind, self.like)
 
 
@@ -79,12 +60,7 @@ PANDAS = FrameForm()
 
 
 def form_of(table: Any) -> FrameForm:
-    """Return the form of a frame; that of pandas for any other object.
-
-    Parameters
-    ----------
-    table : of any type that :func:`as_pandas` takes
-    """
+    """Return the form of a frame; that of pandas for any other object."""
     if isinstance(table, pd.DataFrame) or not hasattr(type(table), "columns"):
         return PANDAS
     import narwhals as nw
@@ -99,12 +75,7 @@ def form_of(table: Any) -> FrameForm:
 
 
 def whole_table(table: Any) -> Any:
-    """Return a batch of pyarrow as a table; as an array it would lose the names of its columns.
-
-    Parameters
-    ----------
-    table : frame of any library
-    """
+    """Return a batch of pyarrow as a table; as an array it would lose the names of its columns."""
     import narwhals as nw
 
     pyarrow = nw.dependencies.get_pyarrow()
@@ -124,12 +95,7 @@ def _with_none(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def exact_pandas(table: Any) -> Any:
-    """Return a frame as :func:`as_pandas` does, in types that hold all of its values exactly.
-
-    Parameters
-    ----------
-    table : of any type; a frame that :func:`as_pandas` takes keeps its rows and columns
-    """
+    """Return a frame as :func:`as_pandas` does, in types that hold all of its values exactly."""
     frame, kind = as_pandas(table)
     if kind == "pandas":
         return frame
@@ -140,14 +106,7 @@ def exact_pandas(table: Any) -> Any:
 
 
 def as_kind(frame: pd.DataFrame, kind: FrameKind, like: Any = None) -> Any:
-    """The same frame of another library.
-
-    Parameters
-    ----------
-    frame : of pandas
-    kind : from :func:`as_pandas`
-    like : a frame of that library whose types its columns get, where these hold the values
-    """
+    """The same frame of another library."""
     if kind == "pandas":
         return frame
     import narwhals as nw
@@ -166,13 +125,7 @@ def as_kind(frame: pd.DataFrame, kind: FrameKind, like: Any = None) -> Any:
 
 
 def in_type(numbers: FloatArray, dtype: Any) -> Any:
-    """Numbers in another type of numbers if it holds them, else as they are.
-
-    Parameters
-    ----------
-    numbers : float64 (n,)
-    dtype : of numpy or pandas
-    """
+    """Numbers in another type of numbers if it holds them, else as they are."""
     if not pd.api.types.is_numeric_dtype(dtype) or dtype.kind == "c":
         return numbers
     try:

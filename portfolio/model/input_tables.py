@@ -12,26 +12,14 @@ from portfolio.model.frames import as_pandas
 
 
 def inputs_of(pipeline: Any, rows: Any) -> Any:
-    """Return what the last step of a pipeline is given.
-
-    Parameters
-    ----------
-    pipeline : fitted pipeline
-    rows : table, as the pipeline is given it
-    """
+    """Return what the last step of a pipeline is given."""
     for _, step in steps_before(pipeline):
         rows = step.transform(rows)
     return rows
 
 
 def as_bagging_passes(rows: Any, columns: IntArray) -> Any:
-    """Return the array that a bagging passes to a member.
-
-    Parameters
-    ----------
-    rows : table, as the bagging is given it
-    columns : int64 (n_given,), columns of the member
-    """
+    """Return the array that a bagging passes to a member."""
     from sklearn.utils import check_array
 
     given = check_array(rows, accept_sparse=["csr", "csc"], dtype=None, ensure_all_finite=False)
@@ -39,13 +27,7 @@ def as_bagging_passes(rows: Any, columns: IntArray) -> Any:
 
 
 def tables_of(layout: Layout, frame: Any) -> list[Any]:
-    """Return the tables that leaves read, in the order of the blocks of the joint table.
-
-    Parameters
-    ----------
-    layout : Layout, of the model
-    frame : frame of any library, rows as the user has them
-    """
+    """Return the tables that leaves read, in the order of the blocks of the joint table."""
     made: list[Any] = [frame]
     for table in layout.tables[1:]:
         given = made[table.source]
@@ -56,24 +38,13 @@ def tables_of(layout: Layout, frame: Any) -> list[Any]:
 
 
 def side_by_side(tables: list[Any]) -> pd.DataFrame:
-    """Return the joint table.
-
-    Parameters
-    ----------
-    tables : list of dense tables
-    """
+    """Return the joint table."""
     frames = [pd.DataFrame(as_pandas(table)[0]).reset_index(drop=True) for table in tables]
     return frames[0] if len(frames) == 1 else pd.concat(frames, axis=1)
 
 
 def dense(matrix: Any, nothing: float) -> Any:
-    """Return a sparse matrix as an array, and any other table as it is.
-
-    Parameters
-    ----------
-    matrix : table
-    nothing : float, value of entries that a sparse matrix does not hold
-    """
+    """Return a sparse matrix as an array, and any other table as it is."""
     if not hasattr(matrix, "tocoo"):
         return matrix
     entries = matrix.tocoo()

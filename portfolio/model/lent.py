@@ -30,14 +30,7 @@ class Loans:
     debtors: dict[NativeModel, list[Hashable]] = field(default_factory=dict)
 
     def note(self, native: NativeModel, row: FloatArray, label: int) -> None:
-        """Remember what was said for a model.
-
-        Parameters
-        ----------
-        native : the model
-        row : float64 (n_columns,)
-        label : class index
-        """
+        """Remember what was said for a model."""
         self.rows.setdefault(native, []).append(row)
         self.classes.setdefault(native, []).append(label)
         self.debtors.setdefault(native, []).append(self.of)
@@ -84,12 +77,7 @@ class LentModel(NativeModel):
         return False
 
     def predict(self, rows: FloatArray) -> IntArray:
-        """See :class:`NativeModel`.
-
-        Parameters
-        ----------
-        rows : as in :class:`NativeModel`; several are not worth a loan
-        """
+        """See :class:`NativeModel`."""
         if len(rows) != 1:
             return self.own.predict(rows)
         scores = self.ensemble.scores(rows)
@@ -104,11 +92,6 @@ def lending(model: ExplainedModel, loans: Loans) -> ExplainedModel:
     """The same model, for which its trees speak where they are clear, and its companions' too.
 
     What comes of it holds once the loans are settled, and none of them was wrong.
-
-    Parameters
-    ----------
-    model : as read
-    loans : gets what is to be asked
     """
 
     def lent(native: NativeModel, ensemble: Ensemble) -> LentModel:

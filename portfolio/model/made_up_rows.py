@@ -19,33 +19,14 @@ Values = Mapping[str, np.ndarray[Any, Any]]  # by column, what its made-up rows 
 
 
 def has_no_rows(X_train: Any) -> bool:
-    """Return whether there are no training rows.
-
-    Parameters
-    ----------
-    X_train : table, or None
-    """
+    """Return whether there are no training rows."""
     return X_train is None or (hasattr(X_train, "shape") and X_train.shape[:1] == (0,))
 
 
 def made_up_rows(
     X_train: Any, features: Any, names: Sequence[str] | None, width: int, in_pipeline: bool
 ) -> tuple[pd.DataFrame, Any]:
-    """Return a frame of made-up rows, and features without what is only of use for that.
-
-    Parameters
-    ----------
-    X_train : empty table whose columns and types count, or None
-    features : mapping, path of a JSON file, or FeatureSpace that describes every column
-    names : list of str, the model's columns; None if it has no names
-    width : int, number of the model's columns
-    in_pipeline : bool, whether categories are text, as before an encoder
-
-    Raises
-    ------
-    InputError
-        A column is not described.
-    """
+    """Return a frame of made-up rows, and features without what is only of use for that."""
     empty = as_pandas(X_train)[0]
     frame = empty if isinstance(empty, pd.DataFrame) else None  # arrays have no names
     rng = np.random.default_rng(0)
@@ -80,12 +61,7 @@ def made_up_rows(
 
 
 def without_spread(space: FeatureSpace) -> FeatureSpace:
-    """Return the features without what made-up rows do not tell: how values are spread.
-
-    Parameters
-    ----------
-    space : FeatureSpace
-    """
+    """Return the features without what made-up rows do not tell: how values are spread."""
     middle = [(f.lower + f.upper) / 2 if f.missing and not f.coded else 0.0 for f in space.features]
     pairs = zip(space.features, middle, strict=True)
     known = tuple(replace(f, typical=m, std=np.nan, mad=np.nan) for f, m in pairs)

@@ -56,12 +56,7 @@ class NativeModel:
     form: FrameForm = PANDAS
 
     def predict(self, rows: FloatArray) -> IntArray:
-        """Class index of each row, int64 (n_rows,).
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns)
-        """
+        """Class index of each row, int64 (n_rows,)."""
         given = self._given_soon(rows)
         with predicting_alone(self.model, len(rows)):
             if kind_of(self.model).name == "Booster":
@@ -85,55 +80,28 @@ class NativeModel:
         return len(self.classes) > 1 and predicts_likeliest(self.model)
 
     def probabilities(self, rows: FloatArray) -> FloatArray:
-        """The model's own probabilities, float64 (n_rows, n_classes).
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns)
-        """
+        """The model's own probabilities, float64 (n_rows, n_classes)."""
         with predicting_alone(self.model, len(rows)):
             return native_probabilities(self.model, self._given_soon(rows))
 
     def values(self, rows: FloatArray, scale: Scale, output: int) -> FloatArray:
-        """One of the model's own numbers; see :func:`native_values`.
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns)
-        scale, output : as in :func:`native_values`
-        """
+        """One of the model's own numbers; see :func:`native_values`."""
         with predicting_alone(self.model, len(rows)):
             return native_values(self.model, self._given(rows), scale, output)
 
     def isolation(self, rows: FloatArray) -> FloatArray:
-        """What an isolation forest scores rows, float64 (n_rows,).
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns)
-        """
+        """What an isolation forest scores rows, float64 (n_rows,)."""
         with predicting_alone(self.model, len(rows)):
             scores: FloatArray = self.model.score_samples(self._given(rows))
         return scores
 
     def leaves(self, rows: FloatArray) -> IntArray | None:
-        """The library's own leaf indices; see :func:`native_leaves`.
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns)
-        """
+        """The library's own leaf indices; see :func:`native_leaves`."""
         with predicting_alone(self.model, len(rows)):
             return native_leaves(self.model, self._given(rows))
 
     def scores(self, rows: FloatArray, margin_unit: float) -> FloatArray:
-        """The library's own sums; see :func:`native_scores`.
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns)
-        margin_unit : as in :func:`native_scores`
-        """
+        """The library's own sums; see :func:`native_scores`."""
         with predicting_alone(self.model, len(rows)):
             return native_scores(self.model, self._given(rows), margin_unit)
 
@@ -169,17 +137,7 @@ class NativeModel:
         return None if self.columns is None else pd.Index(self.columns)
 
     def class_index(self, target: Any) -> int:
-        """Position of a label.
-
-        Parameters
-        ----------
-        target : the label; a bool is only equal to the same bool
-
-        Raises
-        ------
-        InputError
-            No such class.
-        """
+        """Position of a label."""
         single = np.ndim(target) == 0 and target is not pd.NA
         for index, label in enumerate(self.classes if single else ()):
             if type(target) is not bool and label == target:
@@ -197,11 +155,6 @@ def predicting_alone(model: Any, n_rows: int) -> Iterator[None]:
     The owner's n_jobs would start a pool of threads for one row, and those of OpenMP go on turning
     for as long as our search takes. And scikit-learn changes the process' warning filters while it
     predicts, which two threads at once would not put back.
-
-    Parameters
-    ----------
-    model : that predicts
-    n_rows : how many rows
     """
     import joblib
 
@@ -226,12 +179,7 @@ def _pools(library: str) -> Any:
 
 
 def own_errors(model: Any) -> tuple[type[Exception], ...]:
-    """What a model's library raises for rows that it does not take.
-
-    Parameters
-    ----------
-    model : of a kind that can be read
-    """
+    """What a model's library raises for rows that it does not take."""
     if is_catboost(model):
         import catboost
 
@@ -240,19 +188,7 @@ def own_errors(model: Any) -> tuple[type[Exception], ...]:
 
 
 def wrap_native(model: Any, n_classes: int, regression: bool = False) -> NativeModel:
-    """Find the labels and column names of a model that could be read.
-
-    Parameters
-    ----------
-    model : fitted, of a kind that :func:`encoders.trees.read.read_ensemble` takes
-    n_classes : that its trees score
-    regression : it has no classes
-
-    Raises
-    ------
-    UnsupportedModelError
-        It has neither as many labels nor a single one.
-    """
+    """Find the labels and column names of a model that could be read."""
     is_booster = kind_of(model).name == "Booster"
     if is_booster:
         names: Any = model.feature_name() if hasattr(model, "feature_name") else model.feature_names
@@ -302,12 +238,6 @@ def predict_one(ensemble: Ensemble, native: NativeModel, row: FloatArray) -> int
     """Class index of a row: from the trees where they are clear, else from the model itself.
 
     The trees have been checked against the model, and take a tenth of the time.
-
-    Parameters
-    ----------
-    ensemble : as read
-    native : the model it was read from
-    row : float64 (n_columns,)
     """
     scores = ensemble.scores(row[None, :])
     if clear_lead(ensemble, scores)[0]:
@@ -316,13 +246,7 @@ def predict_one(ensemble: Ensemble, native: NativeModel, row: FloatArray) -> int
 
 
 def clear_lead(ensemble: Ensemble, scores: FloatArray) -> BoolArray:
-    """Where the best class leads by more than rounding can decide, bool (n_rows,).
-
-    Parameters
-    ----------
-    ensemble : gives its rounding
-    scores : float64 (n_rows, n_sums), as of :meth:`Ensemble.scores`
-    """
+    """Where the best class leads by more than rounding can decide, bool (n_rows,)."""
     ours = SUMMED * np.abs(scores).max(axis=1, initial=1.0)
     if ensemble.blend is not None:
         return ensemble.blend.clear(scores, ours)

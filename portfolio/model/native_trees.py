@@ -25,11 +25,6 @@ def native_leaves(model: Any, rows: Any) -> IntArray | None:
     """The library's own leaf index of each row in each tree, int64 (n_rows, n_trees).
 
     None where the library tells none (histogram gradient boosting).
-
-    Parameters
-    ----------
-    model : fitted
-    rows : (n_rows, n_columns), as the model takes them
     """
     model = unwrapped(model)
     name = kind_of(model).name
@@ -97,12 +92,6 @@ def native_scores(model: Any, rows: Any, margin_unit: float) -> FloatArray:
     """The sums that the library compares, in units of leaf scores, float64 (n_rows, n_classes).
 
     Where there is one raw score, class 0 has 0.
-
-    Parameters
-    ----------
-    model : fitted
-    rows : (n_rows, n_columns), as the model takes them
-    margin_unit : as in :class:`encoders.trees.ensemble.Ensemble`
     """
     model = unwrapped(model)
     if is_pipeline(model):

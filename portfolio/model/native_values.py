@@ -22,12 +22,7 @@ OBJECTIVES = ("binary:logistic", "multi:softprob")  # of XGBoost; others have a 
 
 
 def predicts_likeliest(model: Any) -> bool:
-    """Whether a model's own predict is known to give the first class of largest probability.
-
-    Parameters
-    ----------
-    model : fitted, of a kind that can be read
-    """
+    """Whether a model's own predict is known to give the first class of largest probability."""
     kind = kind_of(model)
     if kind.name not in LIKELIEST.get(kind.library, ()) or replaced_method(model):
         return False
@@ -40,25 +35,13 @@ def returns_scores(model: Any) -> bool:
     """Return whether predict of a classifier gives raw scores, and not labels, with a warning.
 
     LightGBM's does where it was fitted with a custom objective.
-
-    Parameters
-    ----------
-    model : fitted estimator, or a pipeline that ends with one
     """
     own = predictor(model)
     return kind_of(own).name == "LGBMClassifier" and callable(own.objective_)
 
 
 def native_values(model: Any, rows: Any, scale: Scale, output: int) -> FloatArray:
-    """One of the model's numbers for each row, widened to float64 as it is, (n_rows,).
-
-    Parameters
-    ----------
-    model : fitted, of a kind that can be read
-    rows : (n_rows, n_columns), as the model takes them
-    scale : which number
-    output : index of the class that it is of; boosting of two classes has one raw score for both
-    """
+    """One of the model's numbers for each row, widened to float64 as it is, (n_rows,)."""
     if scale == "prediction":
         return np.asarray(native_predictions(model, rows), dtype=np.float64).ravel()
     if scale == "raw":
@@ -68,13 +51,7 @@ def native_values(model: Any, rows: Any, scale: Scale, output: int) -> FloatArra
 
 
 def native_predictions(model: Any, rows: Any) -> Any:
-    """Return what the model's own predict returns for rows.
-
-    Parameters
-    ----------
-    model : fitted, of a kind that can be read
-    rows : (n_rows, n_columns), as the model takes them
-    """
+    """Return what the model's own predict returns for rows."""
     if _is_xgboost_booster(model):
         import xgboost
 
@@ -105,13 +82,7 @@ def _raw(model: Any, rows: Any, output: int) -> FloatArray:
 
 
 def native_probabilities(model: Any, rows: Any) -> FloatArray:
-    """The model's own probabilities, widened to float64 as they are, (n_rows, n_classes).
-
-    Parameters
-    ----------
-    model : fitted, a classifier that can be read
-    rows : (n_rows, n_columns), as the model takes them
-    """
+    """The model's own probabilities, widened to float64 as they are, (n_rows, n_classes)."""
     if kind_of(model).name != "Booster":
         alone = {"thread_count": 1} if is_catboost(model) else {}
         return np.asarray(model.predict_proba(rows, **alone)).astype(np.float64)

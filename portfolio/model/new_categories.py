@@ -35,14 +35,7 @@ class Read(Protocol):
 
 
 def tested(table: Table, models: Sequence[Read], rows: FloatArray) -> Table:
-    """Return the table; columns take new categories only where every model takes them as read.
-
-    Parameters
-    ----------
-    table : Table, the user's columns
-    models : list, over these columns
-    rows : float64 (n_rows, n_columns), training rows
-    """
+    """Return the table; columns take new categories only where every model takes them as read."""
     new = {
         at: float(len(column.labels))
         for at, column in enumerate(table.columns)
@@ -91,13 +84,7 @@ class NewCategories:
     table: Table
 
     def check(self, row: FloatArray, given: Mapping[int, Any]) -> None:
-        """Raise :class:`InputError` where a model treats a new category in another way.
-
-        Parameters
-        ----------
-        row : float64 (n_columns,), of the query
-        given : mapping from column to the query's own value, of new categories
-        """
+        """Raise :class:`InputError` where a model treats a new category in another way."""
         frame = self.table.frame(row[None, :])
         actual = frame.copy()
         for at, value in given.items():
@@ -144,12 +131,7 @@ class _OneRow(Table):
     row: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def frame(self, rows: FloatArray) -> pd.DataFrame:
-        """Return the row.
-
-        Parameters
-        ----------
-        rows : float64 (1, n_columns)
-        """
+        """Return the row."""
         return self.row
 
 

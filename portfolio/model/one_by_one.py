@@ -15,10 +15,6 @@ def one_by_one(model: ExplainedModel) -> tuple[ExplainedModel, ...]:
     """The model, and then each of its further ones, as if there were no other.
 
     Their cells are those of all, so that levels mean the same to each of them.
-
-    Parameters
-    ----------
-    model : whose answers need not be plausible
     """
     view = model.views[0]
     pairs = zip(view.ensemble.companions, view.companions, strict=True)

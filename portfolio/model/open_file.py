@@ -19,17 +19,7 @@ TRUSTED_PREFIXES = ("sklearn.", "numpy.", "scipy.", "encoders.voting.", "collect
 
 
 def open_model(path: Path) -> Any:
-    """Load a model in this process, whatever that does to it; see :func:`load_model`.
-
-    Parameters
-    ----------
-    path : with an ending that :func:`load_model` knows
-
-    Raises
-    ------
-    InputError
-        One sentence on what the library that reads it makes of it.
-    """
+    """Load a model in this process, whatever that does to it; see :func:`load_model`."""
     loaders = {".skops": _load_skops, ".txt": _load_lightgbm, ".cbm": _load_catboost}
     loaders |= dict.fromkeys(XGBOOST, _load_xgboost) | dict.fromkeys(PICKLE, _load_pickle)
     try:
@@ -44,12 +34,7 @@ def open_model(path: Path) -> Any:
 
 
 def sentence(error: BaseException) -> str:
-    """What a library says of a file, as a sentence.
-
-    Parameters
-    ----------
-    error : what its library raised
-    """
+    """What a library says of a file, as a sentence."""
     words = first_line(error)
     if not any(letter.isalpha() for letter in str(error)):
         words = f"it is empty or damaged ({type(error).__name__})"
@@ -79,12 +64,7 @@ def _load_xgboost(path: Path) -> Any:
 
 
 def is_catboost_json(path: Path) -> bool:
-    """Whether a .json file begins as CatBoost's do; XGBoost's begin with the learner.
-
-    Parameters
-    ----------
-    path : of any file
-    """
+    """Whether a .json file begins as CatBoost's do; XGBoost's begin with the learner."""
     if path.suffix.lower() != ".json":
         return False
     with path.open("rb") as file:

@@ -37,13 +37,7 @@ class Oracle:
     margin: float = 0.0
 
     def accepts(self, row: FloatArray, goal: Goal) -> bool:
-        """Whether the model itself says that the row reaches the goal, and so do its companions.
-
-        Parameters
-        ----------
-        row : float64 (n_columns,)
-        goal : a class, or limits of one of the model's numbers
-        """
+        """Whether the model itself says that the row reaches the goal, and so do its companions."""
         return self._reaches(row, goal) and all(
             own.accepts(row, its) for own, its in self._others(goal)
         )
@@ -55,20 +49,6 @@ class Oracle:
 
         The query is predicted together with the row, which costs next to nothing, and compared
         with what the trees say of it.
-
-        Parameters
-        ----------
-        query, row : float64 (n_columns,)
-        goal : as in :meth:`accepts`
-
-        Returns
-        -------
-        That, and the model's probabilities of both rows, (2, n_classes), or None.
-
-        Raises
-        ------
-        ModelChangedError
-            The model decides otherwise for the query than its trees.
         """
         if self._clearly_misses(row, goal):
             return False, None
@@ -86,18 +66,7 @@ class Oracle:
         return accepted, probabilities if accepted else None
 
     def check_unchanged(self, rows: FloatArray, goal: Goal) -> None:
-        """Raise an error if the model itself decides otherwise for rows than its trees.
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns)
-        goal : tells whether classes or one of the model's numbers are compared
-
-        Raises
-        ------
-        ModelChangedError
-            It does, and rounding cannot be the reason: somebody has edited its arrays.
-        """
+        """Raise an error if the model itself decides otherwise for rows than its trees."""
         self._compare(rows, self._native(rows, goal), goal)
 
     def _native(self, rows: FloatArray, goal: Goal) -> IntArray | FloatArray:
@@ -124,14 +93,7 @@ class Oracle:
             yield oracle, goal_of(own, goal)
 
     def accepts_with(self, row: FloatArray, goal: Goal, margin: float) -> bool:
-        """Whether the model accepts the row, and its scores have the lead that was asked for.
-
-        Parameters
-        ----------
-        row : float64 (n_columns,)
-        goal : as in :meth:`accepts`
-        margin : in the user's score unit; 0 for what the model's own predict decides
-        """
+        """Whether the model accepts the row, and its scores have the lead that was asked for."""
         if not self.accepts(row, goal):
             return False
         if margin == 0 or isinstance(goal, ValueGoal):
@@ -145,23 +107,11 @@ class Oracle:
         return reached and (isinstance(goal, ValueGoal) or self._leads(row, goal.target))
 
     def reached(self, rows: FloatArray, goal: Goal) -> BoolArray:
-        """Which rows reach the goal, as the model alone says, bool (n_rows,).
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns)
-        goal : as in :meth:`accepts`
-        """
+        """Which rows reach the goal, as the model alone says, bool (n_rows,)."""
         return _within(self._native(rows, goal), goal)
 
     def accepted(self, rows: FloatArray, goal: Goal, margin: float) -> BoolArray:
-        """Which rows :meth:`accepts_with` takes, bool (n_rows,); each model is asked once.
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns)
-        goal, margin : as in :meth:`accepts_with`
-        """
+        """Which rows :meth:`accepts_with` takes, bool (n_rows,); each model is asked once."""
         good = self.reached(rows, goal) if len(rows) else np.zeros(0, dtype=np.bool_)
         for own, its in self._others(goal):
             good[good] = own.accepted(rows[good], its, 0.0)
@@ -171,23 +121,11 @@ class Oracle:
         return good
 
     def is_clear(self, row: FloatArray, goal: Goal) -> bool:
-        """Whether the trees alone say that a row is accepted, so that the model may say so later.
-
-        Parameters
-        ----------
-        row : float64 (n_columns,)
-        goal : as in :meth:`accepts`
-        """
+        """Return whether the parsed trees accept a row, so that native verification may wait."""
         return not self.companions and self._clearly_reaches(row, goal)
 
     def surely_misses(self, row: FloatArray, goal: Goal) -> bool:
-        """Whether the trees put one of the model's numbers outside its limits, however it rounds.
-
-        Parameters
-        ----------
-        row : float64 (n_columns,)
-        goal : as in :meth:`accepts`; of a class nothing is said
-        """
+        """Return whether the parsed trees miss the goal's limits by more than rounding."""
         return isinstance(goal, ValueGoal) and not self._between(row, goal, sure=False)
 
     def _leads(self, row: FloatArray, target: int) -> bool:
@@ -202,13 +140,7 @@ class Oracle:
         return float(outputs[target] - np.delete(outputs, target).max(initial=-np.inf))
 
     def contradicts_the_trees(self, row: FloatArray, goal: Goal) -> bool:
-        """Whether a row was rejected that the trees put clearly on the right side.
-
-        Parameters
-        ----------
-        row : float64 (n_columns,)
-        goal : as in :meth:`accepts`
-        """
+        """Whether a row was rejected that the trees put clearly on the right side."""
         if not self.companions or not self._reaches(row, goal):
             return self._clearly_reaches(row, goal)
         refusing = (pair for pair in self._others(goal) if not pair[0].accepts(row, pair[1]))

@@ -62,13 +62,7 @@ class Preprocessing:
     form: FrameForm
 
     def inputs(self, rows: FloatArray, keep_zeros: bool) -> FloatArray:
-        """Return the joint table, float64 (n_rows, n_inputs).
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns), the user's columns in numbers
-        keep_zeros : bool, whether a 0 that is taken for missing stays 0
-        """
+        """Return the joint table, float64 (n_rows, n_inputs)."""
         made = _quietly(self.layout, self.form.of(self.table.frame(rows)))
         pairs = zip(made, self.zeros_missing, strict=True)
         gaps = [dense(own, np.nan if gone and not keep_zeros else 0.0) for own, gone in pairs]
@@ -123,21 +117,7 @@ def preprocessing_of(
     said: Mapping[str, Said],
     form: FrameForm,
 ) -> tuple[Preprocessing, Ensemble]:
-    """Return the steps of a model, and its trees over the joint table.
-
-    Parameters
-    ----------
-    model : fitted model, maybe without steps
-    ensemble : Ensemble, its trees as read
-    frame : DataFrame, its training frame
-    said : mapping from name to what the user says of a step; may be of other models
-    form : FrameForm, of the frames that steps are given
-
-    Raises
-    ------
-    UnsupportedModelError
-        A step that can't be followed.
-    """
+    """Return the steps of a model, and its trees over the joint table."""
     layout = layout_of(model)
     if len(layout.widths) == 1:  # a booster does not say
         layout = replace(layout, widths=dict.fromkeys(layout.widths, ensemble.n_columns))
@@ -167,13 +147,7 @@ def _takes_zeros(layout: Layout, table: int) -> bool:
 
 
 def joint_table(frame: pd.DataFrame, steps: Sequence[Preprocessing]) -> Table:
-    """The user's columns before several pipelines.
-
-    Parameters
-    ----------
-    frame : their training frame
-    steps : at least one
-    """
+    """The user's columns before several pipelines."""
     if len(steps) == 1:
         return steps[0].table
     encoded = frozenset().union(*(encoded_columns(own.sources) for own in steps))
@@ -204,22 +178,7 @@ def _refuse_steps(source: Source, frame: pd.DataFrame, given: "pd.Series[Any]") 
 def over_raw_columns(
     ensemble: Ensemble, steps: Preprocessing, rows: FloatArray, space: FeatureSpace
 ) -> tuple[Ensemble, Table]:
-    """The trees over the user's columns, and these with the numbers that are known to be read.
-
-    Parameters
-    ----------
-    ensemble : of the last step
-    steps : before it
-    rows : float64 (n_rows, n_columns), training rows in numbers
-    space : features of the user's columns
-
-    Raises
-    ------
-    InputError
-        Bounds beyond what the steps take.
-    UnsupportedModelError
-        Native categories in the last step.
-    """
+    """The trees over the user's columns, and these with the numbers that are known to be read."""
     if ensemble.sets is not None and not ensemble.sets.coded <= frozenset(steps.codes):
         raise UnsupportedModelError(
             "the pipeline's last step takes native categories in a way that is not known; let the "

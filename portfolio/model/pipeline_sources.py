@@ -33,13 +33,7 @@ REMEDIES = {
 
 
 def check_said(models: Sequence[Any], said: Mapping[str, Any]) -> None:
-    """Raise :class:`InputError` unless all that the user says is of a step, and known.
-
-    Parameters
-    ----------
-    models : list of fitted models
-    said : mapping from name to what the user says of a step
-    """
+    """Raise :class:`InputError` unless all that the user says is of a step, and known."""
     tables = [table for model in models for table in layout_of(model).tables[1:]]
     if said and not tables:
         raise InputError("steps are those of a Pipeline, and the model is none.")
@@ -54,19 +48,7 @@ def check_said(models: Sequence[Any], said: Mapping[str, Any]) -> None:
 
 
 def sources_of(layout: Layout, given: Sources, said: Mapping[str, Said]) -> Sources:
-    """Return one source per column of the joint table.
-
-    Parameters
-    ----------
-    layout : Layout, of the model
-    given : tuple of Source, the user's columns
-    said : mapping from name to what the user says of a step that is not known
-
-    Raises
-    ------
-    UnsupportedModelError
-        A step that mixes columns or is not known, with its name and what to do.
-    """
+    """Return one source per column of the joint table."""
     made = [given]
     for at, table in enumerate(layout.tables[1:], start=1):
         own = made[table.source]
@@ -192,10 +174,5 @@ KNOWN: Mapping[str, Follow] = {kind: own.follow for own in STEPS for kind in own
 
 
 def encoded_columns(sources: Sequence[Source]) -> frozenset[int]:
-    """Columns of the user's of which each value counts for itself.
-
-    Parameters
-    ----------
-    sources : of the inputs
-    """
+    """Columns of the user's of which each value counts for itself."""
     return frozenset(source.column for source in sources if source.kind == "discrete")

@@ -45,13 +45,7 @@ class Way:
     width: int | None
 
     def into(self, own: str, width: int | None) -> "Way":
-        """The way to a step of this one.
-
-        Parameters
-        ----------
-        own : its name
-        width : how many columns it gives
-        """
+        """The way to a step of this one."""
         return Way(f"{self.name}__{own}" if self.name else own, self.said, width)
 
     @property
@@ -90,14 +84,7 @@ def _rough_scaler(way: Way, step: Any, given: Sources) -> Sources:
 
 
 def refuse_bins(way: Way, kind: str, given: Sources) -> None:
-    """Raise :class:`UnsupportedModelError` for inputs that are 1 within a bin, and else 0.
-
-    Parameters
-    ----------
-    way : to the step
-    kind : its class
-    given : to it
-    """
+    """Raise :class:`UnsupportedModelError` for inputs that are 1 within a bin, and else 0."""
     if any(source.kind == "bins" for source in given):
         raise UnsupportedModelError(
             f"{way.words} scales the columns of a KBinsDiscretizer ({kind}); "
@@ -186,13 +173,7 @@ def _selected(way: Way, step: Any, given: Sources) -> Sources:
 
 
 def say(what: str, way: Way) -> str:
-    """The remedy for a step that is not known.
-
-    Parameters
-    ----------
-    what : begins it
-    way : to the step
-    """
+    """The remedy for a step that is not known."""
     return (
         f"{what} in a way we know; if it treats each column for itself, say so: "
         f"steps={{{way.name!r}: 'monotone'}} where it only rises or only falls, or 'by value' "

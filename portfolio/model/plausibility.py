@@ -117,23 +117,13 @@ class Plausibility:
 
 
 def is_forest(model: Any) -> bool:
-    """Whether a model is a fitted isolation forest, or a pipeline that ends with one.
-
-    Parameters
-    ----------
-    model : of any type
-    """
+    """Whether a model is a fitted isolation forest, or a pipeline that ends with one."""
     last = last_step(model) if is_pipeline(model) else model
     return kind_of(last).name == "IsolationForest" and hasattr(last, "estimators_")
 
 
 def decides_alike(model: Any) -> bool | None:
-    """Whether every row is plausible, if all rows are or none is; None where rows differ.
-
-    Parameters
-    ----------
-    model : as :func:`is_forest` takes it
-    """
+    """Whether every row is plausible, if all rows are or none is; None where rows differ."""
     forest = last_step(model) if is_pipeline(model) else model
     if longest(forest) > 0 and np.isfinite(least_length(forest)):
         return None

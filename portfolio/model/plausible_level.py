@@ -17,17 +17,7 @@ from portfolio.model.oracle import Oracle
 
 
 def least_score(model: ExplainedModel) -> float:
-    """What a row has to score at least for a model's isolation forests, the largest of several.
-
-    Parameters
-    ----------
-    model : whose answers have to be plausible
-
-    Raises
-    ------
-    InputError
-        They do not, or to some class every row is plausible, whatever it scores.
-    """
+    """What a row has to score at least for a model's isolation forests, the largest of several."""
     if not model.plausible:
         raise InputError(
             "a front by plausibility needs isolation forests; give the Explainer a Plausibility."
@@ -45,11 +35,6 @@ def asking_for(model: ExplainedModel, score: float) -> ExplainedModel:
 
     Trees and cells stay; a forest's ``offset_``, with which scikit-learn compares scores, is
     another one, in a copy of the user's object.
-
-    Parameters
-    ----------
-    model : whose answers have to be plausible
-    score : at least, as ``score_samples`` of scikit-learn gives it, between -1 and 0
     """
     forests = {id(own): _asking(own, score) for view in model.views for own in view.forests}
     views = {id(view): _view(view, forests) for view in model.views}
@@ -57,14 +42,7 @@ def asking_for(model: ExplainedModel, score: float) -> ExplainedModel:
 
 
 def score_of(model: ExplainedModel, target: int, row: FloatArray) -> float:
-    """What a row scores in the isolation forests of a class, as they say themselves; the least.
-
-    Parameters
-    ----------
-    model : of the forests
-    target : index of the class
-    row : float64 (n_columns,)
-    """
+    """What a row scores in the isolation forests of a class, as they say themselves; the least."""
     natives = [own.native for own in model.views[target].forests]
     scores = [native.isolation(row[None, :])[0] for native in natives]
     return float(min(scores))

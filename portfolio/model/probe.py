@@ -36,12 +36,7 @@ _probed: dict[tuple[Any, ...], str] = {}
 
 
 def probe(path: Path) -> str:
-    """Return what is wrong with a model file, in a sentence; "" if it loads and predicts.
-
-    Parameters
-    ----------
-    path : Path, of a file that is there, with an ending that is known
-    """
+    """Return what is wrong with a model file, in a sentence; "" if it loads and predicts."""
     known = _probed.pop(_stamp(path), None)
     return _probe([path])[0] if known is None else known
 
@@ -50,10 +45,6 @@ def probe_all(paths: Sequence[Path]) -> None:
     """Probe several files in one child process, for :func:`probe` to return what was found.
 
     A child that a file ends is replaced; only the first file of a child is held responsible.
-
-    Parameters
-    ----------
-    paths : sequence of Path, files that are there
     """
     remaining = list(paths)
     while remaining:
@@ -101,12 +92,7 @@ def _probe(paths: Sequence[Path]) -> list[str]:
 
 
 def main(given: str) -> None:
-    """Write what :func:`probe` returns of each file to standard output, a line of JSON each.
-
-    Parameters
-    ----------
-    given : str, JSON list of pairs: name of a file, and seconds of processor time for it
-    """
+    """Write what :func:`probe` returns of each file to standard output, a line of JSON each."""
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     told = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries print there as well
@@ -131,12 +117,7 @@ def _end_with_parent(parent: int) -> None:
 
 
 def complaint_about(path: Path) -> str:
-    """Load, read and ask for predictions, within limits; "" if all went well.
-
-    Parameters
-    ----------
-    path : of the file
-    """
+    """Load, read and ask for predictions, within limits; "" if all went well."""
     import numpy as np
     import pandas as pd
 

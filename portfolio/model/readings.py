@@ -92,18 +92,7 @@ Features = Mapping[str, Any] | str | Path | FeatureSpace | None
 
 
 def read_alone(model: Any, name: str = "") -> Reading:
-    """A model over what its trees read themselves.
-
-    Parameters
-    ----------
-    model : fitted
-    name : begins what is told of it
-
-    Raises
-    ------
-    UnsupportedModelError
-        It can't be read exactly.
-    """
+    """A model over what its trees read themselves."""
     model = unwrapped(model)
     ensemble = read_ensemble(model)
     return Reading(name, ensemble, wrap_native(model, ensemble.n_classes, ensemble.regression))
@@ -116,19 +105,6 @@ def over_columns(
 
     One with a table, of text, categories or the columns of a pipeline, makes it a table for all: a
     column whose values one of them takes for themselves has categories for each of them.
-
-    Parameters
-    ----------
-    alone : the one that is explained first, each as of :func:`read_alone`
-    X_train, features : as in :class:`portfolio.explainer.Explainer`
-    said : the ``steps`` there
-
-    Raises
-    ------
-    InputError
-        Columns or overrides do not fit a model.
-    UnsupportedModelError
-        A pipeline can't be read exactly.
     """
     main = alone[0]
     if has_no_rows(X_train):

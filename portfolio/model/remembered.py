@@ -35,24 +35,14 @@ class RememberedModel(NativeModel):
         return False
 
     def values(self, rows: FloatArray, scale: Scale, output: int) -> FloatArray:
-        """See :class:`NativeModel`.
-
-        Parameters
-        ----------
-        rows, scale, output : as in :class:`NativeModel`
-        """
+        """See :class:`NativeModel`."""
         said = [self.known.get(row.tobytes()) for row in rows]
         if (scale, output) != self.number or None in said:
             return super().values(rows, scale, output)
         return np.array(said, dtype=np.float64)
 
     def predict(self, rows: FloatArray) -> IntArray:
-        """See :class:`NativeModel`.
-
-        Parameters
-        ----------
-        rows : as in :class:`NativeModel`
-        """
+        """See :class:`NativeModel`."""
         said = [self.labels.get(row.tobytes()) for row in rows]
         return super().predict(rows) if None in said else np.array(said, dtype=np.int64)
 
@@ -69,12 +59,7 @@ class RememberedForest(NativeModel):
     known: Said = field(default_factory=dict)
 
     def predict(self, rows: FloatArray) -> IntArray:
-        """Class indices, as its ``predict`` makes them of its scores and its ``offset_``.
-
-        Parameters
-        ----------
-        rows : as in :class:`NativeModel`
-        """
+        """Class indices, as its ``predict`` makes them of its scores and its ``offset_``."""
         said = [self.known.get(row.tobytes()) for row in rows]
         if None in said:
             return super().predict(rows)
@@ -84,14 +69,7 @@ class RememberedForest(NativeModel):
 
 
 def remembering(native: NativeModel, rows: FloatArray, goal: Goal) -> RememberedModel:
-    """Ask what a goal is about, of several rows at once.
-
-    Parameters
-    ----------
-    native : the model
-    rows : float64 (n_rows, n_columns)
-    goal : a class, or limits of one of the model's numbers
-    """
+    """Ask what a goal is about, of several rows at once."""
     own = _fields(native)
     if isinstance(goal, ClassGoal):
         labels = native.predict(rows).tolist() if len(rows) else []
@@ -102,24 +80,12 @@ def remembering(native: NativeModel, rows: FloatArray, goal: Goal) -> Remembered
 
 
 def scores_said(forest: NativeModel, rows: FloatArray) -> Said:
-    """Ask an isolation forest for the scores of several rows at once.
-
-    Parameters
-    ----------
-    forest : with any ``offset_``
-    rows : float64 (n_rows, n_columns)
-    """
+    """Ask an isolation forest for the scores of several rows at once."""
     return _by_row(rows, forest.isolation(rows).tolist() if len(rows) else [])
 
 
 def remembering_scores(forest: NativeModel, said: Said) -> RememberedForest:
-    """The same forest, which remembers what it has said.
-
-    Parameters
-    ----------
-    forest : with any ``offset_``
-    said : of :func:`scores_said`
-    """
+    """The same forest, which remembers what it has said."""
     return RememberedForest(**_fields(forest), known=said)
 
 

@@ -17,15 +17,7 @@ NULLABLE = {"b": "boolean", "i": "Int", "u": "UInt"}  # of pandas, by kind of nu
 
 
 def row_with(given: Any, changes: Mapping[int, Any], dtypes: Mapping[int, Any]) -> Any:
-    """Return a copy of a row with some of its entries replaced.
-
-    Parameters
-    ----------
-    given : one-dimensional array, Series, mapping, or frame of one row (pandas, polars, pyarrow)
-    changes : new value of each entry that changes, by its place in the row
-    dtypes : type of each new value in the training frame, by place; used where the row's own type
-        does not hold the value
-    """
+    """Return a copy of a row with some of its entries replaced."""
     if isinstance(given, pd.DataFrame):
         frame = given.copy()
         for at, value in changes.items():
@@ -45,13 +37,7 @@ def row_with(given: Any, changes: Mapping[int, Any], dtypes: Mapping[int, Any]) 
 
 
 def like_value(value: Any, given: Any) -> Any:
-    """Return a value in the Python type of the one that it replaces, where that type holds it.
-
-    Parameters
-    ----------
-    value : number or label
-    given : value that is replaced
-    """
+    """Return a value in the Python type of the one that it replaces, where that type holds it."""
     if not isinstance(value, float) or is_missing(value):
         return value
     if isinstance(given, bool | np.bool_) and value in (0.0, 1.0):
@@ -62,12 +48,7 @@ def like_value(value: Any, given: Any) -> Any:
 
 
 def as_array(values: Any) -> "np.ndarray[Any, Any]":
-    """Return a sequence as an array; one of objects where float64 would change whole numbers.
-
-    Parameters
-    ----------
-    values : numbers, labels or missing values
-    """
+    """Return a sequence as an array; one of objects where float64 would change whole numbers."""
     array = np.asarray(values)
     if array.dtype.kind == "f" and isinstance(values, list | tuple):
         flat = values[0] if array.ndim == 2 and len(values) == 1 else values
@@ -79,15 +60,7 @@ def as_array(values: Any) -> "np.ndarray[Any, Any]":
 def column_with(
     own: "pd.Series[Any]", moved: BoolArray, new: Any, answered: BoolArray
 ) -> "pd.Series[Any]":
-    """Return a column with some of its values replaced, and others missing.
-
-    Parameters
-    ----------
-    own : the column, (n_rows,)
-    moved : bool (n_rows,), rows whose value is replaced
-    new : array or Series (n_moved,), their new values
-    answered : bool (n_rows,), rows that have a value; the others get a missing one
-    """
+    """Return a column with some of its values replaced, and others missing."""
     column = own.reset_index(drop=True)
     if moved.any():
         column = _widened(column, pd.Series(new).reset_index(drop=True), ~moved)
@@ -110,16 +83,7 @@ def frame_with(
     answered: BoolArray,
     new: Callable[[int, FloatArray], Any],
 ) -> pd.DataFrame:
-    """Return the rows of a batch with their answers' values; others stay as they are.
-
-    Parameters
-    ----------
-    own : the user's columns, (n_rows, n_columns)
-    moved : bool (n_rows, n_columns), where a value is replaced
-    after : float64 (n_rows, n_columns), numbers of the answers
-    answered : bool (n_rows,), rows that have an answer; the others get missing values
-    new : function of a column's place and numbers that returns the user's values of these
-    """
+    """Return the rows of a batch with their answers' values; others stay as they are."""
     columns = {}
     for at in range(own.shape[1]):
         changed = new(at, after[moved[:, at], at]) if moved[:, at].any() else None
@@ -240,12 +204,7 @@ def _series_with(given: "pd.Series[Any]", changes: Mapping[int, Any]) -> "pd.Ser
 
 
 def series_of(given: dict[Any, Any]) -> "pd.Series[Any]":
-    """Return a mapping as a Series; one of objects where float64 would change whole numbers.
-
-    Parameters
-    ----------
-    given : values by name
-    """
+    """Return a mapping as a Series; one of objects where float64 would change whole numbers."""
     series = pd.Series(given)
     if series.dtype.kind == "f":
         return pd.Series(given, dtype=object) if any(map(_is_long, given.values())) else series

@@ -32,12 +32,7 @@ class Row:
     table: Table | None = None
 
     def holding(self, values: FloatArray) -> "Row":
-        """Return a row of other values in the same form.
-
-        Parameters
-        ----------
-        values : float64 (n_columns,)
-        """
+        """Return a row of other values in the same form."""
         return replace(self, values=values)
 
     def given(self) -> Any:
@@ -82,12 +77,7 @@ class Row:
         return {at: self.value(position[at]) for at in np.flatnonzero(moved).tolist()}
 
     def value(self, column: int) -> Any:
-        """Return the user's value in a column of the model.
-
-        Parameters
-        ----------
-        column : int, its place
-        """
+        """Return the user's value in a column of the model."""
         value = self.values[column : column + 1]
         if self.table is None:
             return float(value[0])

@@ -11,12 +11,7 @@ from portfolio.model.pipeline import Preprocessing
 
 
 def missing_number(layout: Layout) -> float:
-    """Return the number that all members of a model take for missing, NaN where there is none.
-
-    Parameters
-    ----------
-    layout : Layout, of the model
-    """
+    """Return the number that all members of a model take for missing, NaN where there is none."""
     leaves = [own for own, _ in layout.leaves]
     of_xgboost = all(kind_of(own).library == "xgboost" for own in leaves)
     numbers = {xgboost_missing(own) for own in leaves} if of_xgboost else set()
@@ -28,11 +23,6 @@ def missing_numbers(steps: Preprocessing, rows: FloatArray) -> dict[str, float]:
 
     Only columns count that have an input which is that number where the column is; another may say
     that a value is missing.
-
-    Parameters
-    ----------
-    steps : Preprocessing, before the trees
-    rows : float64 (n_rows, n_columns), training rows in numbers
     """
     number = missing_number(steps.layout)
     whole = rows[~np.isnan(rows).any(axis=1)][:1]

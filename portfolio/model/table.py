@@ -48,12 +48,7 @@ class Column:
     unread: bool = False
 
     def narrowed(self, low: float, high: float, unsure: Stretches | None) -> "Column":
-        """The same where less is known.
-
-        Parameters
-        ----------
-        low, high, unsure : as the attributes, of one model more
-        """
+        """The same where less is known."""
         both = [own for own in (self.unsure, unsure) if own is not None]
         return replace(
             self,
@@ -75,18 +70,7 @@ class Column:
         return all(isinstance(label, datetime) for label in self.labels or (None,))
 
     def number(self, value: Any, where: str) -> float:
-        """A value as a number, NaN if it is missing; text that is no category is refused.
-
-        Parameters
-        ----------
-        value : as the user has it
-        where : begins the message of an error
-
-        Raises
-        ------
-        InputError
-            No category, or no number, unless no step reads the column.
-        """
+        """A value as a number, NaN if it is missing; text that is no category is refused."""
         if not self.unread:
             return self._number(value, where)
         try:
@@ -143,36 +127,15 @@ class Column:
         return f"give it one of {self.known}" if self.labels else "leave it missing"
 
     def respells(self, value: Any) -> bool:
-        """Return whether a category is written in another way than in the training frame.
-
-        Parameters
-        ----------
-        value : as the user has it
-        """
+        """Return whether a category is written in another way than in the training frame."""
         return self.labels is not None and not (self.unread or self._has(value))
 
     def _has(self, value: Any) -> bool:
-        """Whether a value is one of the categories as they are, in any type that is equal.
-
-        Parameters
-        ----------
-        value : as the user has it
-        """
+        """Whether a value is one of the categories as they are, in any type that is equal."""
         return isinstance(value, Hashable) and value_key(value) in self._codes
 
     def numbers(self, values: "pd.Series[Any]", where: str) -> FloatArray:
-        """A whole column as numbers, float64 (n_rows,).
-
-        Parameters
-        ----------
-        values : as the user has them
-        where : begins the message of an error
-
-        Raises
-        ------
-        InputError
-            As :meth:`number`.
-        """
+        """A whole column as numbers, float64 (n_rows,)."""
         if (
             self.labels is None
             and isinstance(values.dtype, np.dtype)
@@ -199,12 +162,7 @@ class Column:
         return self.blank if not labels else labels[0] if self.new is None else self.new
 
     def values(self, numbers: FloatArray) -> Any:
-        """The user's values of numbers, of his dtype where that can hold them.
-
-        Parameters
-        ----------
-        numbers : float64 (n_rows,)
-        """
+        """The user's values of numbers, of his dtype where that can hold them."""
         missing = np.isnan(numbers)
         if self.labels is None:
             return self._plain(numbers)
@@ -256,12 +214,7 @@ class Table:
     accepts: Accepts | None = None
 
     def new_in(self, rows: FloatArray) -> BoolArray:
-        """Return which values are new categories to the model, bool of the shape of the rows.
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns)
-        """
+        """Return which values are new categories to the model, bool of the shape of the rows."""
         new: BoolArray = rows == self._n_labels
         return new
 
@@ -285,50 +238,24 @@ class Table:
         }
 
     def numbers(self, frame: pd.DataFrame, where: str) -> FloatArray:
-        """Rows as numbers, float64 (n_rows, n_columns).
-
-        Parameters
-        ----------
-        frame : with these columns, in this order
-        where : begins the message of an error
-
-        Raises
-        ------
-        InputError
-            A value that is neither a number nor a category.
-        """
+        """Rows as numbers, float64 (n_rows, n_columns)."""
         parts = [column.numbers(frame.iloc[:, at], where) for at, column in enumerate(self.columns)]
         return np.column_stack(parts)
 
     def frame(self, rows: FloatArray) -> pd.DataFrame:
-        """Rows as the model takes them: the user's columns, dtypes and categories.
-
-        Parameters
-        ----------
-        rows : float64 (n_rows, n_columns)
-        """
+        """Rows as the model takes them: the user's columns, dtypes and categories."""
         names = pd.Index([column.name for column in self.columns])
         held = {at: column.values(rows[:, at]) for at, column in enumerate(self.columns)}
         return pd.DataFrame(held).set_axis(names, axis=1)
 
 
 def label_text(label: Any) -> str:
-    """Return a label in words; whole numbers without a point, as in columns that miss some.
-
-    Parameters
-    ----------
-    label : object of any type
-    """
+    """Return a label in words; whole numbers without a point, as in columns that miss some."""
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def value_key(value: Any) -> Hashable:
-    """Return what distinguishes values of a column; all missing values are equal.
-
-    Parameters
-    ----------
-    value : object of any type that can be hashed
-    """
+    """Return what distinguishes values of a column; all missing values are equal."""
     if is_missing(value):
         return None
     return (isinstance(value, bool | np.bool_), value)

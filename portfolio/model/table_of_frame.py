@@ -22,21 +22,7 @@ def make_table(
     seen_only: bool = False,
     unread: Collection[int] = (),
 ) -> Table:
-    """Columns of a training frame.
-
-    Parameters
-    ----------
-    frame : in the model's order
-    known : by place, the categories that the library itself has, in the order of its codes
-    text_is_category : whether text stands for categories, too, as before an encoder
-    seen_only : leave out categories that a column declares but no row has
-    unread : places of columns that no step of a pipeline reads
-
-    Raises
-    ------
-    InputError
-        A column that holds neither numbers nor categories, or two labels that read alike.
-    """
+    """Columns of a training frame."""
     columns = []
     for place in range(frame.shape[1]):
         own = frame.iloc[:, place]
@@ -56,13 +42,7 @@ def _declared(dtype: Any) -> Sequence[Any]:
 
 
 def is_category(own: "pd.Series[Any]", text_is_category: bool) -> bool:
-    """Whether a column holds categories.
-
-    Parameters
-    ----------
-    own : the column
-    text_is_category : whether text stands for categories, too
-    """
+    """Whether a column holds categories."""
     if isinstance(own.dtype, pd.CategoricalDtype):
         return True
     if not text_is_category or pd.api.types.is_numeric_dtype(own.dtype):

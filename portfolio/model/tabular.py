@@ -20,22 +20,7 @@ from portfolio.model.training_frame import check_names, named
 
 
 def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | None = None) -> Row:
-    """Check a query against the model's columns and the features.
-
-    Parameters
-    ----------
-    x : as :meth:`portfolio.explainer.Explainer.explain` takes it
-    space : the features
-    dtype : that the model reads
-    table : the user's columns, where not all of them hold numbers
-
-    Raises
-    ------
-    InputError
-        Wrong number or names of columns, text, inf, a missing value that the model can't take, a
-        value beyond the model's input type, a row that is not one-hot where it should be, a value
-        that is no level.
-    """
+    """Check a query against the model's columns and the features."""
     row = _as_row(x, space, table)
     if table is not None:
         _check_new(row, table)
@@ -106,20 +91,7 @@ def _not_missing(
 def read_rows(
     X: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | None = None
 ) -> tuple["pd.Index[Any]", tuple[str, ...], list[FloatArray | str]]:
-    """Index, the model's columns, and each row's values in their order, or what is wrong with it.
-
-    Parameters
-    ----------
-    X : DataFrame or array (n_rows, n_columns)
-    space : the features
-    dtype : that the model reads
-    table : the user's columns, where not all of them hold numbers
-
-    Raises
-    ------
-    InputError
-        The columns are not the model's.
-    """
+    """Return the index, the model's columns, and for each row its values or an error message."""
     X = _frame(as_pandas(X)[0], space)
     ordered = _in_order(X, space, table)
     numbers = _as_numbers(ordered) if table is None else _by_table(ordered, table)
@@ -137,14 +109,7 @@ def read_rows(
 
 
 def own_columns(X: Any, space: FeatureSpace, table: Table | None) -> pd.DataFrame:
-    """Return the rows of a batch in the model's order, with all values as their user has them.
-
-    Parameters
-    ----------
-    X : DataFrame or array (n_rows, n_columns) that :func:`read_rows` takes
-    space : the features
-    table : the user's columns, where not all of them hold numbers
-    """
+    """Return the rows of a batch in the model's order, with all values as their user has them."""
     return _in_order(_frame(exact_pandas(X), space), space, table)
 
 
@@ -281,13 +246,7 @@ def _by_name(
 
 
 def in_labels(row: Row, held: Any) -> Row:
-    """Return a row whose categories are the training frame's, however the user wrote them.
-
-    Parameters
-    ----------
-    row : read from the user's
-    held : values of the user's row, in its order
-    """
+    """Return a row whose categories are the training frame's, however the user wrote them."""
     if row.table is None or row.origin is None:
         return row
     columns = [row.table.columns[at] for at in row.origin.position]

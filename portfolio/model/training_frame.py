@@ -13,19 +13,7 @@ from portfolio.model.frames import as_pandas
 
 
 def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int) -> pd.DataFrame:
-    """The training data as a frame in the model's column order, with text for names.
-
-    Parameters
-    ----------
-    X_train : as the user gave it
-    model_columns : names that the model knows, None if it knows none
-    n_columns : that the model reads
-
-    Raises
-    ------
-    InputError
-        Wrong columns, or no rows.
-    """
+    """The training data as a frame in the model's column order, with text for names."""
     if hasattr(X_train, "toarray"):
         raise InputError(
             "X_train is a sparse matrix, in which some libraries take what is not stored for "
@@ -63,19 +51,7 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
 
 
 def places_of(model_columns: list[str], given: list[Any], where: str) -> list[int]:
-    """Return the place of each of the model's columns among names, which libraries may rewrite.
-
-    Parameters
-    ----------
-    model_columns : list of str, names that the model keeps
-    given : list, names of any type
-    where : begins the message
-
-    Raises
-    ------
-    InputError
-        The names are others.
-    """
+    """Return the place of each of the model's columns among names, which libraries may rewrite."""
     for rewritten in REWRITTEN:
         names = [rewritten(name) for name in given]
         if names == model_columns:
@@ -101,14 +77,7 @@ REWRITTEN: tuple[Callable[[Any], str], ...] = (
 
 
 def check_names(given: Any, expected: list[str], where: str, optional: Container[int] = ()) -> None:
-    """Raise :class:`InputError` unless the names are the model's, in any order.
-
-    Parameters
-    ----------
-    given, expected : names
-    where : begins the message
-    optional : places of expected names that may be absent
-    """
+    """Raise :class:`InputError` unless the names are the model's, in any order."""
     given = list(given)
     there, known = set(given), set(expected)
     missing = [name for at, name in enumerate(expected) if name not in there and at not in optional]
@@ -120,29 +89,12 @@ def check_names(given: Any, expected: list[str], where: str, optional: Container
 
 
 def named(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with text for names, those of several levels too.
-
-    Parameters
-    ----------
-    frame : with names of any type
-    """
+    """The frame with text for names, those of several levels too."""
     return frame.set_axis([feature_name(name) for name in frame.columns], axis=1)
 
 
 def as_numbers(frame: pd.DataFrame, where: str, takes_missing: bool) -> pd.DataFrame:
-    """The same frame in float64.
-
-    Parameters
-    ----------
-    frame : of numbers
-    where : begins the message of an error
-    takes_missing : whether the model does
-
-    Raises
-    ------
-    InputError
-        Text, infinite values, or missing ones that the model does not take.
-    """
+    """The same frame in float64."""
     columns = {}
     for name in frame.columns:
         try:
@@ -163,15 +115,7 @@ def as_numbers(frame: pd.DataFrame, where: str, takes_missing: bool) -> pd.DataF
 
 
 def refuse_values(values: FloatArray, name: Any, where: str, takes_missing: bool) -> None:
-    """Raise :class:`InputError` for infinite values, and missing ones that the model can't take.
-
-    Parameters
-    ----------
-    values : float64 (n_rows,), a column
-    name : of it
-    where : begins the message
-    takes_missing : whether the model does
-    """
+    """Raise :class:`InputError` for infinite values, and missing ones that the model can't take."""
     wrong = np.isinf(values) if takes_missing else ~np.isfinite(values)
     bad = np.flatnonzero(wrong)
     if bad.size and np.isnan(values[bad[0]]):

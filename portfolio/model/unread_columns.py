@@ -15,11 +15,6 @@ def unread_columns(layout: Layout, n_columns: int) -> frozenset[int]:
 
     Only columns that a ColumnTransformer drops are known to be read by no step. Every other step
     may check values, even those of columns that it leaves out, and so does a bagging.
-
-    Parameters
-    ----------
-    layout : Layout, of the model
-    n_columns : int, number of the user's columns
     """
     read: set[int] = set()
     kept = [dict(enumerate(range(n_columns)))]

@@ -31,23 +31,7 @@ def check_whole_numbers(
     seen: FloatArray,
     inputs: Callable[[Table, FloatArray], FloatArray],
 ) -> None:
-    """Make sure that whole numbers are on the same side of each split in either type.
-
-    Parameters
-    ----------
-    ensemble : over the inputs
-    table : the user's columns
-    sources : the column that each input follows from
-    low, high : float64 (n_columns,), numbers between which columns are followed
-    template : float64 (n_columns,), a row
-    seen : float64 (n_seen, n_columns), numbers of each column that the training data has
-    inputs : what the steps make of rows of a table with these columns
-
-    Raises
-    ------
-    UnsupportedModelError
-        They are not.
-    """
+    """Make sure that whole numbers are on the same side of each split in either type."""
     whole = [at for at, column in enumerate(table.columns) if _is_whole(column)]
     if not whole:
         return

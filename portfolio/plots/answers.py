@@ -29,12 +29,7 @@ class Answer:
 
 
 def draw(answers: Sequence[Answer]) -> Figure:
-    """A column per answer, a line per feature that any of them changes; the denser, the dearer.
-
-    Parameters
-    ----------
-    answers : from left to right
-    """
+    """A column per answer, a line per feature that any of them changes; the denser, the dearer."""
     names = [*dict.fromkeys(name for answer in answers for name in answer.changes)]
     dearest = max((cost for a in answers for _, cost in a.changes.values()), default=0.0) or 1.0
     size = (NAMES + COLUMN * len(answers), MARGIN + LINE * len(names))

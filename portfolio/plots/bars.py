@@ -30,14 +30,7 @@ class Bar:
 
 
 def draw(bars: Sequence[Bar], unit: str, bound: float | None = None) -> Figure:
-    """A bar for each number, the first one at the top.
-
-    Parameters
-    ----------
-    bars : at least one
-    unit : what the numbers are
-    bound : what is proved to be the most, None where that goes without saying
-    """
+    """A bar for each number, the first one at the top."""
     figure = Picture(figsize=(WIDTH, MARGIN + LINE * len(bars)), layout="constrained")
     axes = figure.subplots()
     for at, bar in enumerate(bars):

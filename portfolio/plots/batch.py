@@ -80,18 +80,7 @@ def plot_batch(answers: Any, group: Any = None) -> Figure:
 
 
 def parts_of(frame: Any, group: Any = None) -> list[Part]:
-    """What is drawn, a part for each group in the order of their names.
-
-    Parameters
-    ----------
-    frame : of a batch
-    group : one value per row, or None
-
-    Raises
-    ------
-    InputError
-        As for :func:`plot_batch`.
-    """
+    """What is drawn, a part for each group in the order of their names."""
     missing = [name for name in NEEDED if name not in getattr(frame, "columns", ())]
     if missing or not len(frame):
         why = f"it has no column {missing[0]!r}" if missing else "it has no rows"

@@ -12,13 +12,7 @@ SIZE = (6.0, 3.2)  # inches
 
 
 def draw(trace: Sequence[tuple[float, float, float]]) -> Figure:
-    """The best answer's distance from above, and what is proved to be needed from below.
-
-    Parameters
-    ----------
-    trace : (seconds, upper bound, lower bound) at each improvement and at the end; inf above where
-        no answer was known, and below where it is proved that there is none
-    """
+    """The best answer's distance from above, and what is proved to be needed from below."""
     seconds, upper, lower = (np.array(part, dtype=np.float64) for part in zip(*trace, strict=True))
     upper[~np.isfinite(upper)] = np.nan
     none = np.isinf(lower)

@@ -33,11 +33,6 @@ def steps(changes: Sequence[tuple[str, float]], distance: float) -> list[Step]:
 
     Where the distance is the largest cost, and not the sum, all begin at 0. What the distance has
     on top of the costs are joint costs of pairs.
-
-    Parameters
-    ----------
-    changes : words and cost
-    distance : what they cost together
     """
     total = math.fsum(cost for _, cost in changes)
     summed = total <= distance or math.isclose(total, distance)
@@ -51,14 +46,7 @@ def steps(changes: Sequence[tuple[str, float]], distance: float) -> list[Step]:
 
 
 def draw(changes: Sequence[tuple[str, float]], distance: float, lower_bound: float) -> Figure:
-    """A waterfall of costs; a dashed line is what is proved, where that is less than the distance.
-
-    Parameters
-    ----------
-    changes : words and cost, from top to bottom
-    distance : what they cost together
-    lower_bound : no answer costs less
-    """
+    """Draw a waterfall of costs; a dashed line marks a lower bound below the distance."""
     bars = steps(changes, distance)
     figure = Picture(figsize=(WIDTH, MARGIN + LINE * len(bars)), layout="constrained")
     axes = figure.subplots()

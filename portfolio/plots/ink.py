@@ -29,34 +29,18 @@ def ground() -> str:
 
 
 def short(name: str) -> str:
-    """A name that leaves room for the picture.
-
-    Parameters
-    ----------
-    name : of any length
-    """
+    """A name that leaves room for the picture."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
 def name_lines(axes: Axes, names: Sequence[str]) -> None:
-    """A line for each name, the first one at the top.
-
-    Parameters
-    ----------
-    axes : whose vertical axis it is
-    names : text of strangers
-    """
+    """A line for each name, the first one at the top."""
     axes.set_yticks(range(len(names)), [*map(short, names)], parse_math=False)
     axes.set_ylim(max(1, len(names)) - 0.5, -0.5)
 
 
 def explain_marks(axes: Axes) -> None:
-    """A legend, if there is more than one thing to tell apart.
-
-    Parameters
-    ----------
-    axes : with labels on what was drawn
-    """
+    """A legend, if there is more than one thing to tell apart."""
     if len(axes.get_legend_handles_labels()[1]) > 1:
         for text in axes.legend(frameon=False).get_texts():
             text.set_parse_math(False)

@@ -29,13 +29,7 @@ class Line:
 
 
 def draw(lines: Sequence[Line], meaning: Mapping[bool | None, str]) -> Figure:
-    """Full marks for features that count, hollow ones where that is not known, else a stroke.
-
-    Parameters
-    ----------
-    lines : from top to bottom, at least one
-    meaning : what it says that a feature counts, or does not, or that it is not known
-    """
+    """Full marks for features that count, hollow ones where that is not known, else a stroke."""
     height = MARGIN + LINE * (len(lines) + len(meaning))
     figure = Picture(figsize=(WIDTH, height), layout="constrained")
     axes = figure.subplots()

@@ -10,13 +10,7 @@ from portfolio.plots import bounds, changes
 
 
 def draw(result: Any, what: str) -> Figure:
-    """See :meth:`portfolio.result.Result.plot`.
-
-    Parameters
-    ----------
-    result : a Result
-    what : "changes" or "bounds"
-    """
+    """See :meth:`portfolio.result.Result.plot`."""
     if what == "bounds":
         end = (result.timings.total, result.distance, result.lower_bound)
         return bounds.draw([*result.trace, end])

@@ -12,13 +12,7 @@ FURTHEST = float(np.nextafter(2.0**128 - 2.0**103, 0))  # that float32 rounds to
 
 
 def columns_of(space: FeatureSpace, query: Query) -> list[dict[str, Any]]:
-    """What each column may become, and what that costs; ``docs/proofs.md`` has the rules.
-
-    Parameters
-    ----------
-    space : the features
-    query : costs are no functions
-    """
+    """What each column may become, and what that costs; ``docs/proofs.md`` has the rules."""
     told: dict[int, dict[str, Any]] = {}
     for index, feature in enumerate(space.features):
         own = _group(index, feature, query) if feature.one_hot else _single(index, feature, query)
@@ -27,13 +21,7 @@ def columns_of(space: FeatureSpace, query: Query) -> list[dict[str, Any]]:
 
 
 def limits_of(space: FeatureSpace, query: Query) -> list[dict[str, Any]]:
-    """Limits of changes, and for each one-hot group that exactly one of its columns is a yes.
-
-    Parameters
-    ----------
-    space : the features
-    query : the row and its limits
-    """
+    """Limits of changes, and for each one-hot group that exactly one of its columns is a yes."""
     moving = []  # columns of which exactly one changes if the feature does
     told = []
     for feature in space.features:

@@ -79,12 +79,7 @@ class Limits:
         return "the time was up" if time.perf_counter() >= self.deadline else ""
 
     def full(self, n_bytes: int) -> str:
-        """The same, of steps that may be too many.
-
-        Parameters
-        ----------
-        n_bytes : that they take, compressed
-        """
+        """The same, of steps that may be too many."""
         return "its steps take more bytes than were allowed" if n_bytes > self.n_bytes else ""
 
 
@@ -162,17 +157,7 @@ def prove(
     below: float | None,
     limits: Limits,
 ) -> Cover | str:
-    """The cover of one class, or why there is none.
-
-    Parameters
-    ----------
-    model : that is explained
-    query : its goal is replaced
-    goal : the class
-    upper : what no admissible row of the class costs less than; inf for none at all
-    below : a little less: what is claimed; None for inf
-    limits : what ends it
-    """
+    """The cover of one class, or why there is none."""
     if why := limits.ended():
         return why
     asked, view = replace(query, goal=goal), model.views[goal.target]

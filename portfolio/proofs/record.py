@@ -64,35 +64,12 @@ class Record(AsJson):
         return self.content
 
     def check(self, model: Any, work: float = MOST_WORK) -> str:
-        """What the independent checker says of it, as one sentence.
-
-        Parameters
-        ----------
-        model : the fitted model, of its own library
-        work : most that the checker does, as ``docs/proofs.md`` counts it; inf for no limit
-
-        Raises
-        ------
-        portfolio.checker.RejectedError
-            The record does not prove what it claims, or takes more work.
-        InputError
-            The work is no number from 0 on.
-        """
+        """What the independent checker says of it, as one sentence."""
         check_from_0("work", work)
         return check(json.loads(self.to_json()), model, work)
 
     def write(self, path: str | Path) -> None:
-        """Write it as JSON, compressed where the name ends in ``.gz``; whole or not at all.
-
-        Parameters
-        ----------
-        path : of a new file, or of one that is replaced
-
-        Raises
-        ------
-        InputError
-            It can't be written.
-        """
+        """Write it as JSON, compressed where the name ends in ``.gz``; whole or not at all."""
         text = self.to_json().encode() + b"\n"
         content = gzip.compress(text, mtime=0) if str(path).endswith(".gz") else text
         try:
@@ -124,14 +101,7 @@ class Recorder:
         limits: Limits,
         reasons: Sequence[str] = (),
     ) -> Record:
-        """The record.
-
-        Parameters
-        ----------
-        result : to the question
-        limits : of the proof
-        reasons : sentences about the decision, which nobody checks
-        """
+        """The record."""
         proof = self._without_proof(result) or self._proof(result, limits)
         why = proof if isinstance(proof, str) else ""
         space, row = self.model.space, None if result.row is None else result.row.values.tolist()

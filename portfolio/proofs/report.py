@@ -26,17 +26,7 @@ NUMBERED = re.compile(r"\d+\. ")
 
 
 def report(record: Any) -> str:
-    """The page.
-
-    Parameters
-    ----------
-    record : as read from JSON
-
-    Raises
-    ------
-    InputError
-        It is no record of a version that is known.
-    """
+    """The page."""
     try:
         if (record["format"], record["version"]) != ("counterfolio-record", 5):
             raise InputError("this is no record of version 5.")

@@ -23,12 +23,7 @@ class TreesRead:
 
     @staticmethod
     def of(model: Any) -> "TreesRead":
-        """Read a model as the checker does.
-
-        Parameters
-        ----------
-        model : fitted
-        """
+        """Read a model as the checker does."""
         try:
             trees = read(model)
         except RejectedError as error:

@@ -28,13 +28,7 @@ if TYPE_CHECKING:
 def regional(
     asker: Asker, row: Row, goal: Goal, label: Any, changed: tuple[str, ...]
 ) -> Callable[..., Any]:
-    """What draws the region around an answer once somebody asks for it.
-
-    Parameters
-    ----------
-    asker, row, goal, label, changed : as for
-        :func:`portfolio.questions.region.region.region_around`
-    """
+    """What draws the region around an answer once somebody asks for it."""
 
     def region(*settings: Any, stop: threading.Event | None = None) -> Any:
         from portfolio.questions.region.region import region_around

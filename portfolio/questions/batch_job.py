@@ -25,29 +25,14 @@ Plain = str | int | float | None
 
 
 class Asked(Questions):
-    """The questions of an explainer, where there is no explainer.
-
-    Parameters
-    ----------
-    asker : of the user's explainer
-    """
+    """The questions of an explainer, where there is no explainer."""
 
     def __init__(self, asker: Asker) -> None:
         self._asker = asker
 
 
 def settings_of(question: str) -> frozenset[str]:
-    """What a question takes besides the row, its limits and its seed.
-
-    Parameters
-    ----------
-    question : name of a method of :class:`portfolio.explainer.Explainer` that asks about a row
-
-    Raises
-    ------
-    InputError
-        There is no such question.
-    """
+    """What a question takes besides the row, its limits and its seed."""
     known = {
         name: frozenset(inspect.signature(method).parameters)
         for name, method in inspect.getmembers(Questions, inspect.isfunction)
@@ -87,33 +72,18 @@ class QuestionJob:
         return frozenset()
 
     def warm_up(self, task: Task) -> None:
-        """See :class:`portfolio.running.work.Work`.
-
-        Parameters
-        ----------
-        task : as in :meth:`portfolio.running.work.Work.warm_up`
-        """
+        """See :class:`portfolio.running.work.Work`."""
         self.answer(replace(task, limit_s=LEAST_S))
 
     def answer(self, task: Task) -> Record:
-        """The record of one row; what goes wrong is told in it.
-
-        Parameters
-        ----------
-        task : its payload is a :class:`portfolio.model.row.Row`
-        """
+        """The record of one row; what goes wrong is told in it."""
         try:
             return self._record(task)
         except Exception as error:  # one row must not end the job
             return self.unanswered(task.key, in_a_sentence(error), "error")
 
     def answer_briefly(self, task: Task, limit_s: float) -> Record | None:
-        """See :class:`portfolio.running.small_batches.BriefWork`.
-
-        Parameters
-        ----------
-        task, limit_s : as in :meth:`portfolio.running.small_batches.BriefWork.answer_briefly`
-        """
+        """See :class:`portfolio.running.small_batches.BriefWork`."""
         return settled(self, task, limit_s)
 
     def _record(self, task: Task) -> Record:
@@ -135,21 +105,11 @@ class QuestionJob:
         }
 
     def lost(self, task: Task, message: str, late: bool = False) -> Record:
-        """See :class:`portfolio.running.work.Work`.
-
-        Parameters
-        ----------
-        task, message, late : as in :meth:`portfolio.running.work.Work.lost`
-        """
+        """See :class:`portfolio.running.work.Work`."""
         return self.unanswered(task.key, message, "time_limit" if late else "error")
 
     def unanswered(self, key: str, message: str, reason: str) -> Record:
-        """See :class:`portfolio.batch.work.BatchWork`.
-
-        Parameters
-        ----------
-        key, message, reason : as in :meth:`portfolio.batch.work.BatchWork.unanswered`
-        """
+        """See :class:`portfolio.batch.work.BatchWork`."""
         return {
             "key": key,
             "status": "unknown",
@@ -162,21 +122,11 @@ class QuestionJob:
         }
 
     def completed(self, record: Record) -> Record:
-        """See :class:`portfolio.batch.work.BatchWork`.
-
-        Parameters
-        ----------
-        record : as it was read
-        """
+        """See :class:`portfolio.batch.work.BatchWork`."""
         return record
 
     def table(self, rows: BatchRows, records: Sequence[Record]) -> pd.DataFrame:
-        """See :meth:`portfolio.explainer.Explainer.ask_batch`.
-
-        Parameters
-        ----------
-        rows, records : as in :meth:`portfolio.batch.work.BatchWork.table`
-        """
+        """See :meth:`portfolio.explainer.Explainer.ask_batch`."""
         own = {name: [r[name] for r in records] for name in ("status", "stop_reason", "seconds")}
         words = {name: [r[name] for r in records] for name in ("message", "text")}
         answers = [r["answer"] for r in records]

@@ -49,20 +49,7 @@ class Decision:
 
 
 def decision_of(model: ExplainedModel, row: Row, target: Any) -> Decision:
-    """The decision about a row.
-
-    Parameters
-    ----------
-    model : that is explained
-    row : as read for it
-    target : None for the class that the model decides for; a label for whether it is this one; a
-        record of :mod:`encoders.query.goal` for whether it is reached
-
-    Raises
-    ------
-    InputError
-        The target is none of the model's.
-    """
+    """The decision about a row."""
     native = model.native
     wanted = wanted_of(model, target)
     if wanted is not None:
@@ -99,18 +86,7 @@ def _all_agree(model: ExplainedModel, row: Row, goal: ClassGoal) -> bool:
 
 
 def besides(model: ExplainedModel, goal: Goal) -> tuple[Other, ...]:
-    """What rows reach that do not reach a goal: other classes, or numbers beyond limits.
-
-    Parameters
-    ----------
-    model : that is explained
-    goal : a class, or limits of one of the model's numbers
-
-    Raises
-    ------
-    InputError
-        Numbers, and there are further models.
-    """
+    """What rows reach that do not reach a goal: other classes, or numbers beyond limits."""
     if isinstance(goal, ClassGoal):
         own = [own for own in model.views[goal.target].ensemble.companions if own.always is None]
         natives = [model.native, *(oracle.native for oracle in model.also)]

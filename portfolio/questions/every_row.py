@@ -23,17 +23,6 @@ def every_row(asker: Asker, bounds: Bounds = "features", also: bool = False) -> 
     """Asks about every row of the feature space, whatever people may do to get there.
 
     Default actions are dropped. Bounds, listed values, categories and steps stay.
-
-    Parameters
-    ----------
-    asker : of the user's explainer
-    bounds : None drops the bounds of numeric features, too
-    also : whether the question may be about several models
-
-    Raises
-    ------
-    InputError
-        Bounds are neither, or answers have to hold under several models.
     """
     if bounds not in ("features", None):
         raise InputError(f"bounds must be 'features' or None, got {bounds!r}.")
@@ -58,13 +47,7 @@ def _free(feature: Feature, model: ExplainedModel, bounds: Bounds) -> Feature:
 
 
 def may_lack(space: FeatureSpace, row: Row) -> tuple[AllowMissing, ...]:
-    """To have no value is one of the values of a feature that may be missing.
-
-    Parameters
-    ----------
-    space : the features
-    row : values that it has may be taken away
-    """
+    """To have no value is one of the values of a feature that may be missing."""
     values = space.values(row.values)
     return tuple(
         AllowMissing(feature.name)

@@ -40,23 +40,13 @@ class Flips:
         return time.perf_counter() >= self.deadline or self.request.stop.is_set()
 
     def walk(self, free: BoolArray) -> Flip | None:
-        """The same as :meth:`find` in far less time, but None says nothing.
-
-        Parameters
-        ----------
-        free : bool (n_features,)
-        """
+        """The same as :meth:`find` in far less time, but None says nothing."""
         if self.over:
             return None
         return next(filter(None, (side.walk(free) for side in self.sides)), None)
 
     def find(self, free: BoolArray) -> Found:
-        """A row that is decided otherwise and differs in free features only.
-
-        Parameters
-        ----------
-        free : bool (n_features,)
-        """
+        """A row that is decided otherwise and differs in free features only."""
         flip = self.walk(free)
         if flip is not None:
             return Found(flip, True)
@@ -69,23 +59,13 @@ class Flips:
         return Found(None, proved)
 
     def confirm(self, known: Sequence[Flip]) -> str:
-        """Put flips to the model itself; why they are not to be believed, "" if they are.
-
-        Parameters
-        ----------
-        known : of any side
-        """
+        """Put flips to the model itself; why they are not to be believed, "" if they are."""
         for side in self.sides:
             side.confirm([flip for flip in known if flip.side is side])
         return next((side.doubt for side in self.sides if side.doubt), "")
 
     def doubt(self, free: BoolArray) -> str:
-        """Why a proof that free features decide nothing is not to be believed; "" if it is.
-
-        Parameters
-        ----------
-        free : bool (n_features,)
-        """
+        """Why a proof that free features decide nothing is not to be believed; "" if it is."""
         for side in self.sides:
             if not side.lawful or side.refuted(free):
                 return side.doubt
@@ -99,16 +79,7 @@ def pose_flips(
     request: Request,
     deadline: float,
 ) -> Flips:
-    """Pose every other decision about a row.
-
-    Parameters
-    ----------
-    asker : about the features as the question takes them
-    row : as read for the model
-    others : what rows reach that are decided otherwise
-    request : of the search
-    deadline : ``time.perf_counter()`` at which to stop
-    """
+    """Pose every other decision about a row."""
     return Flips(tuple(_sides(asker, row, others)), request, deadline)
 
 

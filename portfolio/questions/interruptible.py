@@ -16,12 +16,7 @@ P = ParamSpec("P")
 def interruptible(
     find: Callable[Concatenate[Asker, P], Told],
 ) -> Callable[Concatenate[Asker, P], Told]:
-    """A question whose steps Ctrl-C ends together, wherever it is; see :attr:`Asker.stop`.
-
-    Parameters
-    ----------
-    find : ends soon, with what is known, once its asker is to stop
-    """
+    """A question whose steps Ctrl-C ends together, wherever it is; see :attr:`Asker.stop`."""
 
     @wraps(find)
     def heard(asker: Asker, /, *args: P.args, **kwargs: P.kwargs) -> Told:

@@ -46,22 +46,11 @@ class Series:
     answers: list[Result] = field(default_factory=list)
 
     def ask(self, more: Iterable[Constraint]) -> Result:
-        """The question with more constraints.
-
-        Parameters
-        ----------
-        more : besides the question's own
-        """
+        """The question with more constraints."""
         return self.ask_instead(with_more(self.question, more))
 
     def ask_instead(self, question: Question, cutoff: float = inf) -> Result:
-        """Another question about the row; of answers that cost the same the first, if so wished.
-
-        Parameters
-        ----------
-        question : any
-        cutoff : only answers that cost less are of interest
-        """
+        """Another question about the row; of answers that cost the same the first, if so wished."""
         if not self.options.tie_break:
             return self.ask_plainly(question, cutoff)
         began, model = self.seconds, self.asker.model
@@ -72,13 +61,7 @@ class Series:
         return replace(first, timings=replace(first.timings, total=self.seconds - began))
 
     def ask_plainly(self, question: Question, cutoff: float = inf) -> Result:
-        """Another question about the row; any of the answers that cost the same.
-
-        Parameters
-        ----------
-        question : any
-        cutoff : only answers that cost less are of interest
-        """
+        """Another question about the row; any of the answers that cost the same."""
         began = self.seconds
         left = max(self.options.time_limit_s - began, LEAST_S)
         limited = replace(self.options, time_limit_s=left, cutoff=cutoff)
@@ -105,11 +88,5 @@ class Series:
 
 
 def with_more(question: Question, more: Iterable[Constraint]) -> Question:
-    """A question with more constraints.
-
-    Parameters
-    ----------
-    question : any
-    more : besides its own
-    """
+    """A question with more constraints."""
     return replace(question, constraints=(*question.constraints, *more))

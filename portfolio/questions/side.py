@@ -160,10 +160,6 @@ class Side:
         """The same as :meth:`find` in far less time, but None says nothing.
 
         Walks begin at the last row that the search found, as far as it can be kept.
-
-        Parameters
-        ----------
-        free : bool (n_features,)
         """
         if self.posed.relaxation is not None:
             return None
@@ -174,14 +170,7 @@ class Side:
         return self._take(levels)
 
     def find(self, free: BoolArray, request: Request, deadline: float) -> Found:
-        """A row that differs in free features only.
-
-        Parameters
-        ----------
-        free : bool (n_features,)
-        request : for the search
-        deadline : ``time.perf_counter()`` at which to stop
-        """
+        """A row that differs in free features only."""
         moves = free[self.feature]
         alive = self._reachable(self._broken & ~moves[self.problem.axis])
         keep = self._own_level | moves[self._axis]
@@ -203,15 +192,7 @@ class Side:
     def find_within(
         self, keep: BoolArray, narrowed: Iterable[Admissible], request: Request, deadline: float
     ) -> Found:
-        """Look for a row of some levels that is predicted differently.
-
-        Parameters
-        ----------
-        keep : bool (n_levels,), the query's own among them
-        narrowed : per feature Admissible, the same levels
-        request : for the search
-        deadline : ``time.perf_counter()`` at which to stop
-        """
+        """Look for a row of some levels that is predicted differently."""
         first = self.problem.level_start[self.problem.axis]
         before = np.concatenate([[0], np.cumsum(keep)])
         broken = before[first + self.problem.hi + 1] == before[first + self.problem.lo]
@@ -304,24 +285,14 @@ class Side:
         return ~stays
 
     def confirm(self, flips: Sequence[Flip]) -> None:
-        """Put flips to the model itself, all at once; if it denies one, that becomes the doubt.
-
-        Parameters
-        ----------
-        flips : of this side
-        """
+        """Put flips to the model itself, all at once; if it denies one, that becomes the doubt."""
         if flips:
             rows = np.stack([flip.row for flip in flips])
             if not self.oracle.reached(rows, self.query.goal).all():
                 self.doubt = MISREAD
 
     def refuted(self, free: BoolArray) -> bool:
-        """Whether a training row, with the other features as in the query, is decided otherwise.
-
-        Parameters
-        ----------
-        free : bool (n_features,), of which it was claimed that they decide nothing
-        """
+        """Whether a training row, with the other features as in the query, is decided otherwise."""
         others = self.posed.closest(self.view.near(self.query.goal), WITNESSES)
         moves = free[self.feature]
         mixed = np.unique(np.where(moves, others, self.own), axis=0)

@@ -16,18 +16,6 @@ def run_interruptible(call: Callable[[], Answer], stop: threading.Event) -> Answ
 
     Python handles signals in the main thread only, and not while that is inside a native
     solver: so the solve gets a thread of its own. A second Ctrl-C raises KeyboardInterrupt.
-
-    Parameters
-    ----------
-    call : ends soon after ``stop`` is set
-    stop : set by Ctrl-C
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At a second Ctrl-C, while it waits.
-    Exception
-        What ``call`` raised.
     """
     if not _in_main_thread():
         return call()
@@ -71,10 +59,6 @@ def run_heard(call: Callable[[], Answer], stop: threading.Event) -> Answer:
     For a call that is back in Python every moment, and has its native solvers run by
     :func:`run_aside`. Where the program hears Ctrl-C in a way of its own, or not in this thread,
     that stays so.
-
-    Parameters
-    ----------
-    call, stop : as there
     """
     plain = signal.default_int_handler
     if signal.getsignal(signal.SIGINT) is not plain or not _in_main_thread():
@@ -99,19 +83,7 @@ def run_heard(call: Callable[[], Answer], stop: threading.Event) -> Answer:
 
 
 def run_aside(call: Callable[[], Answer]) -> Answer:
-    """Leave the main thread free for signals while a native solver is at work.
-
-    Parameters
-    ----------
-    call : run in a thread of its own where the caller's is the main one
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At Ctrl-C, where nobody hears that; the call goes on.
-    Exception
-        What ``call`` raised.
-    """
+    """Leave the main thread free for signals while a native solver is at work."""
     if not _in_main_thread():
         return call()
     held: Future[Answer] = Future()
@@ -156,10 +128,6 @@ def noted_interrupts(terminate: bool = False) -> Iterator[threading.Event]:
 
     A question that is proved when Ctrl-C reaches it returns its answer, and the exception ends
     there: who asks many questions looks at the event between them.
-
-    Parameters
-    ----------
-    terminate : bool, whether SIGTERM counts as Ctrl-C where it would kill the process
     """
     noted = threading.Event()
     if not _in_main_thread():

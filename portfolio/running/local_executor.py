@@ -66,17 +66,7 @@ class _Broken(Exception):  # noqa: N818
 
 
 def dumped(job: Work) -> bytes:
-    """A job as bytes, or one sentence on why it can't be sent.
-
-    Parameters
-    ----------
-    job : with all that it needs
-
-    Raises
-    ------
-    InputError
-        It can't be pickled.
-    """
+    """A job as bytes, or one sentence on why it can't be sent."""
     try:
         return pickle.dumps(job)
     except Exception as error:

@@ -29,14 +29,7 @@ START = (
 
 
 class Process:
-    """The parent's end; used by one thread at a time.
-
-    Parameters
-    ----------
-    module : its ``serve(descriptor, memory_bytes)`` runs in the child; it says "ready" first
-    memory_bytes : address space of the child, 0 for no limit
-    threads : of OpenMP in the child, by which libraries predict; None for as many as they like
-    """
+    """The parent's end; used by one thread at a time."""
 
     def __init__(self, module: str, memory_bytes: int, threads: int | None = None) -> None:
         few = {} if threads is None else {"OMP_NUM_THREADS": str(threads)}
@@ -77,21 +70,7 @@ class Process:
         _end(self._process, self._connection, os.getpid())
 
     def await_ready(self, give_up: Callable[[], bool]) -> bool:
-        """Wait for a new process to listen: until then what is sent to it may block.
-
-        Parameters
-        ----------
-        give_up : asked every ``POLL_S`` seconds
-
-        Returns
-        -------
-        Whether it is ready; False if given up.
-
-        Raises
-        ------
-        EOFError, OSError
-            It is gone.
-        """
+        """Wait for a new process to listen: until then what is sent to it may block."""
         while not self._ready:
             if give_up():
                 return False
@@ -100,21 +79,11 @@ class Process:
         return True
 
     def send(self, message: Any) -> None:
-        """Send any object that can be pickled; raises OSError when the process is gone.
-
-        Parameters
-        ----------
-        message : of any type that the child knows
-        """
+        """Send any object that can be pickled; raises OSError when the process is gone."""
         self._connection.send(message)
 
     def send_at_once(self, message: Any) -> bool:
-        """Send what fits into an empty pipe, and so can't block; False where it does not fit.
-
-        Parameters
-        ----------
-        message : as for :meth:`send`
-        """
+        """Send what fits into an empty pipe, and so can't block; False where it does not fit."""
         content = ForkingPickler.dumps(message)
         if len(content) > SMALL:
             return False
@@ -122,12 +91,7 @@ class Process:
         return True
 
     def receive(self, timeout_s: float) -> Any:
-        """The next message, None if none comes in time; EOFError or OSError at the end.
-
-        Parameters
-        ----------
-        timeout_s : seconds
-        """
+        """The next message, None if none comes in time; EOFError or OSError at the end."""
         if self._connection.closed:
             raise EOFError
         return self._connection.recv() if self._readable.poll(1000 * timeout_s) else None
@@ -147,12 +111,6 @@ class Link:
 
     A control thread listens all the time: when the parent is gone the process ends, whatever it
     is doing.
-
-    Parameters
-    ----------
-    descriptor : number of the connection's file, inherited
-    memory_bytes : address space of this process, 0 for no limit
-    on_message : called with each message, from the control thread
     """
 
     def __init__(
@@ -179,11 +137,6 @@ class Link:
         """Tell the parent; one that is gone hears nothing.
 
         Thread safe.
-
-        Parameters
-        ----------
-        kind : what it is about
-        content : of any type that can be pickled
         """
         with self._lock, contextlib.suppress(OSError):
             self._connection.send((kind, content))
@@ -193,10 +146,6 @@ def aside(work: Callable[[], None]) -> None:
     """Run in another thread than the main one, and wait for its end.
 
     In the main thread each solve would get a thread of its own, to hear Ctrl-C.
-
-    Parameters
-    ----------
-    work : that asks explainers
     """
     thread = threading.Thread(target=work, name="counterfolio-work")
     thread.start()
@@ -208,10 +157,6 @@ def watchdog(seconds: float) -> Iterator[None]:
     """End this process when the block takes longer.
 
     A solver that holds the interpreter can't hear that the parent is gone; this one is in C.
-
-    Parameters
-    ----------
-    seconds : that the block may take
     """
     with open(os.devnull, "w") as nowhere:
         faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)

@@ -9,17 +9,7 @@ if TYPE_CHECKING:
 
 
 def ray_by_name(name: str) -> "RayExecutor":
-    """An executor that starts a cluster here.
-
-    Parameters
-    ----------
-    name : "ray"
-
-    Raises
-    ------
-    InputError
-        Another name.
-    """
+    """An executor that starts a cluster here."""
     if name != "ray":
         raise InputError(f"executor must be 'local', 'ray' or a RayExecutor, got {name!r}.")
     from portfolio.running.ray.executor import RayExecutor

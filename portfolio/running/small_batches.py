@@ -26,24 +26,12 @@ class BriefWork(Work, Protocol):
         """Return the record of a task, or None if more time might give another one.
 
         A record whose "stop_reason" is "interrupted" means that the user pressed Ctrl-C.
-
-        Parameters
-        ----------
-        task : Task, with its own time limit
-        limit_s : float, seconds to spend at most
         """
         ...
 
 
 def settled(job: Work, task: Task, limit_s: float) -> Record | None:
-    """Return the record of a task, or None if the short limit may have weakened it.
-
-    Parameters
-    ----------
-    job : Work, whose records contain a "stop_reason"
-    task : Task, with its own time limit
-    limit_s : float, seconds to spend at most
-    """
+    """Return the record of a task, or None if the short limit may have weakened it."""
     if task.limit_s <= limit_s:
         return job.answer(task)
     record = job.answer(replace(task, limit_s=limit_s))
@@ -64,20 +52,7 @@ class SmallBatchesHere:
     workers: Answers
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
-        """Yield records of all tasks, in order as long as they are answered here.
-
-        Parameters
-        ----------
-        job : Work, sent to workers only if these are started
-        tasks : iterator of Task
-
-        Raises
-        ------
-        InputError
-            The job can't be sent, or workers can't start.
-        KeyboardInterrupt
-            The user pressed Ctrl-C while a row was being answered.
-        """
+        """Yield records of all tasks, in order as long as they are answered here."""
         if not isinstance(job, BriefWork):
             yield from self.workers(job, tasks)
             return

@@ -30,15 +30,7 @@ class SolverTask:
 
     @staticmethod
     def of(backend: Backend, problem: Problem, request: Request, keep: bool) -> "SolverTask":
-        """What a request asks of a process on this machine.
-
-        Parameters
-        ----------
-        backend : that solves
-        problem : to solve
-        request : how; its time limit begins now
-        keep : as the attribute
-        """
+        """What a request asks of a process on this machine."""
         deadline = time.monotonic() + request.time_limit_s
         return SolverTask(backend, problem, request.settings, deadline, keep)
 

@@ -22,13 +22,7 @@ Send = Callable[[str, Any], None]
 
 
 def serve(descriptor: int, memory_bytes: int) -> None:
-    """Answer tasks from a connection until it closes.
-
-    Parameters
-    ----------
-    descriptor : number of the connection's file, inherited
-    memory_bytes : address space of this process, 0 for no limit
-    """
+    """Answer tasks from a connection until it closes."""
     inbox = Inbox()
     link = Link(descriptor, memory_bytes, inbox.take)
     kept = PreparedModel()
@@ -57,10 +51,6 @@ class Inbox:
         """Put a message where the solve finds it.
 
         Called by the control thread, while another one solves.
-
-        Parameters
-        ----------
-        message : :class:`SolverTask`, :class:`Rival`, or anything else for a stop
         """
         if isinstance(message, SolverTask):
             self.stop, self.rival = threading.Event(), None
@@ -72,20 +62,7 @@ class Inbox:
 
 
 def solve_task(task: SolverTask, send: Send, inbox: Inbox, kept: PreparedModel) -> Outcome:
-    """Solve within the time left, telling each choice and bound as it comes.
-
-    Parameters
-    ----------
-    task : on this machine's clock
-    send : gets ("choice", levels) and ("bounds", (upper, lower)), from the solver's threads
-    inbox : gives stop and rival
-    kept : models of earlier tasks
-
-    Raises
-    ------
-    UnavailableBackendError
-        The package it needs is not installed.
-    """
+    """Solve within the time left, telling each choice and bound as it comes."""
     remaining_s = max(task.deadline - time.monotonic(), 0.0)
     with watchdog(remaining_s + OVERRUN_S):
         solve = partial(kept.solve, task.backend) if task.keep else task.backend.load()

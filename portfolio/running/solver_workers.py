@@ -98,10 +98,6 @@ class ModelKeeper:
     """Runs backends with the model of the last structure kept, here or in a worker of its own.
 
     Not thread safe.
-
-    Parameters
-    ----------
-    memory_bytes : address space of the worker, 0 for no limit
     """
 
     def __init__(self, memory_bytes: int) -> None:
@@ -110,19 +106,7 @@ class ModelKeeper:
         self._worker: _Worker | None = None
 
     def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
-        """Solve; a model is built only if the structure of the problem is a new one.
-
-        Parameters
-        ----------
-        backend : one that keeps models, or needs none
-        problem : to solve
-        request : how, and whom to tell
-
-        Raises
-        ------
-        UnavailableBackendError
-            The package it needs is not installed.
-        """
+        """Solve; a model is built only if the structure of the problem is a new one."""
         keep = not backend.capability.afresh
         if not backend.capability.isolated:
             solve = partial(self._kept.solve, backend) if keep else backend.load()
@@ -208,14 +192,7 @@ def _late(request: Request, deadline: float) -> bool:
 
 
 def take(best: BestSoFar, kind: str, content: Any) -> None:
-    """A choice, or bounds, that a worker tells, passed on to whoever asked.
-
-    Parameters
-    ----------
-    best : of the solve
-    kind : "choice" or "bounds"
-    content : int64 (n_axes,), or (upper, lower)
-    """
+    """A choice, or bounds, that a worker tells, passed on to whoever asked."""
     if kind == "choice":
         best.found(content)
     else:

@@ -14,14 +14,7 @@ TRIES = 3  # times that a row is asked whose worker dies
 
 
 class Waiting:
-    """Tasks that no worker has yet; not thread safe.
-
-    Parameters
-    ----------
-    tasks : all, taken as late as can be
-    workers : how many there are to share them
-    most : tasks that a worker may be given at once
-    """
+    """Tasks that no worker has yet; not thread safe."""
 
     def __init__(self, tasks: Iterator[Task], workers: int, most: int) -> None:
         self._tasks, self._workers, self._most = tasks, workers, most
@@ -30,12 +23,7 @@ class Waiting:
         self._tries: Counter[str] = Counter()
 
     def next(self, pace_s: float) -> list[Task]:
-        """What a worker is to do next: as much as it does before it verifies, at most its share.
-
-        Parameters
-        ----------
-        pace_s : seconds that it took for a task lately, inf if that is not known
-        """
+        """What a worker is to do next: as much as it does before it verifies, at most its share."""
         if self._again:
             return [self._again.popleft()]
         count = max(1, min(self._most, int(HELD_S / pace_s)))
@@ -52,30 +40,15 @@ class Waiting:
         return bool(self._again or self._ahead)
 
     def not_begun(self, tasks: list[Task]) -> None:
-        """Have tasks come next that a worker was given and did not get to.
-
-        Parameters
-        ----------
-        tasks : in order
-        """
+        """Have tasks come next that a worker was given and did not get to."""
         self._ahead.extendleft(reversed(tasks))
 
     def alone(self, tasks: list[Task]) -> None:
-        """Have tasks asked again, alone: their records did not hold.
-
-        Parameters
-        ----------
-        tasks : that were asked with others
-        """
+        """Have tasks asked again, alone: their records did not hold."""
         self._again.extend(tasks)
 
     def put_back(self, tasks: list[Task]) -> list[Task]:
-        """Have tasks asked again, alone; those that were tried often enough are returned instead.
-
-        Parameters
-        ----------
-        tasks : without an answer; the one that was asked alone has had a try
-        """
+        """Queue tasks again, one by one; return those that reached the limit of tries."""
         if len(tasks) == 1:
             self._tries[tasks[0].key] += 1
         given_up = [task for task in tasks if self._tries[task.key] >= TRIES]

@@ -46,32 +46,16 @@ class Work(Protocol):
     """What is shipped once to each worker, pickled."""
 
     def warm_up(self, task: Task) -> None:
-        """Import and compile what a task needs, outside of its time.
-
-        Parameters
-        ----------
-        task : any one of those to come
-        """
+        """Import and compile what a task needs, outside of its time."""
 
     def answer(self, task: Task) -> Record:
-        """What came of a task; has at least "key" and "message", and raises nothing.
-
-        Parameters
-        ----------
-        task : with its time limit
-        """
+        """What came of a task; has at least "key" and "message", and raises nothing."""
         ...
 
     def lost(self, task: Task, message: str, late: bool = False) -> Record:
         """The record of a task whose worker died; ``late``: was killed when time was up.
 
         Called where the work is given out, not by a worker.
-
-        Parameters
-        ----------
-        task : that has no answer
-        message : why
-        late : whether its worker was killed when time was up
         """
         ...
 
@@ -80,12 +64,7 @@ class Together(Protocol):
     """Tasks that are worked on one after another, and whose records are verified at once."""
 
     def take(self, task: Task) -> None:
-        """Work on a task and hold back what comes of it; raises nothing.
-
-        Parameters
-        ----------
-        task : with its time limit
-        """
+        """Work on a task and hold back what comes of it; raises nothing."""
 
     def settle(self) -> tuple[list[Record], list[Task]]:
         """Records of what was taken, and the tasks that have to be asked alone instead."""
@@ -108,38 +87,17 @@ class Answers(Protocol):
     """
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
-        """Hand out tasks and yield what comes of them, in any order.
-
-        Parameters
-        ----------
-        job : pickled once
-        tasks : taken when a worker is free
-
-        Raises
-        ------
-        InputError
-            The job can't be sent, or workers can't start.
-        """
+        """Hand out tasks and yield what comes of them, in any order."""
         ...
 
 
 def together_of(job: Work) -> Together | None:
-    """What works on several tasks of a job, None where they are asked one by one.
-
-    Parameters
-    ----------
-    job : any
-    """
+    """What works on several tasks of a job, None where they are asked one by one."""
     return job.together() if isinstance(job, GatheringWork) else None
 
 
 def cannot_start(error: Exception) -> str:
-    """One sentence on why workers can't do a job at all.
-
-    Parameters
-    ----------
-    error : what warming up raised
-    """
+    """One sentence on why workers can't do a job at all."""
     if isinstance(error, CounterfolioError):
         return str(error)
     return (
@@ -149,12 +107,7 @@ def cannot_start(error: Exception) -> str:
 
 
 def in_a_sentence(error: Exception) -> str:
-    """What went wrong with one task.
-
-    Parameters
-    ----------
-    error : that its work raised
-    """
+    """What went wrong with one task."""
     if isinstance(error, CounterfolioError):
         return str(error)
     return "out of memory" if isinstance(error, MemoryError) else f"{type(error).__name__}: {error}"

@@ -16,13 +16,7 @@ OVERRUN_S = 10.0  # seconds beyond a row's limit; above the parent's GRACE_S, wh
 
 
 def serve(descriptor: int, memory_bytes: int) -> None:
-    """Take a pickled job, then answer its tasks until the connection closes.
-
-    Parameters
-    ----------
-    descriptor : number of the connection's file, inherited
-    memory_bytes : address space of this process, 0 for no limit
-    """
+    """Take a pickled job, then answer its tasks until the connection closes."""
     inbox: queue.Queue[Any] = queue.Queue()
     link = Link(descriptor, memory_bytes, inbox.put)
     aside(partial(_answer_all, link, inbox))

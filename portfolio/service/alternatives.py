@@ -20,18 +20,7 @@ class Alternatives:
         self._every = EveryBackend()
 
     def ask(self, explainer: Explainer, ask: Ask) -> Told:
-        """Solve a question with every backend, and log all runs or, where one was stopped, none.
-
-        Parameters
-        ----------
-        explainer : Explainer of the model
-        ask : Ask of ``explain``, its arguments without ``LEFT_OUT``
-
-        Raises
-        ------
-        CounterfolioError
-            The question can't be solved.
-        """
+        """Solve a question with every backend, and log all runs or, where one was stopped, none."""
         assert ask.log is not None
 
         def solve(backend: str, book: Logbook | None) -> Result:

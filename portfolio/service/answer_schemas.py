@@ -9,43 +9,22 @@ NUMBER_OR_NULL: Schema = {"type": ["number", "null"]}
 
 
 def record(**members: Schema) -> Schema:
-    """Return the schema of an object that has all of these members, and may have others.
-
-    Parameters
-    ----------
-    **members : Schema, by name
-    """
+    """Return the schema of an object that has all of these members, and may have others."""
     return {"type": "object", "required": list(members), "properties": members}
 
 
 def many(item: Schema) -> Schema:
-    """Return the schema of an array.
-
-    Parameters
-    ----------
-    item : Schema, of every item
-    """
+    """Return the schema of an array."""
     return {"type": "array", "items": item}
 
 
 def described(schema: Schema, words: str = "The answer.") -> dict[int | str, Schema]:
-    """Return what OpenAPI has of a route that answers with status 200 and this schema.
-
-    Parameters
-    ----------
-    schema : Schema, of the body
-    words : str, a sentence about it
-    """
+    """Return what OpenAPI has of a route that answers with status 200 and this schema."""
     return {200: {"description": words, "content": {"application/json": {"schema": schema}}}}
 
 
 def accepted(schema: Schema) -> dict[int | str, Schema]:
-    """Return what OpenAPI has of a route that answers with status 202 and this schema.
-
-    Parameters
-    ----------
-    schema : Schema, of the body
-    """
+    """Return what OpenAPI has of a route that answers with status 202 and this schema."""
     return {202: described(schema, "The job that was accepted.")[200]}
 
 

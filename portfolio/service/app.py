@@ -38,17 +38,6 @@ def create_app(
 
     Models are read at once; workers start when the application does. More routes can be added to
     it; they find the :class:`portfolio.service.service.Service` in ``app.state.service``.
-
-    Parameters
-    ----------
-    settings : Settings, models, limits and keys
-    jobs : the way to jobs that run elsewhere; None: those of the settings, if any
-    warm_early : bool, whether the first worker starts while models are read
-
-    Raises
-    ------
-    CounterfolioError
-        No model can be loaded.
     """
     service = Service(settings, warm_early)
     if jobs is None and service.jobs is not None:
@@ -122,12 +111,7 @@ class Application(FastAPI):
         await self.front(scope, receive, send)
 
     async def routed(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer by the framework's routes.
-
-        Parameters
-        ----------
-        scope, receive, send : as of ASGI
-        """
+        """Answer by the framework's routes."""
         await super().__call__(scope, receive, send)
 
 

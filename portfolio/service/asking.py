@@ -42,12 +42,7 @@ class Wanted:
 
     @classmethod
     def taken_from(cls, given: dict[str, Any]) -> Self:
-        """What a question says of it, which is no argument of a method and is taken out.
-
-        Parameters
-        ----------
-        given : arguments by name
-        """
+        """What a question says of it, which is no argument of a method and is taken out."""
         named = [own.name for own in fields(cls) if own.name in given]
         return cls(**{name: given.pop(name) for name in named})
 
@@ -58,20 +53,7 @@ def answer(
     on_bounds: Callable[[Bounds], None],
     on_found: Callable[[], None] = lambda: None,
 ) -> Told:
-    """Ask, and tell the answer.
-
-    Parameters
-    ----------
-    explainer : of the model
-    ask : the question
-    on_bounds : told what is known by now, if the question tells that
-    on_found : called once it is found, where telling it may take a while
-
-    Raises
-    ------
-    CounterfolioError
-        It can't be asked.
-    """
+    """Ask, and tell the answer."""
     given = meant(explainer, ask.arguments)
     wanted = Wanted.taken_from(given)
     question = QUESTIONS[ask.question]
@@ -91,13 +73,7 @@ def answer(
 
 
 def told_of(found: Any, wanted: Wanted) -> Told:
-    """An answer as the service tells it.
-
-    Parameters
-    ----------
-    found : by an explainer
-    wanted : what comes with it; sentences of other questions always do
-    """
+    """An answer as the service tells it."""
     if isinstance(found, Result) and not wanted.rounded:
         found.__dict__.update(rounded=None)  # where it looks before it asks the model
     told = found.to_dict()
@@ -121,18 +97,7 @@ def complaints() -> Iterator[list[str]]:
 
 
 def meant(explainer: Explainer, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a method, from those of JSON.
-
-    Parameters
-    ----------
-    explainer : gives the classes
-    arguments : by name
-
-    Raises
-    ------
-    InputError
-        One of them means nothing.
-    """
+    """The arguments of a method, from those of JSON."""
     found = dict(arguments)
     if "target" in found:
         found["target"] = _target(explainer, found["target"])

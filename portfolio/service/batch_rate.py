@@ -71,12 +71,7 @@ class Repeated:
     marks: list[Mark] = field(default_factory=list)
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
-        """See :class:`portfolio.running.work.Answers`.
-
-        Parameters
-        ----------
-        job, tasks : as there
-        """
+        """See :class:`portfolio.running.work.Answers`."""
         last, warm_at, seen = 0.0, inf, set[int]()
         for rows, record in enumerate(self.executor(_Signed(job), self._endless(list(tasks)))):
             now = time.monotonic()
@@ -109,14 +104,7 @@ def _taken() -> Cpu:
 
 
 def batch_rate(explainer: Explainer, rows: pd.DataFrame, workers: int) -> Rate:
-    """Ask ``explain_batch`` about the same rows for a few seconds.
-
-    Parameters
-    ----------
-    explainer : of the model
-    rows : to be asked about
-    workers : processes
-    """
+    """Ask ``explain_batch`` about the same rows for a few seconds."""
     repeated = Repeated(LocalExecutor(workers))
     explainer.explain_batch(rows, executor=repeated)
     return repeated.rate

@@ -136,23 +136,7 @@ def run_service(
     on_model: Callable[[ServiceRun], None],
     on_step: Callable[[str], None],
 ) -> None:
-    """Train each model once, serve it from another process, and ask it.
-
-    Parameters
-    ----------
-    benchmark : its backends are not looked at
-    workers : of the service, and of the batch that it is held against
-    requests : of the last loops, in which memory is looked at, 0 for none
-    on_model : told what will be measured of each model, which fills as that goes on
-    on_step : told what comes next; may raise, to end all of it
-
-    Raises
-    ------
-    InputError
-        An unknown data set or kind.
-    KeyboardInterrupt
-        On Ctrl-C; what was measured by then is in what ``on_model`` was told.
-    """
+    """Train each model once, serve it from another process, and ask it."""
 
     def runs_of(dataset: Dataset, kind: str, model: Any) -> Iterator[None]:
         run = ServiceRun(dataset.name, kind)
@@ -286,12 +270,7 @@ class _Measuring:
 
 
 def rows_of_a_loop(asked: Sequence[Asked]) -> list[Asked]:
-    """As many rows, in their order, as a loop asks about twice and more in its seconds.
-
-    Parameters
-    ----------
-    asked : rows and what they took
-    """
+    """As many rows, in their order, as a loop asks about twice and more in its seconds."""
     chosen: list[Asked] = []
     left_s = ROUND_S
     for own in asked:

@@ -17,41 +17,19 @@ LONGEST_S = 30.0  # seconds that a client may take to send a question
 
 
 async def read_json(request: Request, largest: int) -> bytes:
-    """Return the body of a request that says it is JSON.
-
-    Parameters
-    ----------
-    request : Request, whose body is read
-    largest : int, bytes that a body may have
-
-    Raises
-    ------
-    Problem
-        The body is too large, too slow, or of another media type.
-    """
+    """Return the body of a request that says it is JSON."""
     if media_type(request) != "application/json":
         raise Problem(415, "send the question as application/json.")
     return await read_bytes(request, largest)
 
 
 def media_type(request: Request) -> str:
-    """What the body says that it is.
-
-    Parameters
-    ----------
-    request : whose body it is
-    """
+    """What the body says that it is."""
     return header(request.scope, b"content-type").partition(";")[0].strip().lower()
 
 
 def header(scope: Scope, name: bytes) -> str:
-    """A header of a request, "" without it; the first one where there are several.
-
-    Parameters
-    ----------
-    scope : as of ASGI
-    name : in lower case
-    """
+    """A header of a request, "" without it; the first one where there are several."""
     for key, value in scope["headers"]:
         if key == name:
             told: str = value.decode("latin-1")
@@ -60,19 +38,7 @@ def header(scope: Scope, name: bytes) -> str:
 
 
 def parsed(body: bytes, what: str = "the body", text_alone: bool = True) -> Any:
-    """Parse JSON strictly: no NaN, no infinite number, no member that comes twice.
-
-    Parameters
-    ----------
-    body : bytes, encoded JSON
-    what : str, name of the body in errors
-    text_alone : bool, whether to refuse escapes such as "\\ud800" that stand for no character
-
-    Raises
-    ------
-    Problem
-        The body is not JSON, or deeper than ``DEEPEST``, or has text that is not Unicode.
-    """
+    """Parse JSON strictly: no NaN, no infinite number, no member that comes twice."""
     try:
         text = body.decode(json.detect_encoding(body))
         given = _decode(text)
@@ -91,13 +57,7 @@ def parsed(body: bytes, what: str = "the body", text_alone: bool = True) -> Any:
 
 
 def check_text(given: Any, what: str) -> None:
-    """Raise Problem where a text has half of a surrogate pair, which no encoding can hold.
-
-    Parameters
-    ----------
-    given : Any, parsed JSON
-    what : str, name of it in errors
-    """
+    """Raise Problem where a text has half of a surrogate pair, which no encoding can hold."""
     try:
         json.dumps(given, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -107,18 +67,7 @@ def check_text(given: Any, what: str) -> None:
 
 
 async def read_bytes(request: Request, largest: int) -> bytes:
-    """The body as it is.
-
-    Parameters
-    ----------
-    request : whose body it is
-    largest : bytes
-
-    Raises
-    ------
-    Problem
-        It is too large, or too slow.
-    """
+    """The body as it is."""
     too_large = Problem(413, f"the body is larger than {largest} bytes; send less at once.")
     told = header(request.scope, b"content-length")
     if told.isdigit() and int(told[:20]) > largest:

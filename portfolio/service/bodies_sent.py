@@ -13,18 +13,7 @@ from portfolio.written import written
 
 
 def body_of(x: Any, arguments: Mapping[str, Any]) -> bytes:
-    """A question as the body of a request.
-
-    Parameters
-    ----------
-    x : the row
-    arguments : by name; those that are None are left out
-
-    Raises
-    ------
-    InputError
-        Something that can't be sent, such as a function.
-    """
+    """A question as the body of a request."""
     given = {name: own for name, own in arguments.items() if own is not None}
     if "y" in given:
         given["y"] = by_name(given["y"])
@@ -32,17 +21,7 @@ def body_of(x: Any, arguments: Mapping[str, Any]) -> bytes:
 
 
 def members_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A question's members as JSON has them.
-
-    Parameters
-    ----------
-    given : by name
-
-    Raises
-    ------
-    InputError
-        Something that can't be sent, such as a function.
-    """
+    """A question's members as JSON has them."""
     for name in ("x", "y", "margin", "weights", "time_limit_s", "radius", "budget"):
         _check_finite(given.get(name), name)
     norm = {"norm": _norm(given["norm"])} if "norm" in given else {}

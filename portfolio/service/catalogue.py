@@ -77,12 +77,7 @@ class Model:
         return json.dumps(self.short())
 
     def following(self, default: Diagram) -> "Model":
-        """The same model by the default diagram, unless it has a diagram of its own.
-
-        Parameters
-        ----------
-        default : the default diagram of this moment
-        """
+        """The same model by the default diagram, unless it has a diagram of its own."""
         explainer = self.explainer
         if not explainer.follows_default or explainer.diagram == default:
             return self
@@ -162,16 +157,6 @@ class Catalogue:
     """Models by name.
 
     Thread safe: who took a model keeps it, whatever is loaded meanwhile.
-
-    Parameters
-    ----------
-    sources : gives the models that there are to be, each time it is asked
-    solvers : run backends of all models; None: each has its own
-
-    Raises
-    ------
-    CounterfolioError
-        No model can be loaded.
     """
 
     def __init__(
@@ -201,10 +186,6 @@ class Catalogue:
         """Load what has changed, and replace all at once; what can't be loaded changes nothing.
 
         Models without a diagram of their own follow another default as soon as there is one.
-
-        Returns
-        -------
-        Whether there are other models now.
         """
         with self._lock:
             reloaded = self._reload()

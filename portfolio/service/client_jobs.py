@@ -143,21 +143,7 @@ def _resumed(job: str) -> Calls:
 def job_calls(
     path: str, question: str, X: Any, arguments: Mapping[str, Any], tell: Callable[[Told], None]
 ) -> Calls:
-    """The requests of a question about many rows; sent their documents, it returns the result.
-
-    Parameters
-    ----------
-    path : of the model
-    question : name of the method
-    X : rows, in any shape that users may give
-    arguments : of the method, by name
-    tell : called with how the job stands
-
-    Raises
-    ------
-    InputError, JobError
-        The job failed, or was ended.
-    """
+    """The requests of a question about many rows; sent their documents, it returns the result."""
     frame, _ = as_pandas(X)
     if not isinstance(frame, pd.DataFrame):
         described = yield Call("GET", path)
@@ -187,13 +173,7 @@ def job_calls(
 
 
 def run_calls(calls: Calls, send: Callable[[Call], Told]) -> Any:
-    """Send requests one after another, and give what comes of them.
-
-    Parameters
-    ----------
-    calls : the requests
-    send : gives the document of one
-    """
+    """Send requests one after another, and give what comes of them."""
     try:
         call = next(calls)
         while True:

@@ -12,15 +12,7 @@ LOOK_S = 1.0  # seconds between looks at one that has been waiting for longer
 
 
 class ClientWatch:
-    """A watch that ends a wait once the client is gone, or has waited for too long.
-
-    Parameters
-    ----------
-    loop : AbstractEventLoop, that runs
-    request : Request, of the client
-    check : callable, raises Problem once the client has waited for too long
-    over : Future, of the wait
-    """
+    """A watch that ends a wait once the client is gone, or has waited for too long."""
 
     def __init__(
         self,
@@ -34,12 +26,7 @@ class ClientWatch:
         self._gone: asyncio.Task[None] | None = None
 
     def begin(self, after_s: float) -> None:
-        """Look soon whether the client is there, as most answers come sooner, and later again.
-
-        Parameters
-        ----------
-        after_s : float, seconds after which it is looked again
-        """
+        """Look soon whether the client is there, as most answers come sooner, and later again."""
         self._next = self._loop.call_later(SOON_S, self._watch, after_s)
 
     def end(self) -> None:
@@ -68,12 +55,7 @@ class ClientWatch:
 
 
 def end_wait(over: asyncio.Future[None]) -> None:
-    """End a wait that has not ended.
-
-    Parameters
-    ----------
-    over : Future, of the wait
-    """
+    """End a wait that has not ended."""
     if not over.done():
         over.set_result(None)
 

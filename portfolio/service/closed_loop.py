@@ -29,15 +29,7 @@ class Seen:
 
 
 def closed_loop(port: int, path: str, bodies: Sequence[bytes], clients: int) -> list[Answered]:
-    """Post each body once; answers as they came, to be looked at when time is over.
-
-    Parameters
-    ----------
-    port : of this machine
-    path : that is posted to
-    bodies : JSON
-    clients : how many ask at a time, each over a connection of its own
-    """
+    """Post each body once; answers as they came, to be looked at when time is over."""
     answers: list[Answered] = []
     asyncio.run(_all(port, enumerate(_requests(path, bodies)), clients, answers))
     return answers
@@ -51,14 +43,7 @@ def timed_loop(
     seconds: tuple[float, float],
     taken: Callable[[], Cpu],
 ) -> Seen:
-    """Post bodies again and again, in the same order; whoever has no answer then hangs up.
-
-    Parameters
-    ----------
-    port, path, bodies, clients : as of :func:`closed_loop`
-    seconds : until answers are counted, and of that
-    taken : what all of it has taken of the processors
-    """
+    """Post bodies again and again, in the same order; whoever has no answer then hangs up."""
     requests = cycle(enumerate(_requests(path, bodies)))
     answers: list[Answered] = []
 

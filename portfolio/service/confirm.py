@@ -40,23 +40,13 @@ class Held:
     records: tuple[LogRecord, ...] = ()
 
     def owed(self, model: NativeModel) -> Iterator[tuple[FloatArray, int, int]]:
-        """Rows of which the trees spoke, what they said, and the number of the question.
-
-        Parameters
-        ----------
-        model : for which they did
-        """
+        """Rows of which the trees spoke, what they said, and the number of the question."""
         rows, classes = self.loans.rows.get(model, ()), self.loans.classes.get(model, ())
         for row, label in zip(rows, classes, strict=True):
             yield row, label, self.ask.number
 
     def charged(self, seconds: float) -> "Held":
-        """The same answer, which took a while longer to verify; its records say so, too.
-
-        Parameters
-        ----------
-        seconds : its share of what verifying several at once took
-        """
+        """The same answer, which took a while longer to verify; its records say so, too."""
         times = self.found.timings
         verify, total = times.verify + seconds, times.total + seconds
         # In place, as what it has looked up already stays in it.
@@ -69,16 +59,7 @@ class Held:
 
 
 def confirm(held: Sequence[Held]) -> list[Held]:
-    """Ask each model once about all answers; each is charged with the same share of that.
-
-    Parameters
-    ----------
-    held : answers about one model
-
-    Returns
-    -------
-    Those that no model contradicts, with their scores.
-    """
+    """Ask each model once about all answers; each is charged with the same share of that."""
     began = time.perf_counter()
     wrong = _contradicted(held)
     share_s = (time.perf_counter() - began) / len(held)

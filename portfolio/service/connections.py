@@ -15,10 +15,6 @@ def most_connections(wanted: int) -> int:
     """Return how many connections there may be, with descriptors to spare for all else.
 
     The limit of the operating system on file descriptors is raised as far as it allows.
-
-    Parameters
-    ----------
-    wanted : int, connections at most
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     enough = wanted + SPARE
@@ -36,11 +32,6 @@ def limited(protocol: type[asyncio.Protocol], most: int) -> type[asyncio.Protoco
 
     Where there are too many connections, the one that has waited longest for the head of its
     request makes way for a new one. So a request that comes at once is always heard.
-
-    Parameters
-    ----------
-    protocol : type of asyncio.Protocol, of uvicorn
-    most : int, connections that there may be
     """
 
     waiting: dict[Any, None] = {}  # connections without a request, in the order of their waits

@@ -22,12 +22,7 @@ class Cpu:
     workers: float
 
     def until(self, later: Self) -> Self:
-        """What was taken meanwhile.
-
-        Parameters
-        ----------
-        later : of the same processes
-        """
+        """What was taken meanwhile."""
         mine, others = astuple(self), astuple(later)
         return type(self)(*(after - before for before, after in zip(mine, others, strict=True)))
 
@@ -49,23 +44,13 @@ class Mark:
 
 
 def cpu_of(pid: int) -> float:
-    """Seconds of one process.
-
-    Parameters
-    ----------
-    pid : of it
-    """
+    """Seconds of one process."""
     after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, after_name[11:13])) / TICKS
 
 
 def children_of(pid: int) -> list[int]:
-    """Processes that one began.
-
-    Parameters
-    ----------
-    pid : of it
-    """
+    """Processes that one began."""
     return [
         int(child)
         for each in Path(f"/proc/{pid}/task").glob("*/children")

@@ -26,10 +26,6 @@ def let_nobody_begin(listening: socket.socket) -> None:
     A closed socket resets the connections of its queue, and between a last look into the queue
     and the end of the socket there is always a moment. Who is not heard asks again, after a
     second or so, and finds nobody. Where the system has no such filter, nothing happens.
-
-    Parameters
-    ----------
-    listening : a TCP socket
     """
     if sys.platform != "linux":
         return

@@ -11,13 +11,7 @@ OWN = "region"  # is about what the row reaches already
 
 
 def body_about_a_row(question: ServedQuestion, model: Model) -> dict[str, Any] | None:
-    """A body that asks a question; None where it can't be asked of the model, or no row is known.
-
-    Parameters
-    ----------
-    question : about a row
-    model : that is asked
-    """
+    """Return a request body for a question; None if the model does not support it or has no row."""
     if not model.example:
         return None
     explainer, members = model.explainer, question.body.model_fields
@@ -36,13 +30,7 @@ def body_about_a_row(question: ServedQuestion, model: Model) -> dict[str, Any] |
 
 
 def body_about_rows(question: str, model: Model) -> dict[str, Any]:
-    """A body that asks about a group, or for an audit.
-
-    Parameters
-    ----------
-    question : name of the method
-    model : that is asked
-    """
+    """A body that asks about a group, or for an audit."""
     explainer = model.explainer
     target: Any = next((str(own) for own in explainer.classes), None)
     if target is None:
@@ -52,25 +40,14 @@ def body_about_rows(question: str, model: Model) -> dict[str, Any]:
 
 
 def body_of_a_batch(model: Model) -> dict[str, Any]:
-    """A body that asks for the cheapest change of each row.
-
-    Parameters
-    ----------
-    model : that is asked
-    """
+    """A body that asks for the cheapest change of each row."""
     asked = body_about_a_row(QUESTIONS[EXPLAIN], model) or {}
     settings = {name: own for name, own in asked.items() if name != "x"}
     return {"question": EXPLAIN, "settings": settings, "rows": [model.example]}
 
 
 def reached(model: Model, already: bool = False) -> list[float | None]:
-    """Limits that another row keeps and the model's example does not, or the reverse.
-
-    Parameters
-    ----------
-    model : a regressor
-    already : whether the example keeps them
-    """
+    """Limits that another row keeps and the model's example does not, or the reverse."""
     if not model.example:
         return [None, None]
     own, other = model.explainer.predict(model.example), model.another

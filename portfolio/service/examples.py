@@ -15,13 +15,7 @@ TRIES = 50  # rows; a prediction takes some ms
 
 
 def typical_row(space: FeatureSpace, X: pd.DataFrame) -> dict[str, Any]:
-    """Of each feature the value in the middle, or the commonest; no row of the table is told.
-
-    Parameters
-    ----------
-    space : of the model
-    X : frame of at least a row, with the space's columns
-    """
+    """Of each feature the value in the middle, or the commonest; no row of the table is told."""
     found: dict[str, Any] = {}
     for feature in space.features:
         found |= _typical(feature, X[[space.columns[at] for at in feature.columns]])
@@ -29,23 +23,12 @@ def typical_row(space: FeatureSpace, X: pd.DataFrame) -> dict[str, Any]:
 
 
 def plain_row(row: "pd.Series[Any] | Mapping[Any, Any]") -> dict[str, Any]:
-    """A row as plain values, ready for JSON.
-
-    Parameters
-    ----------
-    row : by column
-    """
+    """A row as plain values, ready for JSON."""
     return {str(name): as_plain(value) for name, value in row.items()}
 
 
 def another_row(explainer: Explainer, row: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A row that is predicted otherwise; None where none was drawn.
-
-    Parameters
-    ----------
-    explainer : of the model
-    row : that is predicted in one way
-    """
+    """A row that is predicted otherwise; None where none was drawn."""
     rng, space, own = np.random.default_rng(0), explainer.features, explainer.predict(row)
     for _ in range(TRIES):
         drawn: dict[str, Any] = {}

@@ -18,14 +18,7 @@ MOST_WAITING = 100  # questions
 
 
 class Explorer:
-    """A thread and a process besides the workers, which clients never wait for.
-
-    Parameters
-    ----------
-    pool : of the workers; exploration makes way as soon as none of them is free
-    folder : of logs; what is explored has a folder in it
-    complain : told why something could not be logged, "" where it could
-    """
+    """A thread and a process besides the workers, which clients never wait for."""
 
     def __init__(self, pool: Pool, folder: Path, complain: Callable[[str], None]) -> None:
         self._pool, self._folder, self._complain = pool, folder / EXPLORED, complain
@@ -58,13 +51,7 @@ class Explorer:
         return self._own.busy > 0
 
     def take(self, model: Model, ticket: Ticket) -> None:
-        """Let a question wait for idle time; dropped where too many wait.
-
-        Parameters
-        ----------
-        model : that it is about
-        ticket : a question of ``explain`` that was answered
-        """
+        """Let a question wait for idle time; dropped where too many wait."""
         arguments = {k: own for k, own in ticket.arguments.items() if k not in LEFT_OUT}
         limit_s = ticket.limit_s * len(explorable()) * RUNS
         log = Logbook(self._folder, model.name)

@@ -63,15 +63,7 @@ class RowsBody(BaseModel):
 def limit(
     arguments: dict[str, Any], threads: int, usual_s: float, longest_s: float, longest_job_s: float
 ) -> None:
-    """Put the server's limits into the arguments of a question.
-
-    Parameters
-    ----------
-    arguments : of it
-    threads : of solvers, at most
-    usual_s, longest_s : seconds for each row of an audit
-    longest_job_s : seconds for a group, and for all rows of an audit
-    """
+    """Put the server's limits into the arguments of a question."""
     arguments["threads"] = min(arguments.get("threads") or threads, threads)
     if "by" in arguments:
         own = arguments.get("time_limit_s", usual_s)

@@ -34,26 +34,7 @@ def ask_group(
     on_bounds: Callable[[Bounds], None],
     memory_bytes: int = 0,
 ) -> Told | None:
-    """Ask for the actions of a group, in a process that ends with the question.
-
-    Parameters
-    ----------
-    model : that is asked
-    arguments : of JSON
-    X : the rows
-    stop : ends it
-    on_bounds : told how many rows actions serve, and may serve
-    memory_bytes : int, address space of the process, 0 for no limit
-
-    Returns
-    -------
-    The answer, or None where it was stopped.
-
-    Raises
-    ------
-    InputError
-        It can't be asked, or the process died again and again.
-    """
+    """Ask for the actions of a group, in a process that ends with the question."""
     ticket = Ticket(model, GROUP, arguments | {ROWS: X}, arguments["time_limit_s"], on_bounds)
     pool = Pool(1, 1, memory_bytes, arguments["threads"])
     pool.start([model])
@@ -75,19 +56,7 @@ def ask_group(
 
 
 def answer_group(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], None]) -> Told:
-    """The other end, in the process.
-
-    Parameters
-    ----------
-    explainer : of the model
-    ask : the question, with its rows
-    on_bounds : told how many rows actions serve, and may serve
-
-    Raises
-    ------
-    CounterfolioError
-        It can't be asked.
-    """
+    """The other end, in the process."""
     given = meant(explainer, ask.arguments)
     found: GroupRecourse = explainer.explain_group(
         **given, on_progress=lambda seconds, most, served: on_bounds(Bounds(seconds, most, served))
@@ -102,14 +71,7 @@ def answer_group(explainer: Explainer, ask: Ask, on_bounds: Callable[[Bounds], N
 
 
 def keep_group(told: Told, folder: Path, answers: Path) -> None:
-    """Write what was found where it is read from.
-
-    Parameters
-    ----------
-    told : the answer
-    folder : of the job
-    answers : folder of its rows
-    """
+    """Write what was found where it is read from."""
     keep(folder, f'{{"answer": {told.members["answer"]}, "text": {told.members["text"]}}}')
     answers.mkdir(exist_ok=True)
     rows = pd.DataFrame(json.loads(told.members["after"]))
@@ -117,14 +79,7 @@ def keep_group(told: Told, folder: Path, answers: Path) -> None:
 
 
 def keep_audit(found: Audit, folder: Path, answers: Path) -> None:
-    """Write what was found where it is read from.
-
-    Parameters
-    ----------
-    found : the audit
-    folder : of the job
-    answers : folder of its rows
-    """
+    """Write what was found where it is read from."""
     keep(folder, json.dumps({"answer": found.to_dict(), "text": str(found)}))
     rows = found.answers
     if len(rows):
@@ -133,11 +88,5 @@ def keep_audit(found: Audit, folder: Path, answers: Path) -> None:
 
 
 def keep(folder: Path, text: str) -> None:
-    """Write a result.
-
-    Parameters
-    ----------
-    folder : of the job
-    text : of JSON
-    """
+    """Write a result."""
     replace_synced(folder / RESULT, text.encode())

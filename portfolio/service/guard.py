@@ -29,25 +29,13 @@ OWNER = "owner"  # in the state of a request: digest of the key that came with i
 
 
 def owner_of(request: Request) -> str | None:
-    """Return the digest of the API key of a request, None where the service needs none.
-
-    Parameters
-    ----------
-    request : Request, which the guard has let through
-    """
+    """Return the digest of the API key of a request, None where the service needs none."""
     owner: str | None = request.scope.get("state", {}).get(OWNER)
     return owner
 
 
 class Guard:
-    """Middleware of ASGI.
-
-    Parameters
-    ----------
-    app : that answers
-    service : whose keys have to come with each request; without any, hosts other than this
-        machine's names are refused, so that no page of a stranger can ask in a browser's name
-    """
+    """Middleware of ASGI."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service
@@ -55,12 +43,7 @@ class Guard:
         self._owners = [hashlib.sha256(key).hexdigest()[:32] for key in self._keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request.
-
-        Parameters
-        ----------
-        scope, receive, send : as of ASGI
-        """
+        """One request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -140,12 +123,7 @@ class JsonLines(logging.Formatter):
         self._last = 0, ""  # a second and its text, which lines share
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line.
-
-        Parameters
-        ----------
-        record : of the standard library
-        """
+        """The line."""
         told: dict[str, Any] = {
             "time": self._time_of(record),
             "level": record.levelname.lower(),

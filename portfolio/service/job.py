@@ -52,12 +52,7 @@ class Batch:
 
     @staticmethod
     def read(path: Path) -> "Batch":
-        """Return the batch of a file; raise InputError where it is none.
-
-        Parameters
-        ----------
-        path : Path, the job's file
-        """
+        """Return the batch of a file; raise InputError where it is none."""
         texts = dict.fromkeys(("model", "digest", "question", "rows"), str)
         optional = {"owner": str, "created": float}
         given = read_object(path, texts | {"arguments": dict}, optional)
@@ -118,11 +113,6 @@ class Job:
         """Enter another state, on disk too, if there is room; a job that has ended keeps its own.
 
         Where there is none, a service that starts again goes on from the state before.
-
-        Parameters
-        ----------
-        state, message : str, the new ones
-        resumable : bool, whether it lacks nothing but room
         """
         with self._turn:  # it may be cancelled while its rows are read
             if self.state in OPEN:
@@ -140,12 +130,7 @@ class Job:
             return True
 
     def lacks_room(self, reason: str) -> None:
-        """Let it fail, and say how it goes on.
-
-        Parameters
-        ----------
-        reason : str, of the operating system
-        """
+        """Let it fail, and say how it goes on."""
         rows = "" if self.total is None else f"; {self.answered} of {self.total} rows are answered"
         again = f"make room, then POST /v1/jobs/{self.folder.name}/resume."
         self.put("failed", f"what was found can't be kept ({reason}){rows}; {again}", True)
@@ -179,13 +164,7 @@ class Job:
         return path.read_text() if path.exists() else None
 
     def page(self, offset: int, limit: int) -> list[dict[str, Any]] | None:
-        """Return some answers of a job that has ended; None while the last ones come in.
-
-        Parameters
-        ----------
-        offset : int, place of the first
-        limit : int, how many at most
-        """
+        """Return some answers of a job that has ended; None while the last ones come in."""
         if self.busy and self.state == "cancelled":
             return None
         frame, path = self.held, self.folder / ANSWERS / TABLE
@@ -210,12 +189,7 @@ class Job:
 
 
 def kept_job(folder: Path) -> Job:
-    """Return the job of a folder; one whose folder is damaged has failed, and says why.
-
-    Parameters
-    ----------
-    folder : Path, named by the job's id
-    """
+    """Return the job of a folder; one whose folder is damaged has failed, and says why."""
     job = Job(folder, Batch("", "", "", {}, "", created=0.0))
     try:
         if linked := [own for own in (folder, *folder.rglob("*")) if own.is_symlink()]:

@@ -16,18 +16,7 @@ PARTIAL = ".partial"
 
 
 def replace_synced(path: Path, write: bytes | Callable[[Path], object]) -> None:
-    """Put a new file in the place of another in one step that survives a loss of power.
-
-    Parameters
-    ----------
-    path : Path, the file to replace
-    write : bytes or callable, its content, or what writes it to the path it is given
-
-    Raises
-    ------
-    OSError
-        The file can't be written; the old one is as it was.
-    """
+    """Put a new file in the place of another in one step that survives a loss of power."""
 
     def synced(partial: Path) -> None:
         if isinstance(write, bytes):
@@ -42,12 +31,7 @@ def replace_synced(path: Path, write: bytes | Callable[[Path], object]) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file or the names in a folder are on the disk.
-
-    Parameters
-    ----------
-    path : Path, the file or folder
-    """
+    """Wait until a file or the names in a folder are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -56,18 +40,7 @@ def sync(path: Path) -> None:
 
 
 def make_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Make a folder with some files in one step.
-
-    Parameters
-    ----------
-    folder : Path, the folder, which is not there yet
-    files : mapping from str to bytes, content by name
-
-    Raises
-    ------
-    OSError
-        There is no room; nothing is left behind.
-    """
+    """Make a folder with some files in one step."""
     partial = folder.with_name(folder.name + PARTIAL)
     try:
         partial.mkdir()
@@ -81,12 +54,7 @@ def make_folder(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link or a whole folder, as far as that is possible.
-
-    Parameters
-    ----------
-    path : Path, which need not be there
-    """
+    """Remove a file, a link or a whole folder, as far as that is possible."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
         return
@@ -97,14 +65,7 @@ def remove(path: Path) -> None:
 def read_object(
     path: Path, needed: Mapping[str, type], optional: Mapping[str, type]
 ) -> dict[str, Any]:
-    """Return the members of a small file of JSON; raise InputError where it holds something else.
-
-    Parameters
-    ----------
-    path : Path, a regular file
-    needed : mapping from str to type, members that it has
-    optional : mapping from str to type, members that it may have, or have as null
-    """
+    """Return the members of a small JSON file; raise InputError if it is something else."""
     if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
         raise InputError(f"{path.name} is not a regular file of at most {LARGEST >> 20} MB")
     try:

@@ -46,13 +46,7 @@ class BatchBody(BaseModel):
 
 
 def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
-    """Routes for jobs.
-
-    Parameters
-    ----------
-    service : whose models are asked
-    jobs : the way to those that are worked on
-    """
+    """Routes for jobs."""
     router = APIRouter(prefix="/v1", tags=["batches"])
 
     @router.post(

@@ -46,28 +46,14 @@ class RowsFile:
 
     @classmethod
     def of(cls, path: Path, model: "Model", most_rows: int, by: Any = None) -> Self:
-        """Return what is read of a file for a model.
-
-        Parameters
-        ----------
-        path : Path, the file
-        model : Model, whose columns are read
-        most_rows : int, rows that the file may have
-        by : Any, name of a column that the model may not have; anything else is ignored
-        """
+        """Return what is read of a file for a model."""
         space = model.explainer.features
         beside = by if isinstance(by, str) and space.named(by) is None else None
         text = tuple(name for name, value in model.example.items() if isinstance(value, str))
         return cls(path, tuple(space.columns), beside, text, _categories(space), most_rows)
 
     def read(self) -> Read:
-        """Return the model's columns, and the other one or None.
-
-        Raises
-        ------
-        InputError
-            The file is damaged or too large, or lacks a column.
-        """
+        """Return the model's columns, and the other one or None."""
         try:
             frame = self._frame()
         except InputError as error:  # clients do not need to know folders of this machine

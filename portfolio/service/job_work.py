@@ -46,17 +46,7 @@ class JobWork:
     most_rows: int
 
     def run(self, job: Job) -> None:
-        """Work on a job until it has ended.
-
-        Parameters
-        ----------
-        job : Job, queued or running
-
-        Raises
-        ------
-        CounterfolioError, OSError
-            It can't be done, or there is no room for its answers.
-        """
+        """Work on a job until it has ended."""
         model = self.models().get(job.batch.model)
         if model is None or model.digest != job.batch.digest:
             raise InputError(f"the model {job.batch.model!r} has changed; send the rows again.")

@@ -26,19 +26,7 @@ LOOK_S = 600.0  # seconds between looks for jobs that have been kept for long en
 
 
 class Jobs:
-    """All jobs of a service.
-
-    Parameters
-    ----------
-    folder : Path, where they are kept; those that had not ended when the service did go on
-    work : JobWork, works on them
-    keep_days : float, days that a job which has ended is kept, 0 for ever
-
-    Raises
-    ------
-    InputError
-        The folder can't be read.
-    """
+    """All jobs of a service."""
 
     def __init__(self, folder: Path, work: JobWork, keep_days: float = 0.0) -> None:
         self._folder, self._work_on, self._keep_s = folder, work, keep_days * DAY_S
@@ -64,18 +52,7 @@ class Jobs:
             job.stop.set()
 
     def add(self, batch: Batch, rows: bytes) -> Job:
-        """A new job.
-
-        Parameters
-        ----------
-        batch : what it asks
-        rows : content of the file that it names
-
-        Raises
-        ------
-        OSError
-            It can't be kept; nothing of it is.
-        """
+        """A new job."""
         folder = self._folder / uuid.uuid4().hex
         make_folder(folder, {batch.rows: rows, JOB: json.dumps(asdict(batch)).encode()})
         job = Job(folder, batch)
@@ -85,17 +62,7 @@ class Jobs:
         return job
 
     def cancel(self, job: Job) -> bool:
-        """Cancel a job, whose answers stay, or remove one that has ended.
-
-        Parameters
-        ----------
-        job : Job, one of these
-
-        Returns
-        -------
-        bool
-            Whether that was done: a job that has just been cancelled may still be worked on.
-        """
+        """Cancel a job, whose answers stay, or remove one that has ended."""
         if job.state in OPEN:
             job.put("cancelled")
             job.stop.set()
@@ -127,12 +94,7 @@ class Jobs:
                 continue
 
     def resume(self, job: Job) -> bool:
-        """Go on with a job that failed for lack of room; False for any other.
-
-        Parameters
-        ----------
-        job : one of these
-        """
+        """Go on with a job that failed for lack of room; False for any other."""
         again = job.reopen()
         if again:
             self._queue.put(job)

@@ -18,13 +18,7 @@ class AskJobs(Protocol):
     async def __call__(
         self, asked: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Call a function there.
-
-        Parameters
-        ----------
-        asked : one of this module
-        *args, **kwargs : of it, besides the jobs
-        """
+        """Call a function there."""
         ...
 
 
@@ -42,43 +36,17 @@ class JobsHere:
     async def __call__(
         self, asked: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Call a function beside the event loop; see :class:`AskJobs`.
-
-        Parameters
-        ----------
-        asked : one of this module
-        *args, **kwargs : of it, besides the jobs
-        """
+        """Call a function beside the event loop; see :class:`AskJobs`."""
         return await asyncio.to_thread(asked, self.jobs, *args, **kwargs)
 
 
 def add(jobs: Jobs, batch: Batch, rows: bytes) -> dict[str, Any]:
-    """Begin a job, and tell how it stands.
-
-    Parameters
-    ----------
-    jobs : that it joins
-    batch : what it asks
-    rows : content of the file that it names
-
-    Raises
-    ------
-    OSError
-        It can't be kept; nothing of it is.
-    """
+    """Begin a job, and tell how it stands."""
     return jobs.add(batch, rows).told()
 
 
 def every(jobs: Jobs, owner: str | None, offset: int, limit: int) -> dict[str, Any]:
-    """Return how some jobs stand, the oldest first, and how many there are.
-
-    Parameters
-    ----------
-    jobs : Jobs, of a service
-    owner : str or None, digest of the key whose jobs are returned; None for all
-    offset : int, place of the first
-    limit : int, how many at most
-    """
+    """Return how some jobs stand, the oldest first, and how many there are."""
     own = [job for job in list(jobs.jobs.values()) if owner in (None, job.batch.owner)]
     page = [job.told() for job in own[offset : offset + limit]]
     return {"jobs": page, "offset": offset, "total": len(own)}
@@ -91,73 +59,32 @@ def _job(jobs: Jobs, number: str, owner: str | None) -> Job | None:
 
 
 def told(jobs: Jobs, number: str, owner: str | None) -> dict[str, Any] | None:
-    """Return how a job stands; None: there is none.
-
-    Parameters
-    ----------
-    jobs : Jobs, of a service
-    number : str, id of one
-    owner : str or None, digest of the key that asks; None may see all jobs
-    """
+    """Return how a job stands; None: there is none."""
     job = _job(jobs, number, owner)
     return None if job is None else job.told()
 
 
 def cancel(jobs: Jobs, number: str, owner: str | None) -> tuple[dict[str, Any] | None, bool]:
-    """Cancel a job, or remove one that has ended.
-
-    Parameters
-    ----------
-    jobs, number, owner : as of :func:`told`
-
-    Returns
-    -------
-    tuple
-        How it stood or stands, None where there is none, and whether that was done.
-    """
+    """Cancel a job, or remove one that has ended."""
     job = _job(jobs, number, owner)
     done = job is not None and jobs.cancel(job)
     return None if job is None else job.told(), done
 
 
 def resume(jobs: Jobs, number: str, owner: str | None) -> tuple[dict[str, Any] | None, bool]:
-    """Go on with a job that failed for lack of room.
-
-    Parameters
-    ----------
-    jobs, number, owner : as of :func:`told`
-
-    Returns
-    -------
-    tuple
-        How it stands, None where there is none, and whether it goes on.
-    """
+    """Go on with a job that failed for lack of room."""
     job = _job(jobs, number, owner)
     goes_on = job is not None and jobs.resume(job)
     return None if job is None else job.told(), goes_on
 
 
 def page(jobs: Jobs, number: str, offset: int, limit: int) -> list[dict[str, Any]] | None:
-    """Some answers of a job that has ended; None while the last ones come in.
-
-    Parameters
-    ----------
-    jobs : of a service
-    number : of one
-    offset : of the first
-    limit : how many at most
-    """
+    """Some answers of a job that has ended; None while the last ones come in."""
     job = jobs.jobs.get(number)  # it may have been removed meanwhile
     return [] if job is None else job.page(offset, limit)
 
 
 def result(jobs: Jobs, number: str) -> str | None:
-    """What was found of a group or by an audit, as JSON; None where there is nothing.
-
-    Parameters
-    ----------
-    jobs : of a service
-    number : of one
-    """
+    """What was found of a group or by an audit, as JSON; None where there is nothing."""
     job = jobs.jobs.get(number)
     return None if job is None else job.result()

@@ -52,13 +52,7 @@ class OnCluster:
     threads: int
 
     def __call__(self, job: Work, tasks: Iterator[Task]) -> Generator[Record]:
-        """See :class:`portfolio.running.work.Answers`.
-
-        Parameters
-        ----------
-        job : pickled once
-        tasks : taken when a worker is free
-        """
+        """See :class:`portfolio.running.work.Answers`."""
         free = int(connect("auto").available_resources().get("CPU", 0.0)) // self.threads
         count = min(free, self.workers)
         log.info("workers of a batch on the cluster: %d", count)
@@ -67,14 +61,7 @@ class OnCluster:
 
 
 class JobsReplica:
-    """Keeps the jobs of a service; one that begins before another has ended waits for its end.
-
-    Parameters
-    ----------
-    settings : gives those of the service, where this runs
-    folder : of the jobs
-    executor : workers of the job that is worked on
-    """
+    """Keeps the jobs of a service; one that begins before another has ended waits for its end."""
 
     def __init__(self, settings: Callable[[], Settings], folder: Path, executor: Answers) -> None:
         self._jobs: Future[Jobs] = Future()
@@ -104,13 +91,7 @@ class JobsReplica:
     async def ask(
         self, asked: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Call a function of the jobs; see :class:`portfolio.service.jobs_asked.AskJobs`.
-
-        Parameters
-        ----------
-        asked : of :mod:`portfolio.service.jobs_asked`
-        *args, **kwargs : of it, besides the jobs
-        """
+        """Call a function of the jobs; see :class:`portfolio.service.jobs_asked.AskJobs`."""
         jobs = await asyncio.shield(asyncio.wrap_future(self._jobs))
         return await JobsHere(jobs)(asked, *args, **kwargs)
 
@@ -139,18 +120,7 @@ class JobsElsewhere:
     async def __call__(
         self, asked: Callable[Concatenate[Jobs, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Call a function there; see :class:`portfolio.service.jobs_asked.AskJobs`.
-
-        Parameters
-        ----------
-        asked : of :mod:`portfolio.service.jobs_asked`
-        *args, **kwargs : of it, besides the jobs
-
-        Raises
-        ------
-        Problem
-            The replica is lost, and no other there by now.
-        """
+        """Call a function there; see :class:`portfolio.service.jobs_asked.AskJobs`."""
         try:
             sent = self.handle.ask.remote(asked, *args, **kwargs)
             answer: T = await asyncio.wait_for(sent, PATIENCE_S)
@@ -165,15 +135,7 @@ class JobsElsewhere:
 def jobs_deployment(
     settings: Callable[[], Settings], folder: Path, workers: int, threads: int
 ) -> Application:
-    """The deployment of the jobs, one replica.
-
-    Parameters
-    ----------
-    settings : gives those of the service, where it runs
-    folder : of the jobs
-    workers : of a batch, at most
-    threads : cores of each, and of the replica
-    """
+    """The deployment of the jobs, one replica."""
     configured = serve.deployment(
         name=NAME,
         num_replicas=1,

@@ -27,18 +27,7 @@ NONE = "[]"
 
 
 class Learning:
-    """Logs and counts of one service; told of answers by one thread.
-
-    Parameters
-    ----------
-    settings : whether there are logs, and what share is explored
-    pool : of the workers
-
-    Raises
-    ------
-    InputError
-        The folder of logs can't be written to.
-    """
+    """Logs and counts of one service; told of answers by one thread."""
 
     def __init__(self, settings: Settings, pool: Pool) -> None:
         check_folder(settings.logs)
@@ -60,26 +49,13 @@ class Learning:
             self._explorer.close()
 
     def book(self, model: Model, question: str) -> Logbook | None:
-        """Where an answer is to be logged; None: nowhere.
-
-        Parameters
-        ----------
-        model : that is asked
-        question : its name
-        """
+        """Where an answer is to be logged; None: nowhere."""
         if self._folder is None or question != EXPLAIN:
             return None
         return Logbook(self._folder, model.name)
 
     def hear(self, model: Model, ticket: Ticket, told: Told) -> None:
-        """Count an answer, and maybe explore its question.
-
-        Parameters
-        ----------
-        model : that was asked
-        ticket : the question
-        told : its answer
-        """
+        """Count an answer, and maybe explore its question."""
         self._complain(told.complaint)
         nodes = model.explainer.diagram.nodes
         for place in leaves_of(nodes, told.decision):
@@ -93,12 +69,7 @@ class Learning:
             self._explorer.take(model, ticket)
 
     def book_of_batch(self, model: Model) -> Logbook | None:
-        """Where the answers of a batch are to be logged; None: nowhere.
-
-        Parameters
-        ----------
-        model : that is asked
-        """
+        """Where the answers of a batch are to be logged; None: nowhere."""
         book = self.book(model, EXPLAIN)
         try:
             check_folder(book)
@@ -110,15 +81,7 @@ class Learning:
     def hear_batch(
         self, model: Model, arguments: dict[str, Any], X: pd.DataFrame, answers: pd.DataFrame
     ) -> None:
-        """Maybe explore some of the questions of a batch.
-
-        Parameters
-        ----------
-        model : that was asked
-        arguments : of each question, besides the row
-        X : the rows
-        answers : as of :meth:`portfolio.explainer.Explainer.explain_batch`
-        """
+        """Maybe explore some of the questions of a batch."""
         if self._explorer is None:
             return
         for place, backend in enumerate(answers["backend"]):
@@ -134,12 +97,7 @@ class Learning:
             log.error("answers are not logged: %s", why)
 
     def decided(self, model: str) -> list[dict[str, Any]]:
-        """How often each leaf decided since the start.
-
-        Parameters
-        ----------
-        model : its name
-        """
+        """How often each leaf decided since the start."""
         counted = [
             (diagram, leaf, words.schedule(schedule), count)
             for (name, diagram, leaf, schedule), count in self._decided.items()

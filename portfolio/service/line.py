@@ -30,30 +30,15 @@ class Waiting(Protocol):
         ...
 
     def next(self, suits: Callable[[Ticket], bool]) -> list[Ticket]:
-        """The questions that come next, if the first one suits; none if there is none that does.
-
-        Parameters
-        ----------
-        suits : whether it is taken
-        """
+        """The questions that come next, if the first one suits; none if there is none that does."""
         ...
 
     def rest(self, line: "Line") -> list[Ticket]:
-        """The questions that come next; none: the line is free, and will be given one.
-
-        Parameters
-        ----------
-        line : that has nothing to do
-        """
+        """The questions that come next; none: the line is free, and will be given one."""
         ...
 
     def again(self, tickets: Sequence[Ticket]) -> None:
-        """Let questions be asked once more, before all others, each alone.
-
-        Parameters
-        ----------
-        tickets : the questions
-        """
+        """Let questions be asked once more, before all others, each alone."""
         ...
 
     def tried(self) -> None:
@@ -61,24 +46,12 @@ class Waiting(Protocol):
         ...
 
     def count(self, seconds: float) -> None:
-        """Remember how long a question took.
-
-        Parameters
-        ----------
-        seconds : of it
-        """
+        """Remember how long a question took."""
         ...
 
 
 class Line:
-    """Asks its worker one question after another, or a few plain ones at once.
-
-    Parameters
-    ----------
-    waiting : where it takes questions from
-    memory_bytes : address space of the process, 0 for no limit
-    threads : by which libraries predict in it
-    """
+    """Asks its worker one question after another, or a few plain ones at once."""
 
     def __init__(self, waiting: Waiting, memory_bytes: int, threads: int) -> None:
         self._waiting, self._memory_bytes, self._threads = waiting, memory_bytes, threads
@@ -116,10 +89,6 @@ class Line:
         """Ask a question, while the line is free.
 
         The worker hears it at once, and not when this line's thread has been woken.
-
-        Parameters
-        ----------
-        ticket : the question
         """
         self._given.put(self._turn([ticket]))
 
@@ -257,12 +226,7 @@ class Line:
                 return after
 
     def _died(self, tickets: Sequence[Ticket]) -> None:
-        """Have questions asked again whose worker died; of several nobody knows whose fault it is.
-
-        Parameters
-        ----------
-        tickets : those without an answer
-        """
+        """Queue the questions of a dead worker again, one by one, to find the fatal one."""
         if len(tickets) == 1:
             ticket = tickets[0]
             ticket.died += 1

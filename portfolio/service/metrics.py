@@ -13,12 +13,7 @@ SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
 class Metrics:
-    """Counts of one service.
-
-    Parameters
-    ----------
-    pool : whose queue and workers are told
-    """
+    """Counts of one service."""
 
     def __init__(self, pool: Pool) -> None:
         self._registry = CollectorRegistry()
@@ -42,26 +37,13 @@ class Metrics:
         self._requests_of = cache(self._requests.labels)
 
     def answered(self, question: str, status: str, backend: str, seconds: float) -> None:
-        """Count an answer.
-
-        Parameters
-        ----------
-        question : that was asked
-        status : of the answer
-        backend : who answered
-        seconds : it took
-        """
+        """Count an answer."""
         self._seconds_of(question, status, backend).observe(seconds)
         if status in ("optimal", "infeasible"):
             self._proofs.inc()
 
     def requested(self, code: int) -> None:
-        """Count a request.
-
-        Parameters
-        ----------
-        code : status of HTTP
-        """
+        """Count a request."""
         self._requests_of(code).inc()
 
     def text(self) -> bytes:

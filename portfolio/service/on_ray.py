@@ -86,13 +86,7 @@ class RayService(BaseModel):
     surge: bool = True
 
     def settings(self) -> Settings:
-        """Those of a replica.
-
-        Raises
-        ------
-        InputError
-            They name no model, or strangers could ask.
-        """
+        """Those of a replica."""
         keys = read_keys(self.keys)
         check_address(self.host, keys)
         sources = chosen(
@@ -113,12 +107,7 @@ class RayService(BaseModel):
 
 
 class Replica:
-    """One of those that answer; its application is made where it runs.
-
-    Parameters
-    ----------
-    *used : other deployments, which begin with this one
-    """
+    """One of those that answer; its application is made where it runs."""
 
     app: FastAPI
 
@@ -132,12 +121,7 @@ class Replica:
 
 
 def build(given: RayService) -> Application:
-    """The application, for Ray Serve to run.
-
-    Parameters
-    ----------
-    given : what is served
-    """
+    """The application, for Ray Serve to run."""
     configured = serve.deployment(
         name=NAME,
         max_ongoing_requests=given.workers + given.queue + SPARE,
@@ -179,19 +163,7 @@ def _maker(given: RayService) -> Callable[[], FastAPI]:
 
 
 def run(given: RayService, port: int, address: str | None) -> None:
-    """Serve on a cluster until SIGTERM or Ctrl-C; questions under way are answered first.
-
-    Parameters
-    ----------
-    given : what is served
-    port : to listen on
-    address : of the cluster, None to start one here
-
-    Raises
-    ------
-    CounterfolioError
-        There is no such cluster, or the models can't be served.
-    """
+    """Serve on a cluster until SIGTERM or Ctrl-C; questions under way are answered first."""
     if port == 0:
         raise InputError("--ray needs a port; give --port a number above 0.")
     given.settings()

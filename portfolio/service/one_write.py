@@ -5,12 +5,7 @@ from typing import Any
 
 
 class OneWrite:
-    """A transport that sends what a turn of the event loop writes, at its end and at once.
-
-    Parameters
-    ----------
-    transport : that sends
-    """
+    """A transport that sends what a turn of the event loop writes, at its end and at once."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -18,12 +13,7 @@ class OneWrite:
         self._held: list[bytes] = []
 
     def write(self, content: bytes) -> None:
-        """Send something soon.
-
-        Parameters
-        ----------
-        content : that is sent after all that was written before
-        """
+        """Send something soon."""
         if not self._held:
             self._loop.call_soon(self._send)
         self._held.append(content)

@@ -39,12 +39,7 @@ DOCUMENT = {
 
 
 def page_routes(service: Service) -> APIRouter:
-    """Routes of the page, which needs no key itself; what it asks for does.
-
-    Parameters
-    ----------
-    service : that it asks
-    """
+    """Routes of the page, which needs no key itself; what it asks for does."""
     router = APIRouter(tags=["page"])
 
     @router.get("/", summary="A page to ask from.")

@@ -20,12 +20,7 @@ LOADING = "no worker is warm yet: the models are being loaded; ask again."
 
 
 class FullError(Exception):
-    """More questions wait than may.
-
-    Parameters
-    ----------
-    wait_s : seconds after which there may be room
-    """
+    """More questions wait than may."""
 
     def __init__(self, wait_s: float) -> None:
         super().__init__(wait_s)
@@ -40,13 +35,6 @@ class Pool:
     """Processes and the queue before them.
 
     Thread safe. All processes end with this one, however it ends.
-
-    Parameters
-    ----------
-    workers : how many processes
-    most_waiting : questions that may wait
-    memory_bytes : address space of each process, 0 for no limit
-    threads : by which libraries predict in each; many at work at once are in each other's way
 
     Attributes
     ----------
@@ -77,10 +65,6 @@ class Pool:
         """Begin processes, which load the models one after another.
 
         The first one gets warm alone: whatever it has to compile the others find compiled.
-
-        Parameters
-        ----------
-        models : to be warm before the first question
         """
         self.keep(models)
         self._lines[0].start()
@@ -94,12 +78,7 @@ class Pool:
             line.start()
 
     def keep(self, models: Iterable[Loaded]) -> None:
-        """From now on these are the models; workers forget others once they are not asked.
-
-        Parameters
-        ----------
-        models : all that new questions are about
-        """
+        """From now on these are the models; workers forget others once they are not asked."""
         self._current = tuple(models)
 
     @property
@@ -147,19 +126,7 @@ class Pool:
         return [line.pid for line in self._lines if line.pid]
 
     def submit(self, ticket: Ticket) -> None:
-        """Let a question wait for a worker.
-
-        Parameters
-        ----------
-        ticket : its future will hold the answer
-
-        Raises
-        ------
-        FullError
-            Too many wait already.
-        ClosedError
-            The service is going down.
-        """
+        """Let a question wait for a worker."""
         with self._lock:
             if self._closed:
                 raise ClosedError
@@ -182,12 +149,7 @@ class Pool:
         return True
 
     def again(self, tickets: Sequence[Ticket]) -> None:
-        """Let questions without an answer be asked once more, before all others, each alone.
-
-        Parameters
-        ----------
-        tickets : the questions
-        """
+        """Let questions without an answer be asked once more, before all others, each alone."""
         with self._lock:
             for ticket in reversed(tickets):
                 ticket.taken, ticket.alone = False, True
@@ -211,12 +173,7 @@ class Pool:
             line.end()
 
     def next(self, suits: Callable[[Ticket], bool]) -> list[Ticket]:
-        """The questions that come next, if the first one suits; none if there is none that does.
-
-        Parameters
-        ----------
-        suits : whether it is taken
-        """
+        """The questions that come next, if the first one suits; none if there is none that does."""
         with self._lock:
             return self._taken(suits)
 
@@ -243,12 +200,7 @@ class Pool:
         return max(1, min(fair, int(TOGETHER_S / self._pace_s)))
 
     def rest(self, line: Line) -> list[Ticket]:
-        """The questions that come next; none: the line is free, and will be given one.
-
-        Parameters
-        ----------
-        line : that has nothing to do
-        """
+        """The questions that come next; none: the line is free, and will be given one."""
         with self._lock:
             tickets = self._taken(lambda _: True)
             line.busy = bool(tickets)
@@ -257,12 +209,7 @@ class Pool:
             return tickets
 
     def count(self, seconds: float) -> None:
-        """Remember how long a question took.
-
-        Parameters
-        ----------
-        seconds : of it
-        """
+        """Remember how long a question took."""
         with self._lock:
             self._mean_s += (seconds - self._mean_s) / 8
             self._pace_s += (min(seconds, TOGETHER_S) - self._pace_s) / 8

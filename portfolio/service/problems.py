@@ -44,23 +44,13 @@ class Problem(Exception):  # noqa: N818
 
 
 def fault(number: str) -> Problem:
-    """What a bug of ours is told as.
-
-    Parameters
-    ----------
-    number : of the request
-    """
+    """What a bug of ours is told as."""
     words = f"a fault of the service, which its log tells under the request id {number}."
     return Problem(500, words)
 
 
 def clipped(sentence: str) -> str:
-    """Return the sentence without control characters, and its middle where it is very long.
-
-    Parameters
-    ----------
-    sentence : that may hold what was sent
-    """
+    """Return the sentence without control characters, and its middle where it is very long."""
     sentence = visible(sentence)
     if len(sentence) <= LONGEST:
         return sentence
@@ -80,13 +70,7 @@ SCHEMA = {
 
 
 async def respond(problem: Problem, send: Callable[[Message], Awaitable[None]]) -> None:
-    """Send a problem document.
-
-    Parameters
-    ----------
-    problem : what is wrong
-    send : of ASGI
-    """
+    """Send a problem document."""
     body = json.dumps(problem.document()).encode()
     sent = {"content-type": MEDIA_TYPE, "content-length": str(len(body)), **problem.headers}
     raw = [(name.lower().encode(), value.encode()) for name, value in sent.items()]

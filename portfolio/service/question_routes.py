@@ -34,11 +34,6 @@ class Shortcut:
     """Middleware of ASGI: questions find their answers without the framework's routing.
 
     Its routes are there all the same, for all that is no plain request and for OpenAPI.
-
-    Parameters
-    ----------
-    app : that answers all else
-    service : that answers
     """
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
@@ -50,12 +45,7 @@ class Shortcut:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request.
-
-        Parameters
-        ----------
-        scope, receive, send : as of ASGI
-        """
+        """One request."""
         name, _, question = scope.get("path", "").removeprefix(MODELS).partition("/")
         handler = self._handlers.get(question)
         plain = scope.get("method") == "POST" and not scope.get("root_path")
@@ -71,12 +61,7 @@ class Shortcut:
 
 
 def question_routes(service: Service) -> APIRouter:
-    """Routes for all questions.
-
-    Parameters
-    ----------
-    service : that answers
-    """
+    """Routes for all questions."""
     router = APIRouter(prefix=MODELS + "{name}", tags=["questions"])
     for question in QUESTIONS.values():
         for path, streams in ((f"/{question.name}", False), (f"/{question.name}/stream", True)):
@@ -120,13 +105,7 @@ def _responses(streams: bool) -> dict[int | str, dict[str, Any]]:
 
 
 def request_body(service: Service, question: ServedQuestion) -> dict[str, Any]:
-    """What a question about a row is sent with, for OpenAPI.
-
-    Parameters
-    ----------
-    service : whose models are asked
-    question : that is asked
-    """
+    """What a question about a row is sent with, for OpenAPI."""
     models = service.catalogue.models.values()
     bodies = {model.name: body_about_a_row(question, model) for model in models}
     examples = {name: {"value": body} for name, body in bodies.items() if body is not None}

@@ -38,12 +38,6 @@ def flat(shape: Any, described: Any, *kinds: type) -> Any:
 
     Its check ends at the first value that does not fit: pydantic's own reports each of them, which
     takes seconds and gigabytes where there are many.
-
-    Parameters
-    ----------
-    shape : Any, the type with values of any kind
-    described : Any, the same with the types of its values, for the schema
-    *kinds : type, types that values may have
     """
     allowed = frozenset(kinds)
 
@@ -139,17 +133,7 @@ class ServedQuestion:
     example: dict[str, Any]
 
     def arguments(self, given: Any) -> dict[str, Any]:
-        """The members of a body that fits, those left out left out.
-
-        Parameters
-        ----------
-        given : of JSON
-
-        Raises
-        ------
-        Problem
-            It does not fit.
-        """
+        """The members of a body that fits, those left out left out."""
         if isinstance(given, dict) and (strange := given.keys() - self.body.model_fields.keys()):
             raise Problem(422, _strange(min(strange)))
         try:
@@ -160,12 +144,7 @@ class ServedQuestion:
 
 
 def sentence_of(error: ValidationError) -> str:
-    """What is wrong with a body, as one sentence.
-
-    Parameters
-    ----------
-    error : of which the first complaint counts
-    """
+    """What is wrong with a body, as one sentence."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place = str(first["loc"][0]) if first["loc"] else "the body"
     if first["type"] == "extra_forbidden":
@@ -189,14 +168,7 @@ def _strange(member: str) -> str:
 def served_question(
     name: str, method: Callable[..., Any], parameters: Mapping[str, tuple[Any, str]]
 ) -> ServedQuestion:
-    """A question whose body has the members of a method that HTTP knows.
-
-    Parameters
-    ----------
-    name : of the method
-    method : that answers it
-    parameters : type and meaning of each member that there may be
-    """
+    """A question whose body has the members of a method that HTTP knows."""
     own = inspect.signature(method).parameters
     members: dict[str, Any] = {}
     for known in own.keys() & parameters.keys():

@@ -18,17 +18,7 @@ class Reader:
         self._thread = ThreadPoolExecutor(1, "counterfolio-reader")
 
     async def read(self, given: Content[Read]) -> Read:
-        """Return what a body says.
-
-        Parameters
-        ----------
-        given : Content, the body
-
-        Raises
-        ------
-        Problem
-            The body does not fit, or reading it takes too much time or memory.
-        """
+        """Return what a body says."""
         if len(given.content) <= SMALL:
             return given.read()
         loop = asyncio.get_running_loop()

@@ -12,13 +12,7 @@ from portfolio.service.reading_process import Content
 
 
 def serve(descriptor: int, memory_bytes: int) -> None:
-    """Read contents until the connection closes.
-
-    Parameters
-    ----------
-    descriptor : int, inherited file descriptor of the connection
-    memory_bytes : int, address space of this process, 0 for no limit
-    """
+    """Read contents until the connection closes."""
     inbox: queue.Queue[Content[Any]] = queue.Queue()
     link = Link(descriptor, memory_bytes, inbox.put)
     aside(partial(_read_all, link, inbox))

@@ -29,10 +29,6 @@ class ReadingProcess:
     """A child that reads one content after another; one that dies is replaced.
 
     Used by one thread at a time.
-
-    Parameters
-    ----------
-    memory_bytes : int, address space of the child
     """
 
     def __init__(self, memory_bytes: int) -> None:
@@ -42,19 +38,7 @@ class ReadingProcess:
     def read(
         self, given: Content[Read], limit_s: float, stopped: Callable[[], bool] = lambda: False
     ) -> Read | None:
-        """Return what a content says, or None where it was stopped.
-
-        Parameters
-        ----------
-        given : Content, what a client sent
-        limit_s : float, seconds that reading may take
-        stopped : callable, whether nobody waits for it any more
-
-        Raises
-        ------
-        Problem
-            The content does not fit, or reading it takes too much time or memory.
-        """
+        """Return what a content says, or None where it was stopped."""
         try:
             process = self._started(stopped)
             if process is None:

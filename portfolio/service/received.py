@@ -36,13 +36,7 @@ class ReceivedRow(Row):
 
     @staticmethod
     def of(told: Any, like: Any) -> "ReceivedRow":
-        """A row as it came.
-
-        Parameters
-        ----------
-        told : by name, or in order
-        like : the row that was asked about
-        """
+        """A row as it came."""
         return ReceivedRow(np.empty(0), None, None, told, like)
 
     def given(self) -> Any:
@@ -101,11 +95,6 @@ def result_of(document: Mapping[str, Any], x: Any, target: Any = None) -> Result
     """The result of :meth:`portfolio.explainer.Explainer.explain` that a service tells.
 
     Backends' attempts stay where they are, and so does what needs the model: regions and records.
-
-    Parameters
-    ----------
-    document : as the service sent it
-    x, target : as they were asked
     """
     told, beside = document["answer"], document["beside"]
     codes = beside.get("codes", {})

@@ -15,15 +15,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def group_of(told: Mapping[str, Any], rows: Rows, ids: Sequence[Any], target: Any) -> GroupRecourse:
-    """What :meth:`portfolio.explainer.Explainer.explain_group` gives, as a service tells it.
-
-    Parameters
-    ----------
-    told : its ``to_dict()``
-    rows : those that are served, after their action
-    ids : of the rows, in the order in which they were sent
-    target : as it was asked for
-    """
+    """What :meth:`portfolio.explainer.Explainer.explain_group` gives, as a service tells it."""
     actions = [
         GroupAction(
             tuple(GroupStep(**step) for step in own["steps"]),
@@ -48,15 +40,7 @@ def group_of(told: Mapping[str, Any], rows: Rows, ids: Sequence[Any], target: An
 
 
 def audit_of(told: Mapping[str, Any], rows: Rows, ids: Sequence[Any], target: Any) -> Audit:
-    """What :meth:`portfolio.explainer.Explainer.audit` gives, as a service tells it.
-
-    Parameters
-    ----------
-    told : its ``to_dict()``
-    rows : the adverse ones, answered
-    ids : of the rows, in the order in which they were sent
-    target : as it was asked for
-    """
+    """What :meth:`portfolio.explainer.Explainer.audit` gives, as a service tells it."""
     groups = tuple(AuditGroup(**_with_estimates(own)) for own in told["groups"])
     differences = tuple(AuditDifference(**_with_estimates(own)) for own in told["differences"])
     answers = pd.DataFrame(list(rows))

@@ -47,13 +47,7 @@ class Regret:
 
 
 class Regrets:
-    """Regrets by model, computed anew when there are other logs or diagrams. Thread safe.
-
-    Parameters
-    ----------
-    folder : of the service's logs
-    threads : of a question
-    """
+    """Regrets by model, computed anew when there are other logs or diagrams. Thread safe."""
 
     def __init__(self, folder: Path, threads: int) -> None:
         self._folder, self._threads = folder / EXPLORED, threads
@@ -62,12 +56,7 @@ class Regrets:
         self._told: dict[str, Any] = {}
 
     def of(self, diagrams: Mapping[str, Diagram]) -> dict[str, Any]:
-        """Plain values by model: its regret, or why it is not known.
-
-        Parameters
-        ----------
-        diagrams : of all models, by name
-        """
+        """Plain values by model: its regret, or why it is not known."""
         with self._lock:
             files = {path: path.stat() for path in sorted(self._folder.glob("*"))}
             stamps = [(path, each.st_size, each.st_mtime_ns) for path, each in files.items()]
@@ -100,14 +89,7 @@ class Regrets:
 
 
 def regret(diagram: Diagram, found: Examples, threads: int) -> Regret:
-    """What a diagram costs.
-
-    Parameters
-    ----------
-    diagram : that picks
-    found : queries that all backends were asked
-    threads : of a question; with one the first of several that race runs alone
-    """
+    """What a diagram costs."""
     each = baselines(found.backends)
     mean = {
         name: float(each[name](found)(found, PAR_FACTOR).wall.mean())

@@ -16,12 +16,7 @@ MADE = ("made", "logs", "rows", "data_sets", "backends", "objective", "alpha", "
 
 
 def selector_routes(service: Service) -> APIRouter:
-    """The route.
-
-    Parameters
-    ----------
-    service : whose models are told
-    """
+    """The route."""
     router = APIRouter(tags=["state"])
     settings = service.settings
     regrets = None if settings.logs is None else Regrets(settings.logs, settings.threads)

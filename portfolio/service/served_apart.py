@@ -22,18 +22,7 @@ WARM = "\ncounterfolio_workers_warm "
 
 @contextmanager
 def served_apart(explainer: Explainer, workers: int) -> Iterator[tuple[int, int]]:
-    """A service whose workers are all warm: its port, and the number of its process.
-
-    Parameters
-    ----------
-    explainer : of its only model
-    workers : how many
-
-    Raises
-    ------
-    InputError
-        It did not begin.
-    """
+    """A service whose workers are all warm: its port, and the number of its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -50,19 +39,7 @@ def served_apart(explainer: Explainer, workers: int) -> Iterator[tuple[int, int]
 
 
 def await_workers(port: int, workers: int, alive: Callable[[], bool]) -> None:
-    """Wait until so many are warm: one that begins takes the processor from those that answer.
-
-    Parameters
-    ----------
-    port : of the service
-    workers : how many
-    alive : whether the service is there still
-
-    Raises
-    ------
-    InputError
-        That takes too long, or it has ended.
-    """
+    """Wait until so many are warm: one that begins takes the processor from those that answer."""
     late_at = time.monotonic() + BEGIN_S
     while time.monotonic() < late_at and alive():
         with suppress(OSError), connected(port) as connection:
@@ -78,12 +55,7 @@ def await_workers(port: int, workers: int, alive: Callable[[], bool]) -> None:
 
 @contextmanager
 def connected(port: int) -> Iterator[HTTPConnection]:
-    """A connection to a service of this machine.
-
-    Parameters
-    ----------
-    port : of it
-    """
+    """A connection to a service of this machine."""
     made = HTTPConnection("127.0.0.1", port, timeout=BEGIN_S)
     try:
         yield made

@@ -36,12 +36,6 @@ class Server(uvicorn.Server):
     uvicorn by itself cuts connections that wait for a request, which may be on its way. So first
     every answer asks its client for another connection, then none is taken any more, and only
     those are cut that have been silent all the time.
-
-    Parameters
-    ----------
-    config : uvicorn.Config
-    app : Served, the application of the configuration
-    settings : Settings, of its service
     """
 
     def __init__(self, config: uvicorn.Config, app: Served, settings: Settings) -> None:
@@ -49,32 +43,17 @@ class Server(uvicorn.Server):
         self._app, self._settings = app, settings
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and log where: uvicorn does not, as it was given the sockets.
-
-        Parameters
-        ----------
-        sockets : as of uvicorn
-        """
+        """Listen, and log where: uvicorn does not, as it was given the sockets."""
         await super().startup(sockets)
         for own in sockets or ():
             log.info("running on %s (Ctrl-C stops it)", address_of(own))
 
     async def on_tick(self, counter: int) -> bool:
-        """Return whether the server has to end, also where no model could be read.
-
-        Parameters
-        ----------
-        counter : int, as of uvicorn
-        """
+        """Return whether the server has to end, also where no model could be read."""
         return await super().on_tick(counter) or self._app.error is not None
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer what there is, then end.
-
-        Parameters
-        ----------
-        sockets : as of uvicorn
-        """
+        """Answer what there is, then end."""
         service = self._app.service
         if service is None:  # models are still read, nobody was promised an answer
             await super().shutdown(sockets)
@@ -141,17 +120,6 @@ def run(settings: Settings, host: str, port: int) -> None:
 
     Requests under way are answered before the end. Until models are read only ``/health`` has an
     answer; all else is answered with status 503.
-
-    Parameters
-    ----------
-    settings : Settings, of the service
-    host : str, address to listen on
-    port : int, to listen on; 0 for any that is free
-
-    Raises
-    ------
-    CounterfolioError
-        No model can be loaded, or the port is taken.
     """
     log_as_lines("counterfolio.service", "uvicorn")
     # uvicorn raises the signal again once all has ended, as it was asked to end.
@@ -165,12 +133,7 @@ def run(settings: Settings, host: str, port: int) -> None:
 
 
 def address_of(listening: socket.socket) -> str:
-    """Return the address of a socket that listens, as a URL.
-
-    Parameters
-    ----------
-    listening : socket.socket
-    """
+    """Return the address of a socket that listens, as a URL."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -194,14 +157,7 @@ def _bound(host: str, port: int) -> socket.socket:
 def configured(
     app: ASGIApp, settings: Settings, host: str = "127.0.0.1", port: int = 0
 ) -> uvicorn.Config:
-    """Return how an application is served.
-
-    Parameters
-    ----------
-    app : ASGIApp, as of :func:`portfolio.service.app.create_app`
-    settings : Settings, of its service
-    host, port : as of :func:`run`
-    """
+    """Return how an application is served."""
     # Those that are still without an answer when the service is ended get one, for which there
     # is a second.
     longest_s = settings.longest_s + DRAIN_S + 1.0
@@ -222,12 +178,7 @@ def configured(
 
 
 def log_as_lines(*names: str) -> None:
-    """Let loggers write JSON objects, one a line, to stderr.
-
-    Parameters
-    ----------
-    *names : of the loggers
-    """
+    """Let loggers write JSON objects, one a line, to stderr."""
     lines = logging.StreamHandler(sys.stderr)
     lines.setFormatter(JsonLines())
     for name in names:

@@ -52,13 +52,7 @@ class Limits:
 
 
 class Service:
-    """One running service.
-
-    Parameters
-    ----------
-    settings : Settings, of it
-    warm_early : bool, whether the first worker starts while models are read
-    """
+    """One running service."""
 
     def __init__(self, settings: Settings, warm_early: bool = False) -> None:
         self.settings = settings
@@ -85,13 +79,7 @@ class Service:
             self.jobs = Jobs(settings.jobs, work, settings.keep_jobs_days)
 
     def job_work(self, models: Callable[[], Mapping[str, Model]], executor: Answers) -> JobWork:
-        """Return what works on jobs within the limits of the service.
-
-        Parameters
-        ----------
-        models : callable, returns the models of the moment by name
-        executor : Answers, workers of the job that is worked on
-        """
+        """Return what works on jobs within the limits of the service."""
         own = self.settings
         return JobWork(models, executor, self.learning, own.job_memory_bytes, own.most_rows)
 
@@ -140,17 +128,7 @@ class Service:
         await self.reader.warm_up()
 
     def model(self, name: str) -> Model:
-        """A model by name.
-
-        Parameters
-        ----------
-        name : in the path
-
-        Raises
-        ------
-        Problem
-            There is none, or it can't be loaded.
-        """
+        """A model by name."""
         models = self.catalogue.models
         if failure := self.catalogue.failures.get(name) if name not in models else None:
             raise Problem(503, failure.detail)
@@ -159,12 +137,7 @@ class Service:
         return models[name]
 
     def limits(self, arguments: dict[str, Any]) -> Limits:
-        """The limits of a question, which are put into its arguments.
-
-        Parameters
-        ----------
-        arguments : of the question; those that are too large are clipped
-        """
+        """The limits of a question, which are put into its arguments."""
         most = {"time_limit_s": self.settings.longest_s, "threads": self.settings.threads}
         usual = {"time_limit_s": min(self.settings.default_s, self.settings.longest_s)}
         clipped = []
@@ -178,17 +151,7 @@ class Service:
         return Limits(float(arguments["time_limit_s"]), arguments["threads"], tuple(clipped))
 
     def submit(self, ticket: Ticket) -> None:
-        """Let a question wait for a worker.
-
-        Parameters
-        ----------
-        ticket : the question
-
-        Raises
-        ------
-        Problem
-            Too many wait, or the service is going down.
-        """
+        """Let a question wait for a worker."""
         try:
             self.pool.submit(ticket)
         except FullError as error:
@@ -201,20 +164,7 @@ class Service:
     async def ask(
         self, request: Request, model: Model, question: ServedQuestion, arguments: dict[str, Any]
     ) -> str:
-        """Ask a question, and wait for its answer as long as the client does.
-
-        Parameters
-        ----------
-        request : that asks
-        model : that is asked about
-        question : that is asked
-        arguments : dict, validated members of the body
-
-        Raises
-        ------
-        Problem
-            It can't be asked, or has no answer.
-        """
+        """Ask a question, and wait for its answer as long as the client does."""
         loop = asyncio.get_running_loop()
         asked = _Asked.of(self, request, model, question, arguments)
         # One future that all who may end the waiting share: less than half of what a wait for
@@ -250,17 +200,7 @@ class Service:
     async def stream(
         self, request: Request, model: Model, question: ServedQuestion, arguments: dict[str, Any]
     ) -> AsyncIterator[str]:
-        """Ask a question, and tell all that is known as it is found: server-sent events.
-
-        Parameters
-        ----------
-        request, model, question, arguments : as of :meth:`ask`
-
-        Raises
-        ------
-        Problem
-            It can't be asked.
-        """
+        """Ask a question, and tell all that is known as it is found: server-sent events."""
         loop, events = asyncio.get_running_loop(), asyncio.Queue[Bounds | Told | Refused]()
 
         def hear(event: Any) -> None:

@@ -90,17 +90,7 @@ class Settings:
 
 
 def read_keys(path: Path | None) -> frozenset[str]:
-    """The API keys of a file, one a line, and of the environment, with commas.
-
-    Parameters
-    ----------
-    path : of the file, None for none
-
-    Raises
-    ------
-    InputError
-        The file can't be read, or has no key.
-    """
+    """The API keys of a file, one a line, and of the environment, with commas."""
     found = {key.strip() for key in os.environ.get(KEYS, "").split(",")}
     if path is not None:
         try:
@@ -119,10 +109,6 @@ def is_local(host: str) -> bool:
 
     Such an address is safe from pages of strangers: they can have their own names lead there, but
     then it is these names that a browser asks for.
-
-    Parameters
-    ----------
-    host : to listen on, or asked for, maybe in brackets
     """
     if host in LOCAL:
         return True
@@ -133,13 +119,7 @@ def is_local(host: str) -> bool:
 
 
 def check_address(host: str, keys: frozenset[str]) -> None:
-    """Raise :class:`InputError` where strangers could ask without a key.
-
-    Parameters
-    ----------
-    host : to listen on
-    keys : that requests need
-    """
+    """Raise :class:`InputError` where strangers could ask without a key."""
     if not keys and not is_local(host):
         raise InputError(
             f"others could ask at {host}, so API keys are needed: give --keys FILE, or {KEYS} in "

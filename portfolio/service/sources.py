@@ -86,13 +86,7 @@ class ModelFiles:
         return to_probe((self.model, *self.also), self.trust_pickle)
 
     def open(self) -> Opened:
-        """Load and read it.
-
-        Raises
-        ------
-        InputError
-            A file that can't be used.
-        """
+        """Load and read it."""
         from portfolio.data.plain_tables import read_plain
         from portfolio.model.categories import typed_as_trained
         from portfolio.model.files import load_model
@@ -140,13 +134,7 @@ class Unreadable:
         return (self, _stamp(self.path))
 
     def open(self) -> Opened:
-        """Say what is wrong.
-
-        Raises
-        ------
-        InputError
-            Always.
-        """
+        """Say what is wrong."""
         raise self.error
 
 
@@ -206,20 +194,7 @@ def chosen(
     trust_pickle: bool = False,
     demo: bool = False,
 ) -> Callable[[], Sequence[Source]]:
-    """What gives the models, each time it is asked: a folder's, one, or the demo.
-
-    Parameters
-    ----------
-    models : folder with a TOML for each
-    model, data, label, trust_pickle : as of :class:`ModelFiles`
-    name : of ``model`` in paths, None for its file's name
-    demo : the bundled one
-
-    Raises
-    ------
-    InputError
-        No model is named, there is more than one way to them, or an option says nothing of them.
-    """
+    """What gives the models, each time it is asked: a folder's, one, or the demo."""
     if (model is not None) + (models is not None) + demo != 1:
         raise InputError("give exactly one of --model, --models and --demo.")
     if model is None and (data or label or name or trust_pickle):
@@ -242,15 +217,6 @@ def read_folder(folder: Path) -> list[Source]:
     """The models of a folder: one TOML each, whose name is the model's.
 
     One that can't be read is among them, and says so when it is opened.
-
-    Parameters
-    ----------
-    folder : whose paths are relative to itself
-
-    Raises
-    ------
-    InputError
-        There are none.
     """
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}.")
@@ -268,17 +234,7 @@ def _source(path: Path) -> Source:
 
 
 def read_toml(path: Path) -> ModelFiles:
-    """What one TOML says of a model.
-
-    Parameters
-    ----------
-    path : of the file
-
-    Raises
-    ------
-    InputError
-        It can't be read, or says something else.
-    """
+    """What one TOML says of a model."""
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -302,30 +258,14 @@ def read_toml(path: Path) -> ModelFiles:
 
 
 def check_model_name(name: str) -> str:
-    """The name, if it can stand in a path.
-
-    Parameters
-    ----------
-    name : of a model
-
-    Raises
-    ------
-    InputError
-        It can't.
-    """
+    """The name, if it can stand in a path."""
     if not name or not all(part.isalnum() or part in ".-_" for part in name) or name[0] == ".":
         raise InputError(f"a model's name is made of {NAME}, got {name!r}.")
     return name
 
 
 def without_folders(sentence: str, source: Source) -> str:
-    """A sentence for everybody: folders of this machine are nobody's business.
-
-    Parameters
-    ----------
-    sentence : about the source
-    source : whose files it may name
-    """
+    """A sentence for everybody: folders of this machine are nobody's business."""
     for given in vars(source).values():
         for path in given if isinstance(given, tuple) else [given]:
             if isinstance(path, Path):

@@ -34,12 +34,7 @@ class Served(Protocol):
 
 
 class Starting:
-    """Answer ``/health``, and everything else with status 503, until an application is made.
-
-    Parameters
-    ----------
-    make : callable, reads the models and returns the application; called in a thread
-    """
+    """Answer ``/health``, and everything else with status 503, until an application is made."""
 
     def __init__(self, make: Callable[[], FastAPI]) -> None:
         self._make = make
@@ -52,12 +47,7 @@ class Starting:
         return None if self._app is None else self._app.state.service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or start and stop the application.
-
-        Parameters
-        ----------
-        scope, receive, send : as of ASGI
-        """
+        """Answer one request, or start and stop the application."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif self._app is not None:

@@ -68,11 +68,6 @@ class Ticket:
         self.future.cancel()
 
     def tell(self, answer: Told | Refused) -> None:
-        """Give the answer to who waits, if anybody does.
-
-        Parameters
-        ----------
-        answer : to the question
-        """
+        """Give the answer to who waits, if anybody does."""
         if self.future.set_running_or_notify_cancel():
             self.future.set_result(answer)

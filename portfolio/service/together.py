@@ -38,25 +38,14 @@ class Lender:
 
     @classmethod
     def of(cls, explainer: Explainer) -> Self:
-        """The same explainer as one.
-
-        Parameters
-        ----------
-        explainer : that asks its model about each answer
-        """
+        """The same explainer as one."""
         loans, model = Loans(), explainer._asker.model
         same = copy(explainer)
         same._asker = replace(explainer._asker, model=lending(model, loans))
         return cls(same, loans, model.native)
 
     def ask(self, ask: Ask, stop: threading.Event) -> Held:
-        """An answer that the model has not confirmed.
-
-        Parameters
-        ----------
-        ask : a plain question
-        stop : ends it
-        """
+        """An answer that the model has not confirmed."""
         self.loans.clear()
         given = meant(self.explainer, ask.arguments)
         wanted = Wanted.taken_from(given)
@@ -89,13 +78,7 @@ class Together:
     _logging: threading.Lock = field(default_factory=threading.Lock)
 
     def ask_all(self, lender: Lender, stop_of: Callable[[Ask], threading.Event]) -> None:
-        """Ask one after another, then tell all answers.
-
-        Parameters
-        ----------
-        lender : who is asked
-        stop_of : what ends a question before its time
-        """
+        """Ask one after another, then tell all answers."""
         for ask in _emptied(self.left):
             try:
                 self.held.append(lender.ask(ask, stop_of(ask)))

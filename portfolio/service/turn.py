@@ -56,12 +56,7 @@ class Turn:
         self._hurry_at = self._began + HURRY_S
 
     def hear(self, kind: str, content: Any) -> Sequence[tuple[Ticket, Told | Refused | None]]:
-        """What a worker's message says of questions, which are open no more; None: given back.
-
-        Parameters
-        ----------
-        kind, content : of the message
-        """
+        """What a worker's message says of questions, which are open no more; None: given back."""
         if kind == "told":
             return [(self.open.pop(number), told) for number, told in content]
         if kind == "back":
@@ -75,12 +70,7 @@ class Turn:
         return []
 
     def look_after(self, process: Process) -> bool:
-        """Pass on that nobody waits any more; whether time is up.
-
-        Parameters
-        ----------
-        process : the worker, which has told nothing for a while
-        """
+        """Pass on that nobody waits any more; whether time is up."""
         now = time.monotonic()
         for number, ticket in self.open.items():
             if ticket.stopped and number not in self._stopped:

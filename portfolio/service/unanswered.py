@@ -10,22 +10,13 @@ class Unanswered:
     """Middleware of ASGI: a request that the proxy leaves without an answer gets a 503.
 
     Without it, that would be a bare 500.
-
-    Parameters
-    ----------
-    app : the proxy
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request.
-
-        Parameters
-        ----------
-        scope, receive, send : as of ASGI
-        """
+        """One request."""
         begun = False
 
         async def noted(message: Message) -> None:

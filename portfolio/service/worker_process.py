@@ -27,13 +27,7 @@ OVERRUN_S = 10.0  # seconds beyond a question's limits; the parent's GRACE_S com
 
 
 def serve(descriptor: int, memory_bytes: int) -> None:
-    """Take explainers and questions until the connection closes.
-
-    Parameters
-    ----------
-    descriptor : number of the connection's file, inherited
-    memory_bytes : address space of this process, 0 for no limit
-    """
+    """Take explainers and questions until the connection closes."""
     logging.disable()
     # Some supervisors send it to every process; this one ends with its parent, which drains first.
     # Blocked, as solvers set what it does, and leave that behind; their processes inherit it.
@@ -79,10 +73,6 @@ class Inbox:
         """Put a message where it is found; a stop goes to its question at once.
 
         Called by the control thread, while another one answers.
-
-        Parameters
-        ----------
-        message : of :mod:`portfolio.service.messages`
         """
         if isinstance(message, Stop):
             if message.number in self._stops:
@@ -98,12 +88,7 @@ class Inbox:
         self.messages.put(message)
 
     def stop_of(self, ask: Ask) -> threading.Event:
-        """What ends a question before its time.
-
-        Parameters
-        ----------
-        ask : the question under way
-        """
+        """What ends a question before its time."""
         return self._stops.get(ask.number) or threading.Event()
 
 

@@ -106,13 +106,7 @@ class Ahead:
         deadline: float,
         progress: Progress,
     ) -> Answer:
-        """As :func:`portfolio.solving.targets.answer`, at a limit.
-
-        Parameters
-        ----------
-        limit : what the question asks for
-        reading, query, goals, way, run, request, deadline, progress : as there
-        """
+        """As :func:`portfolio.solving.targets.answer`, at a limit."""
         goal = goals[0]
         query = replace(query, goal=goal)
         told = replace(request, on_bounds=partial(progress.report, goal.target))
@@ -132,21 +126,11 @@ class Ahead:
         return answer(reading, query, goals, way, run, request, deadline, progress)
 
     def holds(self, limit: float) -> bool:
-        """Whether a question is solved, and waits to be asked.
-
-        Parameters
-        ----------
-        limit : what it asks for
-        """
+        """Whether a question is solved, and waits to be asked."""
         return limit in self._solved
 
     def said(self, row: FloatArray) -> float | None:
-        """How much the model has said that a row has, None if it was not asked yet.
-
-        Parameters
-        ----------
-        row : float64 (n_columns,)
-        """
+        """How much the model has said that a row has, None if it was not asked yet."""
         return None if self._asked is None else self._asked.said.get(row.tobytes())
 
     def _solve(self, solver: Solver, query: Query, first: float) -> None:

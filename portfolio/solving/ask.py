@@ -79,19 +79,7 @@ class Asker:
         return "interrupted" if self.stopped else "time_limit"
 
     def read(self, x: Any) -> Row:
-        """Return a row of the user's in the model's order.
-
-        Parameters
-        ----------
-        x : a row in any shape that users may give, or a :class:`Row`, which is taken as it is
-
-        Raises
-        ------
-        InputError
-            It is no row of the model's.
-        ModelChangedError
-            The model has changed since it was read.
-        """
+        """Return a row of the user's in the model's order."""
         row = self._read(x)
         self.model.check_decisions(row.values[None, :])
         return row
@@ -106,25 +94,11 @@ class Asker:
     def strategy(
         self, question: Question, options: Options, run: RunBackend | None = None
     ) -> Strategy:
-        """What the options name; ``run`` is what runs backends, by default the workers.
-
-        Parameters
-        ----------
-        question : for what "auto" looks at
-        options : name the strategy
-        run : what runs backends, None for the workers
-        """
+        """What the options name; ``run`` is what runs backends, by default the workers."""
         return strategy_of(options.strategy, run or self.workers.run, self.auto(question, options))
 
     def auto(self, question: Question, options: Options, keep: bool = False) -> Auto:
-        """What "auto" does; ``keep`` asks for backends that keep their models.
-
-        Parameters
-        ----------
-        question : gives the norm
-        options : give the metric
-        keep : whether backends have to keep their models
-        """
+        """What "auto" does; ``keep`` asks for backends that keep their models."""
         return Auto(self.selector, self.model, question.measure, options.metric, keep)
 
     def ask(
@@ -136,23 +110,7 @@ class Asker:
         on_progress: OnProgress | None = None,
         log: Log | None = None,
     ) -> Result:
-        """The cheapest change of one row that answers the question, proved where time allows.
-
-        Parameters
-        ----------
-        question : what is asked
-        options : limits, threads and seed
-        x : a row in any shape that users may give, or a :class:`Row`, which is taken as it is
-        strategy : how each posed problem is solved
-        on_progress : told (seconds, upper, lower) from solver threads; what it raises ends the
-            solve and is raised here
-        log : gets a record per attempt; one that can't be written costs a warning
-
-        Raises
-        ------
-        InputError
-            The row, target or constraints can't be used.
-        """
+        """The cheapest change of one row that answers the question, proved where time allows."""
         warm_up()
         began = time.perf_counter()
         row = self._read(x)
@@ -164,12 +122,7 @@ class Asker:
         return result
 
     def request(self, options: Options) -> Request:
-        """What searches of a question's own are asked by, one after another.
-
-        Parameters
-        ----------
-        options : limits, threads and seed
-        """
+        """What searches of a question's own are asked by, one after another."""
         limit_s = float(min(options.time_limit_s, LONGEST_S))
         stop = self.stop or threading.Event()
         return Request(limit_s, int(options.threads or 1), int(options.seed), stop=stop)
@@ -352,15 +305,7 @@ class Asker:
         mode: str,
         result: Result,
     ) -> None:
-        """Append to the log; a log that can't be written must not cost the answer.
-
-        Parameters
-        ----------
-        log : as for :meth:`ask`
-        question, options, row : what was asked
-        mode : see :class:`selector.logs.record.LogRecord`
-        result : that is told
-        """
+        """Append to the log; a log that can't be written must not cost the answer."""
         context = LogContext(
             model=self.model,
             row=row.values,

@@ -72,16 +72,6 @@ def certify(
 
     A claim that there is no choice is held against training rows, and the problem's own laws are
     checked, before it is believed: a backend that is refuted is out, and another one decides.
-
-    Parameters
-    ----------
-    asked : the query, and who decides about answers
-    solve : solves the problem, and what is left of it once cells are cut off
-    request : its time limit is for all rounds
-    appeal : what decides instead of backends whose claim was refuted, given their names
-    most_refused : give up once more cells than this have been cut off
-    pause : whether to stop, without a proof, once this choice has been refused
-    clear : asked once, after the first one; None: nobody is
     """
     deadline = time.perf_counter() + request.time_limit_s
     found = Findings(asked, asked.posed.problem, most_refused)
@@ -137,12 +127,7 @@ def certify(
 
 
 def law_broken(problem: Problem) -> str:
-    """Why nothing can be proved about a problem, "" if it is as proofs need it.
-
-    Parameters
-    ----------
-    problem : as posed
-    """
+    """Why nothing can be proved about a problem, "" if it is as proofs need it."""
     try:
         problem.check()
     except BrokenProblemError as error:

@@ -139,26 +139,14 @@ class Findings:
         return self.answer is not None and self.lower >= self.answer.distance
 
     def hear(self, own: Verified | None, times: Times, attempts: tuple[Attempt, ...]) -> None:
-        """Take up what was found among rows that lead; its bounds say nothing of the others.
-
-        Parameters
-        ----------
-        own : an answer as any other
-        times, attempts : what it took
-        """
+        """Take up what was found among rows that lead; its bounds say nothing of the others."""
         self.times += times
         self.attempts = in_turn([self.attempts, attempts])
         if own is not None and (self.answer is None or own.distance < self.answer.distance):
             self.answer = own
 
     def request(self, request: Request, deadline: float) -> Request:
-        """What a round is asked by: only what costs at most what is known is of interest by now.
-
-        Parameters
-        ----------
-        request : of all rounds
-        deadline : ``time.perf_counter()`` at which to stop
-        """
+        """What a round is asked by: only what costs at most what is known is of interest by now."""
         cutoff = request.cutoff
         if self.answer is not None:
             cutoff = min(cutoff, self.answer.distance)
@@ -167,27 +155,12 @@ class Findings:
         return replace(request, time_limit_s=left_s, cutoff=cutoff, refuses=early)
 
     def quietly(self, request: Request, deadline: float) -> Request:
-        """The same for another question, whose bounds and refusals say nothing of this one.
-
-        Parameters
-        ----------
-        request, deadline : as of :meth:`request`
-        """
+        """The same for another question, whose bounds and refusals say nothing of this one."""
         own = self.request(request, deadline)
         return replace(own, refuses=None, on_bounds=lambda upper, lower: None)
 
     def take(self, report: Report, cutoff: float) -> tuple[list[IntArray], bool]:
-        """Verify the choices of a round; those that the native model refuses are cut off.
-
-        Parameters
-        ----------
-        report : of the round
-        cutoff : that it had
-
-        Returns
-        -------
-        Those refused in it, and whether others were priced anew, or cut off for relations.
-        """
+        """Verify the choices of a round; those that the native model refuses are cut off."""
         outcome, began = report.outcome, time.perf_counter()
         before = self.n_taken
         verified, rejected, repriced = _first_verified(outcome, self.asked, self.problem)
@@ -219,12 +192,7 @@ class Findings:
         return bool(self.refused) and limited and posed.relaxation is None and posed.related is None
 
     def refuses(self, choice: IntArray) -> bool:
-        """Whether the native model refuses a choice, which is cut off then.
-
-        Parameters
-        ----------
-        choice : int64 (n_axes,), of the posed problem
-        """
+        """Whether the native model refuses a choice, which is cut off then."""
         if self.n_refused > self.most_refused:  # it is given up anyway
             return False
         asked, row = self.asked, self.asked.posed.decode(choice)
@@ -241,13 +209,7 @@ class Findings:
         self.refused.append(choice)
 
     def ask_witnesses(self, backend: str, cutoff: float) -> bool:
-        """Whether a training row refutes a backend's claim that there is nothing.
-
-        Parameters
-        ----------
-        backend : its name
-        cutoff : cost that the row has to stay below
-        """
+        """Whether a training row refutes a backend's claim that there is nothing."""
         if self.asked.witnesses is None:
             return False
         witness = self.asked.witnesses.find(self.problem, cutoff)
@@ -258,12 +220,7 @@ class Findings:
         return witness is not None
 
     def check_encoding(self, cutoff: float) -> None:
-        """Look for a row that keeps every constraint although the problem has no such choice.
-
-        Parameters
-        ----------
-        cutoff : float, cost that the row has to stay below
-        """
+        """Look for a row that keeps every constraint although the problem has no such choice."""
         if self.asked.witnesses is not None:
             self.answer = self.asked.witnesses.find_repaired(cutoff)
             self.overlooked = self.answer is not None

@@ -18,12 +18,6 @@ def nearest_first(reading: ExplainedModel, query: Query, goals: Sequence[Goal]) 
 
     A row is taken to cost what lies between its cells, each column in its unit and by its weight:
     no problem needs to be posed for that, and nothing but time depends on it.
-
-    Parameters
-    ----------
-    reading : the model
-    query : about one row, whatever its goal
-    goals : to be asked
     """
     if len(goals) < 2:
         return list(goals)

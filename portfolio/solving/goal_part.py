@@ -38,10 +38,6 @@ class GoalPart:
 
         The fewer leaves matter, the less far apart leads can be, and the closer rows are to the
         goal; and the closer rows are, the fewer leaves matter.
-
-        Parameters
-        ----------
-        cutoff : cost, inf for any
         """
         posed, part = self.posed, self.part
         for _ in range(NARROWINGS):
@@ -65,12 +61,7 @@ class GoalPart:
         return replace(self, posed=self.posed.within(self.part))
 
     def without(self, refused: tuple[IntArray, ...]) -> "GoalPart":
-        """The same where some choices have been cut off.
-
-        Parameters
-        ----------
-        refused : int64 (n_axes,) each; those that its rows do not admit need not be cut off
-        """
+        """The same where some choices have been cut off."""
         problem = self.posed.problem
         for levels in refused:
             choice = levels[: problem.n_axes]  # later axes came with its own problem
@@ -97,12 +88,7 @@ class Guide:
     halves: tuple[Part, Part] | None = None
 
     def pause(self, choice: IntArray) -> bool:
-        """Whether to leave the part, as it is split or there are too many ties.
-
-        Parameters
-        ----------
-        choice : int64 (n_axes,), refused
-        """
+        """Whether to leave the part, as it is split or there are too many ties."""
         problem, relaxation, part = self.at.posed.problem, self.at.relaxation, self.at.part
         self.cuts += 1
         cut = relaxation.cut(part, problem, choice) is not None

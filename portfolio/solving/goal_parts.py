@@ -36,16 +36,7 @@ def certify_goal_parts(
     most_refused: float = math.inf,
     narrow: bool = True,
 ) -> Certificate:
-    """Find the cheapest choice that the native model confirms, in any part of the goal.
-
-    Parameters
-    ----------
-    asked : its posed query has a relaxation
-    solve, request, appeal : as of :func:`portfolio.solving.certify.certify`
-    most_refused : give up once more cells than this were refused though the goal holds there but
-        for rounding
-    narrow : whether backends may be given what is left of the problem in each part
-    """
+    """Find the cheapest choice that the native model confirms, in any part of the goal."""
     deadline = time.perf_counter() + request.time_limit_s
     search = _Search(asked, request, most_refused, narrow)
     search.begin()

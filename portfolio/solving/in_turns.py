@@ -18,15 +18,7 @@ Ask = Callable[[Goal, float, Answer | None], Answer]
 
 
 def in_turns(ask: Ask, goals: Sequence[Goal], deadline: float, over: Callable[[], bool]) -> Answer:
-    """The cheapest answer to any of the goals, of which none takes all the time.
-
-    Parameters
-    ----------
-    ask : what is known of a goal
-    goals : at least one
-    deadline : ``time.perf_counter()`` at which to stop
-    over : whether there is no time left
-    """
+    """The cheapest answer to any of the goals, of which none takes all the time."""
     found: dict[Goal, Answer] = {}
     began = time.perf_counter()
     until, waiting = began + FIRST_TURNS * (deadline - began), list(goals)
@@ -48,13 +40,7 @@ def in_turns(ask: Ask, goals: Sequence[Goal], deadline: float, over: Callable[[]
 
 
 def is_open(own: Answer, found: dict[Goal, Answer]) -> bool:
-    """Whether more time may find a goal a cheaper answer than the best one of all.
-
-    Parameters
-    ----------
-    own : what is known of it
-    found : what is known of all
-    """
+    """Whether more time may find a goal a cheaper answer than the best one of all."""
     best = joint(found.values())
     assert best is not None
     certificate, cheapest = own.certificate, best.certificate.answer
@@ -64,12 +50,7 @@ def is_open(own: Answer, found: dict[Goal, Answer]) -> bool:
 
 
 def joint(found: Iterable[Answer]) -> Answer | None:
-    """What is known of some goals together; None without any.
-
-    Parameters
-    ----------
-    found : of each
-    """
+    """What is known of some goals together; None without any."""
     together: Answer | None = None
     for own in found:
         together = own if together is None else join(together, own)
@@ -77,12 +58,7 @@ def joint(found: Iterable[Answer]) -> Answer | None:
 
 
 def again(before: Answer, now: Answer) -> Answer:
-    """What is known of a goal that was asked about twice, at last for less than a cutoff.
-
-    Parameters
-    ----------
-    before, now : in the order of asking
-    """
+    """What is known of a goal that was asked about twice, at last for less than a cutoff."""
     held, own = before.certificate, after(before.certificate, now.certificate)
     goal, status = now.goal, own.status
     if held.answer is not None and (
@@ -96,12 +72,7 @@ def again(before: Answer, now: Answer) -> Answer:
 
 
 def after(before: Certificate, now: Certificate) -> Certificate:
-    """What is proved now, with what it took to get there.
-
-    Parameters
-    ----------
-    before, now : in the order of asking
-    """
+    """What is proved now, with what it took to get there."""
     attempts = in_turn([before.provenance.attempts, now.provenance.attempts])
     # What was refused within a radius is a bound, unless nothing that is said now can be relied on.
     lower = now.lower if now.message else max(before.lower, now.lower)

@@ -26,13 +26,7 @@ class Answer:
 
 
 def cut_short(joint: Answer, reason: StopReason) -> Answer:
-    """Some targets or parts were not looked at: nothing is proved about all of them together.
-
-    Parameters
-    ----------
-    joint : of those that were
-    reason : why it was stopped
-    """
+    """Some targets or parts were not looked at: nothing is proved about all of them together."""
     held = joint.certificate
     status: Status = "unknown" if held.answer is None else "feasible"
     return replace(joint, certificate=replace(held, status=status, stop_reason=reason, lower=0.0))
@@ -42,11 +36,6 @@ def below(found: Answer, cutoff: float) -> Answer:
     """What is known of what costs at most a cutoff: nothing does, where what was found is dearer.
 
     A proof that nothing does is none that nothing is cheaper than such an answer.
-
-    Parameters
-    ----------
-    found : of a question that was asked with the cutoff
-    cutoff : cost, inf for none
     """
     held = found.certificate
     if held.status != "optimal" or held.answer is None or held.answer.distance <= cutoff:
@@ -57,12 +46,7 @@ def below(found: Answer, cutoff: float) -> Answer:
 
 
 def join(first: Answer, second: Answer) -> Answer:
-    """What two targets or parts together prove: a bound holds only if both have it.
-
-    Parameters
-    ----------
-    first, second : in the order they were asked
-    """
+    """What two targets or parts together prove: a bound holds only if both have it."""
     a, b = first.certificate, second.certificate
     best = (
         second

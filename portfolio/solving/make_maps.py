@@ -62,12 +62,7 @@ class Sheet:
     goal_of: IntArray
 
     def guess(self, seconds: float = DIVING_S, most: int = DIVES, enough: float = inf) -> Guess:
-        """How large the map will be.
-
-        Parameters
-        ----------
-        seconds, most, enough : as of :func:`encoders.maps.region_map.guess`
-        """
+        """How large the map will be."""
         return guess(self.problem, seconds, most, self.goal_of, enough)
 
 
@@ -93,20 +88,7 @@ class Plan:
         over: Callable[[], bool],
         expected: Guess | None = None,
     ) -> Mapped:
-        """The maps, as far as the budget reaches; those that are known are read.
-
-        Parameters
-        ----------
-        budget : for all of them
-        folder : where they are kept, None for nowhere
-        over : whether to stop
-        expected : how large they will be, where that was looked at before
-
-        Raises
-        ------
-        InputError
-            They are not worth making.
-        """
+        """The maps, as far as the budget reaches; those that are known are read."""
         warm_up("maps")
         began = time.perf_counter()
         known = [self._known(sheet, budget, folder) for sheet in self.sheets]
@@ -134,19 +116,7 @@ class Plan:
 def with_maps(
     asker: Asker, question: Question, budget: Budget = USUAL, folder: str | Path | None = None
 ) -> Asker:
-    """The same asker, which answers by maps as far as they reach.
-
-    Parameters
-    ----------
-    asker : of the model
-    question : its target and margin count
-    budget, folder : as of :meth:`Plan.make`
-
-    Raises
-    ------
-    InputError
-        They are not worth making, or there are none of such a model or target.
-    """
+    """The same asker, which answers by maps as far as they reach."""
     place = None if folder is None else Path(folder)
     made = plan_maps(asker.model, question).make(budget, place, lambda: asker.stopped)
     return replace(asker, answering=made)
@@ -155,15 +125,7 @@ def with_maps(
 def with_maps_if_worth(
     asker: Asker, question: Question, rows: int, budget: Budget = USUAL
 ) -> Asker:
-    """The same asker for a batch, with maps if they save more than they take.
-
-    Parameters
-    ----------
-    asker : of the model
-    question : that is asked of each row
-    rows : how many
-    budget : for the maps
-    """
+    """The same asker for a batch, with maps if they save more than they take."""
     beyond = any(isinstance(own, Relation | MaxChanges) for own in question.constraints)
     # Of so many leaves a map is never small, and to pose all of them takes seconds and memory.
     large = any(view.cells.node.size >= MANY_LEAVES for view in asker.model.views)
@@ -188,18 +150,7 @@ def with_maps_if_worth(
 
 
 def plan_maps(model: ExplainedModel, question: Question) -> Plan:
-    """What there is to map for a question, whatever the row.
-
-    Parameters
-    ----------
-    model : that is explained
-    question : its target and margin count
-
-    Raises
-    ------
-    InputError
-        There is no map of such a model or target.
-    """
+    """What there is to map for a question, whatever the row."""
     margin = question.lead(model.ensemble.votes)
     of_view: dict[ClassView, list[Goal]] = {}
     for goal in _goals(model, question):
@@ -233,36 +184,20 @@ def _goals(model: ExplainedModel, question: Question) -> list[Goal]:
 
 
 def added(each: Sequence[Guess]) -> Guess:
-    """How large some maps will be all together.
-
-    Parameters
-    ----------
-    each : of one map
-    """
+    """How large some maps will be all together."""
     nodes, looks = sum(own.nodes for own in each), sum(own.looks for own in each)
     return Guess(nodes, looks, sum(own.seconds for own in each))
 
 
 def budget_of(seconds: float, megabytes: float) -> Budget:
-    """A budget as users give it, checked.
-
-    Parameters
-    ----------
-    seconds, megabytes : from 0 on
-    """
+    """A budget as users give it, checked."""
     check_from_0("seconds", seconds)
     check_from_0("megabytes", megabytes)
     return Budget(float(seconds), float(megabytes))
 
 
 def budget_before(ends_s: float | None, seconds: float | None, megabytes: float | None) -> Budget:
-    """A budget as users give it, of at most half of the seconds that are left: rows need some, too.
-
-    Parameters
-    ----------
-    ends_s : seconds until a batch has to end, None for no limit
-    seconds, megabytes : from 0 on, None for the usual ones
-    """
+    """Return the user's budget, limited to half of the remaining seconds; rows need the rest."""
     given = budget_of(
         USUAL.seconds if seconds is None else seconds,
         USUAL.megabytes if megabytes is None else megabytes,
@@ -271,13 +206,7 @@ def budget_before(ends_s: float | None, seconds: float | None, megabytes: float 
 
 
 def check_size(expected: Guess, budget: Budget) -> None:
-    """Raise :class:`InputError` unless maps are worth making.
-
-    Parameters
-    ----------
-    expected : of all of them
-    budget : for all of them
-    """
+    """Raise :class:`InputError` unless maps are worth making."""
     if not expected.within(budget):
         raise InputError(
             f"a map of this model would have about {expected.nodes:.1g} boxes and take about "

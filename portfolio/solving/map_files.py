@@ -17,12 +17,6 @@ def load_map(path: Path, space: Space, budget: Budget) -> RegionMap | None:
     """A map of a file; None if there is none, or this budget makes a larger one.
 
     What was damaged counts as none.
-
-    Parameters
-    ----------
-    path : of the file
-    space : that the map is of
-    budget : for a new one
     """
     if not path.is_file():  # a pipe would be waited for
         return None
@@ -40,14 +34,7 @@ def load_map(path: Path, space: Space, budget: Budget) -> RegionMap | None:
 
 
 def save_map(path: Path, made: RegionMap, budget: Budget) -> None:
-    """Keep a map, in one step; a folder that can't be written costs only the time of making it.
-
-    Parameters
-    ----------
-    path : of the file
-    made : the map
-    budget : that it was made with
-    """
+    """Keep a map, in one step; a folder that can't be written costs only the time of making it."""
     numbers = np.array([made.depth, made.seconds, budget.seconds, budget.megabytes])
     digest = np.frombuffer(_digest(path, made.tree, numbers, made.space), dtype=np.uint8)
 

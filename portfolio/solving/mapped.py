@@ -65,13 +65,7 @@ class Mapped:
         deadline: float,
         progress: Progress,
     ) -> Answer:
-        """The cheapest answer to any of the goals.
-
-        Parameters
-        ----------
-        reading, query, goals, way, run, request, deadline, progress : as of
-            :func:`portfolio.solving.targets.answer`
-        """
+        """The cheapest answer to any of the goals."""
         began = time.perf_counter()
         found = None
         if self._reach(query, goals) and isinstance(way, Reduced) and way.backend == AUTO:

@@ -29,12 +29,7 @@ class Asked(Protocol):
         ...
 
     def within(self, model: ExplainedModel) -> ExplainedModel:
-        """A model that remembers it.
-
-        Parameters
-        ----------
-        model : of :meth:`More.at`
-        """
+        """A model that remembers it."""
         ...
 
 
@@ -42,26 +37,13 @@ class More(Protocol):
     """A number of which more and more is asked for."""
 
     def at(self, model: ExplainedModel, query: Query, limit: float) -> tuple[ExplainedModel, Query]:
-        """The model and the question at a limit.
-
-        Parameters
-        ----------
-        model : without a limit of its own
-        query : at any limit
-        limit : the least number that is wanted
-        """
+        """The model and the question at a limit."""
         ...
 
     def ask(
         self, model: ExplainedModel, query: Query, answers: Sequence[tuple[Query, FloatArray]]
     ) -> Asked:
-        """What the model says of some answers; those that are near a tie may be left out.
-
-        Parameters
-        ----------
-        model, query : as of :meth:`at`
-        answers : questions and rows, float64 (n_columns,)
-        """
+        """What the model says of some answers; those that are near a tie may be left out."""
         ...
 
 
@@ -70,24 +52,14 @@ class MoreProbability:
     """More of a model's own number, which the query's goal names."""
 
     def at(self, model: ExplainedModel, query: Query, limit: float) -> tuple[ExplainedModel, Query]:
-        """See :class:`More`.
-
-        Parameters
-        ----------
-        model, query, limit : as there
-        """
+        """See :class:`More`."""
         assert isinstance(query.goal, ValueGoal)
         return model, replace(query, goal=replace(query.goal, low=limit))
 
     def ask(
         self, model: ExplainedModel, query: Query, answers: Sequence[tuple[Query, FloatArray]]
     ) -> "AskedForNumbers":
-        """See :class:`More`.
-
-        Parameters
-        ----------
-        model, query, answers : as there
-        """
+        """See :class:`More`."""
         oracle = model.oracle(query.goal.target)
         rows = [row for own, row in answers if oracle.is_clear(row, own.goal)]
         return AskedForNumbers(remembering(model.native, np.array(rows), query.goal))
@@ -110,12 +82,7 @@ class AskedForNumbers:
         return self.native.known
 
     def within(self, model: ExplainedModel) -> ExplainedModel:
-        """See :class:`Asked`.
-
-        Parameters
-        ----------
-        model : as there
-        """
+        """See :class:`Asked`."""
         return replace(model, native=self.native)
 
 
@@ -131,34 +98,19 @@ class MorePlausibility:
     _asking: dict[float, ExplainedModel] = field(default_factory=dict)
 
     def asking(self, model: ExplainedModel, limit: float) -> ExplainedModel:
-        """The model that asks for answers at a limit, the same one each time.
-
-        Parameters
-        ----------
-        model, limit : as of :meth:`at`; the model is always the same
-        """
+        """The model that asks for answers at a limit, the same one each time."""
         if limit not in self._asking:
             self._asking[limit] = asking_for(model, limit)
         return self._asking[limit]
 
     def at(self, model: ExplainedModel, query: Query, limit: float) -> tuple[ExplainedModel, Query]:
-        """See :class:`More`.
-
-        Parameters
-        ----------
-        model, query, limit : as there
-        """
+        """See :class:`More`."""
         return self.asking(model, limit), query
 
     def ask(
         self, model: ExplainedModel, query: Query, answers: Sequence[tuple[Query, FloatArray]]
     ) -> "AskedForScores":
-        """See :class:`More`.
-
-        Parameters
-        ----------
-        model, query, answers : as there
-        """
+        """See :class:`More`."""
         rows, target = np.array([row for _, row in answers]), query.goal.target
         view = model.views[target]
         every = [
@@ -189,12 +141,7 @@ class AskedForScores:
         return {row: min(own[row] for own in every) for row in every[0]} if every else {}
 
     def within(self, model: ExplainedModel) -> ExplainedModel:
-        """See :class:`Asked`.
-
-        Parameters
-        ----------
-        model : as there
-        """
+        """See :class:`Asked`."""
         view = model.views[self.target]
         companions = tuple(
             replace(own, native=remembering_scores(own.native, said)) if said else own

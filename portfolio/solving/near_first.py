@@ -216,13 +216,7 @@ class NearFirst:
 
 
 def cut_off(request: Request, margin: float) -> Certificate:
-    """Nothing is known, as time ran out.
-
-    Parameters
-    ----------
-    request : tells why
-    margin : of the query
-    """
+    """Nothing is known, as time ran out."""
     return Certificate("unknown", why(request), None, 0.0, Times(), Provenance(), margin=margin)
 
 
@@ -233,21 +227,7 @@ def near_first(
     over: Over,
     before: dict[ClassView, Nearby],
 ) -> Nearby | None:
-    """The question, if it is one about a large model; None if all of it is posed at once.
-
-    Parameters
-    ----------
-    reading : the model
-    query : what is asked
-    region : classes that are posed alone
-    over : whether there is no time left
-    before : the same query towards other goals, by what decides about them; this one is added
-
-    Raises
-    ------
-    OutOfTimeError
-        There is none.
-    """
+    """The question, if it is one about a large model; None if all of it is posed at once."""
     view = reading.views[query.goal.target]
     if view.cells.node.size < MANY_LEAVES or view.cells.groups or query.related is not None:
         return None

@@ -28,12 +28,6 @@ class KeptOnline:
 
     Every backend keeps a model of its own, or needs none. For one thread at a time, as its session
     is.
-
-    Parameters
-    ----------
-    run_for : what runs a backend for a target class, given its index and the backend's name
-    auto : follows the diagram
-    costs : of the leaves of that diagram
     """
 
     mode: ClassVar[str] = "session"
@@ -51,12 +45,7 @@ class KeptOnline:
         self._ready = {}
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
-        """See :class:`portfolio.solving.strategies.Strategy`.
-
-        Parameters
-        ----------
-        posed, view, goal : as in :class:`portfolio.solving.strategies.Strategy`
-        """
+        """See :class:`portfolio.solving.strategies.Strategy`."""
 
         def solver_of(turn: BackendTurn) -> SolveReported:
             run = self._run_for(goal.target, turn.backend.name)

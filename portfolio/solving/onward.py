@@ -27,15 +27,6 @@ def with_onward(
 
     The trees have to treat a number a little further alike. Bounds and relations have to admit
     every number further on, also where several numbers are exceeded.
-
-    Parameters
-    ----------
-    changed : one per feature that differs
-    row : float64 (n_columns,), the answer, which is admissible
-    query : what is asked
-    space : the model's features
-    ensemble : the trees that decide about the row
-    rounded : bool, whether numbers need not be the nearest of their cells, and may be the last
     """
     spans: dict[int, tuple[float, float]] = {}
     limited, moved = False, {change.feature for change in changed}

@@ -21,14 +21,6 @@ def in_parts(
 
     Classes that can't be part of anything cheaper, or of any answer, are left out. Before it is
     believed that there is none, those of training rows are asked about all the same.
-
-    Parameters
-    ----------
-    ask : solves within a region; the request has the cutoff
-    wide : knows the classes
-    request : its cutoff is that of the whole
-    deadline : ``time.perf_counter()`` at which to stop
-    rows : training rows near the goal, as :meth:`WideColumns.holding` takes them
     """
     request = replace(request, on_bounds=_uppers(request.on_bounds))
     joint: Answer | None = None

@@ -13,13 +13,6 @@ class Progress:
 
     An exception of the user's callback must not die inside a solver thread: it is kept, the
     solve is stopped, and :meth:`reraise` raises it in the caller's thread.
-
-    Parameters
-    ----------
-    began : ``time.perf_counter()`` from which seconds count
-    targets : class indices
-    on_progress : told (seconds, upper, lower), one call at a time
-    stop : set when the callback raises
     """
 
     def __init__(
@@ -39,14 +32,7 @@ class Progress:
         self.trace: list[tuple[float, float, float]] = []
 
     def report(self, target: int, upper: float, lower: float) -> None:
-        """Take new bounds for one target class; passes on what improves the whole.
-
-        Parameters
-        ----------
-        target : class index
-        upper : cost of the best choice, inf without one
-        lower : bound on the cost for this class
-        """
+        """Take new bounds for one target class; passes on what improves the whole."""
         with self._lock:
             self._upper = min(self._upper, upper)
             self._lower[target] = max(self._lower[target], lower)

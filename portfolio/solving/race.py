@@ -40,13 +40,6 @@ def race(
     Every choice and claim is checked against the problem. A backend that reports a choice that is
     none, a wrong cost, or a bound above what another has found is out, and its attempt says why. A
     choice that has been cut off is refused, and nothing worse.
-
-    Parameters
-    ----------
-    entrants : the most promising first
-    problem : that all solve
-    request : its threads are shared by those that run at once
-    after : seconds after which each entrant may begin, or as soon as nobody is running; default 0
     """
     runners = [_Runner(e, s) for e, s in zip(entrants, after or [0.0] * len(entrants), strict=True)]
     return _Race(runners, problem, request).run()

@@ -46,15 +46,7 @@ Pick = Callable[[Problem, Request], "Plan"]
 
 
 def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArray) -> Report:
-    """What is known of the original problem, by way of its reduction.
-
-    Parameters
-    ----------
-    problem : as posed
-    request : its time limit is for all steps, its cutoff of the original's cost
-    pick : how to solve the reduced problem, given it and the request with its cutoff
-    starts : choices from which to look for an incumbent, int64 (n_starts, n_axes)
-    """
+    """What is known of the original problem, by way of its reduction."""
     began = time.perf_counter()
     deadline = began + request.time_limit_s
     reduction, reduce_s = _reduced(problem, starts, request, deadline)
@@ -86,15 +78,7 @@ def solve_reduced(problem: Problem, request: Request, pick: Pick, starts: IntArr
 def solve_left(
     problem: Problem, known: Report, left: Reduction, request: Request, pick: Pick
 ) -> Report:
-    """What is known of a problem once what was left of it is solved, too.
-
-    Parameters
-    ----------
-    problem : as posed
-    known : of it by now
-    left : of it, with the best choice known
-    request, pick : as of :func:`solve_reduced`
-    """
+    """What is known of a problem once what was left of it is solved, too."""
     if left.problem is None or left.upper <= known.outcome.lower:
         done = _proved_by_reduction(problem, left)
         return joined(problem, [known, done], known.reduce_s)
@@ -126,14 +110,7 @@ def _lifted_to(reduction: Reduction, request: Request) -> Callable[[IntArray], b
 
 
 def joined(problem: Problem, reports: Sequence[Report], reduce_s: float) -> Report:
-    """The last report, with the choices, the best bound and the times of all.
-
-    Parameters
-    ----------
-    problem : that all of them are about
-    reports : of steps that followed each other
-    reduce_s : seconds that reduction took
-    """
+    """The last report, with the choices, the best bound and the times of all."""
     outcomes = [report.outcome for report in reports]
     choices = sorted((c for o in outcomes for c in o.choices), key=problem.distance)
     upper = min(outcome.upper for outcome in outcomes)

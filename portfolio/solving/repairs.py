@@ -37,12 +37,7 @@ class Repairs:
     steps: int = MOST_STEPS
 
     def rows(self, starts: Iterable[FloatArray]) -> Iterator[FloatArray]:
-        """Yield rows that keep the relations, float64 (n_columns,), near the starting rows.
-
-        Parameters
-        ----------
-        starts : float64 (n_columns,) each, rows of admissible values
-        """
+        """Yield rows that keep the relations, float64 (n_columns,), near the starting rows."""
         for start in starts:
             yield from self._repaired(start, frozenset())
 

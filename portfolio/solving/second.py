@@ -20,12 +20,7 @@ OPEN = "{} did not get to a second proof before the {}."
 
 
 def check_second(name: object) -> None:
-    """Raise :class:`InputError` unless it is a backend that can be asked for a second opinion.
-
-    Parameters
-    ----------
-    name : what the user gave
-    """
+    """Raise :class:`InputError` unless it is a backend that can be asked for a second opinion."""
     if not isinstance(name, str) or name in ("auto", "race"):
         raise InputError(f"second must be the name of one backend such as 'cp', got {name!r}.")
     check_name(name.removeprefix(PLAIN))
@@ -40,24 +35,7 @@ def once_more(
     name: str,
     log: Log | None = None,
 ) -> Result:
-    """What another backend makes of a claim, on the unreduced problem.
-
-    Parameters
-    ----------
-    asker : of the model
-    question : that the first result answers
-    options : limits, threads and seed
-    x : the row
-    first : proved or not; only what costs less is looked for
-    name : of the backend that is asked
-    log : gets one record, of the mode "second"
-
-    Returns
-    -------
-    Result
-        A proof where it proved that nothing costs less; a row where it found one that does:
-        "feasible" with a message if the first result had been proved.
-    """
+    """What another backend makes of a claim, on the unreduced problem."""
     cutoff = first.distance * (1 - RELATIVE_TOLERANCE)
     asked = replace(options, strategy=PLAIN + name.removeprefix(PLAIN), cutoff=cutoff)
     row = asker.read(x)
@@ -104,18 +82,7 @@ def with_second(
     name: str,
     log: Log | None = None,
 ) -> Result:
-    """The result, with what another backend says of it within the time that is left.
-
-    Parameters
-    ----------
-    asker : of the model
-    question : that the result answers
-    options : of the question, their time limit for both
-    x : the row
-    result : of the first
-    name : of the backend that is asked
-    log : as for :func:`once_more`
-    """
+    """The result, with what another backend says of it within the time that is left."""
     if result.status not in PROOFS:
         return replace(result, second="")
     if result.distance == 0:

@@ -49,14 +49,7 @@ class Strategy(Protocol):
         ...
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
-        """What solves the posed problem, and others that lack some of its choices.
-
-        Parameters
-        ----------
-        posed : for the target class
-        view : the trees that decide about the target class, and training rows to start from
-        goal : what is to be reached
-        """
+        """What solves the posed problem, and others that lack some of its choices."""
         ...
 
 
@@ -80,14 +73,7 @@ class Auto:
     keep: bool = False
 
     def plan(self, problem: Problem, incumbent: float, threads: int) -> selector.Plan:
-        """Which backends try a problem, given the cost of the best choice known.
-
-        Parameters
-        ----------
-        problem : reduced or not
-        incumbent : cost, inf without one
-        threads : for all backends together
-        """
+        """Which backends try a problem, given the cost of the best choice known."""
         model = self.model
         case = Case(model.described[0], self.measure, model.plausible, self.metric)
         return self.chooser.plan(case, problem, incumbent, threads, self.keep)
@@ -116,12 +102,7 @@ class Reduced:
         return self._pick if self.backend in (AUTO, "search") else None
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
-        """See :class:`Strategy`.
-
-        Parameters
-        ----------
-        posed, view, goal : as in :class:`Strategy`
-        """
+        """See :class:`Strategy`."""
         return _reduced(self._pick, posed, view, goal)
 
     def _pick(self, problem: Problem, request: Request) -> Plan:
@@ -148,12 +129,7 @@ class Raced:
     together: ClassVar[None] = None
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
-        """See :class:`Strategy`.
-
-        Parameters
-        ----------
-        posed, view, goal : as in :class:`Strategy`
-        """
+        """See :class:`Strategy`."""
         return _reduced(self._pick, posed, view, goal)
 
     def _pick(self, problem: Problem, request: Request) -> Plan:
@@ -180,12 +156,7 @@ class Plain:
     together: ClassVar[None] = None
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
-        """See :class:`Strategy`.
-
-        Parameters
-        ----------
-        posed, view, goal : as in :class:`Strategy`
-        """
+        """See :class:`Strategy`."""
         return self._solve
 
     def _solve(self, problem: Problem, request: Request) -> Report:
@@ -215,26 +186,14 @@ class Kept:
     together: ClassVar[None] = None
 
     def solve_posed(self, posed: Posed, view: ClassView, goal: Goal) -> SolveReported:
-        """See :class:`Strategy`.
-
-        Parameters
-        ----------
-        posed, view, goal : as in :class:`Strategy`
-        """
+        """See :class:`Strategy`."""
         first, why = _one(posed.problem, self.backend, self.auto)
         own = in_session(first, self.run_for(goal.target), posed, view, goal)
         return lambda problem, request: own(problem, request).decided(why)
 
 
 def strategy_of(name: StrategyName, run: RunBackend, auto: Auto) -> Strategy:
-    """The strategy of a name that :class:`portfolio.question.Options` holds.
-
-    Parameters
-    ----------
-    name : as users write it, checked
-    run : what runs backends
-    auto : what "auto" does
-    """
+    """The strategy of a name that :class:`portfolio.question.Options` holds."""
     if isinstance(name, tuple):
         return Raced(name, run)
     if name == RACE:
@@ -250,14 +209,6 @@ def others(
     """A race of all that can prove but those that are out; None if nobody is left.
 
     Where reduction itself is out ("reduce") the whole problem is solved.
-
-    Parameters
-    ----------
-    run : what runs backends
-    posed : for the target class
-    view : the trees that decide about it
-    goal : what is to be reached
-    out : names of backends whose claims were refuted
     """
     able = [c for c in line_up(posed.problem) if c.backend.name not in out]
     if not able:
@@ -290,14 +241,7 @@ def _one(problem: Problem, backend: str, auto: Auto) -> tuple[BackendTurn, str]:
 def in_session(
     turn: BackendTurn, run: RunBackend, posed: Posed, view: ClassView, goal: Goal
 ) -> ConfiguredBackend:
-    """The backend of a turn, as a session asks it: about the whole problem.
-
-    Parameters
-    ----------
-    turn : names the backend and its options
-    run : what runs it, and keeps its model
-    posed, view, goal : as in :class:`Strategy`
-    """
+    """The backend of a turn, as a session asks it: about the whole problem."""
     if not turn.backend.capability.afresh:
         return configured(turn, run)
 
@@ -319,13 +263,7 @@ def _step(turns: Sequence[BackendTurn], run: RunBackend) -> Step:
 
 
 def configured(turn: BackendTurn, run: RunBackend) -> ConfiguredBackend:
-    """The backend of a turn, with what runs it.
-
-    Parameters
-    ----------
-    turn : names the backend and its options
-    run : what runs it
-    """
+    """The backend of a turn, with what runs it."""
 
     def run_beside(backend: Backend, problem: Problem, request: Request) -> Outcome:
         return run_aside(partial(run, backend, problem, request))

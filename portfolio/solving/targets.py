@@ -50,19 +50,7 @@ def answer(
     deadline: float,
     progress: Progress,
 ) -> Answer:
-    """Solve for each goal in turn, the nearest one first, each cut off at the best answer so far.
-
-    Parameters
-    ----------
-    reading : the model
-    query : its ``goal`` is replaced by each of ``goals``
-    goals : at least one
-    way : how each posed problem is solved
-    run : what runs other backends, where the claim of one is refuted
-    request : its limits; the cutoff is lowered to the best answer
-    deadline : ``time.perf_counter()`` at which to stop
-    progress : told of every bound
-    """
+    """Solve each goal, the nearest first, with the best answer so far as cutoff."""
     near: dict[ClassView, Nearby] = {}
 
     def over() -> bool:
@@ -126,13 +114,7 @@ def _one(solver: Solver, query: Query) -> Answer:
 
 
 def most_refused(reading: ExplainedModel, query: Query) -> float:
-    """How many cells the model may refuse before rows near a tie are left out.
-
-    Parameters
-    ----------
-    reading : the model
-    query : what is asked
-    """
+    """How many cells the model may refuse before rows near a tie are left out."""
     return MOST_REFUSED if query.margin == 0 and _lead(reading, query.goal) else math.inf
 
 
@@ -159,13 +141,7 @@ def _posed(solver: Solver, query: Query, most_refused: float) -> Answer:
 
 
 def wide_of(solver: Solver, query: Query) -> WideColumns | None:
-    """The columns that make a question one of several parts; None where there are none.
-
-    Parameters
-    ----------
-    solver : has the model and the way
-    query : about one row
-    """
+    """The columns that make a question one of several parts; None where there are none."""
     if not solver.way.in_parts or query.related is not None:
         return None
     view = solver.reading.views[query.goal.target]
@@ -213,17 +189,7 @@ def certified(
     request: Request,
     region: Region = EVERYWHERE,
 ) -> Certificate:
-    """The cheapest choice of a posed query that the native model confirms.
-
-    Parameters
-    ----------
-    solver : has the model
-    query, posed : the same in the words of the features and of the levels
-    solve : solves the problem, and what is left of it once cells are cut off
-    most_refused : give up once more cells than this have been cut off
-    request : what is left of the solver's time is its limit
-    region : classes that are posed alone
-    """
+    """The cheapest choice of a posed query that the native model confirms."""
     reading, goal = solver.reading, query.goal
     view = reading.views[goal.target]
     oracle = replace(reading.oracle(goal.target), margin=query.margin)

@@ -23,12 +23,7 @@ Starts = Callable[[int], IntArray]
 
 
 def differ_in_needs(problems: Sequence[Problem]) -> bool:
-    """Whether problems are the same but for what their leaf rows need, and no row's need falls.
-
-    Parameters
-    ----------
-    problems : posed of the same trees, for the same row; at least one
-    """
+    """Whether problems are the same but for what their leaf rows need, and no row's need falls."""
     first = problems[0].leaf_rows
     for problem in problems[1:]:
         rows = problem.leaf_rows
@@ -60,13 +55,6 @@ def solve_together(
     """What one reduction and one search tell of each problem, None where they tell nothing.
 
     The first problem for which no walk finds a choice is searched alone.
-
-    Parameters
-    ----------
-    problems : of which :func:`differ_in_needs` is true
-    starts : choices from which to look for an incumbent of a problem, given its place; of others
-        than the first those that it admits
-    over : whether there is no time left
     """
     began = time.perf_counter()
     tables, need = tabulate(problems[0]), _needs(problems)

@@ -39,16 +39,7 @@ class Verified:
 def verify(
     row: FloatArray, claimed: float, query: Query, space: FeatureSpace, oracle: Oracle
 ) -> Verified | None:
-    """Check goal, plausibility, constraints and distance of a row; None if anything is off.
-
-    Parameters
-    ----------
-    row : float64 (n_columns,)
-    claimed : its distance, as the solver says
-    query : what is asked
-    space : the model's features
-    oracle : the model itself
-    """
+    """Check goal, plausibility, constraints and distance of a row; None if anything is off."""
     accepted, told = oracle.answers(query.row, row, query.goal)
     if not accepted:
         return None
@@ -63,14 +54,7 @@ def verify(
 
 
 def is_too_small(found: Verified, query: Query, space: FeatureSpace) -> bool:
-    """Whether a power makes the whole distance so small that floats can't tell it from others.
-
-    Parameters
-    ----------
-    found : a row, with its distance
-    query : what is asked
-    space : the model's features
-    """
+    """Whether a power makes the whole distance so small that floats can't tell it from others."""
     if found.distance >= SMALLEST or not found.changed:
         return False
     linear = priced(found.row, replace(query, cost=replace(query.cost, power=1.0)), space)
@@ -81,12 +65,6 @@ def priced(row: FloatArray, query: Query, space: FeatureSpace) -> Verified | Non
     """Changes and distance of a row, whatever the model says; None if it is not admissible.
 
     Nothing is known of numbers further on: see :mod:`portfolio.solving.onward`.
-
-    Parameters
-    ----------
-    row : float64 (n_columns,)
-    query : what is asked
-    space : the model's features
     """
     before, after = space.values(query.row), space.values(row)
     if not _admissible(before, after, row, query, space):

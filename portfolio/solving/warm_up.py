@@ -36,12 +36,6 @@ def warm_up(*parts: Part) -> None:
     Without it the first race of a machine is one between a solver and our own compiler, which is
     ended with the race, so that nothing is kept for the next one either. Once per process; threads
     wait for each other.
-
-    Parameters
-    ----------
-    *parts : what is asked for beyond one answer: "walks" look for rows that are decided otherwise,
-        "fronts" solve several levels together, "lists" have all answers, "proofs" are written down,
-        "maps" are made
     """
     with WARMING:
         _once()

@@ -43,11 +43,6 @@ class Witnesses:
     def find(self, problem: Problem, cutoff: float) -> Verified | None:
         """One that keeps every constraint, costs less than ``cutoff``, and that the model
         itself confirms; None if there is none.
-
-        Parameters
-        ----------
-        problem : the posed one, with what has been cut off since
-        cutoff : cost, inf for none
         """
         rows = self.posed.closest(self.view.near(self.query.goal), MOST)
         choices = self.posed.completed(problem, rows)
@@ -65,10 +60,6 @@ class Witnesses:
 
         Training rows are moved to values that each relation admits, and checked without the
         problem: a mistake of the encoding cannot hide them.
-
-        Parameters
-        ----------
-        cutoff : float, cost that the row has to stay below, inf for none
         """
         if self.query.related is None:
             return None

@@ -73,13 +73,5 @@ ASKED = MappingProxyType(
 def settings_of(
     question: str, kind: str, trees: int, space: FeatureSpace, query: DrawnQuery
 ) -> Settings:
-    """What to ask of :meth:`portfolio.explainer.Explainer.explain` besides row and target.
-
-    Parameters
-    ----------
-    question : one of :data:`ASKED`
-    kind, trees : of the model, as in protocols
-    space : its features
-    query : a row of its data set
-    """
+    """What to ask of :meth:`portfolio.explainer.Explainer.explain` besides row and target."""
     return ASKED[question](space, query, LEAD.get(kind, max(1, round(VOTES * trees))))

@@ -85,18 +85,6 @@ def run_benchmark(benchmark: Benchmark, on_run: Callable[[BenchmarkRun], None]) 
 
     Actionability of the data sets is not enforced, as in the paper's protocol. One query is run
     first and not counted.
-
-    Parameters
-    ----------
-    benchmark : to run
-    on_run : called with each run once it is over
-
-    Raises
-    ------
-    InputError
-        An unknown data set, kind or backend.
-    KeyboardInterrupt
-        On Ctrl-C; what was handed to ``on_run`` is whole.
     """
     run_each_model(
         benchmark, lambda dataset, kind, model: _runs_of(benchmark, dataset, kind, model), on_run
@@ -108,21 +96,7 @@ def run_each_model(
     runs_of: Callable[[Dataset, str, Any], Iterator[Run]],
     on_run: Callable[[Run], None],
 ) -> None:
-    """Train each model once, and hand on what is run with it.
-
-    Parameters
-    ----------
-    benchmark : its data sets, kinds, trees, depth and seed are looked at
-    runs_of : gives the runs of a data set, a kind and the fitted model
-    on_run : called with each run once it is over
-
-    Raises
-    ------
-    InputError
-        An unknown data set or kind.
-    KeyboardInterrupt
-        On Ctrl-C; what was handed to ``on_run`` is whole.
-    """
+    """Train each model once, and hand on what is run with it."""
     with noted_interrupts(terminate=True) as stop:
         for dataset in datasets(benchmark.folder, benchmark.only):
             for kind in benchmark.kinds:
@@ -137,12 +111,7 @@ def run_each_model(
 
 
 def size(benchmark: Benchmark) -> int:
-    """How many runs a benchmark has.
-
-    Parameters
-    ----------
-    benchmark : whose folder is there
-    """
+    """How many runs a benchmark has."""
     sets = len(names(benchmark.folder, benchmark.only))
     return sets * len(benchmark.kinds) * benchmark.queries * len(benchmark.backends)
 
@@ -225,13 +194,7 @@ class BackendSummary:
 
 
 def summarise(runs: list[BenchmarkRun], against: str) -> list[BackendSummary]:
-    """Medians and shares; time-outs count at the limit.
-
-    Parameters
-    ----------
-    runs : of any data sets and kinds
-    against : backend that the others' ratio is to; without runs of it there is none
-    """
+    """Medians and shares; time-outs count at the limit."""
     lines = []
     keys = dict.fromkeys((r.dataset, r.kind) for r in runs)
     for dataset, kind in keys:
@@ -260,12 +223,7 @@ def summarise(runs: list[BenchmarkRun], against: str) -> list[BackendSummary]:
 
 
 def disagreements(runs: list[BenchmarkRun]) -> list[str]:
-    """Queries on which two proofs contradict each other; must be empty.
-
-    Parameters
-    ----------
-    runs : of any data sets and kinds
-    """
+    """Queries on which two proofs contradict each other; must be empty."""
     wrong = []
     for key in dict.fromkeys((r.dataset, r.kind, r.query) for r in runs):
         proofs = {
@@ -282,10 +240,5 @@ def disagreements(runs: list[BenchmarkRun]) -> list[str]:
 
 
 def as_record(item: BenchmarkRun | BackendSummary) -> dict[str, Any]:
-    """A run or summary as plain values for JSON.
-
-    Parameters
-    ----------
-    item : run or summary
-    """
+    """A run or summary as plain values for JSON."""
     return asdict(item)

@@ -59,12 +59,7 @@ class Campaign:
     workers: Workers
 
     def warm_up(self, task: Task) -> None:
-        """Import and compile on a small problem, with each backend.
-
-        Parameters
-        ----------
-        task : its payload is a configuration
-        """
+        """Import and compile on a small problem, with each backend."""
         configuration: Configuration = replace(task.payload, trees=5, depth=3, plausible=False)
         explainer, dataset = self._explainer(configuration)
         for entry in self.protocol.entries:
@@ -74,12 +69,7 @@ class Campaign:
                 explainer.explain(dataset.X.iloc[0], strategy=plain, time_limit_s=10.0, threads=1)
 
     def answer(self, task: Task) -> Record:
-        """Run what is missing of a configuration; see :class:`portfolio.running.work.Work`.
-
-        Parameters
-        ----------
-        task : its payload is a configuration
-        """
+        """Run what is missing of a configuration; see :class:`portfolio.running.work.Work`."""
         own = replace(self, done=_logged(self.logs))  # a worker before it may have died over it
         told = self.lost(task, "")
         try:
@@ -92,23 +82,11 @@ class Campaign:
             return told | {"message": f"{type(error).__name__}: {error}"}
 
     def lost(self, task: Task, message: str, late: bool = False) -> Record:
-        """What a configuration whose worker died leaves.
-
-        Parameters
-        ----------
-        task : the configuration's
-        message : what went wrong
-        late : whether only the deadline ended it
-        """
+        """What a configuration whose worker died leaves."""
         return {"key": task.key, "message": message, "runs": 0, "full": False, "late": late}
 
     def missing(self, configuration: Configuration) -> bool:
-        """Whether it has runs that are not logged; rows are told by their number in the draw.
-
-        Parameters
-        ----------
-        configuration : of the protocol
-        """
+        """Whether it has runs that are not logged; rows are told by their number in the draw."""
         return any(self._open(configuration, query) for query in range(self.protocol.queries))
 
     def _open(self, configuration: Configuration, query: int) -> list[str]:
@@ -257,22 +235,7 @@ def run_campaign(
     deadline_s: float | None,
     on_done: Callable[[int, int, str], None],
 ) -> int:
-    """Make the runs that ``out`` lacks; how many were made.
-
-    Parameters
-    ----------
-    protocol : to run
-    folder : of data sets; None for the bundled ones
-    out : folder of log records
-    answers : who does the work
-    deadline_s : seconds from now at which no other configuration is begun, None for no limit
-    on_done : called with (configurations done, in all, what went wrong or "")
-
-    Raises
-    ------
-    InputError
-        An unknown data set, or records that can't be written.
-    """
+    """Make the runs that ``out`` lacks; how many were made."""
     every = configurations(protocol, names(folder, protocol.datasets))
     campaign = Campaign(protocol, folder, out, _logged(out), Workers())
     ends = float("inf") if deadline_s is None else time.monotonic() + deadline_s

@@ -27,13 +27,7 @@ Draw = Callable[[pd.DataFrame], Figure | None]
 
 
 def draw_all(frame: pd.DataFrame, out: str | Path) -> Path:
-    """Every figure that the logs have data for, as PNG and SVG, and ``index.html``; its path.
-
-    Parameters
-    ----------
-    frame : records as :func:`selector.logs.files.read` gives them
-    out : folder, made if need be
-    """
+    """Every figure that the logs have data for, as PNG and SVG, and ``index.html``; its path."""
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     logs = _prepared(frame)
@@ -52,14 +46,7 @@ def draw_all(frame: pd.DataFrame, out: str | Path) -> Path:
 
 
 def draw_one(frame: pd.DataFrame, name: str, out: Path) -> bool:
-    """One figure as SVG; False, and no file, where the logs have no data for it.
-
-    Parameters
-    ----------
-    frame : records as :func:`selector.logs.files.read` gives them
-    name : of one of ``FIGURES``
-    out : file
-    """
+    """One figure as SVG; False, and no file, where the logs have no data for it."""
     with _looks(), mpl.rc_context({"svg.fonttype": "none"}):  # text stays text
         figure = FIGURES[name][0](_prepared(frame)) if len(frame) else None
         if figure is not None:
@@ -124,12 +111,7 @@ def _panels(count: int, height: float = 3.0) -> tuple[Figure, list[Axes]]:
 
 
 def cactus(logs: pd.DataFrame) -> Figure | None:
-    """Share of queries proved against time, a panel per kind of ensemble.
-
-    Parameters
-    ----------
-    logs : prepared by :func:`draw_all`
-    """
+    """Share of queries proved against time, a panel per kind of ensemble."""
     kinds = sorted(set(logs["kind"]))
     figure, axes = _panels(len(kinds))
     for axis, kind in zip(axes, kinds, strict=True):
@@ -146,12 +128,7 @@ def cactus(logs: pd.DataFrame) -> Figure | None:
 
 
 def anytime(logs: pd.DataFrame) -> Figure | None:
-    """Mean normalised error of the best choice over time (the paper's appendix on plotting).
-
-    Parameters
-    ----------
-    logs : prepared by :func:`draw_all`
-    """
+    """Mean normalised error of the best choice over time (the paper's appendix on plotting)."""
     runs = logs[logs["proved"] & (logs["mode"] == "plain") & (logs["status"] == "optimal")]
     if runs.empty:
         runs = logs[logs["proved"] & (logs["status"] == "optimal") & (logs["backend"] != "reduce")]
@@ -220,32 +197,17 @@ def _scaling(logs: pd.DataFrame, column: str, fixed: str) -> Figure | None:
 
 
 def depth_scaling(logs: pd.DataFrame) -> Figure | None:
-    """Seconds against the trees' depth.
-
-    Parameters
-    ----------
-    logs : prepared by :func:`draw_all`
-    """
+    """Seconds against the trees' depth."""
     return _scaling(logs, "max_depth", "trees")
 
 
 def tree_scaling(logs: pd.DataFrame) -> Figure | None:
-    """Seconds against the number of trees.
-
-    Parameters
-    ----------
-    logs : prepared by :func:`draw_all`
-    """
+    """Seconds against the number of trees."""
     return _scaling(logs, "trees", "max_depth")
 
 
 def by_norm(logs: pd.DataFrame) -> Figure | None:
-    """Distribution of seconds by norm.
-
-    Parameters
-    ----------
-    logs : prepared by :func:`draw_all`
-    """
+    """Distribution of seconds by norm."""
     norms, labels = sorted(set(logs["norm"])), _labels(logs)
     if len(norms) < 2:
         return None
@@ -265,12 +227,7 @@ def by_norm(logs: pd.DataFrame) -> Figure | None:
 
 
 def time_parts(logs: pd.DataFrame) -> Figure | None:
-    """Mean seconds of each part of a run, by backend.
-
-    Parameters
-    ----------
-    logs : prepared by :func:`draw_all`
-    """
+    """Mean seconds of each part of a run, by backend."""
     means = logs.groupby("label")[list(PARTS)].mean()
     figure, (axis,) = _panels(1)
     figure.set_size_inches(6, 0.35 * len(means) + 1.2)
@@ -284,12 +241,7 @@ def time_parts(logs: pd.DataFrame) -> Figure | None:
 
 
 def what_is_left(logs: pd.DataFrame) -> Figure | None:
-    """Options and leaves after reduction, a dot per query; before it, all that the model has.
-
-    Parameters
-    ----------
-    logs : prepared by :func:`draw_all`
-    """
+    """Options and leaves after reduction, a dot per query; before it, all that the model has."""
     queries = logs[logs["mode"] == "solo"].drop_duplicates("query")
     if queries.empty:
         return None
@@ -322,12 +274,7 @@ FIGURES: dict[str, tuple[Draw, str]] = {
 
 
 def isolation_table(logs: pd.DataFrame) -> pd.DataFrame:
-    """Share proved and median seconds by data set, with and without isolation forests.
-
-    Parameters
-    ----------
-    logs : prepared by :func:`draw_all`
-    """
+    """Share proved and median seconds by data set, with and without isolation forests."""
     rows = logs[logs["backend"].isin(["cp", "milp", "reduce"])]
     if rows["plausible"].nunique() < 2:
         return pd.DataFrame()

@@ -42,13 +42,7 @@ AT_LEAST = frozenset(("proved", "rows/s", "speed-up"))  # figures of which more 
 
 
 def reached(figure: str, value: float, goal: float) -> bool:
-    """Whether a figure is as good as it is to be.
-
-    Parameters
-    ----------
-    figure : its name
-    value, goal : in its own unit
-    """
+    """Whether a figure is as good as it is to be."""
     return value >= goal if figure in AT_LEAST else value <= goal
 
 
@@ -102,17 +96,7 @@ def lines() -> list[Line]:
 
 
 def chosen(names: tuple[str, ...]) -> list[Line]:
-    """The lines of these names, all without any.
-
-    Parameters
-    ----------
-    names : of lines
-
-    Raises
-    ------
-    InputError
-        No such line.
-    """
+    """The lines of these names, all without any."""
     known = {line.name: line for line in lines()}
     missing = [name for name in names if name not in known]
     if missing:
@@ -121,19 +105,7 @@ def chosen(names: tuple[str, ...]) -> list[Line]:
 
 
 def run_line(line: Line, folder: Path, limit_s: float) -> Figures:
-    """Measure one line in a process of its own.
-
-    Parameters
-    ----------
-    line : one of :func:`lines`
-    folder : of data sets
-    limit_s : seconds after which it is ended
-
-    Raises
-    ------
-    InputError
-        It failed, or was not over in time.
-    """
+    """Measure one line in a process of its own."""
     command = [sys.executable, "-m", "portfolio.study.frontier", line.name, str(folder)]
     try:
         told = subprocess.run(command, capture_output=True, text=True, timeout=limit_s)

@@ -34,15 +34,7 @@ def asked(
     rows: int = 20,
     isolation: int = 0,
 ) -> Callable[[Path], dict[str, float]]:
-    """What measures questions to a model of a data set, given the folder of these.
-
-    Parameters
-    ----------
-    dataset : its name
-    kind, trees, depth : of the model
-    rows : how many are asked
-    isolation : trees of isolation forests in which answers must be inliers, 0 for none
-    """
+    """What measures questions to a model of a data set, given the folder of these."""
     return partial(_asked, dataset, kind, trees, depth, rows, isolation)
 
 
@@ -103,12 +95,7 @@ def _proved(results: Sequence[Result]) -> float:
 
 
 def digits(folder: Path) -> dict[str, float]:
-    """A boosted model of many trees over dense features, under the largest single change.
-
-    Parameters
-    ----------
-    folder : not looked at
-    """
+    """A boosted model of many trees over dense features, under the largest single change."""
     from sklearn.datasets import load_digits
     from xgboost import XGBClassifier
 
@@ -122,12 +109,7 @@ def digits(folder: Path) -> dict[str, float]:
 
 
 def dense(folder: Path) -> dict[str, float]:
-    """A boosted model of ten classes and 300 deep trees, under the largest single change.
-
-    Parameters
-    ----------
-    folder : not looked at
-    """
+    """A boosted model of ten classes and 300 deep trees, under the largest single change."""
     from sklearn.datasets import make_classification
     from xgboost import XGBClassifier
 
@@ -147,12 +129,7 @@ def dense(folder: Path) -> dict[str, float]:
 
 
 def grown_large(folder: Path) -> dict[str, float]:
-    """A default forest of many rows and several classes, in times of its own memory, too.
-
-    Parameters
-    ----------
-    folder : not looked at
-    """
+    """A default forest of many rows and several classes, in times of its own memory, too."""
     from sklearn.datasets import make_classification
     from sklearn.ensemble import RandomForestClassifier
 
@@ -171,12 +148,7 @@ def grown_large(folder: Path) -> dict[str, float]:
 
 
 def mapped(name: str) -> Callable[[Path], dict[str, float]]:
-    """What measures rows of a batch that asks a map of a boosted model, given the folder.
-
-    Parameters
-    ----------
-    name : of the data set
-    """
+    """What measures rows of a batch that asks a map of a boosted model, given the folder."""
     return partial(_mapped, name)
 
 
@@ -194,17 +166,7 @@ def _mapped(name: str, folder: Path) -> dict[str, float]:
 
 
 def two_threads(folder: Path) -> dict[str, float]:
-    """How much sooner our own search proves with two threads, of rows that take it a while.
-
-    Parameters
-    ----------
-    folder : of data sets
-
-    Raises
-    ------
-    InputError
-        No row that is proved takes long enough to tell.
-    """
+    """How much sooner our own search proves with two threads, of rows that take it a while."""
     data = one_dataset(folder, "SE")
     inliers = Plausibility.fit(data.X, data.y, n_estimators=500)
     model = train(data, "forest", 500, 5, 0)
@@ -228,12 +190,7 @@ def two_threads(folder: Path) -> dict[str, float]:
 
 
 def batch(folder: Path) -> dict[str, float]:
-    """Rows a second of a batch, its workers' start not among them.
-
-    Parameters
-    ----------
-    folder : of data sets
-    """
+    """Rows a second of a batch, its workers' start not among them."""
     data = one_dataset(folder, "AD")
     explainer = Explainer(train(data, "forest", 100, 5, 0), data.X, features=data.space)
     return {"rows/s": _pace(explainer, _drawn(data.X, 300))}

@@ -38,55 +38,30 @@ def _least_cpu(arguments: list[str]) -> dict[str, float]:
 
 
 def imported(folder: Path) -> dict[str, float]:
-    """CPU seconds of a program that imports the explainer.
-
-    Parameters
-    ----------
-    folder : not looked at
-    """
+    """CPU seconds of a program that imports the explainer."""
     return _least_cpu(["-c", "from counterfolio import Explainer"])
 
 
 def helped(folder: Path) -> dict[str, float]:
-    """CPU seconds of the command line's help.
-
-    Parameters
-    ----------
-    folder : not looked at
-    """
+    """CPU seconds of the command line's help."""
     return _least_cpu(["-m", "counterfolio", "--help"])
 
 
 def compiled(folder: Path) -> dict[str, float]:
-    """CPU seconds that compiling takes, imports not among them.
-
-    Parameters
-    ----------
-    folder : not looked at
-    """
+    """CPU seconds that compiling takes, imports not among them."""
     with tempfile.TemporaryDirectory() as cache:
         first, again = (_spent(["-c", WARM_UP], cache)[1] for _ in range(2))
     return {"CPU s": first - again}
 
 
 def shown(folder: Path) -> dict[str, float]:
-    """Seconds of the demo where nothing has been compiled.
-
-    Parameters
-    ----------
-    folder : not looked at
-    """
+    """Seconds of the demo where nothing has been compiled."""
     with tempfile.TemporaryDirectory() as cache:
         return {"s": _spent([*DEMO], cache)[0]}
 
 
 def shipped(folder: Path) -> dict[str, float]:
-    """The last two once more, of these packages with machine code, as a wheel may have it.
-
-    Parameters
-    ----------
-    folder : not looked at
-    """
+    """The last two once more, of these packages with machine code, as a wheel may have it."""
     with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory() as cache:
         wheel, unused = Path(made), shutil.ignore_patterns("__pycache__")
         for name in PACKAGES:
@@ -97,24 +72,14 @@ def shipped(folder: Path) -> dict[str, float]:
 
 
 def trained(folder: Path) -> dict[str, float]:
-    """Seconds of ``selector train`` without options.
-
-    Parameters
-    ----------
-    folder : not looked at
-    """
+    """Seconds of ``selector train`` without options."""
     with tempfile.TemporaryDirectory() as made:
         out = str(Path(made) / "diagram.json")
         return _selector("train", str(LOGS), "--out", out)
 
 
 def evaluated(folder: Path) -> dict[str, float]:
-    """Seconds of ``selector evaluate`` without options.
-
-    Parameters
-    ----------
-    folder : not looked at
-    """
+    """Seconds of ``selector evaluate`` without options."""
     return _selector("evaluate", str(LOGS))
 
 

@@ -50,19 +50,6 @@ def run_proofs(
 
     One row is asked about first and not counted. CPU seconds, as other work on the machine would
     lengthen the parts differently.
-
-    Parameters
-    ----------
-    benchmark : its backends are not looked at
-    on_run : called with each run once it is over
-    work : most for the checker; None for its own default
-
-    Raises
-    ------
-    InputError
-        An unknown data set or kind.
-    KeyboardInterrupt
-        On Ctrl-C; what was handed to ``on_run`` is whole.
     """
     allowed = {} if work is None else {"work": work}
 
@@ -148,12 +135,7 @@ class ProofSummary:
 
 
 def summarise_proofs(runs: list[ProofRun]) -> list[ProofSummary]:
-    """A line for each data set and kind, and one of each kind for all data sets.
-
-    Parameters
-    ----------
-    runs : of any data sets and kinds; those without a verified proof are counted only
-    """
+    """A line for each data set and kind, and one of each kind for all data sets."""
     groups: dict[tuple[str, str], list[ProofRun]] = {}
     for run in runs:
         groups.setdefault((run.dataset, run.kind), []).append(run)

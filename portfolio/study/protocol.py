@@ -89,12 +89,7 @@ class Protocol:
     brief: tuple[str, ...] = ("smt",)
 
     def limit_s(self, entry: str) -> float:
-        """Seconds for a run of an entry.
-
-        Parameters
-        ----------
-        entry : one of ``entries``
-        """
+        """Seconds for a run of an entry."""
         asked = backend_of(entry).partition(":")[0]
         return self.smt_limit_s if asked in self.brief else self.time_limit_s
 
@@ -136,17 +131,7 @@ QUICK = Protocol(
 
 
 def load_protocol(name: str) -> Protocol:
-    """A protocol by its name, or from a file.
-
-    Parameters
-    ----------
-    name : "paper", "quick", or the path of a TOML file with the fields of :class:`Protocol`
-
-    Raises
-    ------
-    InputError
-        No such file, or a field or value that does not fit.
-    """
+    """A protocol by its name, or from a file."""
     if name in ("paper", "quick"):
         return PAPER if name == "paper" else QUICK
     path = Path(name)
@@ -198,12 +183,7 @@ def _check_value(path: Path, name: str, example: Any, value: Any) -> None:
 
 
 def backend_of(entry: str) -> str:
-    """The name in an entry, without a prefix.
-
-    Parameters
-    ----------
-    entry : of :attr:`Protocol.entries`
-    """
+    """The name in an entry, without a prefix."""
     for prefix in (PLAIN, SESSION, SECOND):
         entry = entry.removeprefix(prefix)
     return entry
@@ -230,13 +210,7 @@ def _check_entry(path: Path, entry: str) -> None:
 
 
 def configurations(protocol: Protocol, datasets: Sequence[str]) -> list[Configuration]:
-    """All configurations, the same in every call; data sets take turns.
-
-    Parameters
-    ----------
-    protocol : gives what is combined
-    datasets : names
-    """
+    """All configurations, the same in every call; data sets take turns."""
     per_set = [list(_of_dataset(protocol, name)) for name in datasets]
     turns = itertools.zip_longest(*per_set)
     return [c for turn in turns for c in turn if c is not None]
@@ -273,25 +247,11 @@ def _shapes(protocol: Protocol) -> list[tuple[int, int, str, bool]]:
 
 
 def run_id(protocol: Protocol, configuration: Configuration, row: int, entry: str) -> str:
-    """The name of one run, the same whenever and wherever it is made.
-
-    Parameters
-    ----------
-    protocol : gives time limit and threads
-    configuration : of the model
-    row : its number in the draw
-    entry : one of the protocol's, or "reduce"
-    """
+    """The name of one run, the same whenever and wherever it is made."""
     return fingerprint(configuration, row, entry, protocol.limit_s(entry), protocol.threads)
 
 
 def size(protocol: Protocol, datasets: Sequence[str]) -> tuple[int, int]:
-    """Configurations, and the most runs that they can need.
-
-    Parameters
-    ----------
-    protocol : gives queries and entries
-    datasets : names
-    """
+    """Configurations, and the most runs that they can need."""
     count = len(configurations(protocol, datasets))
     return count, count * protocol.queries * len(protocol.entries)

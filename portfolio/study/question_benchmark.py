@@ -96,19 +96,6 @@ def run_questions(
     """Train each model once and ask all questions about the same rows in turn.
 
     The cheapest change is asked for first. One row is asked about first and not counted.
-
-    Parameters
-    ----------
-    benchmark : its backends are not looked at
-    questions : names of :data:`QUESTIONS`, empty for all
-    on_run : called with each run once it is over
-
-    Raises
-    ------
-    InputError
-        An unknown data set, kind or question.
-    KeyboardInterrupt
-        On Ctrl-C; what was handed to ``on_run`` is whole.
     """
     chosen = chosen_questions(questions)
 
@@ -119,17 +106,7 @@ def run_questions(
 
 
 def chosen_questions(questions: tuple[str, ...]) -> tuple[str, ...]:
-    """The cheapest change, and what was chosen.
-
-    Parameters
-    ----------
-    questions : names of :data:`QUESTIONS`, "all" for all
-
-    Raises
-    ------
-    InputError
-        An unknown question.
-    """
+    """The cheapest change, and what was chosen."""
     if questions == ("all",):
         return tuple(QUESTIONS)
     for name in questions:
@@ -186,12 +163,7 @@ class QuestionSummary:
 
 
 def summarise_questions(runs: list[QuestionRun]) -> list[QuestionSummary]:
-    """Medians and shares.
-
-    Parameters
-    ----------
-    runs : of any data sets and kinds
-    """
+    """Medians and shares."""
     answers = {(r.dataset, r.kind, r.query): r.seconds for r in runs if r.question == ANSWER}
     groups: dict[tuple[str, str, str], list[QuestionRun]] = {}
     for run in runs:

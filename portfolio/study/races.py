@@ -72,19 +72,6 @@ def run_races(
 
     Queries that reduction alone proves are passed over, as are races that nobody proves, alone or
     together, within the limit. The first query of a model is run once and not counted.
-
-    Parameters
-    ----------
-    study : what is asked
-    deadline_s : seconds from now at which no other query is begun, None for no limit
-    on_query : called with what each query told, a list with an entry for each race
-
-    Raises
-    ------
-    InputError
-        An unknown data set, or a backend that can't be had.
-    KeyboardInterrupt
-        On Ctrl-C; what was handed to ``on_query`` is whole.
     """
     ends = float("inf") if deadline_s is None else time.monotonic() + deadline_s
     with noted_interrupts(terminate=True) as stop:

@@ -75,23 +75,13 @@ class Contention:
     load: tuple[float, ...] = ()
 
     def slower(self, racers: int) -> float:
-        """Factor by which a race is slower than its fastest racer alone.
-
-        Parameters
-        ----------
-        racers : how many there are
-        """
+        """Factor by which a race is slower than its fastest racer alone."""
         if racers in self.paces:
             return self.paces[racers].slower
         return max(1.0, racers / self.cores) if racers > 1 else 1.0
 
     def start_s(self, racers: int) -> float:
-        """Seconds that a race costs from the start.
-
-        Parameters
-        ----------
-        racers : how many there are
-        """
+        """Seconds that a race costs from the start."""
         return self.paces[racers].start_s if racers in self.paces else 0.0
 
     def __str__(self) -> str:
@@ -114,18 +104,6 @@ def contention_of(
 
     The start is the median of what brief queries took longer; the pace is that of the seconds of
     all longer ones together, so that it is right on average where seconds are added up.
-
-    Parameters
-    ----------
-    raced : queries that were proved both ways
-    cores : of the machine
-    load : load averages before and after
-    seed : of the bootstrap
-
-    Raises
-    ------
-    InputError
-        No query took long enough to tell.
     """
     paces = {}
     for count in sorted({one.racers for one in raced}):
@@ -166,20 +144,7 @@ def _pace(
 def write_contention(
     contention: Contention, raced: Sequence[RacedQuery], told: Mapping[str, object], path: Path
 ) -> None:
-    """Write measurements, and each query that they rest on, moved into place whole.
-
-    Parameters
-    ----------
-    contention : measured
-    raced : what it rests on
-    told : how it was measured, plain values
-    path : of the JSON file
-
-    Raises
-    ------
-    InputError
-        The file can't be written.
-    """
+    """Write measurements, and each query that they rest on, moved into place whole."""
     whole = {
         "format": FORMAT,
         "cores": contention.cores,
@@ -192,17 +157,7 @@ def write_contention(
 
 
 def read_contention(path: Path) -> Contention:
-    """Read what :func:`write_contention` wrote.
-
-    Parameters
-    ----------
-    path : of the JSON file
-
-    Raises
-    ------
-    InputError
-        It can't be read, or holds nothing of the kind.
-    """
+    """Read what :func:`write_contention` wrote."""
     text = read_text(path, "the contention of races")
     try:
         whole = json.loads(text)

@@ -54,12 +54,6 @@ def spent_by(schedule: Schedule, runs: Runs, contention: Contention) -> Spent:
     What runs in a turn and the next one goes on. Racers are as much slower as was measured, or
     share the cores; the head starter has the threads of all cores while it is alone. A session
     asks the first of the last turn that it can ask.
-
-    Parameters
-    ----------
-    schedule : of backends that have runs
-    runs : of each backend alone
-    contention : what racing costs
     """
     rows = len(runs.limit_s)
     wall, cores = np.full(rows, np.inf), np.zeros(rows)

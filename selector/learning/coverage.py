@@ -66,17 +66,6 @@ def covered(
     A backend takes part in a comparison where it ended, or ran at least as long as the fastest
     proof. Other queries show only what the one backend took that happened to run: they are left
     out.
-
-    Parameters
-    ----------
-    frame : DataFrame as :func:`selector.logs.read` returns it
-    backends : sequence of str, names to compare; empty for all that proved a query
-    contention : Contention or None for an equal share of the cores
-
-    Raises
-    ------
-    InputError
-        No backend proved a query, or the logs have no run of one that is named.
     """
     data = examples(frame, backends, contention)
     fastest = data.seconds.min(axis=1, keepdims=True)

@@ -14,13 +14,6 @@ class Enumeration:
     """Roots by their bounds, and what is best below one, for several costs of a split.
 
     Most of the work does not depend on what a split costs, and is done once; by one thread.
-
-    Parameters
-    ----------
-    cost : of each schedule on each row, float64 (n_rows, n_schedules)
-    below : where each condition holds, bool (n_conditions, n_rows)
-    alphas : costs of a split, in the unit of ``cost``
-    layers : of splits, 1 to 3
     """
 
     def __init__(
@@ -37,11 +30,6 @@ class Enumeration:
 
         A third-layer split of its own for every part, for the price of one, is as good as any
         sharing.
-
-        Parameters
-        ----------
-        place : of the cost of a split
-        until : ``time.perf_counter()`` at which to stop
         """
         while len(self._bounds) < len(self._below) and time.perf_counter() <= until:
             low, high = map(_least_of_a_side, self._sides(len(self._bounds)))
@@ -49,13 +37,7 @@ class Enumeration:
         return sorted((bounds[place], root) for root, bounds in enumerate(self._bounds))
 
     def under(self, root: int, place: int) -> tuple[float, IntArray]:
-        """The cheapest diagram with this root: its cost, and its layers as in ``best_layers``.
-
-        Parameters
-        ----------
-        root : place of its condition
-        place : of the cost of a split
-        """
+        """The cheapest diagram with this root: its cost, and its layers as in ``best_layers``."""
         if root not in self._found:
             parts = _parts_below(*self._sides(root), self._layers - 1, min(self.alphas))
             each = [(best_layers(*parts, alpha), alpha) for alpha in self.alphas]
@@ -68,12 +50,7 @@ class Enumeration:
 
 
 def undominated(cost: FloatArray) -> FloatArray:
-    """The columns that are the cheapest on some set of rows; no least sum needs the others.
-
-    Parameters
-    ----------
-    cost : float64 (n_rows, n_columns)
-    """
+    """The columns that are the cheapest on some set of rows; no least sum needs the others."""
     left = list(range(cost.shape[1]))
     for column in range(cost.shape[1]):
         if any((cost[:, k] <= cost[:, column]).all() for k in left if k != column):
@@ -93,12 +70,7 @@ def _least_of_a_side(table: FloatArray) -> Ends:
 
 
 def halves_of(costs: FloatArray) -> FloatArray:
-    """What both halves by a condition cost together, float64 (n,).
-
-    Parameters
-    ----------
-    costs : of sets, float64 (1 + 2 n,), in the order of :func:`sums`
-    """
+    """What both halves by a condition cost together, float64 (n,)."""
     return np.asarray(costs[1:].reshape(-1, 2).sum(axis=1))
 
 
@@ -115,18 +87,7 @@ def _least_below(low: Ends, high: Ends, alpha: float) -> float:
 def best_below(
     low: FloatArray, high: FloatArray, alpha: float, layers: int = 2
 ) -> tuple[float, IntArray]:
-    """Cost and plan of up to two layers of at most two splits each, below two sets of rows.
-
-    Parameters
-    ----------
-    low, high : of each set, as :func:`sums` gives them
-    alpha : cost of each split, in the unit of the sums
-    layers : 0 to 2
-
-    Returns
-    -------
-    cost, and the plan as :func:`selector.learning.kernel.best_layers` gives it
-    """
+    """Cost and plan of up to two layers of at most two splits each, below two sets of rows."""
     cost, plan = best_layers(*_parts_below(low, high, layers, alpha), alpha)
     return cost, plan
 
@@ -151,17 +112,6 @@ def _parts_below(
 def sums(cost: FloatArray, below: BoolArray, side: BoolArray) -> FloatArray:
     """Cost of each schedule on each set (the side, and its halves by each condition), divided by
     each condition.
-
-    Parameters
-    ----------
-    cost : float64 (n_rows, n_schedules)
-    below : where each condition holds, bool (n, n_rows)
-    side : rows of the side, bool (n_rows,)
-
-    Returns
-    -------
-    float64 (1 + 2 n, n, 2, n_schedules), contiguous; the set of the side whole comes first, then
-    for condition s its halves 1 + 2 s, where s holds, and 2 + 2 s
     """
     n, holds, cost = len(below), below[:, side].astype(np.float64), cost[side]
     halves = np.stack([holds, 1 - holds], axis=1).reshape(2 * n, -1)

@@ -75,23 +75,7 @@ def evaluate(
     rows: BoolArray | None = None,
     others: Mapping[str, Policy] | None = None,
 ) -> list[Score]:
-    """Judge policies by rows that they did not learn from.
-
-    Parameters
-    ----------
-    examples : all rows, with what races cost
-    policies : by the name they get in the scores, learned from rows of every metric
-    seed : of the bootstrap
-    by : what is left out, see :func:`selector.learning.folds.folds_of`
-    rows : those that judge, bool (n_rows,), default all
-    others : policies that learn only from what judges elsewhere, as :func:`baselines` do, which
-        come first by themselves
-
-    Raises
-    ------
-    InputError
-        There are no two groups to leave out.
-    """
+    """Judge policies by rows that they did not learn from."""
     judged = np.ones(len(examples), dtype=bool) if rows is None else rows
     folds = folds_of(examples, by, judged)
     own = [Fold(fold.train & judged, fold.test) for fold in folds]
@@ -121,16 +105,7 @@ def left_out(
     factors: tuple[int, ...] = (PAR_FACTOR,),
     at_once: int | None = None,
 ) -> list[Spent]:
-    """What rows take by a policy that was fitted to others; one entry per factor.
-
-    Parameters
-    ----------
-    examples : all rows
-    policy : fitted once per fold, of which there may be several at work
-    folds : what is learned from and what judges, default data sets; nan where nothing judges
-    factors : what a run without proof counts, in time limits
-    at_once : folds, default one per core
-    """
+    """What rows take by a policy that was fitted to others; one entry per factor."""
     wall, cores = np.full((2, len(factors), len(examples)), np.nan)
 
     def judge(fold: Fold) -> None:
@@ -174,15 +149,7 @@ class HeldOut:
 
 
 def held_out(examples: Examples, policy: Policy, folds: Sequence[Fold], seed: int = 0) -> HeldOut:
-    """Compare a policy with the single best backend on rows that neither learned from.
-
-    Parameters
-    ----------
-    examples : Examples
-    policy : Policy, fitted once per fold
-    folds : sequence of Fold; every row is tested once
-    seed : int, of the bootstrap
-    """
+    """Compare a policy with the single best backend on rows that neither learned from."""
     single = left_out(examples, baselines(examples.backends)[SINGLE_BEST], folds)[0].wall
     own = left_out(examples, policy, folds)[0].wall
     draws = _resampled(examples, seed) or _resampled_rows(len(examples), seed)

@@ -73,12 +73,6 @@ def conditions(
 
     Thresholds are the lower one of two neighbouring values, so that ``<=`` is exact; conditions
     that divide the rows alike are kept once, the first descriptor's.
-
-    Parameters
-    ----------
-    table : what is learned from
-    max_thresholds : per descriptor; where it has more values, at quantiles
-    without : names of descriptors not to split on
     """
     found: list[Condition] = []
     seen: set[bytes] = set()
@@ -111,14 +105,6 @@ def learn(
     Roots are tried in the order of their bounds until none can be better; below each, all pairs
     of second-layer splits and all ways to share third-layer splits are enumerated. Ties go to
     what is tried first, so equal tables give equal diagrams.
-
-    Parameters
-    ----------
-    table : is not changed; threads may learn from one table at once
-    alpha : cost of each split, in the unit of the table
-    splits : to choose among, default all of :func:`conditions`
-    time_limit_s : then the best so far is returned, with the bound that is proved
-    layers : of splits, 1 to 3; for four see :func:`selector.learning.four_layers.learn_deep`
     """
     return learn_each(table, (alpha,), splits, time_limit_s, layers)[0]
 
@@ -130,14 +116,7 @@ def learn_each(
     time_limit_s: float = TIME_LIMIT_S,
     layers: int = 3,
 ) -> list[Learned]:
-    """What :func:`learn` gives for each cost of a split, for little more than for one.
-
-    Parameters
-    ----------
-    table, splits, layers : as for :func:`learn`
-    alphas : costs of a split, in the unit of the table
-    time_limit_s : of each diagram
-    """
+    """What :func:`learn` gives for each cost of a split, for little more than for one."""
     chosen = list(conditions(table) if splits is None else splits)
     if not chosen:
         return [learned_leaf(table) for _ in alphas]
@@ -181,25 +160,13 @@ def _cheapest(
 
 
 def learned_leaf(table: Table) -> Learned:
-    """All there is to learn where nothing can be split: the schedule that is cheapest on all.
-
-    Parameters
-    ----------
-    table : what is learned from
-    """
+    """All there is to learn where nothing can be split: the schedule that is cheapest on all."""
     cost = float(table.cost.sum(axis=0).min())
     return Learned(Diagram((_leaf(table, np.ones(len(table.cost), dtype=bool)),)), cost, cost, 0.0)
 
 
 class Builder:
-    """Puts a diagram together, from the leaves up; for one thread.
-
-    Parameters
-    ----------
-    table : what is learned from
-    chosen : the conditions that splits may have
-    below : where each of them holds, bool (n_conditions, n_rows)
-    """
+    """Puts a diagram together, from the leaves up; for one thread."""
 
     def __init__(self, table: Table, chosen: Sequence[Condition], below: BoolArray) -> None:
         self._table, self._chosen, self._below = table, chosen, below
@@ -217,33 +184,16 @@ class Builder:
         return Diagram(compact(nodes))
 
     def leaf(self, rows: BoolArray) -> int:
-        """A leaf with the schedule that is cheapest on some rows; its place.
-
-        Parameters
-        ----------
-        rows : bool (n_rows,)
-        """
+        """A leaf with the schedule that is cheapest on some rows; its place."""
         return self._place(_leaf(self._table, rows))
 
     def split_by(self, condition: int, low: int, high: int) -> int:
-        """A split; its place.
-
-        Parameters
-        ----------
-        condition : place of its condition among those chosen
-        low, high : places that it leads to where the condition holds and where it does not
-        """
+        """A split; its place."""
         feature, cut = self._chosen[condition]
         return self._place(Split(self._table.features[feature], cut, low, high))
 
     def sides(self, sides: tuple[BoolArray, BoolArray], layers: IntArray) -> list[int]:
-        """What was planned below two sets of rows; the places of the two tops.
-
-        Parameters
-        ----------
-        sides : rows, bool (n_rows,) each
-        layers : as :func:`selector.learning.kernel.best_layers` gives them
-        """
+        """What was planned below two sets of rows; the places of the two tops."""
         tops = []
         for side in (0, 1):
             ends = [

@@ -76,22 +76,12 @@ class Examples:
         return len(self.values)
 
     def of(self, rows: BoolArray) -> "Examples":
-        """Some of the rows.
-
-        Parameters
-        ----------
-        rows : which, bool (n_rows,)
-        """
+        """Some of the rows."""
         own = {name: getattr(self, name)[rows] for name in OF_ROWS}
         return replace(self, **own, known=None)
 
     def judging(self, rows: BoolArray) -> "Examples":
-        """Some of the rows, to judge by: what was not seen to its end counts by all of these.
-
-        Parameters
-        ----------
-        rows : which, bool (n_rows,)
-        """
+        """Some of the rows, to judge by: what was not seen to its end counts by all of these."""
         return replace(self.of(rows), known=self)
 
     @property
@@ -114,10 +104,6 @@ class Examples:
         counts what runs of the same backend cost on average that took longer, and at least twice
         the time to which it was followed, and twice what proved the row first: a run that nobody
         saw end does not beat one that did.
-
-        Parameters
-        ----------
-        factor : what a run without proof counts, in time limits
         """
         cost, cut = self._followed(factor), self.imputed
         fastest = self.seconds.min(axis=1, initial=np.inf)
@@ -135,14 +121,7 @@ class Examples:
         return np.where(np.isfinite(self.seconds), self.seconds, factor * limit)
 
     def schedules(self, cores: int = CORES, switches: int = 0) -> tuple[Schedule, ...]:
-        """What a leaf may hold, see :func:`selector.learning.schedules.candidates`.
-
-        Parameters
-        ----------
-        cores : that a query has; at most so many race
-        switches : how many times of each backend another may follow or join it at, besides fixed
-            ones
-        """
+        """What a leaf may hold, see :func:`selector.learning.schedules.candidates`."""
         return candidates(self.backends, cores, self.seconds, switches)
 
     def table(
@@ -157,12 +136,6 @@ class Examples:
         With "regret" in seconds: what a row's best backend takes is the same for all, so the
         least cost is the least regret. With "accuracy" 1 where another backend is the best one;
         leaves then hold single backends, as in the paper.
-
-        Parameters
-        ----------
-        objective : what a schedule's cost on a row is
-        factor : what a run without proof counts, in time limits
-        cores, switches : as in :meth:`schedules`
         """
         schedules = self.schedules(cores, switches)
         if objective == "accuracy":
@@ -174,18 +147,7 @@ class Examples:
         return Table(NAMES, self.values, schedules, np.column_stack(cost))
 
     def spent(self, schedule: Schedule, factor: int = PAR_FACTOR) -> Spent:
-        """What a schedule takes on each row, see :func:`selector.learning.costs.spent_by`.
-
-        Parameters
-        ----------
-        schedule : of backends that the examples have
-        factor : what a run without proof counts, in time limits
-
-        Raises
-        ------
-        InputError
-            No example is of one of its backends.
-        """
+        """What a schedule takes on each row, see :func:`selector.learning.costs.spent_by`."""
         return spent_by(schedule, self._runs(factor), self.contention)
 
     def _runs(self, factor: int) -> Runs:
@@ -214,17 +176,6 @@ def examples(
     """Queries that some backend proved, but reduction alone did not.
 
     A query's runs with a kept model are a row of their own.
-
-    Parameters
-    ----------
-    frame : records as :func:`selector.logs.read` gives them
-    backends : names, default all that proved something, but for those that stop at a gap
-    contention : what races cost, default nothing but a share of the cores
-
-    Raises
-    ------
-    InputError
-        The logs hold no such query, no run of a backend that is named, or records without times.
     """
     runs = solver_runs(frame)
     proofs = runs[runs["status"].isin(PROOFS)]
@@ -255,12 +206,7 @@ def examples(
 
 
 def solver_runs(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of backends on problems that presolve did not finish, one row for each.
-
-    Parameters
-    ----------
-    frame : DataFrame as :func:`selector.logs.read` returns it
-    """
+    """Return the runs of backends on problems that presolve did not finish, one row for each."""
     runs = frame[frame["mode"].isin([*METRIC_OF_MODE, "race"]) & (frame["backend"] != "reduce")]
     return whole_runs(runs[runs["left_options"].notna()])
 

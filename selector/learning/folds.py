@@ -43,17 +43,6 @@ def folds_of(examples: Examples, by: str = DATA_SET, rows: BoolArray | None = No
 
     In time order rows are cut into five blocks, and each but the first is judged by what was
     learned from everything older, whatever its metric.
-
-    Parameters
-    ----------
-    examples : all rows
-    by : of ``LEFT_OUT``
-    rows : those that judge, bool (n_rows,), default all; others are only learned from
-
-    Raises
-    ------
-    InputError
-        There is no such protocol, or nothing to leave out.
     """
     check_left_out([by])
     judged = np.ones(len(examples), dtype=bool) if rows is None else rows
@@ -74,12 +63,7 @@ def folds_of(examples: Examples, by: str = DATA_SET, rows: BoolArray | None = No
 
 
 def check_left_out(names: Iterable[str]) -> tuple[str, ...]:
-    """Names of protocols, or InputError if there is no such one.
-
-    Parameters
-    ----------
-    names : of ``LEFT_OUT``
-    """
+    """Names of protocols, or InputError if there is no such one."""
     found = tuple(names)
     for name in found:
         if name not in LEFT_OUT:
@@ -100,13 +84,7 @@ def _labels(examples: Examples, by: str, judged: BoolArray) -> TextArray:
 
 
 def joined_evenly(counts: IntArray, bins: int) -> list[int]:
-    """A bin for each group, such that bins get about equal numbers of rows.
-
-    Parameters
-    ----------
-    counts : rows of each group, int64 (n_groups,)
-    bins : at most so many
-    """
+    """A bin for each group, such that bins get about equal numbers of rows."""
     sizes = np.zeros(bins, dtype=np.int64)
     found = [0] * len(counts)
     for group in np.argsort(-counts, kind="stable").tolist():

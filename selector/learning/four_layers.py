@@ -39,11 +39,6 @@ def learn_deep(
     part below them has two layers of its own, for the price of one split in each. The parts are
     then shared out to leaves and two nodes, and what is below these is enumerated unless it is
     bound to be too dear. Where time runs out, ``lower`` tells the gap.
-
-    Parameters
-    ----------
-    table : is not changed; threads may learn from one table at once
-    alpha, splits, time_limit_s : as in :func:`selector.learning.exact.learn`
     """
     began = time.perf_counter()
     chosen = list(conditions(table) if splits is None else splits)
@@ -225,11 +220,6 @@ def least_of_trees(cost: FloatArray, below: BoolArray) -> tuple[float, float]:
 
     What is on the other side of a split is what is left of the whole, so that a quarter of what
     :func:`selector.learning.enumeration.sums` adds up is enough.
-
-    Parameters
-    ----------
-    cost : of each schedule on each row, float64 (n_rows, n_schedules)
-    below : where each condition holds, bool (n_conditions, n_rows)
     """
     holds = below.astype(np.float64)
     n, whole = len(holds), cost.sum(axis=0)
@@ -246,14 +236,7 @@ def least_of_trees(cost: FloatArray, below: BoolArray) -> tuple[float, float]:
 
 
 def joined(parts: list[BoolArray], groups: Groups, node: int) -> BoolArray:
-    """Rows that reach a node of the third layer, bool (n_rows,).
-
-    Parameters
-    ----------
-    parts : rows that reach the end of the second layer, by the way they came, bool (n_rows,) each
-    groups : what each part becomes
-    node : 1 or 2
-    """
+    """Rows that reach a node of the third layer, bool (n_rows,)."""
     rows = np.zeros(parts[0].size, dtype=bool)
     for part, group in zip(parts, groups, strict=True):
         if group == node:

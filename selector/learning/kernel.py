@@ -19,14 +19,7 @@ TIE = 1e-12  # costs that differ by less are equal, so that rounding does not ch
 
 @kernel
 def leaf_costs(table: FloatArray) -> FloatArray:
-    """Cost of the cheapest schedule for each set, float64 (n_sets,).
-
-    Parameters
-    ----------
-    table : cost of each schedule on each set, divided by each condition into where it holds and
-        where not, float64 (n_sets, n_conditions, 2, n_schedules), see
-        :func:`selector.learning.enumeration.sums`
-    """
+    """Cost of the cheapest schedule for each set, float64 (n_sets,)."""
     n_sets, _, _, n_schedules = table.shape
     best = np.full(n_sets, np.inf)
     for i in range(n_sets):
@@ -37,12 +30,7 @@ def leaf_costs(table: FloatArray) -> FloatArray:
 
 @kernel
 def split_costs(table: FloatArray) -> FloatArray:
-    """Cost of the cheapest split of each set, float64 (n_sets,).
-
-    Parameters
-    ----------
-    table : as in :func:`leaf_costs`
-    """
+    """Cost of the cheapest split of each set, float64 (n_sets,)."""
     n_sets, n_conditions, _, n_schedules = table.shape
     best = np.full(n_sets, np.inf)
     for i in range(n_sets):
@@ -63,12 +51,6 @@ def pair_costs(
 ) -> FloatArray:
     """As :func:`split_costs`, for the union of a set of the low side and one of the
     high side: float64 (n_low_sets, n_high_sets), inf where a shared split saves nothing.
-
-    Parameters
-    ----------
-    low, high : of each side, as in :func:`leaf_costs`
-    room_low, room_high : what a split of its own saves each set: a shared one saves no more
-    alpha : the least that a split may cost
     """
     n_low, n_conditions, _, n_schedules = low.shape
     n_high = high.shape[0]
@@ -102,18 +84,6 @@ def best_layers(
     Sets come as 0: the whole side, then for condition s its two halves 1 + 2 s and 2 + 2 s. A
     side is either left whole or split once; each part ends in a leaf, in a split of its own, or
     in a split shared with a part of the other side; at most two splits in the third layer.
-
-    Parameters
-    ----------
-    leaf_low, leaf_high : cost of a leaf on each set of a side, float64 (n_sets,)
-    single_low, single_high : cost of a split of each set, float64 (n_sets,)
-    pair : cost of a split that a set of each side share, float64 (n_low_sets, n_high_sets)
-    alpha : cost of each split, in the same unit
-
-    Returns
-    -------
-    cost without the root's, and int64 (2, 2, 2): for each side and part (set, what becomes of
-    it), set ``NO_PART`` where there is no second part
     """
     n_low, n_high = (leaf_low.size - 1) // 2, (leaf_high.size - 1) // 2
     best = np.inf

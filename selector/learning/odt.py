@@ -32,19 +32,6 @@ def learn_odt(
     A row weighs what a schedule costs more than the cheapest one, on average. Leaves hold what is
     cheapest for their rows. The bound that comes with it is that of the cheapest schedule on every
     row.
-
-    Parameters
-    ----------
-    table, alpha, time_limit_s : as in :func:`selector.learning.exact.learn`
-    splits : to choose among
-    layers : of splits, the depth of the tree
-
-    Raises
-    ------
-    UnavailableBackendError
-        odtlearn is not installed.
-    InputError
-        It found no tree in time, or failed.
     """
     if not has_odt():
         raise UnavailableBackendError(

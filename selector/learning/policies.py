@@ -27,12 +27,7 @@ VIRTUAL_BEST, SINGLE_BEST = "virtual best", "single best"
 
 
 def baselines(backends: Sequence[str]) -> dict[str, Policy]:
-    """Policies that need no diagram, by name.
-
-    Parameters
-    ----------
-    backends : those that may be picked
-    """
+    """Policies that need no diagram, by name."""
     papers = {f"always {PAPER_BACKEND}": _always(PAPER_BACKEND)}
     return (papers if PAPER_BACKEND in backends else {}) | {
         VIRTUAL_BEST: lambda train: lambda test, factor: _alone(test.penalised(factor).min(axis=1)),
@@ -45,12 +40,7 @@ def baselines(backends: Sequence[str]) -> dict[str, Policy]:
 
 
 def by_diagram(learn: Callable[[Examples], Diagram]) -> Policy:
-    """The policy of a diagram learned from the training rows; computing descriptors is charged.
-
-    Parameters
-    ----------
-    learn : gives a diagram for training rows
-    """
+    """The policy of a diagram learned from the training rows; computing descriptors is charged."""
 
     return lambda train: partial(follow, learn(train))
 
@@ -59,17 +49,6 @@ def follow(diagram: Diagram, examples: Examples, factor: int = PAR_FACTOR) -> Sp
     """Compute what a diagram's schedules take; descriptors are charged.
 
     Backends that keep no models are passed over where models are kept, as in a session.
-
-    Parameters
-    ----------
-    diagram : Diagram that picks the schedules
-    examples : Examples, rows to pick for
-    factor : int, time limits that a run without proof counts
-
-    Raises
-    ------
-    InputError
-        A schedule that is picked names a backend without runs.
     """
     wall, cores = np.empty(len(examples)), np.empty(len(examples))
     picked = _picked(diagram, examples)
@@ -89,13 +68,7 @@ def follow(diagram: Diagram, examples: Examples, factor: int = PAR_FACTOR) -> Sp
 
 
 def missing_runs(diagram: Diagram, examples: Examples) -> list[str]:
-    """Return the backends that a diagram picks for some row and that have no run, sorted.
-
-    Parameters
-    ----------
-    diagram : Diagram
-    examples : Examples, rows to pick for
-    """
+    """Return the backends that a diagram picks for some row and that have no run, sorted."""
     schedules = {schedule for schedule, _ in _picked(diagram, examples)}
     names = {name for schedule in schedules for turn in schedule for name in turn[0]}
     return sorted(names - set(examples.backends))
@@ -185,12 +158,7 @@ def _log(values: FloatArray) -> FloatArray:
 
 
 def picked(pick: Callable[[Examples], IntArray]) -> Fitted:
-    """What the backends picked take; computing descriptors is charged.
-
-    Parameters
-    ----------
-    pick : places of backends, int64 (n_rows,), for rows to pick for
-    """
+    """What the backends picked take; computing descriptors is charged."""
 
     once = lru_cache(maxsize=1)(pick)  # whatever runs without proof count
 

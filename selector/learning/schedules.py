@@ -27,13 +27,6 @@ def candidates(
     switch times of one's own also each backend before each other one, which takes its place or,
     given two cores, joins it, at some of the times that the first was seen to prove at: whatever
     the rows, the best time to switch is one of those.
-
-    Parameters
-    ----------
-    backends : names
-    cores : that a query has; at most so many race
-    seconds : until the proof, inf without one, float64 (n_rows, n_backends)
-    switches : how many times of each backend are tried, at quantiles of those of its proofs
     """
     single = [alone(name) for name in backends]
     others = [name for name in backends if name != HEAD_STARTER]

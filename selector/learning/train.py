@@ -70,29 +70,11 @@ class Recipe:
     switches: int = 0
 
     def learn(self, examples: Examples) -> Learned:
-        """Learn from all examples; the diagram is optimal for them if it is proved.
-
-        Parameters
-        ----------
-        examples : all are learned from
-
-        Raises
-        ------
-        InputError
-            There is no such skeleton, or odtlearn found no tree.
-        UnavailableBackendError
-            odtlearn is asked for and not installed.
-        """
+        """Learn from all examples; the diagram is optimal for them if it is proved."""
         return self.learn_each(examples, (self.alpha,))[0]
 
     def learn_each(self, examples: Examples, alphas: Sequence[float]) -> list[Learned]:
-        """What :meth:`learn` gives with each alpha in the place of the recipe's own.
-
-        Parameters
-        ----------
-        examples : all are learned from
-        alphas : as in the recipe
-        """
+        """What :meth:`learn` gives with each alpha in the place of the recipe's own."""
         table = examples.table(self.objective, cores=self.cores, switches=self.switches)
         prices = [alpha * float(table.cost.sum(axis=0).min()) for alpha in alphas]
         splits = conditions(table, self.thresholds, () if self.local else LOCAL)
@@ -109,12 +91,7 @@ class Recipe:
         return learn_each(table, prices, splits, limit_s, layers)
 
     def diagram(self, examples: Examples) -> Diagram:
-        """What :meth:`learn` gives, the diagram alone.
-
-        Parameters
-        ----------
-        examples : all are learned from
-        """
+        """What :meth:`learn` gives, the diagram alone."""
         return self.learn(examples).diagram
 
 
@@ -125,12 +102,6 @@ def choose_alpha(examples: Examples, recipe: Recipe, alphas: Sequence[float] = A
     """The recipe whose alpha costs least on folds of whole data sets; ties go to the larger.
 
     All but alpha is the recipe's own.
-
-    Parameters
-    ----------
-    examples : of one data set or more
-    recipe : its alpha counts for nothing
-    alphas : to choose among
     """
     folded, largest_first = in_folds(examples), sorted(alphas, reverse=True)
 
@@ -147,11 +118,6 @@ def choose_alpha(examples: Examples, recipe: Recipe, alphas: Sequence[float] = A
 def in_folds(examples: Examples, folds: int = FOLDS) -> Examples:
     """The same examples with groups "0", "1", ...: whole data sets joined to about equal numbers of
     rows, or single rows if there is one data set only.
-
-    Parameters
-    ----------
-    examples : their own groups are data sets
-    folds : at most so many groups
     """
     if np.unique(examples.groups).size == 1:
         return replace(examples, groups=(np.arange(len(examples)) % folds).astype(np.str_))
@@ -183,14 +149,7 @@ class Verdict:
 
 
 def compare(examples: Examples, fit: Fit, old: Diagram) -> Verdict:
-    """Whether diagrams learned like this one are better than an old one.
-
-    Parameters
-    ----------
-    examples : all that there are
-    fit : learns from a part of them
-    old : the diagram whose place is asked for
-    """
+    """Whether diagrams learned like this one are better than an old one."""
     cut = np.sort(examples.time)[int(len(examples) * (1 - NEWEST))]
     newest = examples.time >= cut
     before, after = examples.of(~newest), examples.judging(newest)
@@ -204,14 +163,7 @@ def compare(examples: Examples, fit: Fit, old: Diagram) -> Verdict:
 
 
 def manifest(examples: Examples, recipe: Recipe, learned: Learned) -> dict[str, object]:
-    """How a diagram was made, plain values for :attr:`selector.diagram.Diagram.manifest`.
-
-    Parameters
-    ----------
-    examples : learned from
-    recipe : by which it was learned
-    learned : the diagram, and what is known of it
-    """
+    """How a diagram was made, plain values for :attr:`selector.diagram.Diagram.manifest`."""
     rows = [dict(zip(NAMES, v, strict=True)) for v in examples.values.tolist()]
     return {
         "schema": VERSION,

@@ -23,16 +23,6 @@ def export(frame: pd.DataFrame, out: str | Path) -> int:
     cv.arff (a fold per data set).
 
     Instances are queries with solo runs on what reduction left; the measure is total seconds.
-
-    Parameters
-    ----------
-    frame : records as :func:`selector.logs.read` gives them
-    out : folder, made if it is not there
-
-    Raises
-    ------
-    InputError
-        There is no solo run.
     """
     out = Path(out)
     runs = whole_runs(frame[(frame["mode"] == "solo") & (frame["backend"] != "reduce")])

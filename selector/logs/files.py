@@ -170,13 +170,7 @@ def _check_schema(path: Path, found: set[Any]) -> None:
 
 
 def _typed(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Numbers as float64 where a value may be missing, so that all parts have one type.
-
-    Raises
-    ------
-    InputError
-        A value of another type than its column's.
-    """
+    """Numbers as float64 where a value may be missing, so that all parts have one type."""
     frame = frame.copy()
     frame["schema"] = SCHEMA
     kinds = types()

@@ -33,12 +33,7 @@ class BackendSummary:
 
 
 def per_backend(frame: pd.DataFrame) -> list[BackendSummary]:
-    """One summary per mode and backend.
-
-    Parameters
-    ----------
-    frame : records as :func:`selector.logs.read` gives them
-    """
+    """One summary per mode and backend."""
     found = []
     for mode, rows in frame.groupby("mode"):
         proved = rows["status"].isin(PROOFS)
@@ -81,12 +76,7 @@ class SecondOpinions:
 
 
 def second_opinions(frame: pd.DataFrame) -> list[SecondOpinions]:
-    """One summary per backend that was asked for second opinions.
-
-    Parameters
-    ----------
-    frame : records as :func:`selector.logs.read` gives them
-    """
+    """One summary per backend that was asked for second opinions."""
     second, proofs = frame["mode"] == "second", frame["status"].isin(PROOFS)
     known = set(frame.loc[~second & proofs, "query"])
     found = []

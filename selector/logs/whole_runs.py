@@ -8,10 +8,6 @@ def whole_runs(frame: pd.DataFrame) -> pd.DataFrame:
 
     A query is posed again where the model itself refuses an answer; each time leaves a record, that
     tells what posing, reducing and verifying took for all of them.
-
-    Parameters
-    ----------
-    frame : records as :func:`selector.logs.read` gives them
     """
     parts = frame["run"].str.rsplit("-", n=1)
     run, number = parts.str[0], parts.str[-1]

@@ -20,13 +20,7 @@ PUBLISHED = "published"
 
 
 def prepare(problem: Problem, request: Request) -> Solve:
-    """Build what does not depend on costs; see :class:`encoders.backends.interface.Prepare`.
-
-    Parameters
-    ----------
-    problem : its costs are not looked at
-    request : names the formulation
-    """
+    """Build what does not depend on costs; see :class:`encoders.backends.interface.Prepare`."""
     return _prepared(lambda: False, problem, request)  # kept for queries that have more time
 
 
@@ -42,11 +36,6 @@ def solve(problem: Problem, request: Request) -> Outcome:
     called a proof: stop reason "error", lower bound 0.
 
     Thread safe.
-
-    Parameters
-    ----------
-    problem : with any objective
-    request : as :class:`encoders.backends.interface.Request` says
     """
     deadline = time.perf_counter() + request.time_limit_s
 

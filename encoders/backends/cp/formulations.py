@@ -40,13 +40,7 @@ class Formulation:
     read: Callable[[IntArray], IntArray]
 
     def priced(self, cost: IntArray, aggregate: str) -> tuple[cp_model.CpModel, Any]:
-        """A copy of the model that minimises integer level costs, and its objective.
-
-        Parameters
-        ----------
-        cost : int64 (n_levels,)
-        aggregate : "sum" or "max"
-        """
+        """A copy of the model that minimises integer level costs, and its objective."""
         model = self.model.clone()
         terms = self.terms(model, cost)
         if aggregate == "sum":
@@ -69,19 +63,7 @@ class UnfinishedError(Exception):
 
 
 def build(problem: Problem, name: str, over: Over = lambda: False) -> Formulation:
-    """Build the named formulation, without costs.
-
-    Parameters
-    ----------
-    problem : its costs are not looked at
-    name : "order", "plain" or "published"
-    over : whether there is no time left; asked at each leaf
-
-    Raises
-    ------
-    UnfinishedError
-        There was no time left.
-    """
+    """Build the named formulation, without costs."""
     if name in ("plain", "published"):
         return _build_plain(problem, over)
     return _build_order(problem, over)

@@ -23,13 +23,7 @@ from encoders.problem.problem import Problem
 
 
 def prepare(problem: Problem, request: Request) -> Solve:
-    """Write what does not depend on costs; see :class:`encoders.backends.interface.Prepare`.
-
-    Parameters
-    ----------
-    problem : its costs are not looked at
-    request : not looked at: formulations share all clauses
-    """
+    """Write what does not depend on costs; see :class:`encoders.backends.interface.Prepare`."""
     return partial(_solve, write_clauses(problem))
 
 
@@ -40,11 +34,6 @@ def solve(problem: Problem, request: Request) -> Outcome:
     at most 1e-9. CaDiCaL can't be interrupted: run it in a worker.
 
     Thread safe.
-
-    Parameters
-    ----------
-    problem : with any objective
-    request : as :class:`encoders.backends.interface.Request` says
     """
     return prepared(prepare, problem, request)
 

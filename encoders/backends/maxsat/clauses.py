@@ -37,12 +37,7 @@ class Clauses:
     n_variables: int
 
     def levels(self, true: set[int]) -> IntArray:
-        """The choice that a set of true variables stands for, int64 (n_axes,).
-
-        Parameters
-        ----------
-        true : variables
-        """
+        """The choice that a set of true variables stands for, int64 (n_axes,)."""
         holds = [FIRST + place in true for place in range(self.encoding.n)]
         return self.encoding.levels(np.array(holds, dtype=np.bool_))
 
@@ -93,12 +88,7 @@ class _Writer:
 
 
 def write_clauses(problem: Problem) -> Clauses:
-    """All clauses of a problem, without its costs.
-
-    Parameters
-    ----------
-    problem : its costs are not looked at
-    """
+    """All clauses of a problem, without its costs."""
     encoding = OrderEncoding.of(problem)
     first_leaf = FIRST + encoding.n
     writer = _Writer(problem, encoding, first_leaf - 1 + problem.n_leaves)
@@ -118,14 +108,7 @@ def write_clauses(problem: Problem) -> Clauses:
 
 
 def write_soft(clauses: Clauses, problem: Problem, cost: IntArray) -> Soft:
-    """The clauses of integer level costs (see :mod:`encoders.backends.integer_cost`).
-
-    Parameters
-    ----------
-    clauses : of the same problem
-    problem : its costs are not looked at, but for where they rise
-    cost : int64 (n_levels,)
-    """
+    """The clauses of integer level costs (see :mod:`encoders.backends.integer_cost`)."""
     writer = _Writer(problem, clauses.encoding, clauses.n_variables)
     soft, constant = _soft(writer, cost)
     return Soft(writer.hard, soft, constant, writer.top)

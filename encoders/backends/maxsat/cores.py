@@ -14,16 +14,7 @@ from encoders.backends.maxsat.state import NO_INTERRUPT, Ending, State
 def search_by_cores(
     state: State, clauses: Clauses, soft: Soft, engine: str, time_limit_s: float
 ) -> Outcome:
-    """Unsatisfiable cores raise the lower bound until a model costs no more.
-
-    Parameters
-    ----------
-    state : takes choices and bounds
-    clauses : of the problem
-    soft : of its costs
-    engine : PySAT's name of the SAT solver
-    time_limit_s : seconds for building and solving
-    """
+    """Unsatisfiable cores raise the lower bound until a model costs no more."""
     began = time.perf_counter()
     formula = WCNF()
     formula.extend(clauses.hard)

@@ -13,16 +13,7 @@ from encoders.backends.maxsat.state import NO_INTERRUPT, Ending, State
 def search_linearly(
     state: State, clauses: Clauses, soft: Soft, engine: str, time_limit_s: float
 ) -> Outcome:
-    """Every model found must be undercut by the next one; the last one is optimal.
-
-    Parameters
-    ----------
-    state : takes choices
-    clauses : of the problem
-    soft : of its costs
-    engine : PySAT's name of the SAT solver
-    time_limit_s : seconds for building and solving
-    """
+    """Every model found must be undercut by the next one; the last one is optimal."""
     began = time.perf_counter()
     limit = _Limit(soft)
     with Solver(name=engine, bootstrap_with=[*clauses.hard, *soft.hard, *limit.clauses]) as solver:

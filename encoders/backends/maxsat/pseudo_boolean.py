@@ -41,15 +41,7 @@ class Item:
 
 
 def at_least(groups: list[list[Item]], minimum: int, new: New, add: Add) -> None:
-    """Add clauses for ``sum of weights >= minimum``; weights are whole numbers >= 0.
-
-    Parameters
-    ----------
-    groups : of each exactly one item is active
-    minimum : a whole number
-    new : makes a variable
-    add : takes a clause; an empty one says that the row can't hold
-    """
+    """Add clauses for ``sum of weights >= minimum``; weights are whole numbers >= 0."""
     groups, minimum = _normalised(groups, minimum)
     if minimum <= 0:
         return
@@ -151,18 +143,7 @@ class _Totaliser:
 
 
 def add_up(groups: list[list[Item]], new: New, add: Add) -> list[int]:
-    """Bits of the sum of the active items' weights, lowest first.
-
-    Parameters
-    ----------
-    groups : of each exactly one item is active
-    new : makes a variable
-    add : takes a clause
-
-    Returns
-    -------
-    Variables, the lowest bit first; none if there is no group.
-    """
+    """Bits of the sum of the active items' weights, lowest first."""
     numbers = [_number(group, new, add) for group in groups]
     while len(numbers) > 1:
         numbers.sort(key=len)
@@ -217,14 +198,7 @@ def _majority(inputs: list[int], out: int, add: Add) -> None:
 
 
 def compare(bits: list[int], minimum: int, add: Add) -> None:
-    """The number is at least ``minimum``: where it lacks a 1, a higher bit makes up for it.
-
-    Parameters
-    ----------
-    bits : variables of a number, the lowest bit first
-    minimum : above 0
-    add : takes a clause
-    """
+    """The number is at least ``minimum``: where it lacks a 1, a higher bit makes up for it."""
     if minimum.bit_length() > len(bits):
         add([])
         return

@@ -28,14 +28,6 @@ class Interruptible(Protocol):
 class State:
     """Best choice and bound so far.
 
-    Parameters
-    ----------
-    problem : that is solved
-    request : whom to tell, and when to stop
-    clauses : of the problem
-    soft : of its costs
-    costs : whole numbers, and what they say of real costs
-
     Attributes
     ----------
     cost : whole-number cost that is proved to be the least, without the constant part
@@ -56,21 +48,11 @@ class State:
         self.cost = 0
 
     def found(self, true: set[int]) -> None:
-        """Take a model, the set of its true variables.
-
-        Parameters
-        ----------
-        true : variables, positive numbers
-        """
+        """Take a model, the set of its true variables."""
         self.best.found(self._clauses.levels(true))
 
     def at_least(self, cost: int) -> None:
-        """Take a bound on the cost of the soft clauses.
-
-        Parameters
-        ----------
-        cost : whole units, without the constant part
-        """
+        """Take a bound on the cost of the soft clauses."""
         self.cost = max(self.cost, cost)
         self.best.at_least(self._costs.lower(self.cost + self._soft.constant))
 
@@ -93,34 +75,16 @@ class State:
         return self.best.lower > self._request.cutoff_now(self._problem)
 
     def stopped(self, build_s: float, solve_s: float) -> Outcome:
-        """The outcome without a proof.
-
-        Parameters
-        ----------
-        build_s : seconds for building
-        solve_s : seconds for solving
-        """
+        """The outcome without a proof."""
         return self.best.ended(why(self._request), build_s, solve_s, self._raw)
 
     def proved(self, build_s: float, solve_s: float) -> Outcome:
-        """The outcome where the best choice can't be undercut.
-
-        Parameters
-        ----------
-        build_s : seconds for building
-        solve_s : seconds for solving
-        """
+        """The outcome where the best choice can't be undercut."""
         lower = self._costs.lower(self.cost + self._soft.constant)
         return self.best.proved(build_s, solve_s, self._raw, lower)
 
     def nothing(self, build_s: float, solve_s: float) -> Outcome:
-        """The outcome where nothing is of interest.
-
-        Parameters
-        ----------
-        build_s : seconds for building
-        solve_s : seconds for solving
-        """
+        """The outcome where nothing is of interest."""
         return self.best.nothing(build_s, solve_s, self._raw)
 
     @property
@@ -130,12 +94,6 @@ class State:
 
 class Ending:
     """When a search has to stop, looked at again and again by a :class:`StopRepeater`.
-
-    Parameters
-    ----------
-    state : of the search
-    deadline : ``time.perf_counter()`` at which to stop
-    look : reads the solver's bound into the state
 
     Attributes
     ----------
@@ -160,16 +118,6 @@ class Ending:
         return self.asked or self.hopeless
 
     def watch(self, solver: Interruptible, engine: str) -> StopRepeater:
-        """Look until the solve is over, and interrupt it where it can be.
-
-        Parameters
-        ----------
-        solver : what to interrupt
-        engine : PySAT's name of the SAT solver
-
-        Returns
-        -------
-        A thread that runs within a ``with`` statement.
-        """
+        """Look until the solve is over, and interrupt it where it can be."""
         able = engine != NO_INTERRUPT
         return StopRepeater(self.due, solver.interrupt if able else lambda: None)

@@ -28,13 +28,7 @@ ENGINES = {
 
 
 def prepare(problem: Problem, request: Request) -> Solve:
-    """Build what does not depend on costs; see :class:`encoders.backends.interface.Prepare`.
-
-    Parameters
-    ----------
-    problem : its costs are not looked at
-    request : names the formulation
-    """
+    """Build what does not depend on costs; see :class:`encoders.backends.interface.Prepare`."""
     return partial(_solve, build(problem, request.formulation or "tight"))
 
 
@@ -45,16 +39,6 @@ def solve(problem: Problem, request: Request) -> Outcome:
     in exact integers. One that does not hold is cut off, and the search goes on: until then its
     bound is that of a relaxation, and stays valid. "optimal" means a gap of at most 1e-6 of the
     answer, as far as the engine's arithmetic goes.
-
-    Parameters
-    ----------
-    problem : with any objective
-    request : as :class:`encoders.backends.interface.Request` says
-
-    Raises
-    ------
-    UnavailableBackendError
-        Gurobi is asked for by name, and has no licence for the model.
     """
     return prepared(prepare, problem, request)
 

@@ -65,11 +65,5 @@ class Engine(Protocol):
     """
 
     def __call__(self, model: LinearModel, request: EngineRequest) -> Finish:
-        """Solve; ends soon after the request's stop is set.
-
-        Parameters
-        ----------
-        model : to solve
-        request : how, and whom to tell
-        """
+        """Solve; ends soon after the request's stop is set."""
         ...

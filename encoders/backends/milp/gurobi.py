@@ -20,18 +20,7 @@ TOO_LARGE = 10010  # Gurobi's error code for a model over the size limit
 
 
 def run(model: LinearModel, request: EngineRequest) -> Finish:
-    """Solve with Gurobi; see :class:`encoders.backends.milp.engine.Engine`.
-
-    Parameters
-    ----------
-    model : to solve
-    request : how, and whom to tell
-
-    Raises
-    ------
-    UnavailableBackendError
-        There is no licence, or none for a model of this size.
-    """
+    """Solve with Gurobi; see :class:`encoders.backends.milp.engine.Engine`."""
     began = time.perf_counter()
     try:
         with _environment(request) as env, gp.Model(env=env) as native:

@@ -13,13 +13,7 @@ FEASIBILITY = 1e-9  # absolute, in rows with weights of at most 1; see docs/exac
 
 
 def run(model: LinearModel, request: EngineRequest) -> Finish:
-    """Solve with HiGHS; see :class:`encoders.backends.milp.engine.Engine`.
-
-    Parameters
-    ----------
-    model : to solve
-    request : how, and whom to tell
-    """
+    """Solve with HiGHS; see :class:`encoders.backends.milp.engine.Engine`."""
     if model.cost.size == 0:  # HiGHS does not look at the rows of a model without columns
         holds = bool((model.lower <= 0).all() and (model.upper >= 0).all())
         return Finish("optimal" if holds else "infeasible", np.zeros(0), model.offset, 0.0, "empty")

@@ -76,13 +76,7 @@ class Structure:
 
 
 def build(problem: Problem, formulation: str) -> Structure:
-    """Columns and rows of the named formulation.
-
-    Parameters
-    ----------
-    problem : its costs are not looked at
-    formulation : "tight" or "ocean"
-    """
+    """Columns and rows of the named formulation."""
     encoding = OrderEncoding.of(problem)
     n_columns = encoding.n + problem.n_leaves
     parts = [*axis_rows(problem, encoding), one_leaf_rows(problem, encoding)]
@@ -101,12 +95,6 @@ def build(problem: Problem, formulation: str) -> Structure:
 def price(structure: Structure, problem: Problem, cutoff: float = np.inf) -> LinearModel:
     """The model with a problem's costs; those far above ``cutoff`` are clipped, which sets their
     scale.
-
-    Parameters
-    ----------
-    structure : of this problem, or of one that differs in costs only
-    problem : with the costs
-    cutoff : costs above twice of it are clipped
     """
     encoding = OrderEncoding.of(problem)
     n_columns, matrix = structure.n_columns, structure.matrix
@@ -137,17 +125,7 @@ def price(structure: Structure, problem: Problem, cutoff: float = np.inf) -> Lin
 
 
 def levels_of(problem: Problem, x: FloatArray) -> IntArray:
-    """The choice of levels that a solution stands for.
-
-    Parameters
-    ----------
-    problem : of the model
-    x : float64 (n_columns,), a solution; rounded
-
-    Returns
-    -------
-    int64 (n_axes,)
-    """
+    """The choice of levels that a solution stands for."""
     encoding = OrderEncoding.of(problem)
     return encoding.levels(np.rint(x[: encoding.n]) == 1)
 

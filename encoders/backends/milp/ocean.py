@@ -12,11 +12,6 @@ def node_rows(encoding: OrderEncoding, nodes: Nodes) -> list[Rows]:
     """OCEAN's consistency: the flow into a node's left child <= y, into its right <= 1 - y.
 
     Equations (3) to (5) of the paper, over flows into leaves.
-
-    Parameters
-    ----------
-    encoding : of the axes
-    nodes : of all trees
     """
     parts = []
     y = encoding.first[nodes.axis] + nodes.level
@@ -39,14 +34,7 @@ def node_rows(encoding: OrderEncoding, nodes: Nodes) -> list[Rows]:
 
 
 def turn_rows(encoding: OrderEncoding, nodes: Nodes, first_column: int) -> Rows:
-    """One binary per tree and depth: what turns left at that depth <= it, right <= 1 - it.
-
-    Parameters
-    ----------
-    encoding : of the axes
-    nodes : of all trees
-    first_column : of the binaries, which come in order
-    """
+    """One binary per tree and depth: what turns left at that depth <= it, right <= 1 - it."""
     splits = nodes.depth >= 0
     key = nodes.tree * (int(nodes.depth.max(initial=0)) + 1) + nodes.depth
     turn = np.zeros(key.size, dtype=np.int64)

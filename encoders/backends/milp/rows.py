@@ -29,13 +29,7 @@ class Rows:
 
 
 def axis_rows(problem: Problem, encoding: OrderEncoding) -> list[Rows]:
-    """Order of the levels, one-hot groups, level rows and forbidden boxes.
-
-    Parameters
-    ----------
-    problem : its costs are not looked at
-    encoding : of its axes
-    """
+    """Order of the levels, one-hot groups, level rows and forbidden boxes."""
     lower_level = (
         np.flatnonzero(encoding.axis[:-1] == encoding.axis[1:]) if encoding.n else encoding.axis
     )
@@ -77,15 +71,7 @@ def axis_rows(problem: Problem, encoding: OrderEncoding) -> list[Rows]:
 
 
 def one_row(column: IntArray, value: FloatArray, lower: float, upper: float) -> Rows:
-    """A single row.
-
-    Parameters
-    ----------
-    column : int64 (n_entries,)
-    value : float64 (n_entries,)
-    lower : bound, -inf for none
-    upper : bound, inf for none
-    """
+    """A single row."""
     return Rows(
         np.zeros(column.size, dtype=np.int64), column, value, np.array([lower]), np.array([upper])
     )
@@ -95,11 +81,6 @@ def one_leaf_rows(problem: Problem, encoding: OrderEncoding) -> Rows:
     """One active leaf per tree, and the leaf rows, scaled to weights of at most 1.
 
     Equations (2), (7) and (11) of the paper.
-
-    Parameters
-    ----------
-    problem : its costs are not looked at
-    encoding : of its axes
     """
     n_trees = problem.tree_start.size - 1
     row = [problem.tree_of]
@@ -126,16 +107,7 @@ def one_leaf_rows(problem: Problem, encoding: OrderEncoding) -> Rows:
 def worst_rows(
     problem: Problem, encoding: OrderEncoding, step: FloatArray, base: FloatArray, worst: int
 ) -> Rows:
-    """The worst cost is at least each axis' cost.
-
-    Parameters
-    ----------
-    problem : gives the number of axes
-    encoding : of its axes
-    step : float64 (encoding.n,), as from :meth:`OrderEncoding.steps`
-    base : float64 (n_axes,), cost of the last level of each axis
-    worst : column of the worst cost
-    """
+    """The worst cost is at least each axis' cost."""
     n = problem.n_axes
     every = np.arange(n)
     return Rows(
@@ -150,17 +122,7 @@ def worst_rows(
 def assemble(
     parts: list[Rows], n_columns: int
 ) -> tuple["sparse.csr_matrix", FloatArray, FloatArray]:
-    """One matrix of all rows, below each other: CSR (n_rows, n_columns), and their bounds.
-
-    Parameters
-    ----------
-    parts : rows in order
-    n_columns : of the model
-
-    Returns
-    -------
-    The matrix, lower and upper bounds, float64 (n_rows,) each.
-    """
+    """One matrix of all rows, below each other: CSR (n_rows, n_columns), and their bounds."""
     heights = starts(np.array([part.lower.size for part in parts], dtype=np.int64))
     row = np.concatenate([part.row + top for part, top in zip(parts, heights, strict=False)])
     column = np.concatenate([part.column for part in parts])

@@ -35,10 +35,6 @@ def find_nodes(problem: Problem) -> Nodes:
     Where leaves have been ruled out several splits may part the rest: the first that does is
     taken, and where the rest does not fill its side, nodes with one empty side say so; their
     depth is -1.
-
-    Parameters
-    ----------
-    problem : its costs and rows are not looked at
     """
     found: list[_Node] = []
     for tree in range(problem.tree_start.size - 1):

@@ -9,13 +9,7 @@ from encoders.problem.problem import Problem
 
 
 def side_rows(problem: Problem, encoding: OrderEncoding) -> list[Rows]:
-    """``sum of z over the leaves of a tree wholly below a level <= y``, and wholly above.
-
-    Parameters
-    ----------
-    problem : its costs are not looked at
-    encoding : of its axes
-    """
+    """``sum of z over the leaves of a tree wholly below a level <= y``, and wholly above."""
     below = problem.hi < problem.size[problem.axis] - 1
     above = problem.lo > 0
     return [

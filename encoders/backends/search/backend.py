@@ -47,11 +47,6 @@ def solve(problem: Problem, request: Request) -> Outcome:
     interpreter lock. Once there is enough to do it is done by several threads, see
     :mod:`encoders.backends.search.team`; which of several cheapest choices is found then depends
     on who comes first.
-
-    Parameters
-    ----------
-    problem : with any objective
-    request : see :class:`encoders.backends.interface.Request`
     """
     began = built = time.perf_counter()
     best, nodes = BestSoFar(problem, request), 0
@@ -89,10 +84,6 @@ class _Refused:
     The problem may be a reduced one, whose leaves may be several of what was asked. So some of what
     is cut off may be an answer all the same, and the lower bound takes that into account.
 
-    Parameters
-    ----------
-    problem : that is searched
-
     Attributes
     ----------
     boxes : all that is forbidden, as :func:`forbidden_boxes` gives it
@@ -105,24 +96,14 @@ class _Refused:
         self.boxes, self.lower = forbidden_boxes(problem), np.inf
 
     def cell_of(self, choice: IntArray) -> Cell | None:
-        """What was cut off with a choice meanwhile, by another thread; None if nothing was.
-
-        Parameters
-        ----------
-        choice : int64 (n_axes,)
-        """
+        """What was cut off with a choice meanwhile, by another thread; None if nothing was."""
         for low, high in self._cells:
             if (low <= choice).all() and (choice <= high).all():
                 return low, high
         return None
 
     def cut(self, choice: IntArray) -> Cell:
-        """Cut off a choice, and all that shares its leaves: the first and the last level of it.
-
-        Parameters
-        ----------
-        choice : int64 (n_axes,)
-        """
+        """Cut off a choice, and all that shares its leaves: the first and the last level of it."""
         (box,) = replace(self._problem, forbidden=()).without(choice).forbidden
         low, high = np.zeros(choice.size, dtype=np.int64), self._problem.size - 1
         low[box.axis], high[box.axis] = box.lo, box.hi
@@ -210,44 +191,20 @@ class _Search:
 def prices_of(
     problem: Problem, tables: Tables, upper: float, steps: int = STEPS, over: Over = never
 ) -> Prices:
-    """A bound by prices where there is one: a sum of costs, and something to stay below.
-
-    Parameters
-    ----------
-    problem, tables : of which choices are looked for
-    upper : what they have to undercut
-    steps : at most so many
-    over : whether there is no time left
-
-    Raises
-    ------
-    OutOfTimeError
-        There is none for a first step.
-    """
+    """A bound by prices where there is one: a sum of costs, and something to stay below."""
     if problem.aggregate == "sum" and np.isfinite(upper):
         return bound_by_prices(tables, upper, steps, over)
     return Prices(0.0, 0.0, np.zeros(problem.n_leaves), np.zeros(problem.cost.size))
 
 
 def below(upper: float, unit: float) -> float:
-    """What a choice has to stay below, so that it is cheaper by more than rounding.
-
-    Parameters
-    ----------
-    upper : cost to undercut, inf for none
-    unit : of cost, as of :func:`encoders.problem.cost_unit.unit_of`
-    """
+    """What a choice has to stay below, so that it is cheaper by more than rounding."""
     equal = EQUAL * abs(upper) if np.isfinite(upper) else 0.0
     return min(upper - equal, ceiling_below(upper, unit))
 
 
 def forbidden_boxes(problem: Problem) -> tuple[IntArray, IntArray]:
-    """Forbidden boxes as rows of (axis, lo, hi), and where each begins.
-
-    Parameters
-    ----------
-    problem : of which what is forbidden is looked at
-    """
+    """Forbidden boxes as rows of (axis, lo, hi), and where each begins."""
     rows = [np.stack([box.axis, box.lo, box.hi], axis=1) for box in problem.forbidden]
     start = starts(np.array([len(row) for row in rows], dtype=np.int64))
     return np.concatenate([np.zeros((0, 3), dtype=np.int64), *rows]), start

@@ -37,20 +37,6 @@ def cover(
     """Prove that no choice costs less than ``upper``, and write down every step.
 
     Prices are told, from then on, once the tree of boxes has grown large.
-
-    Parameters
-    ----------
-    problem : as posed
-    upper : inf for no choice at all
-    refused : given the problem and a choice that keeps every row and costs less, the problem
-        without it; None if it is an answer after all
-    write : takes steps, int32 (n_steps, 4), as of :mod:`encoders.backends.search.cover_loop`;
-        whether to go on
-    charge : given the problem's tables, prices that it has told others
-
-    Returns
-    -------
-    "proved" with the last step written; "refuted" by a choice that is an answer
     """
     tables = tabulate(problem)
     prices = Prices(0.0, 0.0, np.zeros(problem.n_leaves), np.zeros(problem.cost.size))

@@ -32,18 +32,6 @@ def cover_slice(t, prices, boxes, counts, steps, found, upper, forbidden, forbid
 
     Ends early where the room for steps runs short, or at a choice that keeps every row and costs
     less than ``upper``: its box is put back.
-
-    Parameters
-    ----------
-    t, upper : see :mod:`encoders.compiled`
-    prices : of leaves and levels, as they were told, or zeros
-    boxes : int32 (n_slots, 2, n_axes), lo and hi of the boxes that are open, changed in place
-    counts : int64 (3,), how many are OPEN, how many STEPS there are, and how many BOXES were looked
-        at
-    steps : int32 (n_steps, 4), filled: step, axis, level, the side that is cut off or waits
-    found : int64 (n_axes,), filled
-    forbidden, forbidden_start : as in :func:`encoders.backends.search.loop.run_slice`
-    n_nodes : at most so many; the stack has room for as many more
     """
     n_axes, n_leaves, n_rows = t.best.size, t.tree_of.size, t.need.size
     lo = np.zeros(n_axes, dtype=np.int64)
@@ -87,12 +75,7 @@ DONE, SPLIT_IT = 0, 2  # what becomes of a box besides SOLVED
 
 @inlined
 def steps_of_a_node(t):
-    """Most steps that one box takes: each cut takes a level away.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    """
+    """Most steps that one box takes: each cut takes a level away."""
     return t.cost.size + 2 * PROPAGATIONS + 4
 
 

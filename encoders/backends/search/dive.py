@@ -18,13 +18,6 @@ def dive(
     """Look into a box depth first by tables of its own; what is left of it is opened in the end.
 
     Returns the cost of a choice that is cheaper than ``upper``, inf if none was found.
-
-    Parameters
-    ----------
-    t, prices, pool, found, upper, forbidden, forbidden_start : as of :func:`.loop.run_slice`
-    lo, hi, bound, live : the box, changed in place, its lower bound, and the leaves that may fit it
-    up, down, split : of an expansion, filled
-    n_nodes : at most so many
     """
     own, own_prices, live, best = _own(t, prices, live, lo, hi)
     boxes, keys, fitting = stack_of(n_nodes, lo, hi, bound, live)
@@ -65,15 +58,7 @@ def _own(t, prices, live, lo, hi):
 
 @inner
 def open_rest(pool, boxes, keys, n_open, cost, lo, hi):
-    """Put what is left of a dive among the open nodes.
-
-    Parameters
-    ----------
-    pool : changed in place
-    boxes, keys, n_open : of the stack
-    cost : of a choice that was found, inf for none
-    lo, hi : its box then, which :func:`.open_nodes.push_others` looks for in the last free slot
-    """
+    """Put what is left of a dive among the open nodes."""
     for i in range(n_open):
         push_box(pool, boxes[i, 0], boxes[i, 1], keys[i])
     if cost < np.inf:
@@ -84,13 +69,7 @@ def open_rest(pool, boxes, keys, n_open, cost, lo, hi):
 
 @inner
 def stack_of(n_nodes, lo, hi, bound, live):
-    """A stack that holds a box, and has room for all that so many nodes open.
-
-    Parameters
-    ----------
-    n_nodes : at most so many
-    lo, hi, bound, live : the box, its lower bound, and the leaves that may fit it
-    """
+    """A stack that holds a box, and has room for all that so many nodes open."""
     boxes = np.empty((n_nodes + 2, 2, lo.size), dtype=np.int64)
     keys = np.empty(n_nodes + 2)
     fitting = np.empty((n_nodes + 2, live.size), dtype=np.bool_)
@@ -100,16 +79,7 @@ def stack_of(n_nodes, lo, hi, bound, live):
 
 @inner
 def stack_both(boxes, keys, fitting, n_open, lo, hi, bound, live, split):
-    """Put both sides of a split on a stack, the near one on top; how many it then holds.
-
-    Parameters
-    ----------
-    boxes, keys, fitting : int64 (n, 2, n_axes), float64 (n,) and bool (n, n_leaves), changed in
-        place
-    n_open : how many it holds
-    lo, hi, bound, live : that is split, its lower bound, and the leaves that fit it
-    split : of :func:`choose_split`
-    """
+    """Put both sides of a split on a stack, the near one on top; how many it then holds."""
     a, v, near_is_low = split[0], split[1], split[2]
     for side in (1 - near_is_low, near_is_low):
         boxes[n_open, 0], boxes[n_open, 1], keys[n_open] = lo, hi, bound

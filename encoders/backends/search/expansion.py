@@ -22,12 +22,7 @@ CATEGORY, FLAT, LITTLE = 100.0, 0.2, 0.01
 
 @inner
 def workspace(t):
-    """What an expansion fills: ``live``, ``best``, ``up``, ``down``.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    """
+    """What an expansion fills: ``live``, ``best``, ``up``, ``down``."""
     live = np.zeros(t.tree_of.size, dtype=np.bool_)
     best = np.zeros((t.need.size + 1, t.tree_start.size - 1), dtype=np.int64)
     up = np.zeros((t.need.size, t.cost.size), dtype=np.int64)
@@ -39,18 +34,7 @@ def workspace(t):
 def expand(
     t, prices, lo, hi, key, upper, forbidden, forbidden_start, point, live, best, up, down, split,
 ):  # fmt: skip
-    """Bound a box, shrink it, and solve or split it: (kind, lower bound).
-
-    Parameters
-    ----------
-    t, prices, upper, forbidden, forbidden_start : as of :func:`.loop.run_slice`
-    lo, hi : the box, changed in place
-    key : a lower bound that is known
-    point : a choice, filled; the answer where it is solved
-    live : the leaves that may fit it; changed in place to those that do
-    best, up, down : of :func:`workspace`, filled
-    split : filled where it is split, see :func:`choose_split`
-    """
+    """Bound a box, shrink it, and solve or split it: (kind, lower bound)."""
     bound = key
     slack = np.zeros(t.need.size, dtype=np.int64)
     for _ in range(PROPAGATIONS):
@@ -79,12 +63,7 @@ def expand(
 
 @inner
 def fill_slack(t, best, slack):
-    """What the best leaves of all trees give beyond each row's need; False if too little.
-
-    Parameters
-    ----------
-    t, best, slack : see :mod:`encoders.compiled`; the last is filled
-    """
+    """What the best leaves of all trees give beyond each row's need; False if too little."""
     need, weight = t.need, t.weight
     for r in range(need.size):
         slack[r] = -need[r]
@@ -97,16 +76,7 @@ def fill_slack(t, best, slack):
 
 @inlined
 def step_cost(cost_of, is_max, grouped, first, frm, to, cost):
-    """Bound on the whole cost once an axis has moved from its cheapest level this far.
-
-    Parameters
-    ----------
-    cost_of, is_max : fields of the tables
-    grouped : whether the axis is of a one-hot group
-    first : its first level among all
-    frm, to : levels within it
-    cost : of the cheapest choice
-    """
+    """Bound on the whole cost once an axis has moved from its cheapest level this far."""
     moved = cost
     if is_max:
         moved = max(cost, cost_of[first + to])
@@ -117,13 +87,7 @@ def step_cost(cost_of, is_max, grouped, first, frm, to, cost):
 
 @inner
 def shrink(t, lo, hi, point, cost, upper, slack, up, down):
-    """Cut off what is too dear, and sides on which a row can't be kept; -1 if nothing is left.
-
-    Parameters
-    ----------
-    t, lo, hi, point, cost, upper, slack, up, down : see :mod:`encoders.compiled`; the box is
-        changed in place
-    """
+    """Cut off what is too dear, and sides on which a row can't be kept; -1 if nothing is left."""
     changed = 0
     cost_of, is_max, level_start, unimodal = t.cost, t.is_max, t.level_start, t.unimodal
     group_of, n_rows = t.group_of, t.need.size
@@ -181,13 +145,7 @@ def _far_gain(is_max, grouped, dearer, share, beyond, room):
 
 @inner
 def choose_split(t, lo, hi, point, cost, upper, slack, up, down, split):
-    """The split whose near side loses most of a row and whose far side costs most.
-
-    Parameters
-    ----------
-    t, lo, hi, point, cost, upper, slack, up, down : see :mod:`encoders.compiled`
-    split : int64 (3,), filled: axis, last level of the low side, whether the point is there
-    """
+    """The split whose near side loses most of a row and whose far side costs most."""
     score, room = -1.0, upper - cost
     cost_of, is_max, level_start, group_of = t.cost, t.is_max, t.level_start, t.group_of
     for r in range(t.need.size):

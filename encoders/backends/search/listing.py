@@ -29,17 +29,6 @@ def every_choice(
     """The choices that satisfy all rows and cost less than a limit.
 
     The search goes on where it found one: what is left of its box is split into boxes without it.
-
-    Parameters
-    ----------
-    problem : with at least one leaf in each tree and one level on each axis
-    upper : finite
-    most : how many at most
-    over : whether to stop, given how many were found
-
-    Returns
-    -------
-    int64 (n_choices, n_axes), and whether these are all
     """
     tables, pool, reserve = tabulate(problem), make_pool(problem), slots_in_reserve(problem)
     forbidden, forbidden_start = forbidden_boxes(problem)

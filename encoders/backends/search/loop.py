@@ -21,21 +21,6 @@ def run_slice(
     Returns at once when a choice cheaper than ``upper`` is found (in ``found``): its cost, else
     inf. The search is over when heap and stack are empty. What else the choice's box holds is not
     open any more, see :func:`.open_nodes.push_others`.
-
-    Parameters
-    ----------
-    t, upper : see :mod:`encoders.compiled`
-    prices : of :func:`encoders.bounds.lagrange.bound_by_prices`, zeros for none
-    coupling, root : rows between trees and axes, and their multipliers for the whole problem, where
-        boxes may have prices of their own; else :func:`.uncoupled` and :func:`.unpriced`
-    pool : the open nodes, changed in place
-    found : int64 (n_axes,), filled
-    forbidden : int64 (n_literals, 3), axis, lo and hi of the literals of all forbidden boxes
-    forbidden_start : int64 (n_boxes + 1,)
-    n_nodes : at most so many
-    reserve : with fewer free slots than this the search goes depth first
-    n_dive : so many nodes at most of one box are looked at depth first, see :mod:`.narrow`; 0 for
-        none
     """
     live, best, up, down = workspace(t)
     lo = np.zeros(t.best.size, dtype=np.int64)

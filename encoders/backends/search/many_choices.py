@@ -12,13 +12,7 @@ SOME = 8  # leaves that are asked for together: of most that many none is active
 
 
 def admitted(problem: Problem, choices: IntArray) -> BoolArray:
-    """Whether each choice keeps every constraint, bool (n_choices,).
-
-    Parameters
-    ----------
-    problem : any
-    choices : int64 (n_choices, n_axes), levels within the axes
-    """
+    """Whether each choice keeps every constraint, bool (n_choices,)."""
     kept = np.ones(len(choices), dtype=np.bool_)
     if len(choices) == 0:
         return kept
@@ -74,15 +68,7 @@ def _add(
     n_active: IntArray,
     lead: IntArray,
 ) -> None:
-    """Add up the leaves that lie beside no level of a choice.
-
-    Parameters
-    ----------
-    beside : (n_levels, n_words), a bit for each leaf
-    places : int64 (n_choices, n_axes), levels among all
-    weight : int64 (n_rows, n_leaves)
-    n_active, lead : int64 (n_choices,) and (n_rows, n_choices), added to
-    """
+    """Add up the leaves that lie beside no level of a choice."""
     out = np.zeros(beside.shape[1], dtype=np.uint64)
     for i in range(places.shape[0]):
         out[:] = 0

@@ -23,24 +23,13 @@ NARROW = 4  # tables are made where at most one of so many leaves fits; else the
 
 @inlined
 def is_narrow(live):
-    """Whether so few leaves fit that tables of their own are worth their time.
-
-    Parameters
-    ----------
-    live : see :mod:`encoders.compiled`
-    """
+    """Whether so few leaves fit that tables of their own are worth their time."""
     return NARROW * live.sum() <= live.size
 
 
 @inlined
 def is_worth_pricing(counts, live):
-    """Whether a box is to have prices of its own: few leaves fit, and such prices shut boxes.
-
-    Parameters
-    ----------
-    counts : of the pool, changed in place
-    live : see :mod:`encoders.compiled`
-    """
+    """Whether a box is to have prices of its own: few leaves fit, and such prices shut boxes."""
     worth = OF * live.sum() <= FITTING * live.size
     if worth and counts[PRICED] > TRIALS + WORTH * counts[SHUT]:
         counts[SKIPPED] += 1
@@ -53,16 +42,6 @@ def narrowed(t, live, lo, hi):
     """The trees between whose leaves a box has a choice; axes and levels stay as they are.
 
     A tree with one leaf left is taken out: the box shrinks to that leaf, and rows need less.
-
-    Parameters
-    ----------
-    t, live : see :mod:`encoders.compiled`
-    lo, hi : the box, changed in place; afterwards ``lo[a] > hi[a]`` on some axis if it is empty
-
-    Returns
-    -------
-    its tables without ``by_axis`` and ``leaf_of``, which no search looks at; which leaf each of
-    theirs is, int64; and the leaves of trees that are out, int64
     """
     own, out = _parted(live, t.tree_start)
     for leaf in out:

@@ -12,12 +12,6 @@ def cheapest_point(t, lo, hi, point):
     """Fill the cheapest choice of a box; returns its cost, inf if a group has no choice.
 
     One-hot groups are propagated into ``lo`` and ``hi``.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    lo, hi : changed in place, of groups alone
-    point : filled
     """
     base = t.base
     cheapest = t.best
@@ -81,13 +75,7 @@ def _settle_group(t, g, lo, hi, point, total):
 
 @inner
 def overloaded(t, lo, hi):
-    """Whether a level row is broken by every choice in the box.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`
-    lo, hi : of the box
-    """
+    """Whether a level row is broken by every choice in the box."""
     level_limit = t.level_limit
     level_start = t.level_start
     level_weight = t.level_weight
@@ -110,11 +98,6 @@ def fill_drops(t, r, lo, hi, point, live, best, up, down):
 
     ``up[level]``: if the axis stays at or below this level (levels from the point on);
     ``down[level]``: if it stays at or above it. Only trees whose best leaf lies beyond count.
-
-    Parameters
-    ----------
-    t, r, lo, hi, point, live, best : see :mod:`encoders.compiled`
-    up, down : int64 (n_levels,), those of row r; filled within the box
     """
     leaf_axis = t.axis
     leaf_hi = t.hi

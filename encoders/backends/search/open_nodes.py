@@ -41,22 +41,12 @@ class Pool(NamedTuple):
 
 
 def slots_in_reserve(problem: Problem) -> int:
-    """Slots that depth first may need: two per split on the way to a single choice.
-
-    Parameters
-    ----------
-    problem : gives the number of levels
-    """
+    """Slots that depth first may need: two per split on the way to a single choice."""
     return 2 * int(problem.size.sum()) + 64
 
 
 def make_pool(problem: Problem) -> Pool:
-    """A pool holding the whole problem as its only node.
-
-    Parameters
-    ----------
-    problem : gives the axes
-    """
+    """A pool holding the whole problem as its only node."""
     slots = FIRST_POOL + slots_in_reserve(problem)
     lo = np.zeros((slots, problem.n_axes), dtype=np.int32)
     hi = np.zeros((slots, problem.n_axes), dtype=np.int32)
@@ -69,12 +59,7 @@ def make_pool(problem: Problem) -> Pool:
 
 
 def empty_pool(problem: Problem) -> Pool:
-    """A pool that holds nothing yet.
-
-    Parameters
-    ----------
-    problem : gives the axes
-    """
+    """A pool that holds nothing yet."""
     pool = make_pool(problem)
     pool.counts[HEAP], pool.counts[FREE] = 0, pool.free.size
     pool.free[:] = np.arange(pool.free.size)
@@ -82,15 +67,7 @@ def empty_pool(problem: Problem) -> Pool:
 
 
 def grown(pool: Pool, nodes: int, reserve: int, n_pools: int = 1) -> Pool:
-    """A pool with room for a slice, twice as large if it has to be and may be.
-
-    Parameters
-    ----------
-    pool : not to be used any more if another is returned
-    nodes : that the slice expands at most
-    reserve : slots kept free for depth first
-    n_pools : that share the memory
-    """
+    """A pool with room for a slice, twice as large if it has to be and may be."""
     slots, n_axes = pool.lo.shape
     largest = min(LARGEST_POOL, POOL_BYTES // n_pools // (8 * n_axes + 32)) + reserve
     if pool.counts[FREE] >= reserve + nodes or slots >= largest:
@@ -116,25 +93,14 @@ def grown(pool: Pool, nodes: int, reserve: int, n_pools: int = 1) -> Pool:
 
 
 def floor_of(pool: Pool) -> float:
-    """The least bound of all open nodes.
-
-    Parameters
-    ----------
-    pool : with any nodes
-    """
+    """The least bound of all open nodes."""
     top = pool.key[pool.heap[0]] if pool.counts[HEAP] else np.inf
     deep = pool.floor[0] if pool.counts[STACK] else np.inf
     return float(min(top, deep))
 
 
 def deal(pool: Pool, other: Pool, most: int) -> None:
-    """Hand every second node of the heap, by bounds, to another pool.
-
-    Parameters
-    ----------
-    pool, other : changed in place; the other has a free slot for each
-    most : at most so many
-    """
+    """Hand every second node of the heap, by bounds, to another pool."""
     slots = pool.heap[: pool.counts[HEAP]]
     slots = slots[np.argsort(pool.key[slots], kind="stable")]
     given = slots[1::2][:most]
@@ -156,17 +122,7 @@ def _heap(pool: Pool, slots: IntArray) -> None:
 
 @inner
 def push(pool, lo, hi, key, a, v, low_side, deep):
-    """Open the box ``axis a <= v`` or ``axis a > v``.
-
-    Parameters
-    ----------
-    pool : changed in place; has a free slot
-    lo, hi : box that is split, copied
-    key : lower bound
-    a, v : axis and level of the split
-    low_side : whether to open the side up to v
-    deep : whether it goes on the stack
-    """
+    """Open the box ``axis a <= v`` or ``axis a > v``."""
     pool.counts[FREE] -= 1
     node = pool.free[pool.counts[FREE]]
     pool.lo[node] = lo
@@ -185,14 +141,7 @@ def push(pool, lo, hi, key, a, v, low_side, deep):
 
 @inner
 def push_box(pool, lo, hi, key):
-    """Open a box.
-
-    Parameters
-    ----------
-    pool : changed in place; has a free slot
-    lo, hi : copied
-    key : lower bound
-    """
+    """Open a box."""
     pool.counts[FREE] -= 1
     node = pool.free[pool.counts[FREE]]
     pool.lo[node] = lo
@@ -214,12 +163,7 @@ def _sift_up(pool, node, key):
 
 @inner
 def pop(pool):
-    """The newest node of the stack, else the best of the heap; -1 if there is none.
-
-    Parameters
-    ----------
-    pool : changed in place; the slot is not freed
-    """
+    """The newest node of the stack, else the best of the heap; -1 if there is none."""
     if pool.counts[STACK] > 0:
         pool.counts[STACK] -= 1
         return pool.stack[pool.counts[STACK]]
@@ -245,14 +189,7 @@ def pop(pool):
 
 @kernel
 def push_others(pool, low, high, key):
-    """Open what the box of the choice found last holds besides another box, as boxes that part it.
-
-    Parameters
-    ----------
-    pool : changed in place; has two free slots for each axis
-    low, high : int64 (n_axes,), the other box, which holds the choice
-    key : lower bound of all that is opened
-    """
+    """Open the rest of the last incumbent's node, outside another box, as disjoint nodes."""
     last = pool.free[pool.counts[FREE] - 1]
     lo = pool.lo[last].astype(np.int64)
     hi = pool.hi[last].astype(np.int64)

@@ -26,12 +26,7 @@ class Outside(NamedTuple):
 
 
 def tell_outside(t: Tables) -> Outside:
-    """For every level of a problem's tables.
-
-    Parameters
-    ----------
-    t : tables of any problem
-    """
+    """For every level of a problem's tables."""
     n_words = -(-t.tree_of.size // BITS)
     n_levels = t.cost.size if 16 * t.cost.size * n_words <= BYTES else 0
     above = np.zeros((n_levels, n_words), dtype=np.uint64)
@@ -43,14 +38,7 @@ def tell_outside(t: Tables) -> Outside:
 
 @kernel
 def mark_outside(level_start, leaf_of, axis, lo, hi, above, below):
-    """Mark the leaves of each literal next to its ends, and then beyond them.
-
-    Parameters
-    ----------
-    level_start : of the axes
-    leaf_of, axis, lo, hi : of each literal; none of the axis' levels may be within its ends
-    above, below : as of :class:`Outside`, filled
-    """
+    """Mark the leaves of each literal next to its ends, and then beyond them."""
     for k in range(axis.size):
         first, end = level_start[axis[k]], level_start[axis[k] + 1]
         word = leaf_of[k] // BITS
@@ -68,15 +56,7 @@ def mark_outside(level_start, leaf_of, axis, lo, hi, above, below):
 
 @inner
 def leave_out(outside, level_start, lo, hi, live):
-    """Mark the leaves that may fit a box.
-
-    Parameters
-    ----------
-    outside : :class:`Outside`
-    level_start : of the tables
-    lo, hi : the box
-    live : bool (n_leaves,), filled
-    """
+    """Mark the leaves that may fit a box."""
     out = np.zeros(outside.above.shape[1], dtype=np.uint64)
     if outside.above.shape[0]:
         for a in range(lo.size):

@@ -5,14 +5,7 @@ from encoders.compiled import inner
 
 @inner
 def point_keeps_rows(t, point, live, best, slack, forbidden, forbidden_start):
-    """Whether the cheapest choice satisfies every row and lies in no forbidden box.
-
-    Parameters
-    ----------
-    t, point, best, slack : see :mod:`encoders.compiled`
-    live : bool (n_leaves,), the leaves that may be active
-    forbidden, forbidden_start : as in :func:`encoders.backends.search.loop.run_slice`
-    """
+    """Whether the cheapest choice satisfies every row and lies in no forbidden box."""
     level_limit = t.level_limit
     level_start = t.level_start
     level_weight = t.level_weight

@@ -61,14 +61,6 @@ def priced_dive(
     """Look into a box depth first by prices of its own; what is left of it is opened in the end.
 
     Returns the cost of a choice that is cheaper than ``upper``, inf if none was found.
-
-    Parameters
-    ----------
-    t, prices, coupling, root, pool, found, upper, forbidden, forbidden_start : as of
-        :func:`.loop.run_slice`
-    lo, hi, bound, live : the box, changed in place, its lower bound, and the leaves that may fit it
-    best, up, down, split : of an expansion, filled
-    n_nodes : at most so many
     """
     known = _remembered(t, prices, root)
     # A byte tells of each box that waits and each leaf whether it fits.

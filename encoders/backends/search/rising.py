@@ -73,17 +73,7 @@ def search_rising(
     over: Callable[[], bool],
     lowered: Callable[[BoolArray], FloatArray] | None = None,
 ) -> Risen:
-    """For each demand the cheapest choice that costs less than its limit, as far as it gets.
-
-    Parameters
-    ----------
-    problem, tables : the minima of its leaf rows count for nothing
-    need : int64 (n_demands, n_rows), what the rows need at least; no row's falls
-    upper : float64 (n_demands,), the limits; finite, and none is below the one before
-    over : whether to stop
-    lowered : asked once, if the search is long: the limits again, which may be lower by now, given
-        which demands are settled
-    """
+    """For each demand the cheapest choice that costs less than its limit, as far as it gets."""
     unit = unit_of(problem)
     limit = np.array([below(each, unit) for each in upper])
     settled = np.zeros(limit.size, dtype=np.bool_)

@@ -59,17 +59,6 @@ def rising_slice(t, demands, pool, spans, outside, forbidden, forbidden_start, n
     """Expand up to ``n_nodes`` nodes, the cheapest first; it is over when the heap is empty.
 
     Up to :data:`DIVE` more are expanded in the last box that has tables of its own.
-
-    Parameters
-    ----------
-    t : see :mod:`encoders.compiled`; its ``need`` is written into
-    demands : :class:`Demands`
-    pool : the open nodes, changed in place; with room for those of a slice
-    spans : int64 (n_slots, 2), the lowest and highest demand that each open node is of interest
-        for; changed in place
-    outside : of the tables, see :mod:`.outside`
-    forbidden, forbidden_start : as of :func:`encoders.backends.search.loop.run_slice`
-    n_nodes : at most so many
     """
     live, best, up, down = workspace(t)
     lo = np.zeros(t.best.size, dtype=np.int64)

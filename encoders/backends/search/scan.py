@@ -13,14 +13,6 @@ def scan_leaves(t, prices, lo, hi, point, cost, upper, live, best):
 
     Returns a lower bound on the box's cost, inf if a tree has no leaf left: every tree needs one
     of its leaves, and prices (:mod:`encoders.bounds.lagrange`) bound all of them together.
-
-    Parameters
-    ----------
-    t, point, cost, upper : see :mod:`encoders.compiled`
-    prices : as in :func:`encoders.backends.search.loop.run_slice`
-    lo, hi : shrunk in place, by prices
-    live : leaves that may fit it, all or those of a box around it; changed in place
-    best : filled
     """
     n_trees, leaf_price = t.tree_start.size - 1, prices.leaf
     fits = np.empty(live.size, dtype=np.uint64)
@@ -70,16 +62,6 @@ def _add_up(t, lo, hi, point, cost, upper, live, fits, cheapest, best):
 
     Only where costs add up and never fall away from the best level. No literal asks whether it
     matters: so many questions that are hard to foresee take longer than to add a zero.
-
-    Parameters
-    ----------
-    t, lo, hi, point, cost, upper, live, best : as in :func:`scan_leaves`; of ``best`` the last row
-    fits : uint64 (n_leaves,), filled: those leaves in turn
-    cheapest : float64 (n_trees,), lowered to what the cheapest of them costs in each tree
-
-    Returns
-    -------
-    How many they are.
     """
     axis, low, high, leaf_start = t.axis, t.lo, t.hi, t.leaf_start
     cost_of, level_start, tree_of = t.cost, t.level_start, t.tree_of
@@ -172,25 +154,13 @@ def _weigh_up(t, lo, hi, point, cost, upper, live, fits, dear, best):
 
 @inlined
 def priced_out(upper):
-    """A bound by prices is a sum of floats: it must pass ``upper`` by more than it can be off.
-
-    Parameters
-    ----------
-    upper : see :mod:`encoders.compiled`
-    """
+    """A bound by prices is a sum of floats: it must pass ``upper`` by more than it can be off."""
     return upper + ROUNDING * upper
 
 
 @inner
 def box_price(prices, level_start, lo, hi):
-    """The constant and the cheapest level price of every axis within a box.
-
-    Parameters
-    ----------
-    prices : leaf and level prices
-    level_start : of the tables
-    lo, hi : of the box
-    """
+    """The constant and the cheapest level price of every axis within a box."""
     level_price = prices.level
     total = prices.constant
     for a in range(lo.size):
@@ -203,15 +173,7 @@ def box_price(prices, level_start, lo, hi):
 
 @inner
 def cut_by_prices(t, prices, lo, hi, point, room):
-    """Take levels off the ends of a box whose price alone uses up the room that is left.
-
-    Parameters
-    ----------
-    t, point : see :mod:`encoders.compiled`
-    prices : their ``level``, float64 (n_levels,), is looked at
-    lo, hi : changed in place; the point stays inside
-    room : float64, what a price may add
-    """
+    """Take levels off the ends of a box whose price alone uses up the room that is left."""
     level_price, level_start = prices.level, t.level_start
     for a in range(lo.size):
         if lo[a] == hi[a]:

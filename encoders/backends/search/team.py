@@ -44,13 +44,6 @@ ROUND_S = 0.5
 class Team:
     """The open nodes of a search, and the threads that expand them; used by one thread.
 
-    Parameters
-    ----------
-    problem : that is searched
-    executor : of the other threads
-    most : at most so many at once
-    now : how many at the moment, from 1 on; those that have nodes take turns then
-
     Attributes
     ----------
     pools : of those that work by now; the first holds the whole problem at the beginning
@@ -86,14 +79,7 @@ class Team:
         return min(floor_of(pool) for pool in self.pools)
 
     def expand(self, run: Callable[[Pool, int], object], more: int, over: Over = never) -> None:
-        """Let each thread expand nodes of its pool for a while.
-
-        Parameters
-        ----------
-        run : expands at most so many nodes of a pool; thread safe
-        more : nodes beyond these that it may expand
-        over : whether there is no time left; thread safe
-        """
+        """Let each thread expand nodes of its pool for a while."""
         threads = min(self._now(), self._most)
         self._share(threads)
         places = range(len(self.pools))

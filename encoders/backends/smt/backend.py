@@ -27,11 +27,6 @@ def solve(problem: Problem, request: Request) -> Outcome:
 
     The result is then "feasible" with stop reason "gap". Where all costs are multiples of a unit
     above ``EPSILON`` (L0) one more check makes it "optimal".
-
-    Parameters
-    ----------
-    problem : with any objective
-    request : as :class:`encoders.backends.interface.Request` says
     """
     began = time.perf_counter()
     formula = write_formula(problem)

@@ -30,23 +30,13 @@ class Formula:
     below: list[Any]
 
     def levels(self, model: Any) -> IntArray:
-        """The choice of levels in a model, int64 (n_axes,).
-
-        Parameters
-        ----------
-        model : of Z3
-        """
+        """The choice of levels in a model, int64 (n_axes,)."""
         true = [z3.is_true(model.eval(y, model_completion=True)) for y in self.below]
         return self.encoding.levels(np.array(true, dtype=np.bool_))
 
 
 def write_formula(problem: Problem) -> Formula:
-    """All constraints of a problem, in a context of its own (contexts are not thread safe).
-
-    Parameters
-    ----------
-    problem : with any objective
-    """
+    """All constraints of a problem, in a context of its own (contexts are not thread safe)."""
     writer = _Writer(problem)
     writer.axes()
     writer.leaves()

@@ -60,23 +60,7 @@ def find_audit(
     sampling: Sampling,
     explain: Explain,
 ) -> Audit:
-    """The cost of recourse by group.
-
-    Parameters
-    ----------
-    model : that is explained
-    X : a table of rows, in any shape that users may give
-    by : a feature, a column of ``X``, or a value for each row
-    reference : the group that others are compared with; None for the largest
-    question : gives the target and the margin
-    sampling : how intervals are made
-    explain : a batch of answers to some rows
-
-    Raises
-    ------
-    InputError
-        Rows, attribute, reference, target or sampling can't be used.
-    """
+    """The cost of recourse by group."""
     began = time.perf_counter()
     _check(question, sampling, model)
     model.check_unchanged()

@@ -15,13 +15,7 @@ WIDTH, HEIGHT, PER_GROUP = 7.0, 1.2, 0.35  # inches
 def draw(
     names: Sequence[str], means: Sequence[Estimate | None], shares: Sequence[Estimate | None]
 ) -> Figure:
-    """Two panels: mean cost, and share without recourse; a thick line is what is not proved.
-
-    Parameters
-    ----------
-    names : of the groups
-    means, shares : one per group, None where there is none
-    """
+    """Two panels: mean cost, and share without recourse; a thick line is what is not proved."""
     figure = Picture(figsize=(WIDTH, HEIGHT + PER_GROUP * len(names)), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     for axes, found, words in (

@@ -104,12 +104,6 @@ def average(costs: Costs, statistic: Statistic, sampling: Sampling) -> Estimate 
 
     Its confidence interval is the bootstrap's: bias-corrected and accelerated for means,
     percentiles for medians.
-
-    Parameters
-    ----------
-    costs : of the group
-    statistic : ``np.mean`` or ``np.median``
-    sampling : how the interval is made
     """
     if costs.lower.size == 0:
         return None
@@ -134,15 +128,7 @@ def _extremes(costs: Costs, statistic: Statistic) -> tuple[FloatArray, FloatArra
 
 
 def share(sure: int, maybe: int, rows: int, sampling: Sampling) -> Estimate:
-    """A share of the rows, with Wilson's interval.
-
-    Parameters
-    ----------
-    sure : rows that count
-    maybe : those that may count
-    rows : all of them, at least one
-    sampling : gives the confidence
-    """
+    """A share of the rows, with Wilson's interval."""
     ends = [
         scipy.stats.binomtest(count, rows).proportion_ci(sampling.confidence, "wilson")
         for count in (sure, sure + maybe)
@@ -158,11 +144,6 @@ def mean_difference(
 
     The test asks how often groups of these sizes differ by as much if rows are dealt to them at
     random. There is none where costs are only bounded.
-
-    Parameters
-    ----------
-    one, other : costs of two groups
-    sampling : how the interval is made
     """
     if not (one.lower.size and other.lower.size):
         return None, None
@@ -192,11 +173,6 @@ def share_difference(one: Costs, other: Costs, sampling: Sampling) -> tuple[Esti
     """The share without recourse of one group minus that of another, and Fisher's exact p-value.
 
     The interval is Newcombe's, made of both Wilson intervals.
-
-    Parameters
-    ----------
-    one, other : costs of two groups
-    sampling : how the interval is made
     """
     mine, theirs = (share(c.without, c.open.size, c.rows, sampling) for c in (one, other))
     low, high = mine.low - theirs.high, mine.high - theirs.low

@@ -52,25 +52,13 @@ class Limit:
     value: float
 
     def told(self, feature: Feature) -> GroupStep:
-        """The step as people read it.
-
-        Parameters
-        ----------
-        feature : that the index is of
-        """
+        """The step as people read it."""
         way = "becomes" if feature.kind == "binary" else self.way
         return GroupStep(feature.name, way, feature.show(self.value))
 
 
 def applied(space: FeatureSpace, row: FloatArray, limits: Sequence[Limit]) -> FloatArray:
-    """A row after an action, float64 (n_columns,).
-
-    Parameters
-    ----------
-    space : the features
-    row : float64 (n_columns,)
-    limits : the steps of the action
-    """
+    """A row after an action, float64 (n_columns,)."""
     after, own = row.copy(), space.values(row)
     for limit in limits:
         feature, before = space.features[limit.index], float(own[limit.index])
@@ -87,14 +75,7 @@ def applied(space: FeatureSpace, row: FloatArray, limits: Sequence[Limit]) -> Fl
 
 
 def shorter(limit: Limit, feature: Feature, most: float) -> list[Limit]:
-    """The same step with fewer digits, the fewest first; a number moves by at most ``most``.
-
-    Parameters
-    ----------
-    limit : of a feature that may be any number
-    feature : the feature itself
-    most : in the feature's unit
-    """
+    """The same step with fewer digits, the fewest first; a number moves by at most ``most``."""
     found = []
     side = 1.0 if limit.way == "at least" else -1.0
     for digits in range(-12, 16):

@@ -21,21 +21,7 @@ def most_rows(
     asker: Asker,
     request: Request,
 ) -> IntArray | None:
-    """Put as many rows as there can be into groups of which none holds a whole conflict.
-
-    Parameters
-    ----------
-    n_rows : at least 1
-    n_groups : at least 1
-    conflicts : places of rows, at least two each
-    asker : its workers run the backend
-    request : its limits, and what stops it
-
-    Returns
-    -------
-    The group of each row, from 1, or 0 for none, int64 (n_rows,); None if that there can't be more
-    was not proved
-    """
+    """Put as many rows as there can be into groups of which none holds a whole conflict."""
     if len(conflicts) * n_rows * n_groups**2 > MOST_WEIGHTS:
         return None
     problem = _problem(n_rows, n_groups, conflicts)

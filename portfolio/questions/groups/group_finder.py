@@ -74,23 +74,7 @@ def find_group(
     options: Options,
     on_progress: OnProgress | None = None,
 ) -> GroupRecourse:
-    """Actions that give recourse to as many rows as possible.
-
-    Parameters
-    ----------
-    asker : of the user's explainer
-    X : a table of rows, in any shape that users may give
-    n_actions : at most so many
-    budget : what a row may pay at most; None for no limit
-    question : of every row
-    options : limits, threads and seed
-    on_progress : called with (seconds, most rows that there may be, rows served)
-
-    Raises
-    ------
-    InputError
-        Rows, target, constraints, budget or the number of actions can't be used.
-    """
+    """Actions that give recourse to as many rows as possible."""
     warm_up()
     began = time.perf_counter()
     check_progress(on_progress)

@@ -32,15 +32,7 @@ class Polished:
 def polish(
     rows: GroupRows, best: Sequence[Served], request: Request, deadline: float
 ) -> list[Polished]:
-    """Cheaper and shorter actions that serve the same rows together.
-
-    Parameters
-    ----------
-    rows : and the actions that they share
-    best : the actions that were found
-    request : for the search
-    deadline : ``time.perf_counter()`` at which to stop
-    """
+    """Cheaper and shorter actions that serve the same rows together."""
     if not best:
         return []
     distance = np.array([served.distance for served in best])

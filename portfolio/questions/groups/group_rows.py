@@ -103,12 +103,6 @@ class GroupRows:
         The rows of one problem share its leaves, so its size is quadratic in them. Therefore a few
         rows are solved first; those that their action misses join them, until none is missed or
         some rows are proved to have no action in common.
-
-        Parameters
-        ----------
-        rows : iterable of int, places of the rows
-        request : Request, of the search
-        deadline : float, ``time.perf_counter()`` at which to stop
         """
         every = sorted(rows)
         own = every[:FEW_ROWS]
@@ -197,15 +191,7 @@ class GroupRows:
     def cheapest(
         self, rows: Sequence[int], served: Served, request: Request, deadline: float
     ) -> Served:
-        """Return an action that serves some rows at the least mean cost, as far as possible.
-
-        Parameters
-        ----------
-        rows : sequence of int, places of the rows
-        served : Served, an action that serves them
-        request : Request, of the search
-        deadline : float, ``time.perf_counter()`` at which to stop
-        """
+        """Return an action that serves some rows at the least mean cost, as far as possible."""
         own = list(rows)[:FEW_ROWS]
         while not _over(request, deadline):
             try:
@@ -255,12 +241,7 @@ class GroupRows:
         return np.where(keep, self.axes.spread(cost, 0.0), 0.0)
 
     def serve(self, chosen: IntArray) -> Served:
-        """Whom an action serves.
-
-        Parameters
-        ----------
-        chosen : int64 (n_features,), the option of each feature
-        """
+        """Whom an action serves."""
         key = chosen.tobytes()
         if key not in self._known:
             distance = self._costs(chosen)
@@ -270,12 +251,7 @@ class GroupRows:
         return self._known[key]
 
     def moved(self, chosen: IntArray) -> FloatArray:
-        """The rows after an action, float64 (n_rows, n_columns).
-
-        Parameters
-        ----------
-        chosen : int64 (n_features,), the option of each feature
-        """
+        """The rows after an action, float64 (n_rows, n_columns)."""
         after = np.array([query.row for query in self.queries])
         for feature, own, at in zip(
             self.model.space.features, self.axes.options, chosen, strict=True
@@ -301,13 +277,7 @@ class GroupRows:
         return np.where(fits, total, np.inf)
 
     def reached(self, rows: IntArray, after: FloatArray) -> BoolArray:
-        """Whether rows reach their goals, as the model itself says, bool (n_places,).
-
-        Parameters
-        ----------
-        rows : int64 (n_places,), which rows they are
-        after : float64 (n_places, n_columns), what was made of them
-        """
+        """Whether rows reach their goals, as the model itself says, bool (n_places,)."""
         return reached(self.model, [self.queries[row] for row in rows.tolist()], after)
 
     def _cut(self, row: int, levels: IntArray) -> None:
@@ -329,14 +299,7 @@ def _over(request: Request, deadline: float) -> bool:
 
 
 def reached(model: ExplainedModel, queries: Sequence[Query], after: FloatArray) -> BoolArray:
-    """Whether rows reach their goals, as the model itself says, bool (n_rows,).
-
-    Parameters
-    ----------
-    model : that is explained
-    queries : one per row; they differ in their goals, and have one margin
-    after : float64 (n_rows, n_columns)
-    """
+    """Whether rows reach their goals, as the model itself says, bool (n_rows,)."""
     goals: dict[Goal, list[int]] = {}
     for at, query in enumerate(queries):
         goals.setdefault(query.goal, []).append(at)
@@ -352,15 +315,7 @@ def reached(model: ExplainedModel, queries: Sequence[Query], after: FloatArray) 
 def group_rows(
     model: ExplainedModel, queries: Sequence[Query], budget: float, over: Callable[[], bool]
 ) -> GroupRows:
-    """Pose every row over the options of an action.
-
-    Parameters
-    ----------
-    model : that is explained
-    queries : one per row, at least one
-    budget : of each row, inf for none
-    over : whether there is no time left, and so no search of these rows
-    """
+    """Pose every row over the options of an action."""
     space = model.space
     own = np.array([space.values(query.row) for query in queries])
     views = {id(model.views[query.goal.target]) for query in queries}

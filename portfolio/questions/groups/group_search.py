@@ -88,12 +88,7 @@ class GroupSearch:
                 return
 
     def find(self, rows: Rows) -> Found:
-        """What is known of the actions that serve all of some rows.
-
-        Parameters
-        ----------
-        rows : places
-        """
+        """What is known of the actions that serve all of some rows."""
         for served in self.known:
             if rows <= served.rows:
                 return Found(served)

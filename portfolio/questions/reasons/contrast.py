@@ -102,20 +102,7 @@ class Contrast(AsJson):
 def find_contrast(
     asker: Asker, x: Any, y: Any, options: Options, on_progress: OnProgress | None = None
 ) -> Contrast:
-    """The fewest differences between two rows that are enough for the second one's decision.
-
-    Parameters
-    ----------
-    asker : about every row of the feature space
-    x, y : rows in any shape that users may give
-    options : limits, threads and seed
-    on_progress : told (seconds, upper, lower) bounds on the number of differences
-
-    Raises
-    ------
-    InputError
-        A row can't be used, both are decided alike, or the second has a new category.
-    """
+    """The fewest differences between two rows that are enough for the second one's decision."""
     check_progress(on_progress)
     model = asker.model
     if model.ensemble.regression:

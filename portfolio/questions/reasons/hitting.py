@@ -17,19 +17,7 @@ BACKEND = "maxsat"  # proves such problems in the least time, see the tests
 def fewest(
     sets: Sequence[BoolArray], asker: Asker, request: Request, limit_s: float
 ) -> BoolArray | None:
-    """Features, as few as there can be, that have one in common with every set.
-
-    Parameters
-    ----------
-    sets : bool (n_features,) each, none empty
-    asker : its workers run the backend
-    request : its limits, and what stops it
-    limit_s : seconds
-
-    Returns
-    -------
-    bool (n_features,), proved to be the fewest; None if that was not proved
-    """
+    """Features, as few as there can be, that have one in common with every set."""
     if limit_s <= 0 or request.stop.is_set():
         return None
     problem = _problem(sets)

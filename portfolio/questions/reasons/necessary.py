@@ -91,19 +91,6 @@ def find_necessary(
     """The features that every answer to a question about one row changes.
 
     Only those that all answers found so far change are asked about.
-
-    Parameters
-    ----------
-    asker : of the user's explainer
-    x : a row in any shape that users may give
-    question : whose constraints and default actions hold
-    options : the time limit is for all questions together
-    on_progress : told (seconds, features that may be necessary, those proved to be)
-
-    Raises
-    ------
-    InputError
-        The row or the question can't be used.
     """
     check_progress(on_progress)
     row = asker.read(x)

@@ -118,20 +118,6 @@ def find_reason_codes(
 
     Where fewer than ``n`` are enough alone, the cheapest change of the others together follows,
     its dearest feature first.
-
-    Parameters
-    ----------
-    asker : about every row of the feature space
-    x : a row in any shape that users may give
-    question : how changes are priced
-    n : how many reasons at most
-    options : the time limit is for all questions together
-    on_progress : told (seconds, features done, features)
-
-    Raises
-    ------
-    InputError
-        The row, the question or ``n`` can't be used.
     """
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise InputError(f"n must be a whole number of at least 1, got {n!r}.")

@@ -57,10 +57,6 @@ class Search:
 
         Which features these are is guessed first, by walks, and then proved of all of them at
         once. Each of the others has a row that moves it and what was freed before it.
-
-        Parameters
-        ----------
-        order : int64 (n_features,), the one to be freed first comes first
         """
         left, most = order.tolist(), order.size
         while left:
@@ -102,13 +98,7 @@ class Search:
         return next((flip for flip in self.known if flip.features <= moves), None)
 
     def _guess(self, left: list[int], most: int) -> tuple[list[int], dict[int, Flip], list[int]]:
-        """Features that may be free, rows that show that those between are not, and what is left.
-
-        Parameters
-        ----------
-        left : in the order in which they are to be freed
-        most : at most so many are guessed
-        """
+        """Return free features, flips that prove others necessary, and the undecided features."""
         free, block, needed = self.free.copy(), list[int](), dict[int, Flip]()
         for at, feature in enumerate(left):
             free[feature] = True
@@ -125,12 +115,7 @@ class Search:
         return block, needed, []
 
     def shrink(self, asker: Asker) -> None:
-        """Fewest features that touch every known flip; where they do not suffice, a new flip.
-
-        Parameters
-        ----------
-        asker : its workers find the fewest
-        """
+        """Fewest features that touch every known flip; where they do not suffice, a new flip."""
         self.proved = False
         while self._size() > self.lower:
             hit = fewest(

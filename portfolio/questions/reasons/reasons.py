@@ -118,20 +118,7 @@ def find_reasons(
     options: Options,
     on_progress: OnProgress | None = None,
 ) -> Reasons:
-    """A set of features that alone decide a row.
-
-    Parameters
-    ----------
-    asker : about every row of the feature space
-    x : a row in any shape that users may give
-    target, smallest, order, on_progress : as for :meth:`Questions.reasons`
-    options : limits, threads and seed
-
-    Raises
-    ------
-    InputError
-        The row, target or order can't be used.
-    """
+    """A set of features that alone decide a row."""
     warm_up("walks")
     check_progress(on_progress)
     began = time.perf_counter()

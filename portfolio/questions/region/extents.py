@@ -56,12 +56,7 @@ class Extent:
         return single
 
     def codes(self, chosen: BoolArray) -> tuple[float, ...]:
-        """Return the codes for a missing value among some options.
-
-        Parameters
-        ----------
-        chosen : bool (n_options,)
-        """
+        """Return the codes for a missing value among some options."""
         return tuple(self.low[chosen & self._is_code].tolist())
 
     @cached_property
@@ -70,12 +65,7 @@ class Extent:
         return np.flatnonzero(~self.absent)
 
     def option(self, value: float) -> int:
-        """Return the option that holds a value; -1 if none does.
-
-        Parameters
-        ----------
-        value : float, number or index of a category; NaN if it is missing
-        """
+        """Return the option that holds a value; -1 if none does."""
         inside = (self.low <= value) & (value <= self.high)
         if np.isnan(value):
             inside = np.isnan(self.low)
@@ -85,13 +75,7 @@ class Extent:
         return int(at[0]) if at.size else -1
 
     def narrowed(self, chosen: BoolArray, whole: Admissible) -> Admissible:
-        """Return what the feature may become if only some options are allowed.
-
-        Parameters
-        ----------
-        chosen : bool (n_options,), the row's own option among them
-        whole : Admissible, every value of the feature space
-        """
+        """Return what the feature may become if only some options are allowed."""
         missing = whole.missing if chosen[np.isnan(self.low)].any() else None
         codes = self.codes(chosen)
         if not self.ordered:
@@ -116,12 +100,7 @@ class Extents:
     standing: BoolArray
 
     def levels(self, allowed: Sequence[BoolArray]) -> BoolArray:
-        """Return the levels of a region, bool (n_levels,).
-
-        Parameters
-        ----------
-        allowed : per feature bool (n_options,)
-        """
+        """Return the levels of a region, bool (n_levels,)."""
         keep = self.standing.copy()
         for extent, chosen in zip(self.each, allowed, strict=True):
             keep[extent.level[chosen]] = True
@@ -130,25 +109,13 @@ class Extents:
     def narrowed(
         self, allowed: Sequence[BoolArray], whole: Sequence[Admissible]
     ) -> Iterator[Admissible]:
-        """Return what each feature may become in a region.
-
-        Parameters
-        ----------
-        allowed : per feature bool (n_options,)
-        whole : per feature Admissible, every value of the feature space
-        """
+        """Return what each feature may become in a region."""
         for extent, chosen, each in zip(self.each, allowed, whole, strict=True):
             yield extent.narrowed(chosen, each)
 
 
 def extents_of(side: Side, cells: Cells) -> Extents:
-    """Return the options of every feature.
-
-    Parameters
-    ----------
-    side : Side, posed with every feature free
-    cells : Cells, of the ensemble that it was posed for
-    """
+    """Return the options of every feature."""
     posed, groups = side.posed, {group.column: group for group in cells.groups}
     axis = posed.problem.axis_of[: posed.value.size]
     of_level = side.feature[axis]

@@ -43,12 +43,7 @@ class Growth:
             self.allowed[-1][extent.own] = True
 
     def widen(self, index: int) -> None:
-        """Add as much of a feature as the decision allows, given the other features.
-
-        Parameters
-        ----------
-        index : int, of the feature
-        """
+        """Add as much of a feature as the decision allows, given the other features."""
         extent = self.extents[0].each[index]
         if self.over:
             self.settled &= bool(self.allowed[index].all())

@@ -118,20 +118,7 @@ class Surroundings:
         seed: int = 0,
         on_step: "OnStep | None" = None,
     ) -> Region:
-        """A region that can't be widened.
-
-        Parameters
-        ----------
-        order : features to widen first
-        time_limit_s : seconds from this call
-        threads, seed : of the search
-        on_step : told (seconds, features done, features)
-
-        Raises
-        ------
-        InputError
-            The order names what is no feature, or a limit is none.
-        """
+        """A region that can't be widened."""
         options = Options("auto", time_limit_s, threads, seed)
         warm_up("walks")
         began = time.perf_counter()
@@ -191,20 +178,7 @@ def region_of(
     seed: int,
     on_step: OnStep | None,
 ) -> Region:
-    """The region around a row that reaches a target.
-
-    Parameters
-    ----------
-    asker : of the user's explainer
-    x : a row in any shape that users may give
-    target : None for the class that the model decides for, or a goal
-    order, time_limit_s, threads, seed, on_step : as for :meth:`Surroundings.region`
-
-    Raises
-    ------
-    InputError
-        The row, target, order or limits can't be used, or the target is not reached.
-    """
+    """The region around a row that reaches a target."""
     check_progress(on_step)
     asker.check_classes()
     row = asker.read(x)
@@ -228,22 +202,7 @@ def region_around(
     seed: int,
     on_step: OnStep | None,
 ) -> Region:
-    """The region around an answer.
-
-    Parameters
-    ----------
-    asker : that found it
-    row : the answer
-    goal : that it reaches
-    label : the same in the user's words
-    changed : features that differ from the query, which are widened first
-    order, time_limit_s, threads, seed, on_step : as for :meth:`Surroundings.region`
-
-    Raises
-    ------
-    InputError
-        The order or limits can't be used.
-    """
+    """The region around an answer."""
     check_progress(on_step)
     around = Surroundings(asker, row, label, besides(asker.model, goal), changed)
     return around.region(order, time_limit_s, threads, seed, on_step)

@@ -32,12 +32,7 @@ class Bar:
 
 
 def draw(bars: Sequence[Bar]) -> Figure:
-    """A line per feature: its range, the part of it in the region, and the row itself.
-
-    Parameters
-    ----------
-    bars : from top to bottom
-    """
+    """A line per feature: its range, the part of it in the region, and the row itself."""
     figure = Picture(figsize=(WIDTH, MARGIN + LINE * len(bars)), layout="constrained")
     axes = figure.subplots()
     for at, bar in enumerate(bars):

@@ -89,14 +89,7 @@ class Span:
 
 
 def span_of(extent: Extent, allowed: BoolArray, own: float = math.nan) -> Span:
-    """Return what a region has of a feature.
-
-    Parameters
-    ----------
-    extent : Extent, the feature's options
-    allowed : bool (n_options,), those of the region
-    own : float, the row's value; NaN if it is missing
-    """
+    """Return what a region has of a feature."""
     feature, whole = extent.feature, bool(allowed.all())
     missing = bool(allowed[np.isnan(extent.low)].any())
     codes = extent.codes(allowed)

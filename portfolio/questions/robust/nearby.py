@@ -219,24 +219,7 @@ def safe_search(
     current: int | None,
     on_step: Callable[[float, int, float], None] | None,
 ) -> SafeSearch:
-    """The search for the nearest answer around which every row is fine.
-
-    Parameters
-    ----------
-    asker : of the user's explainer
-    row : as read for the model
-    question : what is asked
-    around : how far an answer may be missed
-    options : the time limit is for all rounds
-    began : ``time.perf_counter()`` at the call
-    current : class of the row; None for a regressor
-    on_step : told (seconds, rounds, lower bound)
-
-    Raises
-    ------
-    InputError
-        Target or radius do not fit the model.
-    """
+    """The search for the nearest answer around which every row is fine."""
     model = asker.model
     around.check(model.space)
     wanted = wanted_of(model, question.target)

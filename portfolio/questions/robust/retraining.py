@@ -99,22 +99,7 @@ class Retraining:
 def stricter(
     model: ExplainedModel, question: Question, asked: Retraining, current: int
 ) -> Question:
-    """The question whose answers have so many votes.
-
-    Parameters
-    ----------
-    model : that is explained
-    question : for a class
-    asked : the confidence
-    current : class of the row
-
-    Raises
-    ------
-    UnsupportedModelError
-        The model is no forest.
-    InputError
-        The target is no class.
-    """
+    """The question whose answers have so many votes."""
     if model.also:
         raise InputError("Retraining is about one forest; use an explainer without also.")
     native = model.native.model

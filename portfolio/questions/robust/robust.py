@@ -109,23 +109,7 @@ def find_robust(
     options: Options,
     on_progress: OnProgress | None = None,
 ) -> Robust:
-    """The nearest answer that is robust.
-
-    Parameters
-    ----------
-    asker : of the user's explainer
-    x : a row in any shape that users may give
-    against : what it has to be robust against
-    question, options : as for :meth:`Explainer.explain`
-    on_progress : as for :meth:`Explainer.explain`; with :class:`Around` lower bounds alone
-
-    Raises
-    ------
-    InputError
-        The row or the question can't be used.
-    UnsupportedModelError
-        Retraining, and the model is no forest.
-    """
+    """The nearest answer that is robust."""
     warm_up("walks")
     began = time.perf_counter()
     check_progress(on_progress)

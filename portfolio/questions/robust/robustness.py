@@ -137,23 +137,7 @@ def find_robustness(
     radius: float | None = None,
     on_progress: OnProgress | None = None,
 ) -> Robustness:
-    """The nearest row that is decided otherwise, or whether there is one within a radius.
-
-    Parameters
-    ----------
-    asker : of the user's explainer
-    x : a row in any shape that users may give
-    question : target, norm, scale and weights
-    options : limits, threads, seed and strategy
-    bounds : as for :func:`every_row`
-    radius : None for no limit
-    on_progress : as for :meth:`Explainer.explain`
-
-    Raises
-    ------
-    InputError
-        The row, norm, scale, bounds or radius can't be used.
-    """
+    """The nearest row that is decided otherwise, or whether there is one within a radius."""
     check_progress(on_progress)
     check_scale(question.norm, question.scale, bounds)
     if radius is not None:
@@ -189,25 +173,14 @@ def _within(result: Result, radius: float) -> Result:
 
 
 def check_radius(radius: object) -> None:
-    """Raise :class:`InputError` unless a radius is a finite number above 0.
-
-    Parameters
-    ----------
-    radius : as users give it
-    """
+    """Raise :class:`InputError` unless a radius is a finite number above 0."""
     number = isinstance(radius, int | float) and not isinstance(radius, bool)
     if not (number and 0 < radius <= sys.float_info.max):  # type: ignore[operator]
         raise InputError(f"radius must be a finite number above 0, got {radius!r}.")
 
 
 def check_scale(norm: Norm, scale: str, bounds: Bounds) -> None:
-    """Raise :class:`InputError` where distances are shares of bounds that were dropped.
-
-    Parameters
-    ----------
-    norm, scale : of the question
-    bounds : None if dropped
-    """
+    """Raise :class:`InputError` where distances are shares of bounds that were dropped."""
     if bounds is None and scale == "range" and norm not in (0, "0"):
         raise InputError(
             "without bounds a feature has no range to scale by; use scale='none', 'std' or 'mad'."
@@ -215,13 +188,7 @@ def check_scale(norm: Norm, scale: str, bounds: Bounds) -> None:
 
 
 def judged(answers: pd.DataFrame, radius: float | None) -> pd.DataFrame:
-    """A batch of answers, with a column that says whether a radius holds.
-
-    Parameters
-    ----------
-    answers : as of :meth:`Explainer.explain_batch`
-    radius : None for no such column
-    """
+    """A batch of answers, with a column that says whether a radius holds."""
     if radius is None:
         return answers
     sure = (answers["status"] == "infeasible") | (answers["bound"] > radius)

@@ -13,14 +13,7 @@ BEYOND = 1.15  # of what is known, so that it is seen where that ends
 
 
 def draw(lower_bound: float, distance: float, radius: float | None) -> Figure:
-    """From the row to the right: where all is decided alike, what is not known, and what is not.
-
-    Parameters
-    ----------
-    lower_bound : nothing nearer is decided otherwise; inf where nothing at all is
-    distance : of the nearest row that is known to be decided otherwise, inf without one
-    radius : that was asked about, or None
-    """
+    """From the row to the right: where all is decided alike, what is not known, and what is not."""
     known = [each for each in (lower_bound, distance, radius or 0.0) if math.isfinite(each)]
     end = BEYOND * max(known) or 1.0
     figure = Picture(figsize=SIZE, layout="constrained")

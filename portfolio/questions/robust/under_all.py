@@ -21,21 +21,7 @@ def nearest_of_any(
     options: Options,
     on_progress: OnProgress | None = None,
 ) -> Result:
-    """Each model is asked for its own nearest row, which must be nearer than those before.
-
-    Parameters
-    ----------
-    asker : about every row of the feature space
-    row : that all models decide alike
-    question : without a target
-    options : the time limit is for all models together
-    on_progress : told (seconds, upper, lower); the lower one is 0 until the last model is asked
-
-    Raises
-    ------
-    InputError
-        There is a target or plausibility, or the models decide apart.
-    """
+    """Each model is asked for its own nearest row, which must be nearer than those before."""
     if question.target is not None or asker.model.plausible:
         raise InputError(
             "robustness under several models is about any other decision of any of them; ask "

@@ -12,17 +12,6 @@ def find_clique(joined: BoolArray, size: int, over: Callable[[], bool]) -> IntAr
 
     Branch and bound by colours: nodes of one colour are not joined, so a clique has at most as many
     nodes as there are colours (Tomita and Seki, 2003).
-
-    Parameters
-    ----------
-    joined : bool (n_nodes, n_nodes), symmetric, False on the diagonal
-    size : at least 1
-    over : whether to stop
-
-    Raises
-    ------
-    TimeoutError
-        It was over before anything was known.
     """
     alive = np.arange(len(joined))
     while True:

@@ -55,23 +55,7 @@ def find_diverse(
     within: float,
     on_progress: OnProgress | None = None,
 ) -> Diverse:
-    """The answers that are farthest apart, of all that cost little more than the cheapest.
-
-    Parameters
-    ----------
-    asker : of the user's explainer
-    x : a row in any shape that users may give
-    question : each answer is one to it
-    options : the time limit is for all steps together
-    k : how many
-    within : share by which they may cost more than the cheapest
-    on_progress : told (seconds, upper, lower) bounds of the least distance between two answers
-
-    Raises
-    ------
-    InputError
-        The row, the question, ``k`` or ``within`` can't be used.
-    """
+    """The answers that are farthest apart, of all that cost little more than the cheapest."""
     warm_up("lists")
     _check(k, within)
     check_progress(on_progress)
@@ -230,16 +214,7 @@ class Asked:
         upper: float,
         settled: bool = False,
     ) -> Diverse:
-        """Answers that were found.
-
-        Parameters
-        ----------
-        limit : on their cost
-        near : those that were listed
-        rows : float64 (n_answers, n_columns), those to tell
-        apart, upper : as of :class:`Diverse`
-        settled : whether no row in place of one of them is much farther from the others (proved)
-        """
+        """Answers that were found."""
         found = [answer for row in rows if (answer := self._answer(row)) is not None]
         answers = tuple(sorted(found, key=lambda answer: answer.distance))
         doubt = near.doubt or ("" if len(answers) == len(rows) else MISREAD)

@@ -55,18 +55,6 @@ class FarRows:
 
         Of any other ``k`` answers two are nearest to the same one of ``k - 1`` rows, so they are at
         most twice as far apart as the farthest answer is from these (Gonzalez, 1985).
-
-        Parameters
-        ----------
-        rows : float64 (k, n_columns)
-        upper : no ``k`` answers are farther apart
-        request : its limits are for all questions that this takes
-        tell : told (upper, lower) bounds after each exchange
-
-        Returns
-        -------
-        The rows, the upper bound as it is then, and whether it is proved that no row in place of
-        one of them is farther from the others but for a factor.
         """
         rows, idle, at = rows.copy(), 0, 0
         end = time.perf_counter() + request.time_limit_s
@@ -186,12 +174,7 @@ def _level_row(problem: Problem, gap: FloatArray, apart: float) -> LevelRow:
 
 
 def far_rows(model: ExplainedModel, query: Query, ruler: Ruler, limit: float) -> FarRows | None:
-    """Answers up to a cost; None where a column has very many classes, or the largest cost counts.
-
-    Parameters
-    ----------
-    model, query, ruler, limit : as of :class:`FarRows`
-    """
+    """Return the search for answers up to a cost; None for huge columns or the norm "inf"."""
     view, space = model.views[query.goal.target], model.space
     given = (view.ensemble, view.cells, space, query)
     if ruler.largest or (query.related is None and wide_columns(*given) is not None):

@@ -49,12 +49,7 @@ class Fewest:
         )
 
     def dearest(self, count: int) -> float:
-        """A limit that the cheapest answer with at most so many changes keeps.
-
-        Parameters
-        ----------
-        count : of changes
-        """
+        """A limit that the cheapest answer with at most so many changes keeps."""
         return self.cost * (1 + ROOM) if count >= self.changes else math.inf
 
 
@@ -62,10 +57,6 @@ def find_fewest(series: Series) -> Fewest | None:
     """The fewest changes; None where a norm of 0 does not count them, or they are not found.
 
     What is missing has prices of its own, and so have pairs; costs of the user's may list values.
-
-    Parameters
-    ----------
-    series : has the question
     """
     own = series.question
     model = series.asker.model

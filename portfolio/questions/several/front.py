@@ -129,22 +129,6 @@ def find_front(
 
     An answer that reaches the next level is the cheapest there, too; where nothing reaches a
     level, nothing reaches the next.
-
-    Parameters
-    ----------
-    asker : of the user's explainer
-    x : a row in any shape that users may give
-    question : that has an answer at each level
-    options : the time limit is for all levels together
-    by : "changes", "probability" or "plausibility"
-    levels : most changes, or least probabilities or scores; None: every number of changes,
-        :data:`LEVELS`, or :data:`SHARES`
-    on_progress : told (seconds, upper, lower) of the level under way
-
-    Raises
-    ------
-    InputError
-        The row, the question or the levels can't be used.
     """
     if by not in get_args(By):
         raise InputError(f"by must be 'changes', 'probability' or 'plausibility', got {by!r}.")

@@ -21,13 +21,7 @@ Place = tuple[float, float, str]  # level, distance and status of a point
 
 
 def draw(by: Literal["changes", "probability", "plausibility"], places: Sequence[Place]) -> Figure:
-    """Cost against level: filled points are proved, and levels out of reach are crosses.
-
-    Parameters
-    ----------
-    by : what the levels are
-    places : in any order; the distance is inf where there is no answer
-    """
+    """Cost against level: filled points are proved, and levels out of reach are crosses."""
     figure = Picture(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     level, cost = (np.array([p[at] for p in sorted(places)], dtype=np.float64) for at in (0, 1))

@@ -41,13 +41,7 @@ class NearRows:
     doubt: str = ""
 
     def including(self, row: FloatArray, cost: float) -> "NearRows":
-        """The same, and an answer that is known besides.
-
-        Parameters
-        ----------
-        row : float64 (n_columns,)
-        cost : of it
-        """
+        """The same, and an answer that is known besides."""
         if any(same(each, row).all() for each in self.row):
             return self
         at = int(np.searchsorted(self.cost, cost))
@@ -56,12 +50,7 @@ class NearRows:
         )
 
     def up_to(self, limit: float) -> "NearRows":
-        """Those that cost at most so much.
-
-        Parameters
-        ----------
-        limit : on the cost
-        """
+        """Those that cost at most so much."""
         kept = self.cost <= limit * (1 + KEPT)
         return replace(self, row=self.row[kept], cost=self.cost[kept])
 
@@ -69,16 +58,7 @@ class NearRows:
 def near_rows(
     model: ExplainedModel, query: Query, limit: float, most: int, over: Callable[[int], bool]
 ) -> NearRows:
-    """List answers, the cheapest of each part of the question first.
-
-    Parameters
-    ----------
-    model : that is explained
-    query : of one goal
-    limit : on the cost
-    most : how many choices are looked at
-    over : whether to stop, given how many were found
-    """
+    """List answers, the cheapest of each part of the question first."""
     rows: list[FloatArray] = []
     costs: list[FloatArray] = []
     looked, whole, doubt = 0, True, ""
@@ -128,13 +108,7 @@ def _parts(model: ExplainedModel, query: Query, limit: float) -> Iterator[Posed]
 
 
 def above(limit: float, cost: FloatArray) -> float:
-    """What costs at most the limit, rounding included, costs less than this.
-
-    Parameters
-    ----------
-    limit : on the cost
-    cost : float64 (n_levels,), of levels
-    """
+    """What costs at most the limit, rounding included, costs less than this."""
     if limit > 0:
         return limit * (1 + 2 * KEPT)
     return float(cost[cost > 0].min(initial=1.0))
@@ -169,11 +143,5 @@ def _decoded(
 
 
 def feature_values(model: ExplainedModel, rows: FloatArray) -> FloatArray:
-    """One value per feature, as of :meth:`FeatureSpace.values`, float64 (n_rows, n_features).
-
-    Parameters
-    ----------
-    model : has the features
-    rows : float64 (n_rows, n_columns)
-    """
+    """One value per feature, as of :meth:`FeatureSpace.values`, float64 (n_rows, n_features)."""
     return model.space.values_of_rows(rows)

@@ -31,12 +31,7 @@ class Nearer:
         return self.feature.typical if number != number else number
 
     def than(self, value: float) -> FeatureConstraint | None:
-        """Only what comes before a value; None where nothing does.
-
-        Parameters
-        ----------
-        value : that the feature has changed to
-        """
+        """Only what comes before a value; None where nothing does."""
         name, labels = self.feature.name, self.feature.labels
         if self.feature.kind == "categorical":
             first = len(labels) if value != value else int(value)
@@ -53,12 +48,7 @@ class Nearer:
         return Range(name, low, high) if low <= high else None
 
     def only(self, value: float) -> FeatureConstraint:
-        """Just this value.
-
-        Parameters
-        ----------
-        value : that the feature has changed to
-        """
+        """Just this value."""
         if value != value:
             return Allowed(self.feature.name, (None,))
         if self.feature.kind == "categorical":

@@ -43,12 +43,7 @@ class RowGroups:
         return len(self.centre) >= MOST_GROUPS
 
     def farther(self, apart: float) -> BoolArray:
-        """Which groups may have rows that are farther apart than this, bool (n_groups, n_groups).
-
-        Parameters
-        ----------
-        apart : a distance
-        """
+        """Return which groups may have rows farther apart than this, bool (n_groups, n_groups)."""
         size, reach = len(self.centre), np.array(self.reach)
         most = self._gap[:size, :size] + reach[:, None] + reach[None, :]
         joined: BoolArray = most > apart
@@ -56,12 +51,7 @@ class RowGroups:
         return joined
 
     def split(self, group: int) -> None:
-        """Give the row that is farthest from the centre a group of its own, with all nearer to it.
-
-        Parameters
-        ----------
-        group : whose reach is above 0
-        """
+        """Move the row farthest from the centre, and all rows nearer to it, to a new group."""
         own = np.flatnonzero(self.member == group)
         new, size = int(own[self._away[own].argmax()]), len(self.centre)
         away = self._from(own, new)

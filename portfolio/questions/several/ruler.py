@@ -37,12 +37,7 @@ class Ruler:
     largest: bool
 
     def between(self, one: FloatArray, other: FloatArray) -> FloatArray:
-        """Distances, float64 (n_ones, n_others).
-
-        Parameters
-        ----------
-        one, other : float64 (n_ones, n_features) and (n_others, n_features)
-        """
+        """Distances, float64 (n_ones, n_others)."""
         total = np.zeros((len(one), len(other)))
         for index in np.flatnonzero(self.scale > 0).tolist():
             part = self.part(index, one[:, index, None], other[None, :, index])
@@ -50,13 +45,7 @@ class Ruler:
         return total
 
     def part(self, index: int, one: FloatArray, other: FloatArray) -> FloatArray:
-        """What one feature adds to distances, of the shape of both.
-
-        Parameters
-        ----------
-        index : of the feature
-        one, other : its values
-        """
+        """What one feature adds to distances, of the shape of both."""
         one, other = self._without_codes(index, one), self._without_codes(index, other)
         gap: FloatArray = np.abs(one - other)
         if self.apart[index]:
@@ -73,12 +62,7 @@ class Ruler:
         return np.where(np.isin(values, codes), np.nan, values) if codes else values
 
     def only(self, features: BoolArray) -> "Ruler":
-        """The same for some of the features.
-
-        Parameters
-        ----------
-        features : bool (n_features,)
-        """
+        """The same for some of the features."""
         return Ruler(
             self.scale[features],
             self.apart[features],
@@ -89,22 +73,12 @@ class Ruler:
         )
 
     def least(self, values: FloatArray) -> float:
-        """The least distance between two of some rows; inf for fewer than two.
-
-        Parameters
-        ----------
-        values : float64 (n_rows, n_features)
-        """
+        """The least distance between two of some rows; inf for fewer than two."""
         pairs = np.triu_indices(len(values), 1)
         return float(self.between(values, values)[pairs].min(initial=np.inf))
 
     def keeps_triangles(self, values: FloatArray) -> bool:
-        """Whether no way over a third row is shorter; only having no value may be one.
-
-        Parameters
-        ----------
-        values : float64 (n_rows, n_features)
-        """
+        """Whether no way over a third row is shorter; only having no value may be one."""
         for index in np.flatnonzero(self.lacking & ~self.apart).tolist():
             every = self._without_codes(index, values[:, index])
             own = every[~np.isnan(every)]
@@ -116,12 +90,7 @@ class Ruler:
         return True
 
     def widest(self, values: FloatArray) -> float:
-        """No two rows of these values are farther apart.
-
-        Parameters
-        ----------
-        values : float64 (n_rows, n_features), at least one row
-        """
+        """No two rows of these values are farther apart."""
         total = 0.0
         for index in range(values.shape[1]):
             own = np.unique(self._without_codes(index, values[:, index]))
@@ -132,19 +101,7 @@ class Ruler:
 
 
 def ruler_of(question: Question, query: Query, space: FeatureSpace) -> Ruler:
-    """The distance of a question.
-
-    Parameters
-    ----------
-    question : what is asked
-    query : the same about one row
-    space : the features
-
-    Raises
-    ------
-    InputError
-        Its costs are no distances between any two rows.
-    """
+    """The distance of a question."""
     cost = query.cost
     if question.measure == OWN or cost.power not in POWERS:
         raise InputError(

@@ -126,21 +126,6 @@ def find_several(
     more is left out too, and a row that changes a feature without crossing a threshold is never
     cheaper than one that does not. Where regions are to differ, the box around an answer is
     forbidden.
-
-    Parameters
-    ----------
-    asker : of the user's explainer
-    x : a row in any shape that users may give
-    question : each answer is one to it
-    options : the time limit is for all answers together
-    k : how many at most
-    different : in what
-    on_progress : told (seconds, upper, lower) of the answer under way
-
-    Raises
-    ------
-    InputError
-        The row, the question, ``k`` or ``different`` can't be used.
     """
     if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST:
         raise InputError(f"k must be a whole number from 1 to {MOST}, got {k!r}.")

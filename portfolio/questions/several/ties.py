@@ -30,16 +30,7 @@ Ask = Callable[[Question, float], Result]  # answers a question, given a limit o
 def first_of(
     ask: Ask, model: ExplainedModel, row: Row, question: Question, answer: Result
 ) -> Result:
-    """The first of all answers that cost the same as one that is proved to be the cheapest.
-
-    Parameters
-    ----------
-    ask : answers variants of the question
-    model : that is explained
-    row : the query
-    question : that ``answer`` is of
-    answer : any; only if it is optimal there is something to find
-    """
+    """The first of all answers that cost the same as one that is proved to be the cheapest."""
     if answer.row is None:
         return answer
     if not answer.changed:
@@ -69,13 +60,6 @@ def check_countable(
     """Raise :class:`InputError` where answers of one cost can't be told apart.
 
     That is where a ``Linear`` moves numbers within cells.
-
-    Parameters
-    ----------
-    model : that is explained
-    row : the query
-    question : what is asked
-    who : can't do without
     """
     if not question.constraints:
         return

@@ -21,12 +21,7 @@ Instead = tuple[int, Constraint | Limits]
 
 
 def any_answer(question: Question) -> Question:
-    """The question at no cost, so that the first answer ends it.
-
-    Parameters
-    ----------
-    question : whose cost tables stay, for they say what is admissible
-    """
+    """The question at no cost, so that the first answer ends it."""
     tables = question.norm if isinstance(question.norm, Mapping) else 1
     rules = tuple(c for c in question.constraints if not isinstance(c, JointCost))
     return replace(question, norm=tables, constraints=rules, weights=None)
@@ -35,18 +30,7 @@ def any_answer(question: Question) -> Question:
 def ask_or_refute(
     asker: Asker, question: Question, options: Options, row: Row, way: Strategy
 ) -> Result:
-    """Return the answer; "infeasible" where constraints leave a feature no value.
-
-    Parameters
-    ----------
-    asker, question, options, row : as of :meth:`Asker.ask`
-    way : Strategy, solves encoded problems
-
-    Raises
-    ------
-    InputError
-        The question can't be used.
-    """
+    """Return the answer; "infeasible" where constraints leave a feature no value."""
     began = time.perf_counter()
     try:
         return asker.ask(question, options, row, way)
@@ -81,33 +65,17 @@ class Trials:
     began: float
 
     def nearest(self, dropped: frozenset[int], instead: Instead | None = None) -> Result | None:
-        """The cheapest answer; None if the question can't be posed so.
-
-        Parameters
-        ----------
-        dropped, instead : as for :meth:`Demands.without`
-        """
+        """The cheapest answer; None if the question can't be posed so."""
         return self._ask(*self.demands.without(dropped, instead))
 
     def nearest_in(self, name: str, instead: Instead) -> Result | None:
-        """Return an answer that moves one feature least; None if the query can't be encoded so.
-
-        Parameters
-        ----------
-        name : str, of a numeric feature
-        instead : as for :meth:`Demands.without`
-        """
+        """Return an answer that moves one feature least; None if the query can't be encoded so."""
         asker, question = self.demands.without(frozenset(), instead)
         weights = dict.fromkeys((f.name for f in asker.model.space.features), 0.0) | {name: 1.0}
         return self._ask(asker, replace(any_answer(question), scale="none", weights=weights))
 
     def any(self, dropped: frozenset[int], instead: Instead | None = None) -> Result | None:
-        """Whether there is an answer at all, whatever it costs.
-
-        Parameters
-        ----------
-        dropped, instead : as for :meth:`Demands.without`
-        """
+        """Whether there is an answer at all, whatever it costs."""
         asker, question = self.demands.without(dropped, instead)
         question = any_answer(question)
         free = {feature.name: 0.0 for feature in asker.model.space.features}

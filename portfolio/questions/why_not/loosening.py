@@ -100,13 +100,7 @@ def _onward(before: float, after: float) -> float:
 
 
 def relax(trials: Trials, at: int) -> Relaxation | None:
-    """Return how far a demand has to be loosened; None if that alone is not known to help.
-
-    Parameters
-    ----------
-    trials : Trials, solve the query without some demands
-    at : int, place of the member
-    """
+    """Return how far a demand has to be loosened; None if that alone is not known to help."""
     dropped = trials.nearest(frozenset({at}))
     if dropped is None or dropped.row is None:
         return None

@@ -65,12 +65,7 @@ class PricedBy(Question):
     ruler: FeatureSpace | None = None
 
     def cost(self, space: FeatureSpace) -> Cost:
-        """As without the change of bounds.
-
-        Parameters
-        ----------
-        space : the features as posed
-        """
+        """As without the change of bounds."""
         return super().cost(self.ruler or space)
 
 
@@ -95,13 +90,7 @@ class Demands:
     def without(
         self, dropped: frozenset[int], instead: tuple[int, Constraint | Limits] | None = None
     ) -> tuple[Asker, Question]:
-        """The question with some members dropped, and maybe one that was loosened.
-
-        Parameters
-        ----------
-        dropped : places among the members
-        instead : the place of one, and a constraint or bounds that take its place
-        """
+        """The question with some members dropped, and maybe one that was loosened."""
         at, other = instead or (-1, None)
         gone = dropped | {at}
         given = {id(self.members[i].constraint): i for i in range(len(self.members))}
@@ -155,14 +144,7 @@ _ASKED = ("constraint", "margin")  # of the question alone: the model stays as i
 
 
 def demands_of(asker: Asker, question: Question, row: Row) -> Demands:
-    """Everything that could keep a row from an answer.
-
-    Parameters
-    ----------
-    asker : of the user's explainer
-    question : what is asked
-    row : as read for the model
-    """
+    """Everything that could keep a row from an answer."""
     members = (*_of_features(asker.model, row), *_of_question(asker.model, question, row))
     return Demands(asker, question, row, members)
 
@@ -184,12 +166,7 @@ def _of_features(model: ExplainedModel, row: Row) -> Iterator[Member]:
 
 
 def has_bounds(feature: Feature) -> bool:
-    """Whether the values of a feature are limited by its bounds, and by no list.
-
-    Parameters
-    ----------
-    feature : any
-    """
+    """Whether the values of a feature are limited by its bounds, and by no list."""
     return feature.kind in ("numeric", "ordinal") and not feature.values
 
 

@@ -126,21 +126,7 @@ class WhyNot(AsJson):
 def find_why_not(
     asker: Asker, x: Any, question: Question, options: Options, on_progress: OnStep | None = None
 ) -> WhyNot:
-    """A minimal set of demands that contradict each other, and the cheapest ways to loosen one.
-
-    Parameters
-    ----------
-    asker : of the user's explainer
-    x : a row in any shape that users may give
-    question : that may have no answer
-    options : limits, threads, seed and strategy
-    on_progress : told (seconds, demands left, those proved to be needed)
-
-    Raises
-    ------
-    InputError
-        The row or the question can't be used.
-    """
+    """A minimal set of demands that contradict each other, and the cheapest ways to loosen one."""
     warm_up()
     check_progress(on_progress)
     began = time.perf_counter()

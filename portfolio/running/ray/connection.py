@@ -13,17 +13,7 @@ REACH_S = 5.0  # seconds for a connection to the cluster's address
 
 
 def connect(address: str | None) -> Any:
-    """The ray module, connected.
-
-    Parameters
-    ----------
-    address : of the cluster, "auto" for the one this machine belongs to, None to start one here
-
-    Raises
-    ------
-    UnavailableBackendError, InputError
-        Ray is not installed, or there is no such cluster.
-    """
+    """The ray module, connected."""
     if importlib.util.find_spec("ray") is None:
         raise UnavailableBackendError(
             "executor ray needs the package ray; install it with: pip install 'counterfolio[ray]'"
@@ -53,12 +43,7 @@ def _check_reachable(address: str | None) -> None:
 
 
 def answers(place: str) -> bool:
-    """Whether somebody listens at a place.
-
-    Parameters
-    ----------
-    place : as host:port
-    """
+    """Whether somebody listens at a place."""
     try:
         _check_reachable(place)
     except OSError:

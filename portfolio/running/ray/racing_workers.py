@@ -24,11 +24,6 @@ class RacingWorkers(Workers):
 
     A backend whose actor is not there yet runs here, too, and an actor begins for the next race:
     nobody waits for the cluster, and what is found here without it is found with it. Thread safe.
-
-    Parameters
-    ----------
-    address : of the cluster
-    memory_bytes : address space of each worker here, 0 for no limit
     """
 
     def __init__(self, address: str, memory_bytes: int = 0) -> None:
@@ -44,19 +39,7 @@ class RacingWorkers(Workers):
         return RacingWorkers, (self._address, self.memory_bytes)
 
     def run(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
-        """Solve here, or on the cluster; see :meth:`Workers.run`.
-
-        Parameters
-        ----------
-        backend : which
-        problem : to solve
-        request : how, and whom to tell
-
-        Raises
-        ------
-        UnavailableBackendError
-            The package it needs is not installed.
-        """
+        """Solve here, or on the cluster; see :meth:`Workers.run`."""
         with self._guard:
             alone, self._at_work = not self._at_work, self._at_work + 1
         try:

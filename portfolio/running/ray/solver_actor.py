@@ -34,14 +34,7 @@ class SolverActor:
         """Answered once the actor has a place and has started."""
 
     def solve(self, number: int, task: SolverTask, seconds: float) -> Outcome:
-        """Solve a task; deadlines are of this machine's clock.
-
-        Parameters
-        ----------
-        number : of this solve
-        task : what is asked
-        seconds : time left
-        """
+        """Solve a task; deadlines are of this machine's clock."""
         events: list[tuple[str, Any]] = []
         self._number, self._events = number, events
         self._inbox.take(replace(task, deadline=time.monotonic() + seconds))
@@ -49,19 +42,7 @@ class SolverActor:
         return solve_task(own, lambda *event: events.append(event), self._inbox, self._kept)
 
     def look(self, number: int, seen: int, rival: IntArray | None) -> list[tuple[str, Any]]:
-        """What is new, in exchange for what others have found.
-
-        Parameters
-        ----------
-        number : of the solve
-        seen : how many events are known
-        rival : the best choice of others, int64 (n_axes,), or None for no news
-
-        Returns
-        -------
-        Events (kind, content) since then, as :func:`portfolio.running.solver_process.solve_task`
-        sends them.
-        """
+        """What is new, in exchange for what others have found."""
         if number != self._number:
             return []
         if rival is not None:
@@ -69,24 +50,13 @@ class SolverActor:
         return self._events[seen:]
 
     def stop(self, number: int) -> None:
-        """End a solve, if it is the one under way.
-
-        Parameters
-        ----------
-        number : of the solve
-        """
+        """End a solve, if it is the one under way."""
         if number == self._number:
             self._inbox.take("stop")
 
 
 def solver_actor(ray: Any, threads: int) -> Any:
-    """A new actor on the cluster.
-
-    Parameters
-    ----------
-    ray : the module, connected
-    threads : cores that it takes
-    """
+    """A new actor on the cluster."""
     control = ray.method(concurrency_group="control")
     methods = {"look": control(SolverActor.look), "stop": control(SolverActor.stop)}
     remote = ray.remote(num_cpus=threads, concurrency_groups={"control": 2})
@@ -96,16 +66,7 @@ def solver_actor(ray: Any, threads: int) -> Any:
 def solve_on(
     ray: Any, actor: Any, backend: Backend, problem: Problem, request: Request
 ) -> tuple[Outcome, list[Any]]:
-    """The outcome, and an actor for the next query: one that was killed or died is replaced.
-
-    Parameters
-    ----------
-    ray : the module, connected
-    actor : of :func:`solver_actor`, idle
-    backend : that it solves by
-    problem : to solve
-    request : how, and whom to tell
-    """
+    """The outcome, and an actor for the next query: one that was killed or died is replaced."""
     began = time.perf_counter()
     best = BestSoFar(problem, request)
     reason: StopReason

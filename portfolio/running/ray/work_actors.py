@@ -55,21 +55,7 @@ class _Assignment:
 
 
 class ActorPool:
-    """Actors of one batch, given a task whenever one is free.
-
-    Parameters
-    ----------
-    ray : the module, connected
-    job : what to do
-    tasks : taken when an actor is free
-    count : of actors
-    cores : of each actor
-
-    Raises
-    ------
-    InputError
-        The job can't be pickled.
-    """
+    """Actors of one batch, given a task whenever one is free."""
 
     def __init__(self, ray: Any, job: Work, tasks: Iterator[Task], count: int, cores: int) -> None:
         self._ray, self._job, self._cores = ray, job, cores
@@ -81,13 +67,7 @@ class ActorPool:
         self._first: Task | None = None
 
     def answers(self) -> Generator[Record]:
-        """Records as they come.
-
-        Raises
-        ------
-        InputError
-            There is no room, or workers can't start.
-        """
+        """Records as they come."""
         first = self._waiting.next(inf)
         if not first:
             return

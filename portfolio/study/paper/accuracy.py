@@ -50,12 +50,7 @@ class Leaf:
 
 
 def leaves(frame: pd.DataFrame) -> list[Leaf]:
-    """The paper's diagram on the paper's formulations, without logs of which there are none.
-
-    Parameters
-    ----------
-    frame : records as :func:`selector.logs.read` gives them
-    """
+    """The paper's diagram on the paper's formulations, without logs of which there are none."""
     data = _published(frame)
     if data is None:
         return []
@@ -67,12 +62,7 @@ def leaves(frame: pd.DataFrame) -> list[Leaf]:
 
 
 def judged(frame: pd.DataFrame) -> list[Judged]:
-    """Diagrams on the paper's formulations, and on what reduction leaves.
-
-    Parameters
-    ----------
-    frame : records as :func:`selector.logs.read` gives them
-    """
+    """Diagrams on the paper's formulations, and on what reduction leaves."""
     paper = load_diagram(PAPER)
     found = []
     for words, data in (

@@ -17,16 +17,6 @@ def errors(runs: pd.DataFrame, first: str, second: str, optima: dict[str, float]
 
     A query's error is 1 until there is an answer, and 1 for the worst cost that either of the two
     held; 0 is the optimum. Time counts from the question on.
-
-    Parameters
-    ----------
-    runs : of one timing
-    first, second : backends
-    optima : least costs by query, of anyone's proof
-
-    Returns
-    -------
-    by query a float64 array (2, n_grid)
     """
     found = {}
     for query, group in runs[runs["backend"].isin((first, second))].groupby("query"):
@@ -43,12 +33,7 @@ def errors(runs: pd.DataFrame, first: str, second: str, optima: dict[str, float]
 
 
 def optima_of(runs: pd.DataFrame) -> dict[str, float]:
-    """Least cost of each query that somebody proved.
-
-    Parameters
-    ----------
-    runs : of any timings
-    """
+    """Least cost of each query that somebody proved."""
     proved = runs[runs["status"] == "optimal"]
     return {
         str(query): float(cost) for query, cost in proved.groupby("query")["upper"].min().items()

@@ -29,12 +29,7 @@ class Estimate:
 
 
 def share(hits: int, count: int) -> Estimate:
-    """A share with its exact binomial interval; a bootstrap knows no doubt where all agree.
-
-    Parameters
-    ----------
-    hits, count : of queries
-    """
+    """A share with its exact binomial interval; a bootstrap knows no doubt where all agree."""
     if not count:
         return Estimate(np.nan, np.nan, np.nan, 0)
     tail = (1 - LEVEL) / 2
@@ -44,12 +39,7 @@ def share(hits: int, count: int) -> Estimate:
 
 
 def median(values: FloatArray) -> Estimate:
-    """A median with its bootstrap interval.
-
-    Parameters
-    ----------
-    values : one per query, float64 (n_queries,)
-    """
+    """A median with its bootstrap interval."""
     if not values.size:
         return Estimate(np.nan, np.nan, np.nan, 0)
     rng = np.random.default_rng(0)

@@ -70,21 +70,11 @@ class Evidence:
     optima: dict[str, float]
 
     def part(self, name: str) -> pd.DataFrame:
-        """Runs of a part that the paper's data name.
-
-        Parameters
-        ----------
-        name : such as "default"
-        """
+        """Runs of a part that the paper's data name."""
         return self.runs.query(self.paper.parts[name])
 
     def found(self, claim: Claim) -> dict[str, Finding]:
-        """What runs say of a claim, by timing.
-
-        Parameters
-        ----------
-        claim : of the paper
-        """
+        """What runs say of a claim, by timing."""
         part = self.part(claim.part)
         return {
             timing: judge(claim, part[part["timing"] == timing], self.optima) for timing in TIMINGS
@@ -92,12 +82,7 @@ class Evidence:
 
 
 def evidence_of(frame: pd.DataFrame) -> Evidence:
-    """What logs hold of what the paper is about.
-
-    Parameters
-    ----------
-    frame : records as :func:`selector.logs.read` gives them
-    """
+    """What logs hold of what the paper is about."""
     runs = runs_of(frame)
     if not (runs["timing"] == "total").any():
         raise InputError(
@@ -107,18 +92,7 @@ def evidence_of(frame: pd.DataFrame) -> Evidence:
 
 
 def write_page(frame: pd.DataFrame, out: Path) -> None:
-    """The page, and its pictures in a folder beside it that has its name.
-
-    Parameters
-    ----------
-    frame : records as :func:`selector.logs.read` gives them
-    out : a file, .md
-
-    Raises
-    ------
-    InputError
-        No record is of a published formulation.
-    """
+    """The page, and its pictures in a folder beside it that has its name."""
     evidence = evidence_of(frame)
     folder = out.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
@@ -128,13 +102,7 @@ def write_page(frame: pd.DataFrame, out: Path) -> None:
 
 
 def draw_pictures(evidence: Evidence, folder: Path) -> list[str]:
-    """Names of the pictures that the logs have data for, each drawn to ``NAME.svg``.
-
-    Parameters
-    ----------
-    evidence : from logs
-    folder : that is there
-    """
+    """Names of the pictures that the logs have data for, each drawn to ``NAME.svg``."""
     names = []
     for picture in PICTURES.values():
         records = evidence.records.query(evidence.paper.parts[picture.part]).query(picture.where)
@@ -145,13 +113,7 @@ def draw_pictures(evidence: Evidence, folder: Path) -> list[str]:
 
 
 def page_of(evidence: Evidence, pictures: Mapping[str, str]) -> str:
-    """The page as text.
-
-    Parameters
-    ----------
-    evidence : from logs
-    pictures : files by the name of the picture, from where the page is
-    """
+    """The page as text."""
     paper, frame = evidence.paper, evidence.records
     found = {claim.name: evidence.found(claim) for claim in paper.claims}
     told = {

@@ -41,14 +41,7 @@ class Finding:
 
 
 def judge(claim: Claim, runs: pd.DataFrame, optima: dict[str, float]) -> Finding:
-    """What runs of one timing say of a claim.
-
-    Parameters
-    ----------
-    claim : with the name of its rule
-    runs : of one timing and of the claim's part
-    optima : least costs by query, as far as anyone proved them
-    """
+    """What runs of one timing say of a claim."""
     return RULES[claim.rule](claim, runs.query(claim.where), optima)
 
 

@@ -26,10 +26,6 @@ def runs_of(frame: pd.DataFrame) -> pd.DataFrame:
     until the proof, inf without one; ``least_s`` is what a run without proof took at least, inf if
     more time would not have helped; ``before_s`` is to be added to the times of ``trace``.
     ``rounds`` are trees, of boosted models per class.
-
-    Parameters
-    ----------
-    frame : records as :func:`selector.logs.read` gives them
     """
     told = described(frame)
     parts = []
@@ -56,10 +52,6 @@ def described(frame: pd.DataFrame) -> pd.DataFrame:
     """Records of what the paper asks, with the columns that parts and claims are about.
 
     Its protocol has no larger models, other norms, or constraints.
-
-    Parameters
-    ----------
-    frame : records as :func:`selector.logs.read` gives them
     """
     several = frame["boosted"] & (frame["classes"] > 2)
     told = frame.assign(
@@ -77,13 +69,6 @@ def described(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def side_by_side(runs: pd.DataFrame, backends: tuple[str, ...], column: str) -> pd.DataFrame:
-    """One row per query that all backends were asked, one column per backend.
-
-    Parameters
-    ----------
-    runs : of one timing
-    backends : names
-    column : what the cells hold
-    """
+    """One row per query that all backends were asked, one column per backend."""
     wide = runs.pivot(index="query", columns="backend", values=column)
     return wide.reindex(columns=list(backends)).dropna()

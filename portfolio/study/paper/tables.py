@@ -20,14 +20,7 @@ SHOWN_S = (0.1, 1.0, 10.0)  # at which errors are told
 
 
 def setup(paper: Published, frame: pd.DataFrame, runs: pd.DataFrame) -> str:
-    """Machine, threads, limits, rows and solvers of both.
-
-    Parameters
-    ----------
-    paper : theirs
-    frame : records
-    runs : what became of them
-    """
+    """Machine, threads, limits, rows and solvers of both."""
     load = frame["load"].quantile([0.1, 0.5, 0.9]).tolist()
     plain = frame[frame["mode"] == "plain"]
     of_plain = runs[runs["timing"] == "total"]
@@ -71,13 +64,7 @@ def _solvers(frame: pd.DataFrame) -> str:
 
 
 def datasets(paper: Published, frame: pd.DataFrame) -> str:
-    """Table 1: features by kind and classes.
-
-    Parameters
-    ----------
-    paper : theirs
-    frame : records
-    """
+    """Table 1: features by kind and classes."""
     columns = paper.datasets["columns"]
     rows = []
     for name, theirs in paper.datasets.items():
@@ -95,12 +82,7 @@ def _listed_whole(values: "pd.Series[int]") -> str:
 
 
 def by_backend(runs: pd.DataFrame) -> str:
-    """Figure 2: how much each backend proves, and how fast.
-
-    Parameters
-    ----------
-    runs : of a norm, no isolation forests
-    """
+    """Figure 2: how much each backend proves, and how fast."""
     rows = []
     for kind, size in itertools.product(KINDS, sorted(set(runs["rounds"]), reverse=True)):
         here = runs[(runs["kind"] == kind) & (runs["rounds"] == size)]
@@ -125,13 +107,7 @@ def _name(backend: str) -> str:
 
 
 def anytime(runs: pd.DataFrame, optima: dict[str, float]) -> str:
-    """Figure 3: mean normalised error of the best answer at some moments.
-
-    Parameters
-    ----------
-    runs : of the default part
-    optima : least costs by query
-    """
+    """Figure 3: mean normalised error of the best answer at some moments."""
     places = [int(np.argmin(abs(GRID_S - moment))) for moment in SHOWN_S]
     rows = []
     for kind, words in KINDS.items():
@@ -147,12 +123,7 @@ def anytime(runs: pd.DataFrame, optima: dict[str, float]) -> str:
 
 
 def by_size(runs: pd.DataFrame) -> str:
-    """Figure 4: median total seconds by depth and number of trees.
-
-    Parameters
-    ----------
-    runs : of the part in which they vary
-    """
+    """Figure 4: median total seconds by depth and number of trees."""
     asked = runs[runs["timing"] == "total"]
     rows = []
     for kind, words in KINDS.items():
@@ -173,12 +144,7 @@ def _told(runs: pd.DataFrame) -> str:
 
 
 def by_norm(runs: pd.DataFrame) -> str:
-    """Figure 5: median total seconds by norm, of soft-voting forests.
-
-    Parameters
-    ----------
-    runs : of the part in which norms vary
-    """
+    """Figure 5: median total seconds by norm, of soft-voting forests."""
     soft, rows = runs[runs["kind"] == "soft"], []
     for norm in sorted(set(soft["norm"])):
         here = soft[soft["norm"] == norm]
@@ -190,13 +156,7 @@ def by_norm(runs: pd.DataFrame) -> str:
 
 
 def isolation(paper: Published, runs: pd.DataFrame) -> str:
-    """Table 2: seconds with and without isolation forests, and how many answers are plausible.
-
-    Parameters
-    ----------
-    paper : theirs
-    runs : of soft-voting forests of the part
-    """
+    """Table 2: seconds with and without isolation forests, and how many answers are plausible."""
     theirs = paper.isolation
     soft, rows = runs[runs["kind"] == "soft"], []
     for place, name in enumerate(theirs["datasets"]):
@@ -227,13 +187,7 @@ def _free(runs: pd.DataFrame) -> str:
 
 
 def shares(paper: Published, leaves: Sequence[Leaf]) -> str:
-    """Figure 1: how many come to the leaves of the paper's diagram, and who is fastest.
-
-    Parameters
-    ----------
-    paper : theirs
-    leaves : ours
-    """
+    """Figure 1: how many come to the leaves of the paper's diagram, and who is fastest."""
     rows = [
         (_name(leaf.backend), f"{paper.diagram['leaves'][leaf.backend]:.1%}",
          f"{leaf.reached:.1%}", f"{leaf.fastest:.1%}")
@@ -244,13 +198,7 @@ def shares(paper: Published, leaves: Sequence[Leaf]) -> str:
 
 
 def diagram(paper: Published, judged: Sequence[Judged]) -> str:
-    """Figure 1: how often diagrams name the fastest.
-
-    Parameters
-    ----------
-    paper : theirs
-    judged : ours
-    """
+    """Figure 1: how often diagrams name the fastest."""
     own = f"{paper.diagram['accuracy']:.2%} of {paper.diagram['rows']:,}"
     rows = [("the paper's", "the paper's own", own)]
     rows += [(line.diagram, line.runs, estimate(line.accuracy, "share")) for line in judged]

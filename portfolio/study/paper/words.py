@@ -12,25 +12,13 @@ NONE = "—"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown.
-
-    Parameters
-    ----------
-    head : names of its columns
-    rows : cells
-    """
+    """A table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def finding(found: Finding, own: bool) -> str:
-    """A cell of a claim: the verdict, the figure, its interval, how many queries.
-
-    Parameters
-    ----------
-    found : what logs say
-    own : whether it is what the paper itself measured
-    """
+    """A cell of a claim: the verdict, the figure, its interval, how many queries."""
     if found.verdict == NO_LOGS:
         return NONE
     verdict = f"**{found.verdict}**" if own else found.verdict
@@ -38,13 +26,7 @@ def finding(found: Finding, own: bool) -> str:
 
 
 def estimate(found: Estimate, unit: str) -> str:
-    """A figure, its interval and how many queries it is of.
-
-    Parameters
-    ----------
-    found : the figure
-    unit : "share" or "ratio"
-    """
+    """A figure, its interval and how many queries it is of."""
     if not found.count:
         return NONE
     if unit == "share":
@@ -53,12 +35,7 @@ def estimate(found: Estimate, unit: str) -> str:
 
 
 def seconds(runs: pd.DataFrame) -> str:
-    """Median seconds, "> limit" where fewer than half were proved, and a dash without runs.
-
-    Parameters
-    ----------
-    runs : of one timing and backend
-    """
+    """Median seconds, "> limit" where fewer than half were proved, and a dash without runs."""
     if not len(runs):
         return NONE
     middle = float(runs["seconds"].sort_values().iloc[len(runs) // 2])
@@ -66,10 +43,5 @@ def seconds(runs: pd.DataFrame) -> str:
 
 
 def proved(runs: pd.DataFrame) -> str:
-    """How many of how many were proved.
-
-    Parameters
-    ----------
-    runs : of one timing and backend
-    """
+    """How many of how many were proved."""
     return f"{int(runs['proved'].sum())} of {len(runs)}" if len(runs) else NONE

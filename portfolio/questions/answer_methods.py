@@ -1,4 +1,4 @@
-"""Questions about answers: why there is none, how far one reaches, and what it withstands."""
+"""Questions about answers: conflicts, regions and robust counterfactuals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def regional(
     asker: Asker, row: Row, goal: Goal, label: Any, changed: tuple[str, ...]
 ) -> Callable[..., Any]:
-    """What draws the region around an answer once somebody asks for it."""
+    """Return a function that computes the region around an answer on demand."""
 
     def region(*settings: Any, stop: threading.Event | None = None) -> Any:
         from portfolio.questions.region.region import region_around
@@ -39,7 +39,7 @@ def regional(
 
 
 class AnswerQuestions:
-    """Methods that an explainer inherits; each is a docstring and a call."""
+    """Question methods that :class:`portfolio.explainer.Explainer` inherits."""
 
     _asker: Asker
 
@@ -58,27 +58,54 @@ class AnswerQuestions:
         on_progress: OnStep | None = None,
         strategy: str | Sequence[str] | None = None,
     ) -> WhyNot:
-        """Why a question has no answer: demands that contradict each other, and how to loosen one.
+        """Find demands that rule out every counterfactual, and how far to relax each.
 
-        Demands are the constraints, the features' default actions and bounds, a margin and
-        plausibility. One after another is left out; what the contradiction stands without is
-        dropped, and what it does not stand without is needed: each step is a proof.
+        Demands are the constraints, default actions and bounds of features, the margin and
+        plausibility. The result is a minimal conflicting set (MUS): demands are dropped one by one
+        as long as the others still conflict, and each step is a proof.
 
         Parameters
         ----------
-        x, target, norm, scale, weights, constraints, margin : as for :meth:`Explainer.explain`
-        time_limit_s : seconds for all steps together
-        threads, seed, strategy : as for :meth:`Explainer.explain`
-        on_progress : called with (seconds, demands that are left, those proved to be needed)
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        target : label or goal, optional
+            Class label or goal to reach, as in :meth:`Explainer.explain`; by default any other
+            class.
+        norm : number, str, callable or mapping, default 1
+            Distance measure, as in :meth:`Explainer.explain`.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        margin : float, optional
+            Required lead over every other class, in units of the model's score.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds, for all steps together.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, number of remaining demands, number proved necessary).
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
 
         Returns
         -------
         WhyNot
+            The conflicting demands and the smallest relaxation of each.
 
         Raises
         ------
         InputError
-            Bad row, target, norm, constraints, limits or strategy.
+            If the row or a setting is invalid.
+
+        Examples
+        --------
+        >>> from counterfolio import Range
+        >>> print(explainer.why_not(row, constraints=[Range("income", 0, 20), Fixed("age")]))
         """
         from portfolio.questions.why_not.why_not import find_why_not
 
@@ -96,30 +123,45 @@ class AnswerQuestions:
         seed: int = 0,
         on_progress: OnFeature | None = None,
     ) -> Region:
-        """A box around a row in which the model decides every row alike, as wide as it gets.
+        """Find the largest box around a row in which the prediction stays the same.
 
-        One feature after another is widened, upwards and then downwards, until a row that is
-        decided otherwise would be taken in; so features that come first get more room. The box
-        is within the feature space: bounds, lists and categories; default actions do not count.
-        See also :meth:`Result.region`.
+        Features are widened one after another, upwards and then downwards, until the box would
+        include a row with a different prediction. Features that come first therefore get more room.
+        The box is within the feature space; default actions are ignored. See also
+        :meth:`Result.region`.
 
         Parameters
         ----------
-        x : as for :meth:`Explainer.explain`
-        target : None for the class that the model decides for; or a goal that the row reaches
-        order : features to widen first; by default in the model's order
-        time_limit_s : seconds from this call
-        threads, seed : of the search
-        on_progress : called with (seconds, features done, features)
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row inside the box.
+        target : label or goal, optional
+            Goal that every row of the box reaches, as the row does; by default the predicted class.
+        order : sequence of str, optional
+            Features to widen first; by default the model's order.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, number of features done, number of features).
 
         Returns
         -------
         Region
+            The box, one :class:`Span` per feature.
 
         Raises
         ------
         InputError
-            Bad row, target, order or limits; or the row does not reach the target.
+            If the row, target, order or a limit is invalid, or the row does not reach the target.
+
+        Examples
+        --------
+        >>> region = explainer.region(row)
+        >>> region["income"].words
+        'at most 24.2685'
         """
         from portfolio.questions.region.region import region_of
 
@@ -141,31 +183,59 @@ class AnswerQuestions:
         on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
     ) -> Robust:
-        """Find the nearest answer that still holds if the model or the row is not quite the same.
+        """Find the nearest counterfactual that holds if the model or the row varies.
 
-        ``Retraining(confidence=0.9)`` asks a forest for so many votes that one trained anew decides
-        alike. ``Around({"income": 50, "age": 1})`` asks that every row that misses the answer by at
-        most this is decided as wanted: answers are solved for, rows around them that are decided
-        otherwise are looked for, and what these refute is cut off, until there are none.
+        ``Retraining(confidence=0.9)`` requires so many votes of a forest that a retrained forest
+        makes the same prediction. ``Around({"income": 50, "age": 1})`` requires that all rows
+        within these radii of the answer reach the target. It solves repeatedly: rows near an answer
+        that miss the target are excluded with the box around them, until there are none.
 
         Parameters
         ----------
-        x, target, norm, scale, weights, constraints, margin : as for :meth:`Explainer.explain`
-        against : what the answer has to be robust against
-        time_limit_s : seconds for all rounds together
-        threads, seed, strategy : as for :meth:`Explainer.explain`
-        on_progress : called with (seconds, upper bound, lower bound)
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        against : Retraining or Around
+            Variation that the counterfactual has to withstand.
+        target : label or goal, optional
+            Class label or goal to reach, as in :meth:`Explainer.explain`; by default any other
+            class.
+        norm : number, str, callable or mapping, default 1
+            Distance measure, as in :meth:`Explainer.explain`.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        margin : float, optional
+            Required lead over every other class, in units of the model's score.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds, for all rounds together.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, upper bound, lower bound), from solver threads.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
 
         Returns
         -------
         Robust
+            The robust counterfactual and what is proved.
 
         Raises
         ------
         InputError
-            Bad row, target, norm, constraints, limits or strategy, or bad radii.
+            If the row, a radius or a setting is invalid.
         UnsupportedModelError
-            Retraining, and the model is no forest.
+            If ``against`` is Retraining and the model is not a supported forest.
+
+        Examples
+        --------
+        >>> from counterfolio import Around
+        >>> print(explainer.explain_robust(row, Around({"income": 0.5})))
         """
         from portfolio.questions.robust.robust import find_robust
 

@@ -1,4 +1,4 @@
-"""The questions of :class:`portfolio.explainer.Explainer` about many rows together."""
+"""Questions about groups of rows: methods of :class:`portfolio.explainer.Explainer`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class GroupQuestions:
-    """Methods that an explainer inherits; each is a docstring and a call."""
+    """Question methods that :class:`portfolio.explainer.Explainer` inherits."""
 
     _asker: Asker
 
@@ -41,37 +41,58 @@ class GroupQuestions:
         seed: int = 0,
         on_progress: OnProgress | None = None,
     ) -> GroupRecourse:
-        """A few actions that give recourse to as many rows as possible, and the proof of it.
+        """Find a few actions that give recourse to as many rows as possible.
 
-        An action is a set of steps: raise a number to at least a limit, lower one to at most a
-        limit, change a category to another; at most one step for each feature. Rows that
-        fulfil a step already stay as they are there. An action serves a row if all of its steps
-        are admissible for it, cost it no more than the budget, and the model itself then decides
-        as wanted. Limits may be any numbers.
+        An action is a set of steps, at most one per feature: raise a number to at least a limit,
+        lower it to at most a limit, or change a category. Rows that already meet a step keep their
+        value. An action serves a row if all its steps are admissible, its cost is within the budget
+        and the model then predicts the target. Limits may be any numbers.
 
         Parameters
         ----------
-        X : rows, as for :meth:`Explainer.explain_batch`; those that reach the target as they are
-            are left out
-        actions : at most so many
-        budget : what an action may cost each row that takes it; None for no limit
-        target : as for :meth:`Explainer.explain`; None for the other one of two classes
-        norm : any p from 0 to 100, or "inf"
-        scale, weights, margin : as for :meth:`Explainer.explain`
-        constraints : Fixed, Increase, Decrease, Range, Allowed, Precedence, MaxChanges; they hold
-            for each row
-        time_limit_s : seconds for all of it
-        threads, seed : of solvers
-        on_progress : called with (seconds, most rows that actions may serve, rows served by now)
+        X : DataFrame or array of shape (n_rows, n_columns)
+            Rows that need recourse; rows that already reach the target are left out.
+        actions : int, default 1
+            Largest number of actions.
+        budget : float, optional
+            Largest cost of an action for each row that takes it; no limit by default.
+        target : label or goal, optional
+            Class label or goal to reach; by default the other one of two classes.
+        norm : number or "inf", default 1
+            Distance measure, a power from 0 to 100 or "inf".
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints that apply to each row: ``Fixed``, ``Increase``, ``Decrease``, ``Range``,
+            ``Allowed``, ``Precedence`` and ``MaxChanges``.
+        margin : float, optional
+            Required lead over every other class, in units of the model's score.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds.
+        threads : int, optional
+            Number of solver threads, 1 by default.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, upper bound on the rows served, rows served).
 
         Returns
         -------
         GroupRecourse
+            The actions, the rows that each serves and what is proved.
 
         Raises
         ------
         InputError
-            Bad rows, number of actions, budget, target, norm, constraints or limits.
+            If a row or a setting is invalid.
+
+        Examples
+        --------
+        >>> group = explainer.explain_group(X, actions=1)
+        >>> group.covered, group.status
+        (4, 'optimal')
         """
         from portfolio.questions.groups.group_finder import find_group
 
@@ -102,36 +123,72 @@ class GroupQuestions:
         confidence: float = 0.95,
         resamples: int = 2000,
     ) -> Audit:
-        """What recourse costs the groups of a protected attribute, each row's cost proved.
+        """Compare the cost of recourse between groups of rows.
 
-        Every adverse row is explained as by :meth:`Explainer.explain_batch`. Groups are told by
-        their share without recourse (proved) and by their mean and median cost, and are compared
-        with a reference.
+        Every adverse row is explained as in :meth:`Explainer.explain_batch`. Groups are described
+        by their share of rows without recourse (proved) and by the mean and median cost of
+        recourse, and compared with a reference group.
 
         Parameters
         ----------
-        X : rows, as for :meth:`Explainer.explain_batch`
-        by : name of a feature, or a value for each row: the attribute need not be one of the
-            model's
-        target : what counts as a good decision: a label, or a goal
-        reference : the group that others are compared with; None for the largest
-        norm, scale, weights, constraints, margin : as for :meth:`Explainer.explain`
-        time_limit_s, deadline_s, threads, executor, out, resume, on_answer, strategy : as for
-            :meth:`Explainer.explain_batch`
-        seed : of solvers, and of the bootstrap and the permutations
-        confidence : of all intervals
-        resamples : of the bootstrap and of permutations
+        X : DataFrame or array of shape (n_rows, n_columns)
+            Rows of all groups.
+        by : str or sequence of length n_rows
+            Name of a feature, or the group of each row; the attribute need not be used by the
+            model.
+        target : label or goal
+            Favourable outcome, a class label or a goal.
+        reference : label, optional
+            Group that the others are compared with; by default the largest.
+        norm : number, str, callable or mapping, default 1
+            Distance measure, as in :meth:`Explainer.explain`.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        margin : float, optional
+            Required lead over every other class, in units of the model's score.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds for each row.
+        deadline_s : float, optional
+            Wall-clock limit in seconds for all rows together.
+        threads : int, default 1
+            Number of solver threads of each worker.
+        seed : int, default 0
+            Random seed of the solvers, the bootstrap and the permutation test.
+        executor : {"local", "ray"} or executor, default "local"
+            Place where rows are solved, as in :meth:`Explainer.explain_batch`.
+        out : str or Path, optional
+            Folder for the answers, as in :meth:`Explainer.explain_batch`.
+        resume : bool, default False
+            Whether to reuse the answers in ``out``, as in :meth:`Explainer.explain_batch`.
+        on_answer : callable, optional
+            Function called with (rows answered, number of rows).
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
+        confidence : float, default 0.95
+            Confidence level of all intervals.
+        resamples : int, default 2000
+            Number of resamples of the bootstrap and of the permutation test.
 
         Returns
         -------
         Audit
+            The numbers of each group, and the differences from the reference group.
 
         Raises
         ------
         InputError
-            Bad rows, attribute, target, reference or settings.
+            If a row, the attribute, the target, the reference or a setting is invalid.
         BatchError
-            The folder can't be written to any more; holds what was answered.
+            If the folder ``out`` can no longer be written; the exception holds the answers so far.
+
+        Examples
+        --------
+        >>> audit = explainer.audit(X_train[:40], by="sex", target="granted")
+        >>> [(group.name, group.rows, group.adverse) for group in audit.groups]
         """
         from portfolio.questions.groups.audit_finder import find_audit
         from portfolio.questions.groups.audit_statistics import Sampling

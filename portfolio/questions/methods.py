@@ -1,4 +1,4 @@
-"""The questions of :class:`portfolio.explainer.Explainer` besides the cheapest change."""
+"""Questions about one row: methods of :class:`portfolio.explainer.Explainer`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
-    """Methods that an explainer inherits; each is a docstring and a call."""
+    """Question methods that :class:`portfolio.explainer.Explainer` inherits."""
 
     _asker: Asker
 
@@ -42,31 +42,49 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         seed: int = 0,
         on_progress: OnProgress | None = None,
     ) -> Reasons:
-        """Features that alone decide a row: as long as these keep its values, so does the decision.
+        """Find features whose values alone determine the prediction of a row.
 
-        The other features may take every value of the feature space: within their bounds, of their
-        categories and lists, and missing where values may be. What people can do about them
-        (default actions) does not count.
+        All other features may then take any value of the feature space: within their bounds,
+        categories and value lists, or missing where missing values are allowed. Default actions are
+        ignored.
 
         Parameters
         ----------
-        x : as for :meth:`Explainer.explain`
-        target : None for the class that the model decides for; a label for whether it is this
-            one; or a goal, as for :meth:`Explainer.explain`, for whether it is reached
-        smallest : the fewest features that suffice; else a set of which none can be left out
-        order : features to leave out first, if that is possible; by default in the model's order
-        time_limit_s : seconds from this call
-        threads, seed : of solvers
-        on_progress : called with (seconds, size of the set, lower bound on its size)
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        target : label or goal, optional
+            Class or goal to explain: whether the row reaches it. By default the predicted class.
+        smallest : bool, default False
+            Whether to find a set with the fewest features, instead of any set that cannot be
+            reduced.
+        order : sequence of str, optional
+            Features to leave out first if possible; by default the model's order.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, size of the set, lower bound on the size).
 
         Returns
         -------
         Reasons
+            The sufficient features, their values and what is proved.
 
         Raises
         ------
         InputError
-            Bad row, target, order or limits.
+            If the row, target, order or a limit is invalid.
+
+        Examples
+        --------
+        >>> print(explainer.reasons(row))
+        3 features are sufficient for 'refused' (proved; none can be left out).
+        - age = 67
+        - income = 19.207
+        - housing = free
         """
         from portfolio.questions.reasons.reasons import find_reasons
 
@@ -89,28 +107,51 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
     ) -> Robustness:
-        """The smallest perturbation of a row that changes the decision, and its proof.
+        """Find the smallest perturbation of a row that changes its prediction.
 
-        Every row of the feature space counts, whatever people may do to get there: default actions
-        are dropped. A category or binary value that changes costs 1, and so does a missing value
-        that is filled in.
+        All rows of the feature space are considered; default actions are ignored. A changed
+        category or binary value costs 1, and so does filling in a missing value.
 
         Parameters
         ----------
-        x : as for :meth:`Explainer.explain`
-        target : only perturbations to this label or goal count; None: to any other class
-        norm, scale, weights : as for :meth:`Explainer.explain`
-        bounds : "features" for rows within the features' bounds, None for any numbers
-        time_limit_s, threads, seed, on_progress, strategy : as for :meth:`Explainer.explain`
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        target : label or goal, optional
+            Class label or goal that the perturbed row has to reach; by default any other class.
+        norm : number, str, callable or mapping, default "inf"
+            Distance measure, as in :meth:`Explainer.explain`.
+        scale : {"range", "std", "mad", "none"}, default "none"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        bounds : {"features"} or None, default "features"
+            Whether perturbed rows stay within the bounds of the features; None allows any number.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, upper bound, lower bound), from solver threads.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
 
         Returns
         -------
         Robustness
+            The nearest row with a different prediction, its distance and what is proved.
 
         Raises
         ------
         InputError
-            Bad row, target, norm, scale, weights, bounds, limits or strategy.
+            If the row or a setting is invalid.
+
+        Examples
+        --------
+        >>> print(explainer.robustness(row, norm=1, scale="range"))
+        Robust below distance 0.103825, where a row flips the prediction (proved).
+        - Increase income from 19.207 to at least 26.212.
         """
         from portfolio.questions.robust.robustness import find_robustness
 
@@ -133,26 +174,52 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
     ) -> Robustness:
-        """Whether every row within a radius is decided alike: a proof, or a row that is not.
+        """Check whether all rows within a radius have the same prediction.
 
-        Rows beyond the radius are not looked at, so that this takes less than the smallest
-        perturbation. See :attr:`Robustness.robust`.
+        The result is a proof or a row with a different prediction. Rows beyond the radius are not
+        searched, so this is faster than :meth:`robustness`.
 
         Parameters
         ----------
-        x : as for :meth:`Explainer.explain`
-        radius : distance, itself included
-        target, norm, scale, weights, bounds : as for :meth:`robustness`
-        time_limit_s, threads, seed, on_progress, strategy : as for :meth:`Explainer.explain`
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        radius : float
+            Distance up to which rows are checked, inclusive; greater than 0.
+        target : label or goal, optional
+            Class label or goal that a perturbed row has to reach; by default any other class.
+        norm : number, str, callable or mapping, default "inf"
+            Distance measure, as in :meth:`Explainer.explain`.
+        scale : {"range", "std", "mad", "none"}, default "none"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        bounds : {"features"} or None, default "features"
+            Whether perturbed rows stay within the bounds of the features; None allows any number.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, upper bound, lower bound), from solver threads.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
 
         Returns
         -------
         Robustness
+            The result of the check; see :attr:`Robustness.robust`.
 
         Raises
         ------
         InputError
-            Bad row, radius, target, norm, scale, weights, bounds, limits or strategy.
+            If the row, the radius or a setting is invalid.
+
+        Examples
+        --------
+        >>> explainer.verify(row, radius=0.1).robust
+        True
         """
         from portfolio.questions.robust.robustness import find_robustness
 
@@ -171,24 +238,45 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         on_progress: OnNecessary | None = None,
         strategy: str | Sequence[str] | None = None,
     ) -> Necessary:
-        """Features without which there is no recourse: with one of them fixed, nothing helps.
+        """Find features that every counterfactual has to change.
 
-        Default actions and constraints hold, as for :meth:`Explainer.explain`.
+        If a necessary feature is fixed, nothing reaches the target. Default actions and constraints
+        apply, as in :meth:`Explainer.explain`.
 
         Parameters
         ----------
-        x, target, constraints, threads, seed, strategy : as for :meth:`Explainer.explain`
-        time_limit_s : seconds for all features together
-        on_progress : called with (seconds, features that may be necessary, those proved to be)
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        target : label or goal, optional
+            Class label or goal to reach, as in :meth:`Explainer.explain`; by default any other
+            class.
+        constraints : sequence of Constraint, default ()
+            Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds, for all steps together.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, number of candidate features, number proved necessary).
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
 
         Returns
         -------
         Necessary
+            The necessary features, those that remain undecided and the best counterfactual.
 
         Raises
         ------
         InputError
-            Bad row, target, constraints, limits or strategy.
+            If the row, target, a constraint, a limit or the strategy is invalid.
+
+        Examples
+        --------
+        >>> print(explainer.necessary(row))
+        No single feature is necessary (proved).
         """
         from portfolio.questions.reasons.necessary import find_necessary
 
@@ -211,29 +299,56 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         on_progress: OnFeature | None = None,
         strategy: str | Sequence[str] | None = None,
     ) -> ReasonCodes:
-        """The principal reasons of an adverse decision, ranked by proved costs.
+        """Rank the principal reasons for an adverse decision by proved cost.
 
-        A feature whose change alone would reach the target is a reason; the cheaper that change,
-        the higher its rank. Where these are fewer than ``n``, the features of the cheapest change
-        of all others together follow, the dearest first. Reasons are about what was scored, so
-        default actions do not count; constraints do.
+        A feature whose change alone reaches the target is a reason; the cheaper the change, the
+        higher its rank. If there are fewer than ``n``, features of the cheapest joint change of all
+        others follow, the most expensive first. Default actions are ignored, constraints apply.
 
         Parameters
         ----------
-        x, target, norm, scale, weights, constraints : as for :meth:`Explainer.explain`
-        n : how many at most
-        time_limit_s : seconds for all features together
-        on_progress : called with (seconds, features done, features)
-        threads, seed, strategy : as for :meth:`Explainer.explain`
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        n : int, default 4
+            Largest number of reasons.
+        target : label or goal, optional
+            Class label or goal to reach, as in :meth:`Explainer.explain`; by default any other
+            class.
+        norm : number, str, callable or mapping, default 1
+            Distance measure, as in :meth:`Explainer.explain`.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds, for all steps together.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, number of features done, number of features).
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
 
         Returns
         -------
         ReasonCodes
+            The reasons in the order of their rank.
 
         Raises
         ------
         InputError
-            Bad row, number, target, norm, constraints, limits or strategy.
+            If the row, ``n`` or a setting is invalid.
+
+        Examples
+        --------
+        >>> print(explainer.reason_codes(row, n=2))
+        Principal reasons (all costs proved):
+        1. Increase income from 19.207 to at least 26.212. Enough alone, at cost 0.103825.
+        2. Decrease age from 67 to 19. Enough alone, at cost 0.941176.
         """
         from portfolio.questions.reasons.reason_codes import find_reason_codes
 
@@ -251,25 +366,44 @@ class Questions(AnswerQuestions, GroupQuestions, SeveralQuestions):
         on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
     ) -> Contrast:
-        """Which differences between two rows are enough to explain their different decisions.
+        """Find the fewest differences between two rows that explain their predictions.
 
-        The fewest values of ``y`` with which ``x`` is predicted as ``y`` is. Values in between do
-        not count, nor do default actions and bounds.
+        The result is the smallest set of values of ``y`` that, copied to ``x``, give ``x`` the
+        prediction of ``y``. Intermediate values, default actions and bounds are ignored.
 
         Parameters
         ----------
-        x, y : two rows, as for :meth:`Explainer.explain`
-        time_limit_s, threads, seed, strategy : as for :meth:`Explainer.explain`
-        on_progress : called with (seconds, upper bound, lower bound) of the number of differences
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        y : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to compare with; it is predicted as another class.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, upper bound, lower bound) on the number of differences.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
 
         Returns
         -------
         Contrast
+            The sufficient differences and what is proved.
 
         Raises
         ------
         InputError
-            Bad rows or limits, or both rows are predicted alike.
+            If a row or a limit is invalid, or both rows are predicted as the same class.
+
+        Examples
+        --------
+        >>> granted = X_train[model.predict(X_train) == "granted"].iloc[0]
+        >>> print(explainer.contrast(row, granted))
+        1 of 4 differences turns 'refused' into 'granted' (proved: no fewer do).
+        - housing: own instead of free
         """
         from portfolio.questions.reasons.contrast import find_contrast
 

@@ -1,4 +1,4 @@
-"""The questions of :class:`portfolio.explainer.Explainer` that have several answers."""
+"""Questions with several answers: methods of :class:`portfolio.explainer.Explainer`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SeveralQuestions:
-    """Methods that an explainer inherits; each is a docstring and a call."""
+    """Question methods that :class:`portfolio.explainer.Explainer` inherits."""
 
     _asker: Asker
 
@@ -41,30 +41,63 @@ class SeveralQuestions:
         tie_break: bool = False,
         different: Literal["features", "region"] = "features",
     ) -> Several:
-        """The ``k`` cheapest answers that differ, each proved.
+        """Find the ``k`` cheapest counterfactuals that differ, each proved.
 
-        Each is the cheapest of all rows that do not change all that an earlier answer changes. So
-        no answer is an earlier one with more changes. Or it is the cheapest of all rows outside the
-        regions of the earlier answers: boxes in which every row is decided as wanted, see
-        :meth:`Result.region`.
+        With ``different="features"`` no answer changes all features that an earlier answer changes,
+        so none is an earlier one with more changes. With ``different="region"`` each answer is the
+        cheapest outside the regions of the earlier ones; see :meth:`Result.region`.
 
         Parameters
         ----------
-        x, target, norm, scale, weights, constraints, margin : as for :meth:`Explainer.explain`
-        k : how many at most
-        time_limit_s : seconds for all answers together
-        threads, seed, strategy, tie_break : as for :meth:`Explainer.explain`
-        on_progress : called with (seconds, upper bound, lower bound) of the answer under way
-        different : "features" or "region", what tells answers apart
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        k : int, default 5
+            Largest number of answers.
+        target : label or goal, optional
+            Class label or goal to reach, as in :meth:`Explainer.explain`; by default any other
+            class.
+        norm : number, str, callable or mapping, default 1
+            Distance measure, as in :meth:`Explainer.explain`.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        margin : float, optional
+            Required lead over every other class, in units of the model's score.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds, for all answers together.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, upper bound, lower bound) of the current answer.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
+        tie_break : bool, default False
+            Whether to return the same one of several equally cheap answers with every solver.
+        different : {"features", "region"}, default "features"
+            Criterion by which answers differ.
 
         Returns
         -------
         Several
+            The answers by ascending cost.
 
         Raises
         ------
         InputError
-            Bad query, target, norm, weights, constraints, limits or strategy.
+            If the row or a setting is invalid.
+
+        Examples
+        --------
+        >>> several = explainer.several(row, k=2)
+        >>> several.table()[["distance", "changes"]]
+           distance    changes
+        0  0.103825  (income,)
+        1  0.941176     (age,)
         """
         from portfolio.questions.several.several import find_several
 
@@ -89,29 +122,58 @@ class SeveralQuestions:
         on_progress: OnProgress | None = None,
         strategy: str | Sequence[str] | None = None,
     ) -> Diverse:
-        """The ``k`` answers that are farthest apart, of all that cost little more than the least.
+        """Find the ``k`` most different counterfactuals among those of almost minimal cost.
 
-        The least distance between two of them is as large as it gets, which is proved. Two answers
-        are as far apart as one costs if the other is the query.
+        The smallest distance between two of them is maximised, with a proof. The distance between
+        two answers is the cost of one of them if the other is the query.
 
         Parameters
         ----------
-        x, target, scale, weights, constraints, margin : as for :meth:`Explainer.explain`
-        k : how many, from 2 to 20
-        within : share by which they may cost more than the cheapest: 0.1 for a tenth
-        norm : 0, 1 or "inf", which are distances between any two rows
-        time_limit_s : seconds for all steps together
-        threads, seed, strategy : as for :meth:`Explainer.explain`, of the cheapest answer
-        on_progress : called with (seconds, upper bound, lower bound) of the least distance
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        k : int, default 3
+            Number of answers, from 2 to 20.
+        within : float, default 0.1
+            Largest additional cost, as a share of the minimal cost: 0.1 for 10 %.
+        target : label or goal, optional
+            Class label or goal to reach, as in :meth:`Explainer.explain`; by default any other
+            class.
+        norm : {0, 1, "inf"}, default 1
+            Distance measure between any two rows.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        margin : float, optional
+            Required lead over every other class, in units of the model's score.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds, for all steps together.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, upper bound, lower bound) of the smallest distance.
+        strategy : str or sequence of str, optional
+            Backend selection for the cheapest answer, as in :meth:`Explainer.explain`.
 
         Returns
         -------
         Diverse
+            The answers by ascending cost and what is proved of their distances.
 
         Raises
         ------
         InputError
-            Bad query, k, within, target, norm, weights, constraints, limits or strategy.
+            If the row or a setting is invalid.
+
+        Examples
+        --------
+        >>> diverse = explainer.diverse(row, k=2, within=0.5)
+        >>> len(diverse), diverse.status
+        (2, 'optimal')
         """
         from portfolio.questions.several.diverse_finder import find_diverse
 
@@ -137,30 +199,60 @@ class SeveralQuestions:
         strategy: str | Sequence[str] | None = None,
         tie_break: bool = False,
     ) -> Front:
-        """What fewer changes cost, or a higher probability or plausibility: a proved answer each.
+        """Trade off cost against changes, probability or plausibility, each level proved.
 
         Parameters
         ----------
-        x, target, norm, scale, weights, constraints, margin : as for :meth:`Explainer.explain`; by
-            "probability" the target is a class, None for the other one of two
-        by : "changes": the cheapest answer with at most so many changes; "probability": with at
-            least this probability of the target; "plausibility": with at least this score of the
-            isolation forest, as its ``score_samples`` gives it
-        levels : numbers of changes, probabilities or scores. None: from the cheapest answer to the
-            fewest changes that suffice; 0.5, 0.6, 0.7, 0.8, 0.9 and 0.95; or from the forest's own
-            threshold up to three quarters of it, in steps of a twentieth
-        time_limit_s : seconds for all levels together
-        threads, seed, strategy, tie_break : as for :meth:`Explainer.explain`
-        on_progress : called with (seconds, upper bound, lower bound) of the level under way
+        x : DataFrame of one row, Series, mapping or array of shape (n_columns,)
+            Row to explain.
+        by : {"changes", "probability", "plausibility"}, default "changes"
+            Quantity of the levels: largest number of changes, smallest probability of the target,
+            or smallest score of the isolation forest (as returned by ``score_samples``).
+        levels : sequence of float, optional
+            Numbers of changes, probabilities or scores. Defaults: every number of changes from that
+            of the cheapest answer to the fewest possible; 0.5, 0.6, 0.7, 0.8, 0.9 and 0.95; or the
+            forest's threshold times 1, 0.95, ..., 0.75.
+        target : label or goal, optional
+            Class label or goal to reach, as in :meth:`Explainer.explain`. With ``by="probability"``
+            a class, by default the other one of two.
+        norm : number, str, callable or mapping, default 1
+            Distance measure, as in :meth:`Explainer.explain`.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of change of numeric and ordinal features, as in :meth:`Explainer.explain`.
+        weights : mapping or sequence of float, optional
+            Cost factor of each feature, by name or in the model's order; 1 by default.
+        constraints : sequence of Constraint, default ()
+            Constraints on the counterfactual, for example ``Fixed`` or ``MaxChanges``.
+        margin : float, optional
+            Required lead over every other class, in units of the model's score.
+        time_limit_s : float, default 60
+            Wall-clock limit in seconds, for all levels together.
+        threads : int, optional
+            Number of solver threads; by default all cores that this process may use.
+        seed : int, default 0
+            Random seed of the solvers.
+        on_progress : callable, optional
+            Function called with (seconds, upper bound, lower bound) of the current level.
+        strategy : str or sequence of str, optional
+            Backend selection, as in :meth:`Explainer.explain`; automatic by default.
+        tie_break : bool, default False
+            Whether to return the same one of several equally cheap answers with every solver.
 
         Returns
         -------
         Front
+            The cheapest answer at each level.
 
         Raises
         ------
         InputError
-            Bad query, levels, target, norm, weights, constraints, limits or strategy.
+            If the row, a level or a setting is invalid.
+
+        Examples
+        --------
+        >>> print(explainer.front(row, by="probability", levels=[0.5, 0.6]))
+        Probability of at least 0.5: distance 0.103825 (proved), changing income.
+        Probability of at least 0.6: distance 0.160755 (proved), changing income.
         """
         from portfolio.questions.several.front import find_front
 

@@ -1,4 +1,4 @@
-"""Which of the differences between two rows are enough to explain that they are decided apart."""
+"""Contrastive explanations: the fewest differences between two rows that change the prediction."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -27,17 +27,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Contrast(AsJson):
-    """The fewest values of a second row that turn the first one's decision into the second's.
+    """Fewest values of a second row that give the first row the prediction of the second.
 
     Attributes
     ----------
-    status : "optimal": no fewer are enough (proved); "feasible" and "unknown" as in :class:`Result`
-    stop_reason : as in :class:`Result`
-    before, after : labels that the model gives the first and the second row
-    features : whose values are taken from the second row, in the model's order
-    differences : names of all features in which the two rows differ
-    lower_bound : so many are needed at least
-    result : the first row with these values, confirmed by the model
+    status : {"optimal", "feasible", "unknown"}
+        "optimal" if no fewer values are enough (proved); otherwise as in :class:`Result`.
+    stop_reason : str
+        Reason why the search ended, as in :class:`Result`.
+    before, after : label
+        Classes predicted for the first and the second row.
+    features : tuple of str
+        Names of the features whose values are copied, in the model's order.
+    differences : tuple of str
+        Names of all features in which the rows differ.
+    lower_bound : int
+        Proved minimum for the number of copied values.
+    result : Result
+        First row with these values, verified by the model.
+
+    Examples
+    --------
+    >>> granted = X_train[model.predict(X_train) == "granted"].iloc[0]
+    >>> contrast = explainer.contrast(row, granted)
+    >>> contrast.features, contrast.after
+    (('housing',), 'granted')
     """
 
     status: Status
@@ -51,45 +65,45 @@ class Contrast(AsJson):
 
     @property
     def row(self) -> Any:
-        """The first row with the second's values of :attr:`features`; None if none was found."""
+        """The first row with the copied values of :attr:`features`; None if none was found."""
         return self.result.counterfactual
 
     def plot(self) -> "Figure":
-        """Which of the differences are enough for the second decision.
+        """Draw all differences and mark those that are enough for the second prediction.
 
         Returns
         -------
         matplotlib.figure.Figure
+            The figure; save it with ``figure.savefig(path)``.
 
         Raises
         ------
         InputError
-            No answer was found.
+            If no answer was found.
         """
         from portfolio.plots.marks import Line, draw
 
-        taken = {
+        copied = {
             c.feature: f"{in_short(c.before)} → {in_short(c.after)}" for c in self.result.changed
         }
-        if not taken:
-            raise InputError("no answer was found that could be drawn.")
-        lines = [Line(name, name in taken, taken.get(name, "")) for name in self.differences]
-        return draw(lines, {True: f"enough for {self.after!r}", False: "need not differ"})
+        if not copied:
+            raise InputError("cannot draw the contrast: no answer was found.")
+        lines = [Line(name, name in copied, copied.get(name, "")) for name in self.differences]
+        return draw(lines, {True: f"enough for {self.after!r}", False: "not needed"})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
+        """Return plain Python values for JSON; infinite and missing numbers become None."""
         return dict(as_plain(vars(self) | {"result": self.result.to_dict()}))
 
     def __str__(self) -> str:
         size, all_ = len(self.features), len(self.differences)
         if not self.features:
-            return f"Unknown: no answer before the {self.stop_reason}."
-        known = f"at least {self.lower_bound} needed"
-        sure = "proved: no fewer are" if self.status == "optimal" else known
+            return f"Unknown: no answer found (stop reason: {self.stop_reason})."
+        needed = f"at least {self.lower_bound} needed"
+        sure = "proved: no fewer do" if self.status == "optimal" else needed
         head = (
-            f"{size} of {all_} difference{'s' if all_ > 1 else ''} "
-            f"{'is' if size == 1 else 'are'} enough for {self.after!r} instead of "
-            f"{self.before!r} ({sure})."
+            f"{size} of {all_} difference{'s' if all_ > 1 else ''} turn{'s' if size == 1 else ''} "
+            f"{self.before!r} into {self.after!r} ({sure})."
         )
         lines = [
             f"- {c.feature}: {in_short(c.after)} instead of {in_short(c.before)}"
@@ -102,15 +116,19 @@ class Contrast(AsJson):
 def find_contrast(
     asker: Asker, x: Any, y: Any, options: Options, on_progress: OnProgress | None = None
 ) -> Contrast:
-    """The fewest differences between two rows that are enough for the second one's decision."""
+    """Find the fewest differences that are enough for the second row's prediction."""
     check_progress(on_progress)
     model = asker.model
     if model.ensemble.regression:
-        raise InputError("a regressor decides nothing; contrast is for classifiers.")
+        name = type(model.native.model).__name__
+        raise InputError(
+            f"contrast() supports classifiers only, got {name}. Use explain() or front() to "
+            "compare predictions of a regressor."
+        )
     if model.plausible:
         raise InputError(
-            "contrast asks about mixtures of two rows, plausible or not; use an explainer without "
-            "plausibility."
+            "contrast() mixes the values of two rows and ignores plausibility. Use an Explainer "
+            "without plausibility."
         )
     asker.check_classes()
     first, second = asker.read(x), asker.read(y)
@@ -120,7 +138,7 @@ def find_contrast(
     )
     if before == after:
         raise InputError(
-            f"both rows are predicted as {before!r}; give rows that are decided apart."
+            f"both rows are predicted as {before!r}. Give two rows with different predictions."
         )
     _check_known(model.space, first, second)
     space, rules = _between(model.space, first, second)
@@ -144,18 +162,19 @@ def find_contrast(
 
 
 def _check_known(space: FeatureSpace, x: Row, y: Row) -> None:
-    """Refuse a category of the second row that answers can't have."""
+    """Raise InputError if the second row has a category that counterfactuals cannot have."""
     ours, theirs = space.values(x.values), space.values(y.values)
     for feature, a, b in zip(space.features, ours, theirs, strict=True):
         if feature.kind == "categorical" and b >= len(feature.labels) and a != b:
             raise InputError(
-                f"the second row's {feature.name} has a category that no training row has, which "
-                f"no answer may have; use one of these: {feature.describe_values()}."
+                f"{feature.name} of the second row is a category that the training data does not "
+                "contain, so no counterfactual can have it. Use one of "
+                f"{feature.describe_values()}."
             )
 
 
 def _between(space: FeatureSpace, x: Row, y: Row) -> tuple[FeatureSpace, tuple[Constraint, ...]]:
-    """The features with two values each, that of either row."""
+    """Return the space in which each feature has two values, and constraints that ensure it."""
     ours, theirs = space.values(x.values).tolist(), space.values(y.values).tolist()
     pairs = list(zip(space.features, ours, theirs, strict=True))
     features = tuple(_of_two(feature, a, b) for feature, a, b in pairs)

@@ -1,4 +1,4 @@
-"""Features without which there is no recourse."""
+"""Features that every counterfactual has to change."""
 
 import math
 from collections.abc import Callable
@@ -24,18 +24,30 @@ OnStep = Callable[[float, int, int], None]
 
 @dataclass(frozen=True)
 class Necessary(AsJson):
-    """Features that every answer to a question changes.
+    """Features that every counterfactual of a query changes.
 
     Attributes
     ----------
-    status : "optimal": for each feature it is proved whether it is necessary; "feasible": for some
-        it is not known; "infeasible": there is no recourse at all (proved); "unknown": it is not
-        known whether there is any
-    stop_reason : "proved", or why it is not
-    features : names of those that are: with one of them fixed, nothing reaches the target (proved)
-    undecided : names of those that are not known to be
-    best : the cheapest answer found with nothing fixed
-    seconds : from the call to the result
+    status : {"optimal", "feasible", "infeasible", "unknown"}
+        "optimal" if it is proved for each feature whether it is necessary, "feasible" if some
+        features are undecided, "infeasible" if there is no counterfactual (proved), "unknown" if
+        none was found.
+    stop_reason : str
+        "proved", or the reason why the search ended without a proof.
+    features : tuple of str
+        Names of the necessary features (proved): if one is fixed, nothing reaches the target.
+    undecided : tuple of str
+        Names of the features that may be necessary.
+    best : Result
+        Cheapest counterfactual found without additional fixed features.
+    seconds : float
+        Time from the call to the result.
+
+    Examples
+    --------
+    >>> necessary = explainer.necessary(row)
+    >>> necessary.features, necessary.status
+    ((), 'optimal')
     """
 
     status: Status
@@ -46,41 +58,48 @@ class Necessary(AsJson):
     seconds: float
 
     def plot(self) -> "Figure":
-        """Which of the features that the best answer changes every other answer changes, too.
+        """Draw which features of the best counterfactual are necessary.
 
         Returns
         -------
         matplotlib.figure.Figure
+            The figure; save it with ``figure.savefig(path)``.
 
         Raises
         ------
         InputError
-            There is no answer, or none was found.
+            If no counterfactual was found.
         """
         from portfolio.plots.marks import Line, draw
 
         if not math.isfinite(self.best.distance):
-            raise InputError("no answer is known whose features could be drawn.")
+            raise InputError("cannot draw necessary features: no counterfactual was found.")
         others = [change.feature for change in self.best.changed]
         state = dict.fromkeys(others, False) | dict.fromkeys(self.undecided, None)
         state |= dict.fromkeys(self.features, True)
-        told = {change.feature: change.reached for change in self.best.told}
-        lines = [Line(name, counts, told.get(name, "")) for name, counts in state.items()]
-        meaning = {True: "every answer changes it", None: "not known", False: "only some do"}
+        values = {change.feature: change.reached for change in self.best.told}
+        lines = [Line(name, counts, values.get(name, "")) for name, counts in state.items()]
+        meaning = {
+            True: "changed by every answer",
+            None: "undecided",
+            False: "by some answers only",
+        }
         return draw(lines, meaning)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
+        """Return plain Python values for JSON; infinite and missing numbers become None."""
         return dict(as_plain(vars(self) | {"best": self.best.to_dict()}))
 
     def __str__(self) -> str:
         if self.status in ("infeasible", "unknown"):
             return str(self.best)
-        lines = [f"- Without a change of {n} there is no recourse (proved)." for n in self.features]
+        lines = [
+            f"- {n} has to change: no counterfactual keeps it (proved)." for n in self.features
+        ]
         if not lines:
-            sure = "as far as is known" if self.undecided else "proved"
-            lines = [f"No single feature is necessary ({sure})."]
-        lines += [f"- Whether {name} is necessary is not known." for name in self.undecided]
+            none = "is known to be necessary" if self.undecided else "is necessary (proved)"
+            lines = [f"No single feature {none}."]
+        lines += [f"- {name} may be necessary (not decided)." for name in self.undecided]
         return "\n".join(lines)
 
 
@@ -88,9 +107,9 @@ class Necessary(AsJson):
 def find_necessary(
     asker: Asker, x: Any, question: Question, options: Options, on_progress: OnStep | None = None
 ) -> Necessary:
-    """The features that every answer to a question about one row changes.
+    """Find the features that every counterfactual of one row changes.
 
-    Only those that all answers found so far change are asked about.
+    Only features that all counterfactuals found so far change are candidates.
     """
     check_progress(on_progress)
     row = asker.read(x)
@@ -105,12 +124,12 @@ def find_necessary(
     sure: list[str] = []
     open_: list[str] = []
 
-    def tell() -> None:
+    def report() -> None:
         if on_progress is not None:
             on_progress(series.seconds, len(changed), len(sure))
 
     for name in (feature.name for feature in space.features):
-        tell()
+        report()
         if name not in changed:
             continue
         if name in must:
@@ -118,13 +137,13 @@ def find_necessary(
         elif series.over:
             open_.append(name)
         else:
-            found = series.ask((Fixed(name),))
-            changed &= {c.feature for c in found.changed} if found.changed else changed
-            if found.status == "infeasible":
+            result = series.ask((Fixed(name),))
+            changed &= {c.feature for c in result.changed} if result.changed else changed
+            if result.status == "infeasible":
                 sure.append(name)
-            elif not found.changed:
+            elif not result.changed:
                 open_.append(name)
-    tell()
+    report()
     undecided = tuple(name for name in open_ if name in changed)
     status: Status = "feasible" if undecided else "optimal"
     weaker = (a.stop_reason for a in series.answers if a.status in ("feasible", "unknown"))

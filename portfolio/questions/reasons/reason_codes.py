@@ -1,4 +1,4 @@
-"""The principal reasons of an adverse decision, ranked by what is proved."""
+"""Principal reasons for an adverse decision, ranked by proved cost."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -23,17 +23,30 @@ OnStep = Callable[[float, int, int], None]
 
 @dataclass(frozen=True)
 class ReasonCode:
-    """One feature that counted against the row.
+    """One feature that counts against the row.
 
     Attributes
     ----------
-    feature : its name
-    rank : from 1
-    alone : whether a change of it alone is enough; else of it and :attr:`together`
-    cost : of the cheapest such change
-    lower_bound : no such change costs less; equal to the cost where that is proved
-    together : the other features that have to change with it
-    answer : the row with that change, and what is proved of it
+    feature : str
+        Name of the feature.
+    rank : int
+        Rank of the reason, from 1.
+    alone : bool
+        Whether changing the feature alone is enough; otherwise :attr:`together` has to change too.
+    cost : float
+        Cost of the cheapest such change.
+    lower_bound : float
+        Proved lower bound on the cost; equal to the cost if that is proved minimal.
+    together : tuple of str
+        Names of the other features that have to change.
+    answer : Result
+        Row after the change, and what is proved about it.
+
+    Examples
+    --------
+    >>> code = explainer.reason_codes(row).codes[0]
+    >>> code.rank, code.feature, code.alone
+    (1, 'income', True)
     """
 
     feature: str
@@ -47,23 +60,34 @@ class ReasonCode:
     def __str__(self) -> str:
         change = next(c for c in self.answer.told if c.feature == self.feature)
         if self.alone:
-            return f"{self.rank}. {change} This alone is enough, at cost {self.cost:.6g}."
+            return f"{self.rank}. {change} Enough alone, at cost {self.cost:.6g}."
         others = ", ".join(self.together)
-        beside = f" Enough together with {others}, at cost {self.cost:.6g}." if others else ""
-        return f"{self.rank}. {change}{beside}"
+        joint = f" Enough together with {others}, at cost {self.cost:.6g}." if others else ""
+        return f"{self.rank}. {change}{joint}"
 
 
 @dataclass(frozen=True)
 class ReasonCodes(AsJson):
-    """The principal reasons of a decision, the first one first.
+    """Principal reasons for a decision in the order of their rank.
 
     Attributes
     ----------
-    status : "optimal": every cost that the ranks follow from is proved; "feasible": some are not;
-        "infeasible": no change of the row is decided otherwise (proved); "unknown": none was found
-    stop_reason : "proved", or why the first cost that is not proved is not
-    codes : at most as many as asked for
-    seconds : from the call to the result
+    status : {"optimal", "feasible", "infeasible", "unknown"}
+        "optimal" if all costs that determine the ranks are proved, "feasible" if some are not,
+        "infeasible" if no change of the row reaches the target (proved), "unknown" if none was
+        found.
+    stop_reason : str
+        "proved", or the reason why the first unproved cost is not proved.
+    codes : tuple of ReasonCode
+        Reasons, at most as many as requested.
+    seconds : float
+        Time from the call to the result.
+
+    Examples
+    --------
+    >>> codes = explainer.reason_codes(row)
+    >>> [code.feature for code in codes.codes]
+    ['income', 'age', 'housing']
     """
 
     status: Status
@@ -72,35 +96,36 @@ class ReasonCodes(AsJson):
     seconds: float
 
     def plot(self) -> "Figure":
-        """A bar per reason, as long as the cost of its change.
+        """Draw a bar per reason: the cost of its change.
 
         Returns
         -------
         matplotlib.figure.Figure
+            The figure; save it with ``figure.savefig(path)``.
 
         Raises
         ------
         InputError
-            There are no reasons.
+            If there are no reasons.
         """
         from portfolio.plots.bars import Bar, draw
 
         if not self.codes:
-            raise InputError("there are no reasons that could be drawn.")
+            raise InputError("cannot draw reason codes: there are no reasons.")
         bars = [Bar(f"{c.rank}. {c.feature}", c.cost, c.alone) for c in self.codes]
         return draw(bars, "distance (hatched: only together with others)")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
+        """Return plain Python values for JSON; infinite and missing numbers become None."""
         codes = [vars(code) | {"answer": code.answer.to_dict()} for code in self.codes]
         return dict(as_plain(vars(self) | {"codes": codes}))
 
     def __str__(self) -> str:
         words = {
             "optimal": "Principal reasons (all costs proved):",
-            "feasible": "Principal reasons (some costs are not proved to be the least):",
-            "infeasible": "No reason: every row is decided alike (proved).",
-            "unknown": "Unknown: no row that is decided otherwise was found in time.",
+            "feasible": "Principal reasons (not all costs are proved minimal):",
+            "infeasible": "No reasons: no change of the row reaches the target (proved).",
+            "unknown": "Unknown: no row that reaches the target was found in time.",
         }
         return "\n".join([words[self.status], *map(str, self.codes)])
 
@@ -114,10 +139,10 @@ def find_reason_codes(
     options: Options,
     on_progress: OnStep | None = None,
 ) -> ReasonCodes:
-    """Features ranked by the cost of the cheapest change of each alone.
+    """Rank features by the cost of the cheapest change of each alone.
 
-    Where fewer than ``n`` are enough alone, the cheapest change of the others together follows,
-    its dearest feature first.
+    If fewer than ``n`` are enough alone, features of the cheapest joint change of the others
+    follow, the most expensive first.
     """
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise InputError(f"n must be a whole number of at least 1, got {n!r}.")
@@ -129,32 +154,33 @@ def find_reason_codes(
     def ask(free: Sequence[str]) -> Result:
         return series.ask([Fixed(name) for name in every if name not in free])
 
-    found: list[tuple[str, Result]] = []
+    alone: list[tuple[str, Result]] = []
     rest: list[str] = []
     for done, name in enumerate(every, start=1):
         if series.over:
             break
         result = ask([name])
         if result.changed:
-            found.append((name, result))
+            alone.append((name, result))
         elif math.isinf(result.distance):
             rest.append(name)
         else:
             raise InputError(
-                "the row is decided as wanted already; there are no reasons against it."
+                "the row already reaches the target, so nothing counts against it. Choose another "
+                "target or row."
             )
         if on_progress is not None:
             on_progress(series.seconds, done, len(every))
-    found.sort(key=lambda pair: pair[1].distance)
-    codes = [_code(name, result, rank + 1, ()) for rank, (name, result) in enumerate(found[:n])]
-    cut = len(found) + len(rest) < len(every)
+    alone.sort(key=lambda pair: pair[1].distance)
+    codes = [_code(name, result, rank + 1, ()) for rank, (name, result) in enumerate(alone[:n])]
+    cut = len(alone) + len(rest) < len(every)
     if len(codes) < n and len(rest) > 1 and series.over:
         cut = True
     elif len(codes) < n and len(rest) > 1:
         result = ask(rest)
-        dearest = sorted(result.changed, key=lambda change: -change.cost)
-        for change in dearest[: n - len(codes)]:
-            others = tuple(c.feature for c in dearest if c.feature != change.feature)
+        by_cost = sorted(result.changed, key=lambda change: -change.cost)
+        for change in by_cost[: n - len(codes)]:
+            others = tuple(c.feature for c in by_cost if c.feature != change.feature)
             codes.append(_code(change.feature, result, len(codes) + 1, others))
     return _joined(codes, series, cut)
 
@@ -166,7 +192,10 @@ def _code(feature: str, result: Result, rank: int, together: tuple[str, ...]) ->
 
 
 def _joined(codes: list[ReasonCode], series: Series, cut: bool) -> ReasonCodes:
-    """All codes, and what is proved of them; nothing where some questions were not come to."""
+    """Return the reasons with their status.
+
+    ``cut`` means that the time ran out before some features were tried.
+    """
     weaker = [a.stop_reason for a in series.answers if a.status in ("feasible", "unknown")]
     weaker += [series.asker.why] if cut else []
     if codes:

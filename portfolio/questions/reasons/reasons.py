@@ -1,4 +1,4 @@
-"""A smallest set of features that alone decide a row: a sufficient reason."""
+"""Sufficient reasons (abductive explanations): features that alone determine a prediction."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,7 @@ import numpy as np
 from encoders.arrays import IntArray
 from encoders.backends.interface import Status, StopReason
 from encoders.backends.stopping import why
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
 from encoders.query.names import feature_name
@@ -31,24 +32,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reasons(AsJson):
-    """Features that alone decide a row: as long as they keep its values, so does the decision.
+    """Features whose values alone determine the prediction of a row.
 
     Attributes
     ----------
-    status : "optimal": it is proved that the features suffice, and that none of them can be left
-        out, or with ``smallest`` that no fewer suffice. "feasible": they suffice, and the rest is
-        not proved
-    stop_reason : "proved", "time_limit", "interrupted" or "error"
-    label : the class that the model decides for, or the goal that was asked about
-    holds : whether the row is of that class, or reaches the goal
-    features : their names, in the model's order; none where every row is decided alike
-    values : of the row, by name
-    smallest : whether the fewest were asked for
-    lower_bound : no set of fewer features suffices
-    flips : for each of the features a row that is decided otherwise, keeps the values of all the
-        others of the reason, and was confirmed by the model itself; shaped like the query
-    seconds : from the call to the result
-    message : why it is weaker than a proof, "" if it is not
+    status : {"optimal", "feasible"}
+        "optimal" if it is proved that the features are sufficient and that none can be left out
+        (with ``smallest``: that no smaller set is sufficient); "feasible" if only the former is
+        proved.
+    stop_reason : str
+        "proved", "time_limit", "interrupted" or "error".
+    label : label or goal
+        Predicted class, or the goal in question.
+    holds : bool
+        Whether the row is of this class, or reaches the goal.
+    features : tuple of str
+        Names of the features in the model's order; empty if all rows have the same prediction.
+    values : mapping of str to object
+        Values of the row, by the name of the feature.
+    smallest : bool
+        Whether a set with the fewest features was requested.
+    lower_bound : int
+        Proved minimum for the number of features.
+    seconds : float
+        Time from the call to the result.
+    message : str
+        Reason why the result is weaker than a proof, or "".
+    flips : mapping of str to row
+        For features of the set: a row with a different prediction that has the values of all the
+        other features of the set. It is verified by the model and shaped like the query.
+
+    Examples
+    --------
+    >>> reasons = explainer.reasons(row, smallest=True)
+    >>> reasons.features
+    ('age', 'income', 'housing')
+    >>> reasons.values["income"]
+    19.207
     """
 
     status: Status
@@ -65,29 +85,30 @@ class Reasons(AsJson):
 
     @property
     def size(self) -> int:
-        """How many features there are."""
+        """Number of features."""
         return len(self.features)
 
     def plot(self) -> "Figure":
-        """The features that decide, with the values that they keep.
+        """Draw the sufficient features with their values.
 
         Returns
         -------
         matplotlib.figure.Figure
+            The figure; save it with ``figure.savefig(path)``.
         """
         from portfolio.plots.marks import Line, draw
 
         lines = [Line(name, True, f"= {in_short(self.values[name])}") for name in self.features]
         words = Decision(self.label, self.holds, ()).words()
-        meaning: dict[bool | None, str] = {True: f"together enough for {words}"}
-        meaning[False] = "may be anything"
+        meaning: dict[bool | None, str] = {True: f"together sufficient for {words}"}
+        meaning[False] = "any value"
         return draw([*lines, Line("others" if lines else "all", False)], meaning)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
-        told = {name: value for name, value in vars(self).items() if name != "flips"}
-        told["flips"] = {name: by_name(row) for name, row in self.flips.items()}
-        return dict(as_plain(told))
+        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        values = {name: value for name, value in vars(self).items() if name != "flips"}
+        values["flips"] = {name: by_name(row) for name, row in self.flips.items()}
+        return dict(as_plain(values))
 
     def __str__(self) -> str:
         lines = [self._headline()]
@@ -95,17 +116,19 @@ class Reasons(AsJson):
         return "\n".join(lines)
 
     def _headline(self) -> str:
-        decided = Decision(self.label, self.holds, ()).words()
-        why_not = f" {self.message}" if self.message else ""
+        label = Decision(self.label, self.holds, ()).words()
+        message = f" {self.message}" if self.message else ""
         if not self.features:
-            return f"No feature is needed: every row is decided as {decided} (proved).{why_not}"
-        one = self.size == 1
-        words = "This feature alone decides" if one else f"These {self.size} features alone decide"
+            return f"No feature is needed: all rows have the prediction {label} (proved).{message}"
+        count = "1 feature is" if self.size == 1 else f"{self.size} features are"
+        words = f"{count} sufficient for {label}"
         if self.status == "optimal":
-            least = "no fewer suffice" if self.smallest else "none can be left out"
-            return f"{words} for {decided} (proved, and {least}).{why_not}"
-        known = f"at least {self.lower_bound} {'is' if self.lower_bound == 1 else 'are'} needed"
-        return f"{words} for {decided} (proved; {known}, maybe not all of them).{why_not}"
+            least = "no smaller set is" if self.smallest else "none can be left out"
+            if self.size == 1 and not self.smallest:
+                least = "it cannot be left out"
+            return f"{words} (proved; {least}).{message}"
+        needed = f"at least {self.lower_bound} {'is' if self.lower_bound == 1 else 'are'} needed"
+        return f"{words} (proved; {needed}, perhaps not all).{message}"
 
 
 @interruptible
@@ -118,7 +141,7 @@ def find_reasons(
     options: Options,
     on_progress: OnProgress | None = None,
 ) -> Reasons:
-    """A set of features that alone decide a row."""
+    """Find a set of features that alone determine the prediction of a row."""
     warm_up("walks")
     check_progress(on_progress)
     began = time.perf_counter()
@@ -126,7 +149,7 @@ def find_reasons(
     model = asker.model
     if model.also and model.plausible:
         raise InputError(
-            "reasons under several models are about every row, plausible or not; use an explainer "
+            "reasons() cannot combine further models (also=) with plausibility. Use an Explainer "
             "without plausibility."
         )
     row = asker.read(x)
@@ -140,46 +163,48 @@ def find_reasons(
         search.shrink(asker)
     search.show()
     search.confirm()
-    return _told(search, row, model.space, decision, smallest, began)
+    return _answer(search, row, model.space, decision, smallest, began)
 
 
 def _order(order: Sequence[str] | None, space: FeatureSpace) -> IntArray:
-    """Indices of features in the order in which they are dropped."""
-    known = [feature.name for feature in space.features]
+    """Return the indices of all features in the order in which they are dropped, int64."""
+    names = [feature.name for feature in space.features]
     if isinstance(order, str) or not isinstance(order, Sequence | None):
-        raise InputError(f"order must be a list of features, got {order!r}.")
+        raise InputError(f"order must be a list of feature names, got {order!r}.")
     first = [feature_name(name) for name in order or ()]
     for name in first:
-        if name not in known or first.count(name) > 1:
+        if name not in names:
             raise InputError(
-                f"order names {name!r}, which is no feature, or twice; "
-                f"features are {', '.join(known)}."
+                f"order contains {name!r}, which is not a feature.{close_names(name, names)} "
+                f"Use names of {', '.join(names)}."
             )
-    return np.array([known.index(name) for name in first + [n for n in known if n not in first]])
+        if first.count(name) > 1:
+            raise InputError(f"order contains {name!r} more than once. Name each feature once.")
+    return np.array([names.index(name) for name in first + [n for n in names if n not in first]])
 
 
-def _told(
-    found: Search, row: Row, space: FeatureSpace, decision: Decision, smallest: bool, began: float
+def _answer(
+    search: Search, row: Row, space: FeatureSpace, decision: Decision, smallest: bool, began: float
 ) -> Reasons:
-    free = np.zeros_like(found.free) if found.doubt else found.free
+    free = np.zeros_like(search.free) if search.doubt else search.free
     values = space.values(row.values)
     inside = [i for i, kept in enumerate(~free) if kept]
     names = {i: space.features[i].name for i in inside}
-    stopped: StopReason = why(found.flips.request)
+    stopped: StopReason = why(search.flips.request)
     return Reasons(
-        status="optimal" if found.proved else "feasible",
-        stop_reason="proved" if found.proved else "error" if found.doubt else stopped,
+        status="optimal" if search.proved else "feasible",
+        stop_reason="proved" if search.proved else "error" if search.doubt else stopped,
         label=decision.label,
         holds=decision.holds,
         features=tuple(names.values()),
         values={names[i]: space.features[i].show(float(values[i])) for i in inside},
         smallest=smallest,
-        lower_bound=len(inside) if found.proved and smallest else found.lower,
+        lower_bound=len(inside) if search.proved and smallest else search.lower,
         seconds=time.perf_counter() - began,
-        message=found.doubt,
+        message=search.doubt,
         flips={
-            names[i]: row.holding(found.witness[i].row).given()
+            names[i]: row.holding(search.witness[i].row).given()
             for i in inside
-            if i in found.witness
+            if i in search.witness
         },
     )

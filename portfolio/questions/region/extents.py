@@ -1,4 +1,4 @@
-"""The values of each feature in the order in which a region may grow to them."""
+"""Options of each feature in the order in which a region can grow."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from portfolio.questions.side import Side
 
 @dataclass(frozen=True, eq=False)
 class Extent:
-    """Options of one feature: cells of numbers in ascending order, or categories; then "missing".
+    """Options of one feature: ascending cells of numbers, or categories; then "missing".
 
     Attributes
     ----------
@@ -28,9 +28,9 @@ class Extent:
     ordered : bool, whether the options with a value are cells of numbers
     level : int64 (n_options,), level of the problem; several options may share one
     own : int, option of the row
-    low, high : float64 (n_options,), first and last number of each option, both included; indices
-        of categories. Codes for a missing value are options after the cells of numbers; NaN for
-        the option "missing", which is the last one
+    low, high : float64 (n_options,), first and last number of each option, both included. For
+        categories these are indices. Missing-value codes are options after the cells of numbers.
+        The last option is "missing", with NaN.
     """
 
     feature: Feature
@@ -47,7 +47,7 @@ class Extent:
 
     @cached_property
     def absent(self) -> BoolArray:
-        """Whether an option stands for a missing value or a code for one, bool (n_options,)."""
+        """Mask of the options that stand for a missing value or a code, bool (n_options,)."""
         return np.isnan(self.low) | self._is_code
 
     @cached_property
@@ -56,16 +56,16 @@ class Extent:
         return single
 
     def codes(self, chosen: BoolArray) -> tuple[float, ...]:
-        """Return the codes for a missing value among some options."""
+        """Return the missing-value codes among some options."""
         return tuple(self.low[chosen & self._is_code].tolist())
 
     @cached_property
     def present(self) -> IntArray:
-        """Options that have a value, int64."""
+        """Indices of the options that have a value, int64."""
         return np.flatnonzero(~self.absent)
 
     def option(self, value: float) -> int:
-        """Return the option that holds a value; -1 if none does."""
+        """Return the option that contains a value, or -1."""
         inside = (self.low <= value) & (value <= self.high)
         if np.isnan(value):
             inside = np.isnan(self.low)
@@ -88,12 +88,12 @@ class Extent:
 
 @dataclass(frozen=True, eq=False)
 class Extents:
-    """The options of all features of a row.
+    """Options of all features of a row.
 
     Attributes
     ----------
-    each : in the order of the features
-    standing : bool (n_levels,), levels that say only that a category is another one
+    each : sequence of Extent, in the order of the features
+    standing : bool (n_levels,), levels that mean only "another category"
     """
 
     each: Sequence[Extent]
@@ -115,7 +115,7 @@ class Extents:
 
 
 def extents_of(side: Side, cells: Cells) -> Extents:
-    """Return the options of every feature."""
+    """Return the options of all features."""
     posed, groups = side.posed, {group.column: group for group in cells.groups}
     axis = posed.problem.axis_of[: posed.value.size]
     of_level = side.feature[axis]
@@ -123,7 +123,7 @@ def extents_of(side: Side, cells: Cells) -> Extents:
     standing = one_hot[of_level] & (posed.value == 0)
     if posed.says is not None:
         standing = standing | (~posed.says & ~one_hot[of_level])
-    found = []
+    extents = []
     for index, feature in enumerate(side.space.features):
         level = np.flatnonzero((of_level == index) & ~standing)
         if feature.one_hot:
@@ -132,8 +132,8 @@ def extents_of(side: Side, cells: Cells) -> Extents:
             value[axis[level] > np.searchsorted(posed.column, columns)] += 1  # a row of zeros
         else:
             value = posed.value[level]
-        found.append(_extent(side, cells, index, level, value, groups.get(feature.column)))
-    return Extents(found, standing)
+        extents.append(_extent(side, cells, index, level, value, groups.get(feature.column)))
+    return Extents(extents, standing)
 
 
 def _extent(
@@ -144,14 +144,16 @@ def _extent(
     value: FloatArray,
     group: Group | None,
 ) -> Extent:
-    """Return the options of one feature, given its levels and the values that they stand for."""
+    """Return the options of one feature, given its levels and the values of these."""
     feature, admissible = side.space.features[index], side.query.admissible[index]
     own = float(side.space.values(side.query.row)[index])
     if feature.kind == "categorical":
-        known = len(feature.labels)  # the row's category may be one more
-        low = np.arange(known + 1 if feature.coded or own == known else known, dtype=np.float64)
+        n_labels = len(feature.labels)  # the category of the row may be an additional one
+        low = np.arange(
+            n_labels + 1 if feature.coded or own == n_labels else n_labels, dtype=np.float64
+        )
         if feature.coded:
-            low[~np.isin(low, [*(feature.values or range(known)), own])] = np.inf
+            low[~np.isin(low, [*(feature.values or range(n_labels)), own])] = np.inf
         high = np.where(np.isfinite(low), low, -np.inf)
         option = np.where(np.isnan(value), low.size, value).astype(np.int64)
         cell = np.arange(low.size + 1)
@@ -180,21 +182,21 @@ def _extent(
         level = np.array([level_of[c] for c in own_class[option].tolist()], dtype=np.int64)
     low, high = low[option], high[option]
     ordered = feature.kind != "categorical"
-    found = Extent(feature, ordered, level, 0, low, high)
-    return replace(found, own=found.option(own))
+    extent = Extent(feature, ordered, level, 0, low, high)
+    return replace(extent, own=extent.option(own))
 
 
 def _with_codes(
     low: FloatArray, high: FloatArray, codes: Sequence[float]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return ends of options with codes for a missing value as options after the numbers."""
+    """Return the ends of options, with missing-value codes as options after the numbers."""
     is_code = (low == high) & np.isin(low, codes)
     low, high = np.where(is_code, np.inf, low), np.where(is_code, -np.inf, high)
     return np.append(low, codes), np.append(high, codes)
 
 
 def _option_of(value: FloatArray, last: FloatArray, codes: Sequence[float]) -> IntArray:
-    """Return the option of each value: its part, a code for a missing value, or missing."""
+    """Return the option of each value: its cell, a missing-value code, or missing."""
     option = np.searchsorted(last, value)
     for place, code in enumerate(codes, last.size + 1):
         option[value == code] = place
@@ -210,7 +212,7 @@ def _ends(
     own: float,
     unsure: Stretches | None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the first and last number of each cell within bounds; low > high where none is."""
+    """Return the first and last number of each cell within bounds; low > high if it has none."""
     with np.errstate(over="ignore"):
         low = np.maximum(np.r_[-np.inf, np.nextafter(last, np.inf)], lower)
     high = np.minimum(np.r_[last, np.inf], upper)
@@ -227,7 +229,7 @@ def _ends(
         low, high = grid.at_least(low), grid.at_most(high)
     elif feature.kind != "numeric":
         low, high = np.ceil(low), np.floor(high)
-    if not np.isnan(own):  # the row itself may be off its levels
+    if not np.isnan(own):  # the row itself may lie between its levels
         at = int(np.searchsorted(last, own))
         low[at], high[at] = min(low[at], own), max(high[at], own)
     return low, high

@@ -1,4 +1,4 @@
-"""A region around a row grows side by side, until the proof that the decision holds fails."""
+"""Growth of a region around a row, one side at a time, with a proof for each step."""
 
 import time
 from collections.abc import Sequence
@@ -15,16 +15,16 @@ from portfolio.solving.findings import REFUTED
 
 @dataclass(eq=False)
 class Growth:
-    """Options of the features: the decision is proved to hold in all of them together.
+    """Options of the features for which the prediction is proved to stay the same.
 
     Attributes
     ----------
-    sides : one per other decision
-    extents : per side, the same options of the features as levels of its problem
-    request : of the search
-    deadline : ``time.perf_counter()`` at which to stop
-    allowed : per feature bool (n_options,)
-    settled : whether each side of the region was proved not to go further
+    sides : sequence of Side, one per other decision
+    extents : sequence of Extents, the options of the features as levels of each side's problem
+    request : Request of the search
+    deadline : float, ``time.perf_counter()`` at which to stop
+    allowed : list of bool (n_options,), options inside the region, one array per feature
+    settled : bool, whether each side of the region is proved not to extend further
     """
 
     sides: Sequence[Side]
@@ -34,7 +34,7 @@ class Growth:
     allowed: list[BoolArray] = field(init=False)
     settled: bool = True
     _flips: list[list[int]] = field(default_factory=list)
-    _found: list[Flip] = field(default_factory=list)
+    _confirmable: list[Flip] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.allowed = []
@@ -43,7 +43,7 @@ class Growth:
             self.allowed[-1][extent.own] = True
 
     def widen(self, index: int) -> None:
-        """Add as much of a feature as the decision allows, given the other features."""
+        """Add as much of a feature as the prediction allows, given the other features."""
         extent = self.extents[0].each[index]
         if self.over:
             self.settled &= bool(self.allowed[index].all())
@@ -63,7 +63,7 @@ class Growth:
             self._take(index, np.array([option]))
 
     def _add_numbers(self, index: int, extent: Extent) -> None:
-        """Add an interval of numbers where the row has no value: the longest, counted in cells."""
+        """Add the interval with the most cells to a region of a row without a value."""
         cells = extent.present
         while cells.size:
             flip = self._flip_in(index, cells)
@@ -78,22 +78,22 @@ class Growth:
             cells = fewer
 
     def _push(self, index: int, way: IntArray) -> None:
-        """Extend an interval as far along a way as the decision holds, by halving."""
-        held, beyond = 0, way.size
+        """Extend an interval in one direction as far as the prediction holds, by bisection."""
+        inside, beyond = 0, way.size
         reach = beyond - 1
-        while held < beyond - 1:
+        while inside < beyond - 1:
             flip = self._take(index, way[: reach + 1])
             if flip is None:
-                held = reach
+                inside = reach
             elif flip < 0:
                 return
             else:
                 at = int(np.flatnonzero(way == flip)[0]) if flip in way[: reach + 1] else reach
-                beyond = max(held + 1, min(reach, at))
-            reach = (held + beyond) // 2
+                beyond = max(inside + 1, min(reach, at))
+            reach = (inside + beyond) // 2
 
     def _take(self, index: int, options: IntArray) -> int | None:
-        """Add options if the decision holds in them, too; returns what :meth:`_flip_in` does."""
+        """Add options if the prediction holds for them; return the same as :meth:`_flip_in`."""
         flip = self._flip_in(index, options)
         if flip is None:
             self.allowed[index][options] = True
@@ -102,44 +102,44 @@ class Growth:
     def _flip_in(self, index: int, options: IntArray) -> int | None:
         """Return the option of a row that is predicted differently once options are added.
 
-        None if there is no such row, -1 if it is not known.
+        Return None if there is no such row (proved), and -1 if that is not decided.
         """
         wider = self.allowed[index].copy()
         wider[options] = True
         tried = [*self.allowed[:index], wider, *self.allowed[index + 1 :]]
         for flip in self._flips:
-            if all(option >= 0 and own[option] for option, own in zip(flip, tried, strict=True)):
+            if all(option >= 0 and each[option] for option, each in zip(flip, tried, strict=True)):
                 return flip[index]
         for side, extents in zip(self.sides, self.extents, strict=True):
             narrowed = extents.narrowed(tried, side.query.admissible)
-            found = side.find_within(extents.levels(tried), narrowed, self.request, self.deadline)
-            if found.flip is not None:
-                values = side.space.values(found.flip.row)
+            outcome = side.find_within(extents.levels(tried), narrowed, self.request, self.deadline)
+            if outcome.flip is not None:
+                values = side.space.values(outcome.flip.row)
                 pairs = zip(extents.each, values.tolist(), strict=True)
                 self._flips.append([extent.option(value) for extent, value in pairs])
-                self._found.append(found.flip)
+                self._confirmable.append(outcome.flip)
                 return self._flips[-1][index]
-            if not found.proved:
+            if not outcome.proved:
                 self.settled = False
                 return -1
         return None
 
     @property
     def over(self) -> bool:
-        """Whether there is no time left, or somebody interrupted."""
+        """Whether the time is over or the user interrupted."""
         return time.perf_counter() >= self.deadline or self.request.stop.is_set()
 
     def doubt(self) -> str:
-        """Why the proofs are not to be believed; "" if they are."""
+        """Return the reason why the proofs are not valid, or ""."""
         for side, extents in zip(self.sides, self.extents, strict=True):
-            side.confirm([flip for flip in self._found if flip.side is side])
+            side.confirm([flip for flip in self._confirmable if flip.side is side])
             if not side.lawful or side.doubt or _refuted(side, extents.levels(self.allowed)):
                 return side.doubt
         return ""
 
 
 def _refuted(side: Side, keep: BoolArray) -> bool:
-    """Whether a training row of the region is decided otherwise."""
+    """Return whether a training row inside the region has a different prediction."""
     first = side.posed.problem.level_start[:-1]
     rows = side.posed.closest(side.view.near(side.query.goal), WITNESSES)
     for levels in rows[keep[first + rows].all(axis=1)]:

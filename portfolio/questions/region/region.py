@@ -1,4 +1,4 @@
-"""A box around a row in which the model decides alike, and that can't be widened on any side."""
+"""Regions: boxes around a row in which the prediction stays the same."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from encoders.backends.interface import Status, StopReason
 from encoders.backends.stopping import why
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
 from encoders.query.goal import Goal
@@ -30,19 +31,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Region(AsJson):
-    """A box around a row in which the model decides every row alike.
+    """Box around a row in which all rows have the same prediction.
 
     Attributes
     ----------
-    status : "optimal": it is proved that every row of the box is decided alike, and that no side
-        can be moved on, nor a category be added, without taking in a row that is not;
-        "feasible": the former is proved; "unknown": nothing is, and the box is the row's own cell
-    stop_reason : "proved", "time_limit", "interrupted" or "error"
-    label : what the model decides, or the goal that is reached
-    spans : one per feature
-    row : that it is around
-    seconds : from the call to the result
-    message : why it is weaker than a proof, "" if it is not
+    status : {"optimal", "feasible", "unknown"}
+        "optimal" if it is proved that all rows of the box have the same prediction and that the box
+        cannot be widened: any side moved out or category added would include a row with a different
+        prediction. "feasible" if only the former is proved. "unknown" if nothing is proved; the box
+        is then the cell of the row.
+    stop_reason : str
+        "proved", "time_limit", "interrupted" or "error".
+    label : label or goal
+        Predicted class, or the goal that all rows of the box reach.
+    spans : tuple of Span
+        Values of each feature inside the box.
+    row : Row
+        Row inside the box.
+    seconds : float
+        Time from the call to the result.
+    message : str
+        Reason why the result is weaker than a proof, or "".
+
+    Examples
+    --------
+    >>> region = explainer.region(row)
+    >>> print(region)
+    Every row in this region is predicted as 'refused' (proved; it cannot be widened).
+    - age at least 20
+    - income at most 24.2685
+    - housing free or rent
+    - any sex, rooms, job
+    >>> region["age"].holds(30)
+    True
     """
 
     status: Status
@@ -54,25 +75,26 @@ class Region(AsJson):
     message: str = ""
 
     def __getitem__(self, name: str) -> Span:
-        """The values of a feature."""
+        """Return the values of a feature inside the box."""
         return next(span for span in self.spans if span.feature == name)
 
     def plot(self) -> "Figure":
-        """A line per feature: its range, the part of it in the region, and the row itself.
+        """Draw a line per feature: its range, the part inside the region, and the row.
 
         Returns
         -------
         matplotlib.figure.Figure
+            The figure; save it with ``figure.savefig(path)``.
         """
         from portfolio.questions.region.region_picture import Bar, draw
 
         return draw([Bar(span.feature, span.words, *span.shares()) for span in self.spans])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
-        told = vars(self) | {"row": by_name(self.row.given())}
-        told["spans"] = [vars(span) for span in self.spans]
-        return dict(as_plain(told))
+        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        values = vars(self) | {"row": by_name(self.row.given())}
+        values["spans"] = [vars(span) for span in self.spans]
+        return dict(as_plain(values))
 
     def __str__(self) -> str:
         lines = [self._headline()]
@@ -83,25 +105,26 @@ class Region(AsJson):
         return "\n".join(lines)
 
     def _headline(self) -> str:
-        reached = self.label.words() if hasattr(self.label, "words") else repr(self.label)
-        why_not = f" {self.message}" if self.message else ""
+        goal = hasattr(self.label, "words")
+        reached = f"reaches {self.label.words()}" if goal else f"is predicted as {self.label!r}"
+        message = f" {self.message}" if self.message else ""
         if self.status == "unknown":
-            return f"Unknown: which rows around this one are decided as {reached}.{why_not}"
-        wider = ", and it can't be widened on any side" if self.status == "optimal" else ""
-        return f"Every row of this region is decided as {reached} (proved{wider}).{why_not}"
+            return f"Unknown: no proof that any other row {reached}.{message}"
+        widest = "; it cannot be widened" if self.status == "optimal" else ""
+        return f"Every row in this region {reached} (proved{widest}).{message}"
 
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """Finds the region around a row.
+    """Search for the region around a row.
 
     Attributes
     ----------
-    asker : of the user's explainer
-    row : the middle
-    label : what the model decides, or the goal that is reached
-    others : what rows that are decided otherwise reach, one of these
-    first : features to widen first
+    asker : Asker, solver of the user's explainer
+    row : Row inside the region
+    label : label or goal of the row
+    others : tuple of Other, goals of rows with a different prediction
+    first : tuple of str, features that are widened first by default
     """
 
     asker: Asker
@@ -118,14 +141,14 @@ class Surroundings:
         seed: int = 0,
         on_step: "OnStep | None" = None,
     ) -> Region:
-        """A region that can't be widened."""
+        """Return a region that cannot be widened, as far as the time allows."""
         options = Options("auto", time_limit_s, threads, seed)
         warm_up("walks")
         began = time.perf_counter()
         space = self.asker.model.space
         turn = _order((*(order or ()), *self.first), space)
         request = self.asker.request(options)
-        free = every_row(self.asker, also=True)  # whatever people may do, plausible or not
+        free = every_row(self.asker, also=True)  # without default actions and plausibility
         free = replace(free, model=free.model.without_plausibility())
         deadline = began + request.time_limit_s
         flips = pose_flips(free, self.row, self.others, request, deadline)
@@ -155,14 +178,15 @@ OnStep = Callable[[float, int, int], None]
 
 
 def _order(first: Sequence[str], space: FeatureSpace) -> list[int]:
-    """Indices of all features, those that are named first."""
+    """Return the indices of all features, with the named ones first."""
     known = [feature.name for feature in space.features]
     named = [feature_name(name) for name in first]
     unknown = [name for name in named if name not in known]
     if isinstance(first, str) or unknown:
+        name = unknown[0] if unknown else first
         raise InputError(
-            f"order names {unknown[0] if unknown else first!r}, which is no feature; features are "
-            f"{', '.join(known)}."
+            f"order contains {name!r}, which is not a feature.{close_names(name, known)} Use a "
+            f"list of names of {', '.join(known)}."
         )
     return [known.index(name) for name in dict.fromkeys([*named, *known])]
 
@@ -178,13 +202,16 @@ def region_of(
     seed: int,
     on_step: OnStep | None,
 ) -> Region:
-    """The region around a row that reaches a target."""
+    """Return the region around a row that reaches a target."""
     check_progress(on_step)
     asker.check_classes()
     row = asker.read(x)
     decision = decision_of(asker.model.without_plausibility(), row, target)
     if not decision.holds:
-        raise InputError(f"the row is decided as {decision.words()}; ask about what it reaches.")
+        raise InputError(
+            f"the row does not reach the target: its prediction is {decision.words()}. Choose a "
+            "target that the row reaches, or leave it out."
+        )
     around = Surroundings(asker, row, decision.label, decision.others)
     return around.region(order, time_limit_s, threads, seed, on_step)
 
@@ -202,7 +229,7 @@ def region_around(
     seed: int,
     on_step: OnStep | None,
 ) -> Region:
-    """The region around an answer."""
+    """Return the region around a counterfactual."""
     check_progress(on_step)
     around = Surroundings(asker, row, label, besides(asker.model, goal), changed)
     return around.region(order, time_limit_s, threads, seed, on_step)

@@ -1,4 +1,4 @@
-"""A picture of a region."""
+"""Plot of a region."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from portfolio.plots.picture import Picture
 
 WIDTH, LINE, MARGIN = 6.0, 0.32, 0.7  # inches: of the picture, of a feature, above and below
 THICK = 0.5  # of a bar, as a share of its line
-LEAST = 0.02  # of a range that is seen, where the region has a single number
+LEAST = 0.02  # share of a range that is drawn if the region contains a single number
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One feature of a picture.
+    """One feature of the plot.
 
     Attributes
     ----------
-    name : of the feature
-    words : what the region says of it, "" for any value
-    share : the region's part of the feature's range, from 0 to 1 each; None for categories
-    own : the place of the row's value in that range; None for categories and what is missing
+    name : str, name of the feature
+    words : str, description of its values inside the region, "" for any value
+    share : (lower, upper) of the region as shares of the feature's range; None for categories
+    own : float, value of the row as a share of that range; None for categories and missing values
     """
 
     name: str
@@ -32,7 +32,7 @@ class Bar:
 
 
 def draw(bars: Sequence[Bar]) -> Figure:
-    """A line per feature: its range, the part of it in the region, and the row itself."""
+    """Draw a line per feature: its range, the part inside the region, and the row."""
     figure = Picture(figsize=(WIDTH, MARGIN + LINE * len(bars)), layout="constrained")
     axes = figure.subplots()
     for at, bar in enumerate(bars):

@@ -1,4 +1,4 @@
-"""One feature of a region: what it may be, in numbers and in words."""
+"""Values of one feature inside a region, in numbers and in words."""
 
 import math
 from dataclasses import dataclass
@@ -14,28 +14,45 @@ from portfolio.change import exactly
 from portfolio.questions.region.extents import Extent
 
 DECIMAL = Context(prec=400)
-MOST_DIGITS = 17  # that tell any two float64 apart
+MOST_DIGITS = 17  # enough to distinguish any two float64
 
 
 @dataclass(frozen=True)
 class Span:
-    """The values of one feature in a region.
+    """Values of one feature inside a region.
 
     Attributes
     ----------
-    feature : its name
-    lower, upper : the smallest and the largest number, both included; None for categories and
-        where the region has no numbers
-    labels : of the categories, or of the two values of a binary feature; empty for numbers. None
-        among them stands for a missing value
-    whole : whether the region has every value of the feature space, a missing one included
-    words : the same as a phrase, "" if it is whole
-    own : the row's: a number, or a label; None if it is missing
-    least, most : the smallest and the largest number of the feature space; None for categories
-    missing : bool, whether the region has a missing value
-    codes : codes for a missing value that the region has
-    other_codes : those that it does not have, whatever numbers it has
-    other_labels : known categories that it does not have
+    feature : str
+        Name of the feature.
+    lower, upper : float or None
+        Smallest and largest number, both included; None for categories, and if the region contains
+        no numbers.
+    labels : tuple of object
+        Labels of the categories, or of the values of a binary feature; empty for numbers. None
+        stands for a missing value.
+    whole : bool
+        Whether the region contains all values of the feature space, missing ones included.
+    words : str
+        Description of the values, "" if ``whole`` is true.
+    own : object
+        Value of the row: a number or a label, None if missing.
+    least, most : float or None
+        Smallest and largest number of the feature space; None for categories.
+    missing : bool
+        Whether the region contains a missing value.
+    codes : tuple of float
+        Missing-value codes inside the region.
+    other_codes : tuple of float
+        Missing-value codes outside the region, whatever numbers it contains.
+    other_labels : tuple of object
+        Known categories outside the region.
+
+    Examples
+    --------
+    >>> span = explainer.region(row)["housing"]
+    >>> span.labels, span.words
+    (('free', 'rent'), 'free or rent')
     """
 
     feature: str
@@ -53,17 +70,23 @@ class Span:
     other_labels: tuple[object, ...] = ()
 
     def holds(self, value: object) -> bool:
-        """Whether a value is in it.
+        """Return whether a value is inside the region.
 
         Parameters
         ----------
-        value : a number, or a label; None or NaN if it is missing
+        value : object
+            Number or label; None or NaN for a missing value.
+
+        Returns
+        -------
+        bool
+            True if the value is inside.
         """
         if is_missing(value):
             return self.missing
         if self.lower is None or self.upper is None:
             names = (value, _as_label(value))
-            if NEW in self.labels:  # the model treats all categories alike that it does not know
+            if NEW in self.labels:  # the model treats all unknown categories alike
                 return not any(name in self.other_labels for name in names)
             return any(name in self.labels for name in names)
         number: Any = value
@@ -72,13 +95,13 @@ class Span:
         return bool(self.lower <= number <= self.upper)
 
     def condition(self) -> Condition:
-        """Return the condition that a value is in it."""
+        """Return the condition that a value is inside the region, for use in constraints."""
         if self.lower is None or self.upper is None:
             return Becomes(self.feature, *self.labels)
         return Within(self.feature, self.lower, self.upper, self.missing, self.codes)
 
     def shares(self) -> tuple[tuple[float, float] | None, float | None]:
-        """Where it lies in the range of the feature, from 0 to 1, and where the row does."""
+        """Return (lower, upper) and the row's value as shares of the feature's range, or None."""
         numbers = (self.lower, self.upper, self.own, self.least, self.most)
         lower, upper, own, least, most = (n if isinstance(n, float) else math.nan for n in numbers)
         if not most - least > 0 or math.isinf(most - least):
@@ -89,7 +112,7 @@ class Span:
 
 
 def span_of(extent: Extent, allowed: BoolArray, own: float = math.nan) -> Span:
-    """Return what a region has of a feature."""
+    """Return the values of a feature inside a region, given its allowed options."""
     feature, whole = extent.feature, bool(allowed.all())
     missing = bool(allowed[np.isnan(extent.low)].any())
     codes = extent.codes(allowed)
@@ -135,7 +158,7 @@ def span_of(extent: Extent, allowed: BoolArray, own: float = math.nan) -> Span:
 
 
 def _as_label(value: object) -> str:
-    """Return a category in the form of the labels: those of whole numbers have no point."""
+    """Return a category in the form of the labels: whole numbers without a decimal point."""
     whole = isinstance(value, float | np.floating) and float(value).is_integer()
     return str(int(cast(float, value)) if whole else value)
 
@@ -146,7 +169,7 @@ def _listed(labels: tuple[object, ...]) -> str:
 
 
 def _lower(extent: Extent, at: int) -> str:
-    """The shorter of "at least" and "above"; numbers are rounded inwards where that is shorter."""
+    """Return the shorter of "at least" and "above", with numbers rounded inwards if shorter."""
     first, below = float(extent.low[at]), float(extent.high[at - 1])
     if extent.feature.kind != "numeric":
         return f"at least {exactly(extent.feature.show(first))}"
@@ -167,7 +190,7 @@ def _upper(extent: Extent, at: int) -> str:
 
 
 def _next_read(value: float, way: float) -> float:
-    """The float32 next to a number, as far as people may round who write it down."""
+    """Return the float32 next to a number, for numbers that people write down."""
     near = np.float32(value)
     return (
         float(near)
@@ -177,7 +200,7 @@ def _next_read(value: float, way: float) -> float:
 
 
 def _shortest(low: float, high: float, way: str) -> float:
-    """The number of fewest digits between two, nearest to the end that is rounded."""
+    """Return the number of fewest digits in an interval, nearest to the rounded end."""
     end = high if way == ROUND_FLOOR else low
     for digits in range(1, MOST_DIGITS):
         if end == 0 or not math.isfinite(end):

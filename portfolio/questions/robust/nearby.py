@@ -1,4 +1,4 @@
-"""Answers around which every row is decided alike, so that a small miss does no harm."""
+"""Counterfactuals with a safety margin: all rows around them reach the target."""
 
 import sys
 import time
@@ -11,6 +11,7 @@ import numpy as np
 
 from encoders.arrays import BoolArray
 from encoders.backends.interface import Request
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.query.conditions import Condition, Within
 from encoders.query.features import FeatureSpace
@@ -34,62 +35,91 @@ from portfolio.solving.ask import Asker
 
 @dataclass(frozen=True)
 class Around:
-    """Every row that differs from the answer by at most this is decided alike.
+    """Requirement that all rows close to the counterfactual reach the target too.
 
-    Rows are those of the feature space: within the features' bounds, whole numbers where a feature
-    has such. All other features are as in the answer.
+    Rows are those of the feature space: within the bounds of the features, and on whole numbers
+    where a feature has only these. Features that are not named keep the value of the
+    counterfactual.
 
     Parameters
     ----------
-    radius : by name of a numeric or ordinal feature, the largest difference, at least 0
+    radius : mapping of str to float
+        Largest difference, at least 0, by the name of a numeric or ordinal feature.
+
+    Raises
+    ------
+    InputError
+        If the mapping is empty.
+
+    Examples
+    --------
+    >>> from counterfolio import Around
+    >>> Around({"income": 0.5, "age": 1})
+    Around(radius=(('income', 0.5), ('age', 1)))
     """
 
     radius: tuple[tuple[str, float], ...]
 
     def __init__(self, radius: Mapping[str, float]) -> None:
         if not isinstance(radius, Mapping) or not radius:
-            raise InputError(f"Around takes a mapping such as {{'income': 50}}, got {radius!r}.")
+            raise InputError(
+                "Around needs a mapping of features to radii, such as {'income': 50}, got "
+                f"{radius!r}."
+            )
         object.__setattr__(
-            self, "radius", tuple((feature_name(n), own) for n, own in radius.items())
+            self, "radius", tuple((feature_name(n), value) for n, value in radius.items())
         )
 
     def check(self, space: FeatureSpace) -> None:
-        """Raise :class:`InputError` where a feature has no such radius.
+        """Raise InputError unless each radius belongs to a feature and is valid.
 
         Parameters
         ----------
-        space : the features
+        space : FeatureSpace
+            Features of the model.
+
+        Raises
+        ------
+        InputError
+            If a feature is unknown or has no radius, or a radius is not a number of at least 0.
         """
         for name, radius in self.radius:
             feature = space.named(name)
             if feature is None:
-                known = ", ".join(feature.name for feature in space.features)
-                raise InputError(f"Around: there is no feature {name!r}; features are {known}.")
+                names = [feature.name for feature in space.features]
+                raise InputError(
+                    f"Around: there is no feature {name!r}.{close_names(name, names)} Use names of "
+                    f"{', '.join(names)}."
+                )
             if feature.kind not in ("numeric", "ordinal"):
-                raise InputError(f"Around: {name} is {feature.kind} and has no radius.")
+                raise InputError(
+                    f"Around: {name} is {feature.kind} and has no radius. Name numeric or ordinal "
+                    "features only."
+                )
             number = isinstance(radius, int | float) and not isinstance(radius, bool)
             if not (number and 0 <= radius <= sys.float_info.max):
                 raise InputError(
-                    f"Around: the radius of {name} must be at least 0, got {radius!r}."
+                    f"Around: the radius of {name} must be a finite number, at least 0, got "
+                    f"{radius!r}."
                 )
 
 
 @dataclass(eq=False)
 class SafeSearch:
-    """Solves, looks for a row around the answer that is decided otherwise, cuts off, and goes on.
+    """Loop that solves, looks for a failing row near the answer, excludes it and solves again.
 
     Attributes
     ----------
-    asker : of the user's explainer
-    question : what is asked
-    row : of whom
-    around : how far an answer may be missed
-    options : the time limit is for all rounds
-    fine, wrong : what rows around the answer have to reach, and what they reach if they do not
-    began : ``time.perf_counter()`` at the call
-    on_step : told after each round
-    rounds : of solving
-    doubt : why nothing is proved, "" if proofs hold
+    asker : Asker, solver of the user's explainer
+    question : Question
+    row : Row, the query
+    around : Around, radii of the neighbourhood
+    options : Options, with one time limit for all rounds
+    fine, wrong : tuple of Other, goals of acceptable rows and of failing rows
+    began : float, ``time.perf_counter()`` at the call
+    on_step : callable (seconds, rounds, lower bound), called after each round; or None
+    rounds : int, number of solves
+    doubt : str, reason why nothing is proved, "" if proofs hold
     """
 
     asker: Asker
@@ -106,16 +136,16 @@ class SafeSearch:
     _cuts: list[Forbidden] = field(default_factory=list)
 
     def answer(self) -> tuple[Result, bool]:
-        """The last answer, and whether every row around it is proved to be fine."""
+        """Return the last answer, and whether all rows around it are proved to be acceptable."""
         lower = 0.0
         while True:
-            left = self.options.time_limit_s - (time.perf_counter() - self.began)
-            options = replace(self.options, time_limit_s=max(left, LEAST_S))
+            left_s = self.options.time_limit_s - (time.perf_counter() - self.began)
+            options = replace(self.options, time_limit_s=max(left_s, LEAST_S))
             rules = (*self.question.constraints, *self._cuts)
-            asked = replace(self.question, constraints=rules)
-            way = self.asker.strategy(asked, options)
-            result = self.asker.ask(asked, options, self.row, way)
-            # What is cut off is no robust answer, so bounds of earlier rounds stay valid.
+            question = replace(self.question, constraints=rules)
+            way = self.asker.strategy(question, options)
+            result = self.asker.ask(question, options, self.row, way)
+            # Excluded rows are not robust answers, so bounds of earlier rounds stay valid.
             lower = min(max(lower, result.lower_bound), result.distance)
             result = replace(result, lower_bound=lower)
             self.rounds += 1
@@ -130,7 +160,7 @@ class SafeSearch:
             self._cut(flip)
 
     def _sides(self, row: Row, others: tuple[Other, ...]) -> Sequence[Side]:
-        """Every row of the feature space, plausible or not, whatever people may do."""
+        """Return the sides of a row in the feature space, without actions and plausibility."""
         free = every_row(self.asker, also=True)
         free = replace(free, model=free.model.without_plausibility())
         return pose_flips(free, row, others, self._request, self._deadline).sides
@@ -144,7 +174,7 @@ class SafeSearch:
         return self.asker.request(self.options)
 
     def _flip(self, middle: Row) -> tuple[Row | None, bool]:
-        """A wrong row around the answer, and whether it is settled that there is one or none."""
+        """Return a failing row around the answer or None, and whether this is proved."""
         settled = True
         for side in self._sides(middle, self.wrong):
             extents = extents_of(side, side.view.cells)
@@ -154,16 +184,18 @@ class SafeSearch:
                 for extent, value in zip(extents.each, values, strict=True)
             ]
             narrowed = extents.narrowed(near, side.query.admissible)
-            found = side.find_within(extents.levels(near), narrowed, self._request, self._deadline)
-            side.confirm([] if found.flip is None else [found.flip])
+            outcome = side.find_within(
+                extents.levels(near), narrowed, self._request, self._deadline
+            )
+            side.confirm([] if outcome.flip is None else [outcome.flip])
             self.doubt = self.doubt or ("" if side.lawful else side.doubt) or side.doubt
-            if found.flip is not None:
-                return self.row.holding(found.flip.row), True
-            settled &= found.proved
+            if outcome.flip is not None:
+                return self.row.holding(outcome.flip.row), True
+            settled &= outcome.proved
         return None, settled
 
     def _near(self, extent: Extent, value: float) -> BoolArray:
-        """Options that have values within the radius."""
+        """Return the options with values within the radius, bool (n_options,)."""
         near = np.zeros(extent.size, dtype=np.bool_)
         near[extent.own] = True
         radius = self._radius.get(extent.feature.name)
@@ -177,7 +209,7 @@ class SafeSearch:
         return {name: Fraction(radius) for name, radius in self.around.radius}
 
     def _cut(self, flip: Row) -> None:
-        """No answer may lie around the widest box of wrong rows that holds this one."""
+        """Exclude answers around the widest box of failing rows that contains this one."""
         sides = self._sides(flip, self.fine)
         extents = [extents_of(side, side.view.cells) for side in sides]
         growth = Growth(sides, extents, self._request, self._deadline)
@@ -185,10 +217,10 @@ class SafeSearch:
             growth.widen(index)
         self.doubt = self.doubt or growth.doubt()
         pairs = zip(extents[0].each, growth.allowed, strict=True)
-        self._cuts.append(Forbidden(*(self._beside(extent, own) for extent, own in pairs)))
+        self._cuts.append(Forbidden(*(self._beside(extent, allowed) for extent, allowed in pairs)))
 
     def _beside(self, extent: Extent, allowed: BoolArray) -> Condition:
-        """The values of a feature that are within the radius of some options."""
+        """Return the condition on values of a feature within the radius of some options."""
         span = span_of(extent, allowed)
         if span.lower is None or span.upper is None:
             return span.condition()
@@ -198,14 +230,14 @@ class SafeSearch:
 
 
 def _first(value: float, move: Fraction) -> float:
-    """The smallest float64 that is not below a sum."""
+    """Return the smallest float64 that is not below a sum."""
     exact = Fraction(value) + move
     near = float(exact)
     return near if Fraction(near) >= exact else float(np.nextafter(near, np.inf))
 
 
 def _last(value: float, move: Fraction) -> float:
-    """The largest float64 that is not above a sum."""
+    """Return the largest float64 that is not above a sum."""
     return -_first(-value, -move)
 
 
@@ -219,7 +251,7 @@ def safe_search(
     current: int | None,
     on_step: Callable[[float, int, float], None] | None,
 ) -> SafeSearch:
-    """The search for the nearest answer around which every row is fine."""
+    """Return the search for the nearest answer whose neighbourhood reaches the target."""
     model = asker.model
     around.check(model.space)
     wanted = wanted_of(model, question.target)
@@ -234,6 +266,8 @@ def safe_search(
     wrong = besides(model, goal)
     if question.target is None:
         if model.also:
-            raise InputError("Around needs a target where there are further models; give one.")
+            raise InputError(
+                "Around with further models (also=) needs a target. Set target to a class."
+            )
         fine, wrong = wrong, fine
     return SafeSearch(asker, question, row, around, options, fine, wrong, began, on_step)

@@ -1,4 +1,4 @@
-"""Answers that a forest trained anew on the same data is likely to confirm.
+"""Counterfactuals that a retrained forest is likely to confirm.
 
 After Forel, Parmentier and Vidal, "Don't explain noise: robust counterfactuals for randomized
 ensembles" (CPAIOR 2024).
@@ -20,37 +20,45 @@ FORESTS = ("RandomForestClassifier", "ExtraTreesClassifier", "HardVotingClassifi
 
 @dataclass(frozen=True)
 class Retraining:
-    """A new forest of as many trees, trained on the same data, decides alike with this confidence.
+    """Requirement that a forest retrained on the same data makes the same prediction.
 
     Given the data, the trees of a random forest are independent draws: each votes for the target
-    with the same probability p, so the votes of N new trees are binomial. They have a strict
-    majority with at least the confidence c if ``P(Bin(N, p) <= N/2) <= 1 - c``, which is
+    with the same probability p. The votes of N new trees are therefore binomial. They have a strict
+    majority with confidence c if ``P(Bin(N, p) <= N/2) <= 1 - c``, that is, if
 
         p >= p*,   p* = q(c; floor(N/2) + 1, N - floor(N/2))
 
-    with q the quantile of the beta distribution; it is more than a half in any case, so that the
-    forest that there is decides so, too. What is known of p are the votes of the trees
-    that there are. Without ``certainty`` their share is taken for p (the paper's Direct-SAA).
-    With it, the share has to be so high that p is at least p* with that certainty: k votes of N
-    such that ``P(Bin(N, p*) >= k) <= 1 - certainty`` (its Robust-SAA, by the exact interval of
-    Clopper and Pearson instead of that of Agresti and Coull).
+    where q is the quantile function of the beta distribution. The threshold is always above one
+    half, so the existing forest predicts the target too. Only the votes of its trees are known
+    about p. Without ``certainty``, their share is the estimate of p (Direct-SAA in the paper). With
+    ``certainty``, the share has to be so high that p is at least p* with that certainty: k of N
+    votes such that ``P(Bin(N, p*) >= k) <= 1 - certainty``. This is Robust-SAA of the paper, with
+    the exact interval of Clopper and Pearson instead of that of Agresti and Coull.
 
-    What the formulas rest on: trees differ by chance alone, as those of random forests and extra
-    trees do; data, and how often is trained, are the same; the row was not chosen for its votes,
-    which is true of no optimum, so that shares just above the threshold are a little too good;
-    and trees vote. In a forest that averages probabilities the average takes the place of the
-    share of votes, which is the same where leaves are pure. Of more than two classes, the target
-    gets the majority over all others together, which is more than enough.
+    Assumptions: trees differ by chance only, as in random forests and extra trees. The data and the
+    number of trees stay the same. The row was not selected for its votes. An optimum always is, so
+    shares just above the threshold are slightly optimistic. Trees vote; in forests that average
+    probabilities, the average replaces the share of votes, which is the same for pure leaves. With
+    more than two classes, the target needs a majority over all others together, which is stricter.
 
     Attributes
     ----------
-    confidence : that the new forest decides alike, at least 0.5 and below 1
-    certainty : that p is not overestimated, at least 0.5 and below 1; None: as it is
+    confidence : float, default 0.9
+        Probability that the new forest makes the same prediction, at least 0.5 and below 1.
+    certainty : float, optional
+        Certainty that p is not overestimated, at least 0.5 and below 1. By default p is taken to be
+        the share of votes.
 
     Raises
     ------
     InputError
-        They are no such numbers.
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> from counterfolio import Retraining
+    >>> Retraining(confidence=0.9).votes(100)
+    57
     """
 
     confidence: float = 0.9
@@ -64,71 +72,99 @@ class Retraining:
                 raise InputError(f"{name} must be at least 0.5 and below 1, got {value!r}.")
 
     def share(self, trees: int) -> float:
-        """The share of votes for the target that is needed.
+        """Return the share of votes that the target needs.
 
         Parameters
         ----------
-        trees : of the forest
+        trees : int
+            Number of trees of the forest.
+
+        Returns
+        -------
+        float
+            The share, above 0.5 and at most 1.
+
+        Raises
+        ------
+        InputError
+            If there are too few trees for this confidence and certainty.
         """
         from scipy.stats import beta, binom
 
         half = trees // 2
         needed = float(beta.ppf(self.confidence, half + 1, trees - half))
-        needed = max(needed, math.nextafter(0.5, 1.0))  # half is no majority
+        needed = max(needed, math.nextafter(0.5, 1.0))  # half is not a majority
         if self.certainty is None:
             return needed
-        # The first k of which the upper tail is small enough; beyond all trees none is.
+        # The first k whose upper tail is small enough; it may exceed the number of trees.
         votes = int(binom.isf(1 - self.certainty, trees, needed)) + 1
         if votes > trees:
             raise InputError(
-                f"{trees} trees are too few to be {self.certainty:g} certain of a confidence of "
-                f"{self.confidence:g}; lower one of the two."
+                f"{trees} trees are too few for certainty={self.certainty:g} and "
+                f"confidence={self.confidence:g}. Lower one of them."
             )
         return votes / trees
 
     def votes(self, trees: int) -> int:
-        """The same as a whole number of votes.
+        """Return the number of votes that the target needs.
 
         Parameters
         ----------
-        trees : of the forest
+        trees : int
+            Number of trees of the forest.
+
+        Returns
+        -------
+        int
+            The smallest sufficient number of votes.
+
+        Raises
+        ------
+        InputError
+            If there are too few trees for this confidence and certainty.
         """
         return math.ceil(self.share(trees) * trees)
 
 
 def stricter(
-    model: ExplainedModel, question: Question, asked: Retraining, current: int
+    model: ExplainedModel, question: Question, against: Retraining, current: int
 ) -> Question:
-    """The question whose answers have so many votes."""
+    """Return the question with the required votes as target probability or margin."""
     if model.also:
-        raise InputError("Retraining is about one forest; use an explainer without also.")
+        raise InputError("Retraining supports a single forest. Use an Explainer without also.")
     native = model.native.model
     kind = kind_of(predictor(native)).name
     if kind not in FORESTS:
         raise UnsupportedModelError(
-            f"Retraining is for random forests and extra trees, whose trees are independent draws; "
-            f"a {kind} is none. Give Explainer(also=[...]) the models that were trained anew."
+            f"Retraining supports random forests and extra trees, whose trees are independent, got "
+            f"{kind}. Pass retrained models to Explainer(also=[...]) instead."
         )
     label = _label(model, question.target, current)
     trees = int(model.ensemble.root.size)
     if not model.ensemble.votes:
-        return _with(question, Probability(label, at_least=asked.share(trees)), question.margin)
+        return _with(question, Probability(label, at_least=against.share(trees)), question.margin)
     if len(model.native.classes) > 2:
         raise UnsupportedModelError(
-            "Retraining with hard voting is for two classes; let the forest average probabilities."
+            f"Retraining with hard voting supports two classes, got {len(model.native.classes)}. "
+            "Use a forest that averages probabilities (soft voting)."
         )
-    lead = 2 * asked.votes(trees) - trees
+    lead = 2 * against.votes(trees) - trees
     return _with(question, label, max(lead, question.margin or 0))
 
 
 def _label(model: ExplainedModel, target: Any, current: int) -> Any:
     classes = model.native.classes
     if isinstance(target, Wanted):
-        raise InputError("Retraining asks for a share of the votes itself; give a class as target.")
+        raise InputError(
+            f"Retraining needs a class as target, got {target}. It sets the share of votes itself."
+        )
     if target is not None:
         return classes[model.native.class_index(target)]
     if len(classes) > 2:
-        raise InputError("with more than two classes Retraining needs a target; give one.")
+        raise InputError(
+            f"Retraining needs a target because the model has {len(classes)} classes. Set target "
+            "to one of them."
+        )
     return classes[1 - current]
 
 

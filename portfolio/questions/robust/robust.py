@@ -1,4 +1,4 @@
-"""Answers that still hold if the model is trained anew, or if they are missed by a little."""
+"""Counterfactuals that hold if the model is retrained or the row is slightly missed."""
 
 import math
 import time
@@ -22,20 +22,32 @@ from portfolio.solving.warm_up import warm_up
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-UNSAFE = "The nearest answer found has a row around it that is decided otherwise."
+UNSAFE = "The nearest answer found has a row around it that misses the target."
 
 
 @dataclass(frozen=True)
 class Robust(AsJson):
-    """The nearest answer that is robust against something.
+    """Nearest counterfactual that withstands a variation of the model or the row.
 
     Attributes
     ----------
-    result : the answer; its proof is about all robust answers
-    against : what it is robust against
-    share : with :class:`Retraining`, the share of votes (or the probability) that was needed
-    rounds : with :class:`Around`, how often the question was solved
-    seconds : from the call to the result
+    result : Result
+        The counterfactual; its proof covers all robust counterfactuals.
+    against : Retraining or Around
+        Variation that it withstands.
+    share : float or None
+        Required share of votes (or probability) with :class:`Retraining`, otherwise None.
+    rounds : int
+        Number of solves.
+    seconds : float
+        Time from the call to the result.
+
+    Examples
+    --------
+    >>> from counterfolio import Retraining
+    >>> robust = explainer.explain_robust(row, Retraining(confidence=0.9))
+    >>> robust.status, round(robust.share, 2)
+    ('optimal', 0.76)
     """
 
     result: Result
@@ -46,58 +58,60 @@ class Robust(AsJson):
 
     @property
     def status(self) -> Status:
-        """As of the result. "infeasible": no answer is robust (proved)."""
+        """Status of the result; "infeasible" if no counterfactual is robust (proved)."""
         return self.result.status
 
     @property
     def stop_reason(self) -> StopReason:
-        """As of the result."""
+        """Reason why the search ended, as in :class:`Result`."""
         return self.result.stop_reason
 
     @property
     def distance(self) -> float:
-        """Of the robust answer, inf without one."""
+        """Cost of the robust counterfactual, inf without one."""
         return self.result.distance
 
     @property
     def counterfactual(self) -> Any:
-        """The robust answer, shaped like the query; None if none was found."""
+        """The robust counterfactual, shaped like the query; None if none was found."""
         return self.result.counterfactual
 
     def plot(self) -> "Figure":
-        """What each change of the robust answer costs, as :meth:`Result.plot`.
+        """Draw the cost of each change, as in :meth:`Result.plot`.
 
         Returns
         -------
         matplotlib.figure.Figure
+            The figure; save it with ``figure.savefig(path)``.
 
         Raises
         ------
         InputError
-            There is no robust answer.
+            If there is no robust counterfactual.
         """
         return self.result.plot()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
-        told = self.result.to_dict() | {
+        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        values = self.result.to_dict() | {
             "against": {type(self.against).__name__: vars(self.against)},
             "share": self.share,
             "rounds": self.rounds,
         }
-        return dict(as_plain(told))
+        return dict(as_plain(values))
 
     def __str__(self) -> str:
-        return f"{self.result}\n{self._kept()}" if self.result.row is not None else str(self.result)
+        answer = str(self.result)
+        return answer if self.result.row is None else f"{answer}\n{self._robustness()}"
 
-    def _kept(self) -> str:
+    def _robustness(self) -> str:
         if isinstance(self.against, Retraining):
             return (
-                f"A forest trained anew decides alike with confidence {self.against.confidence:g}: "
-                f"at least {self.share:.4g} of the votes."
+                f"A retrained forest agrees with confidence {self.against.confidence:g} "
+                f"(share of votes at least {self.share:.4g})."
             )
-        told = ", ".join(f"{name} by {radius:g}" for name, radius in self.against.radius)
-        return f"Every row that misses it by at most this is decided alike (proved): {told}."
+        radii = ", ".join(f"{name} ± {radius:g}" for name, radius in self.against.radius)
+        return f"All rows within {radii} of it reach the target too (proved)."
 
 
 @interruptible
@@ -109,7 +123,7 @@ def find_robust(
     options: Options,
     on_progress: OnProgress | None = None,
 ) -> Robust:
-    """The nearest answer that is robust."""
+    """Find the nearest robust counterfactual."""
     warm_up("walks")
     began = time.perf_counter()
     check_progress(on_progress)
@@ -119,13 +133,16 @@ def find_robust(
     current = None if regression else predict_one(model.ensemble, model.native, row.values)
     if isinstance(against, Retraining):
         if current is None:
-            raise InputError("Retraining is for classes; this model is a regressor.")
-        asked = stricter(model, question, against, current)
-        result = asker.ask(asked, options, row, asker.strategy(asked, options), on_progress)
+            name = type(model.native.model).__name__
+            raise InputError(
+                f"Retraining supports classifiers only, got {name}. Use Around for regressors."
+            )
+        strict = stricter(model, question, against, current)
+        result = asker.ask(strict, options, row, asker.strategy(strict, options), on_progress)
         share = against.share(int(model.ensemble.root.size))
         return Robust(result, against, share, 1, time.perf_counter() - began)
     if not isinstance(against, Around):
-        raise InputError(f"against must be Retraining or Around, got {against!r}.")
+        raise InputError(f"against must be Retraining(...) or Around(...), got {against!r}.")
     return _safe(asker, row, against, question, options, began, current, on_progress)
 
 
@@ -149,14 +166,14 @@ def _safe(
         result = _without(result, search.doubt, asker.why)
     elif search.doubt:
         result = replace(result, status="unknown", lower_bound=0.0, message=search.doubt)
-    else:  # a number a little further has other rows around it
+    else:  # "at least" would be wrong: the neighbourhood of a larger number has other rows
         exact = tuple(replace(change, onward=False) for change in result.changed)
         result = replace(result, changed=exact, rounder=None)
     return Robust(result, against, None, search.rounds, time.perf_counter() - began)
 
 
 def _without(result: Result, doubt: str, ended: StopReason) -> Result:
-    """What is left of an answer that is not known to be safe: its bound."""
+    """Return the result without an answer that is not proved robust; only its bound remains."""
     if result.stop_reason != "proved":
         ended = result.stop_reason
     return replace(

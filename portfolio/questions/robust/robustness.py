@@ -1,4 +1,4 @@
-"""How far a row is from another decision: the smallest perturbation, and whether a radius holds."""
+"""Robustness of a prediction: the smallest perturbation, or a proof for a radius."""
 
 import math
 import sys
@@ -22,19 +22,30 @@ from portfolio.solving.progress import OnProgress
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Share of a radius that is looked at beyond it: solvers look for what is below a cutoff.
+# Relative amount by which the cutoff exceeds a radius: solvers find rows strictly below a cutoff.
 BEYOND = 1e-6
 
 
 @dataclass(frozen=True)
 class Robustness(AsJson):
-    """The smallest perturbation of a row that changes the decision.
+    """Smallest perturbation of a row that changes the prediction.
 
     Attributes
     ----------
-    result : the nearest row that is decided otherwise, and what is proved; see :class:`Result`
-    norm, scale : what distances are measured by
-    radius : asked about, None for the smallest perturbation
+    result : Result
+        Nearest row with a different prediction, and what is proved.
+    norm : number, str, callable or mapping
+        Distance measure.
+    scale : str
+        Unit of change of numeric and ordinal features.
+    radius : float or None
+        Radius that was checked; None for the smallest perturbation.
+
+    Examples
+    --------
+    >>> robustness = explainer.robustness(row, norm=1, scale="range")
+    >>> round(robustness.distance, 4), robustness.status
+    (0.1038, 'optimal')
     """
 
     result: Result
@@ -44,34 +55,34 @@ class Robustness(AsJson):
 
     @property
     def status(self) -> Status:
-        """As of the result. "infeasible": no row (within the radius) is decided otherwise."""
+        """Status of the result; "infeasible" if no row (within the radius) differs (proved)."""
         return self.result.status
 
     @property
     def stop_reason(self) -> StopReason:
-        """As of the result."""
+        """Reason why the search ended, as in :class:`Result`."""
         return self.result.stop_reason
 
     @property
     def distance(self) -> float:
-        """Of the nearest row found that is decided otherwise, inf without one."""
+        """Distance of the nearest row found with a different prediction, inf without one."""
         return self.result.distance
 
     @property
     def lower_bound(self) -> float:
-        """No row that is nearer is decided otherwise; what is proved of the distance."""
+        """Proved lower bound on the distance of rows with a different prediction."""
         if self.status != "infeasible":
             return self.result.lower_bound
         return math.inf if self.radius is None else self.radius
 
     @property
     def adversarial(self) -> Any:
-        """The nearest row found that is decided otherwise, confirmed by the model; or None."""
+        """Nearest row found with a different prediction, verified by the model; or None."""
         return self.result.counterfactual
 
     @property
     def robust(self) -> bool | None:
-        """Whether every row within the radius is decided alike; None if that is not known."""
+        """Whether all rows within the radius have the same prediction; None if undecided."""
         if self.radius is None:
             return None
         if self.distance <= self.radius:
@@ -79,51 +90,52 @@ class Robustness(AsJson):
         return True if self.status == "infeasible" else None
 
     def plot(self) -> "Figure":
-        """How far all rows are decided alike, and where one is not.
+        """Draw the proved distance and the nearest row with another prediction.
 
         Returns
         -------
         matplotlib.figure.Figure
+            The figure; save it with ``figure.savefig(path)``.
         """
         from portfolio.questions.robust.robustness_picture import draw
 
         return draw(self.lower_bound, self.distance, self.radius)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON; infinite numbers become None."""
-        own = {
+        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        values = {
             "norm": self.norm if isinstance(self.norm, int | float | str) else "own",
             "scale": self.scale,
             "radius": self.radius,
             "robust": self.robust,
             "lower_bound": self.lower_bound,
         }
-        told: dict[str, Any] = as_plain(self.result.to_dict() | own)
-        return told
+        plain: dict[str, Any] = as_plain(self.result.to_dict() | values)
+        return plain
 
     def __str__(self) -> str:
-        found = [f"- {change}" for change in self.result.told]
-        why = f" {self.result.message}" if self.result.message else ""
-        return "\n".join([self._headline() + why, *found])
+        changes = [f"- {change}" for change in self.result.told]
+        message = f" {self.result.message}" if self.result.message else ""
+        return "\n".join([self._headline() + message, *changes])
 
     def _headline(self) -> str:
         if self.radius is not None:
             within = f"within distance {self.radius:.6g}"
             if self.robust:
-                return f"Robust: every row {within} is decided alike (proved)."
+                return f"Robust: all rows {within} have the same prediction (proved)."
             if self.robust is False:
-                return f"Not robust: a row at distance {self.distance:.6g} is decided otherwise."
-            return f"Unknown: whether every row {within} is decided alike."
+                return f"Not robust: a row at distance {self.distance:.6g} flips the prediction."
+            return f"Unknown: no proof that all rows {within} have the same prediction."
         if self.status == "infeasible":
-            return "Robust: every row of the feature space is decided alike (proved)."
+            return "Robust: all rows of the feature space have the same prediction (proved)."
         if self.status == "unknown":
-            return f"Unknown: no row is decided otherwise below distance {self.lower_bound:.6g}."
+            return f"Unknown: no row found that flips the prediction; none is below {self.lower_bound:.6g}."
         if self.status == "optimal":
             at = f"{self.distance:.6g}"
-            return f"Robust below distance {at}, where a row is decided otherwise (proved)."
+            return f"Robust below distance {at}, where a row flips the prediction (proved)."
         return (
             f"Robust below distance {self.lower_bound:.6g} (proved); a row at {self.distance:.6g} "
-            "is decided otherwise."
+            "flips the prediction."
         )
 
 
@@ -137,7 +149,7 @@ def find_robustness(
     radius: float | None = None,
     on_progress: OnProgress | None = None,
 ) -> Robustness:
-    """The nearest row that is decided otherwise, or whether there is one within a radius."""
+    """Find the nearest row with a different prediction, or whether a radius contains one."""
     check_progress(on_progress)
     check_scale(question.norm, question.scale, bounds)
     if radius is not None:
@@ -155,7 +167,7 @@ def find_robustness(
 
 
 def _within(result: Result, radius: float) -> Result:
-    """What is known of the rows within a radius: what was found beyond it says nothing of them."""
+    """Return what a result proves about rows within a radius."""
     if result.distance <= radius:
         return result
     proved = result.status == "infeasible" or result.lower_bound > radius
@@ -173,22 +185,23 @@ def _within(result: Result, radius: float) -> Result:
 
 
 def check_radius(radius: object) -> None:
-    """Raise :class:`InputError` unless a radius is a finite number above 0."""
+    """Raise InputError unless a radius is a finite number above 0."""
     number = isinstance(radius, int | float) and not isinstance(radius, bool)
     if not (number and 0 < radius <= sys.float_info.max):  # type: ignore[operator]
         raise InputError(f"radius must be a finite number above 0, got {radius!r}.")
 
 
 def check_scale(norm: Norm, scale: str, bounds: Bounds) -> None:
-    """Raise :class:`InputError` where distances are shares of bounds that were dropped."""
+    """Raise InputError if distances are shares of bounds that are not applied."""
     if bounds is None and scale == "range" and norm not in (0, "0"):
         raise InputError(
-            "without bounds a feature has no range to scale by; use scale='none', 'std' or 'mad'."
+            "scale='range' needs the bounds of features, but bounds is None. Use scale='none', "
+            "'std' or 'mad'."
         )
 
 
 def judged(answers: pd.DataFrame, radius: float | None) -> pd.DataFrame:
-    """A batch of answers, with a column that says whether a radius holds."""
+    """Return a batch of answers with a column ``robust``, if there is a radius."""
     if radius is None:
         return answers
     sure = (answers["status"] == "infeasible") | (answers["bound"] > radius)

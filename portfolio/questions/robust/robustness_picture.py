@@ -1,4 +1,4 @@
-"""A picture of how far a row is from another decision."""
+"""Plot of the distance to the nearest row with a different prediction."""
 
 import math
 
@@ -9,25 +9,25 @@ from portfolio.plots.picture import Picture
 
 SIZE = (6.0, 1.8)  # inches
 THICK = 0.5
-BEYOND = 1.15  # of what is known, so that it is seen where that ends
+BEYOND = 1.15  # length of the axis, as a multiple of the largest known distance
 
 
 def draw(lower_bound: float, distance: float, radius: float | None) -> Figure:
-    """From the row to the right: where all is decided alike, what is not known, and what is not."""
-    known = [each for each in (lower_bound, distance, radius or 0.0) if math.isfinite(each)]
-    end = BEYOND * max(known) or 1.0
+    """Draw the proved part, the undecided part and the nearest row with another prediction."""
+    finite = [each for each in (lower_bound, distance, radius or 0.0) if math.isfinite(each)]
+    end = BEYOND * max(finite) or 1.0
     figure = Picture(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     safe = min(lower_bound, end)
     axes.barh(
-        0, safe, THICK, color=BLUE, edgecolor=BLUE, label="all rows are decided alike (proved)"
+        0, safe, THICK, color=BLUE, edgecolor=BLUE, label="same prediction for all rows (proved)"
     )
     open_to = min(distance, end)
     if open_to > safe:
-        left = axes.barh(0, open_to - safe, THICK, safe, label="not known", hatch="///")[0]
-        left.set(facecolor="none", edgecolor=ink())
+        rest = axes.barh(0, open_to - safe, THICK, safe, label="undecided", hatch="///")[0]
+        rest.set(facecolor="none", edgecolor=ink())
     if math.isfinite(distance):
-        axes.plot(distance, 0, "x", color=RED, label="a row is decided otherwise", zorder=3)
+        axes.plot(distance, 0, "x", color=RED, label="row with another prediction", zorder=3)
     if radius is not None:
         axes.axvline(radius, color=ink(), linestyle="--", label="radius")
     axes.set_xlim(0, end)

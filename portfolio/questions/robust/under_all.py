@@ -1,4 +1,4 @@
-"""The nearest row that one of several models decides otherwise."""
+"""The nearest row for which one of several models changes its prediction."""
 
 from dataclasses import replace
 from math import inf
@@ -21,29 +21,29 @@ def nearest_of_any(
     options: Options,
     on_progress: OnProgress | None = None,
 ) -> Result:
-    """Each model is asked for its own nearest row, which must be nearer than those before."""
+    """Return the nearest row of any model; each model is solved with the best cost as cutoff."""
     if question.target is not None or asker.model.plausible:
         raise InputError(
-            "robustness under several models is about any other decision of any of them; ask "
-            "without a target and plausibility."
+            "robustness() with further models (also=) supports neither target nor plausibility. "
+            "Use neither, or an Explainer without also."
         )
     decision_of(asker.model, row, None)
     models, series = one_by_one(asker.model), Series(asker, row, question, options)
     nearest = options.cutoff
 
-    def heard(seconds: float, upper: float, lower: float) -> None:
+    def joint_bounds(seconds: float, upper: float, lower: float) -> None:
         assert on_progress is not None
         upper = min(upper, *(answer.distance for answer in series.answers), inf)
         if len(series.answers) + 1 < len(models):
             lower = 0.0
         on_progress(seconds, upper, min(lower, upper, *(a.lower_bound for a in series.answers)))
 
-    told = None if on_progress is None else heard
+    report = None if on_progress is None else joint_bounds
     for model in models:
         if series.answers and series.over:
             break
-        own = replace(series, asker=replace(asker, model=model), on_progress=told)
-        nearest = min(nearest, own.ask_plainly(question, nearest).distance)
+        of_model = replace(series, asker=replace(asker, model=model), on_progress=report)
+        nearest = min(nearest, of_model.ask_plainly(question, nearest).distance)
     answers = series.answers
     best = min(answers, key=lambda answer: answer.distance)
     open_ = [answer for answer in answers if answer.status not in ("optimal", "infeasible")]

@@ -1,4 +1,4 @@
-"""One backend's try at a problem, what is kept of it, and what is told of how an answer came."""
+"""Records of what each backend did for a query, and of how an answer was obtained."""
 
 import resource
 import time
@@ -15,17 +15,27 @@ RunBackend = Callable[[Backend, Problem, Request], Outcome]
 
 @dataclass(frozen=True)
 class Attempt:
-    """What one backend did for a query; bounds are its own.
+    """Record of one backend's run on a problem, with the bounds of that backend only.
 
     Attributes
     ----------
-    backend, engine, formulation : names, "" for the backend's first
-    limit_s, threads : what it was given, seconds and solver threads
-    outcome : what it said, without its choices
-    began_s, ended_s : seconds since the first attempt on this problem was begun; a backend that
-        was told to stop ends a moment later
-    trace : (seconds since it began, upper, lower) at each improvement it told of
-    shape : the problem it was given
+    backend : str
+        Name of the backend.
+    engine, formulation : str
+        Names, "" for the backend's first one.
+    threads : int
+        Number of solver threads.
+    limit_s : float
+        Time limit in seconds.
+    outcome : Outcome
+        Result of the backend, without its choices.
+    began_s, ended_s : float
+        Seconds since the first attempt on this problem began. A backend that is stopped ends a
+        moment later.
+    trace : tuple of (float, float, float)
+        Seconds since the attempt began, upper and lower bound at each reported improvement.
+    shape : Shape
+        Descriptors of the problem that the backend received.
     """
 
     backend: str
@@ -41,65 +51,71 @@ class Attempt:
 
     @property
     def status(self) -> Status:
-        """What it holds; a proof only if "optimal" or "infeasible"."""
+        """Status of the outcome; only "optimal" and "infeasible" are proofs."""
         return self.outcome.status
 
     @property
     def stop_reason(self) -> StopReason:
-        """Why it stopped."""
+        """Reason why the backend stopped."""
         return self.outcome.stop_reason
 
     @property
     def upper(self) -> float:
-        """Cost of its best choice, inf without one."""
+        """Cost of the backend's best choice, inf without one."""
         return self.outcome.upper
 
     @property
     def lower(self) -> float:
-        """Its lower bound."""
+        """Lower bound of the backend."""
         return self.outcome.lower
 
     @property
     def build_s(self) -> float:
-        """Seconds for building its model."""
+        """Seconds spent on building the model."""
         return self.outcome.build_s
 
     @property
     def solve_s(self) -> float:
-        """Seconds for solving it."""
+        """Seconds spent on solving the model."""
         return self.outcome.solve_s
 
     @property
     def peak_bytes(self) -> int:
-        """Largest resident memory so far of the process it ran in, 0 if not known."""
+        """Peak resident memory of the process so far in bytes, 0 if unknown."""
         return self.outcome.peak_bytes
 
     @property
     def raw(self) -> str:
-        """The solver's own words, or why it counts for nothing."""
+        """Message of the solver itself, or the reason why the attempt does not count."""
         return self.outcome.raw
 
     def saying(self, **changes: Any) -> "Attempt":
-        """The same attempt with fields of its outcome changed.
+        """Return a copy with some fields of the outcome replaced.
 
         Parameters
         ----------
-        **changes : fields of :class:`encoders.backends.interface.Outcome`
+        **changes : object
+            Fields of :class:`encoders.backends.interface.Outcome`.
+
+        Returns
+        -------
+        Attempt
+            The changed copy.
         """
         return replace(self, outcome=replace(self.outcome, **changes))
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """How an answer came about.
+    """Record of how an answer was obtained.
 
     Attributes
     ----------
-    backend : name of the one that had the last word, "reduce" if no solver was needed
-    remaining : options (beyond one per axis) and leaves that a solver had to decide among
-    attempts : what each backend that was asked did
-    certified_by : in a race what the proof is, "proved" by one backend or "bounds_meet"
-    decision : why these backends were asked, in words
+    backend : name of the backend that decided the answer, "reduce" if no solver was needed
+    remaining : numbers of options (beyond one per axis) and leaves that a solver had to choose from
+    attempts : record of each backend that ran
+    certified_by : kind of proof in a race, "proved" by one backend or "bounds_meet"
+    decision : reason why these backends were chosen, as a sentence
     """
 
     backend: str = ""
@@ -111,13 +127,13 @@ class Provenance:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """An outcome, and how it came about.
+    """An outcome, and how it was obtained.
 
     Attributes
     ----------
-    outcome : what is known of the problem
-    provenance : how it came about
-    reduce_s : seconds for reduction, which is no part of the outcome's times
+    outcome : result of the solve
+    provenance : record of how it was obtained
+    reduce_s : seconds for reduction, which the outcome's times do not include
     """
 
     outcome: Outcome
@@ -125,15 +141,15 @@ class Report:
     reduce_s: float = 0.0
 
     def decided(self, why: str) -> "Report":
-        """The same report, with the words on why these backends were asked."""
+        """Return a copy with the reason why these backends were chosen."""
         return replace(self, provenance=replace(self.provenance, decision=why))
 
 
 class SolveReported(Protocol):
-    """Solves a problem by one backend or several, and tells how."""
+    """A function that solves a problem with one or several backends and reports how."""
 
     def __call__(self, problem: Problem, request: Request) -> Report:
-        """Solve a problem, within the request's limits."""
+        """Solve a problem within the limits of a request."""
         ...
 
 
@@ -144,15 +160,15 @@ def run_here(backend: Backend, problem: Problem, request: Request) -> Outcome:
 
 @dataclass(frozen=True)
 class ConfiguredBackend:
-    """A backend with the formulation and engine asked for ("" for the best), and what runs it.
+    """A backend with a fixed formulation and engine, and the function that runs it.
 
     Calling it is a :class:`SolveReported`.
 
     Attributes
     ----------
-    backend : which
+    backend : the backend
     formulation, engine : names, "" for the best
-    run : what solves, here or elsewhere
+    run : function that runs the backend, in this process or elsewhere
     """
 
     backend: Backend
@@ -161,21 +177,21 @@ class ConfiguredBackend:
     run: RunBackend = run_here
 
     def __call__(self, problem: Problem, request: Request) -> Report:
-        """Solve; the request's formulation and engine are replaced by these."""
+        """Solve a problem; this formulation and engine replace those of the request."""
         trace = Trace(request.on_bounds)
         outcome = self.solve(problem, replace(request, on_bounds=trace.report))
         attempts = (self.attempt(problem, request, outcome, trace),)
         return Report(outcome, Provenance(self.backend.name, extent(problem), attempts))
 
     def solve(self, problem: Problem, request: Request) -> Outcome:
-        """The same, without a record of it."""
-        asked = replace(request, formulation=self.formulation, engine=self.engine)
-        return self.run(self.backend, problem, asked)
+        """Solve a problem without recording an attempt."""
+        configured = replace(request, formulation=self.formulation, engine=self.engine)
+        return self.run(self.backend, problem, configured)
 
     def attempt(
         self, problem: Problem, request: Request, outcome: Outcome, trace: "Trace"
     ) -> Attempt:
-        """A record of what came out, until now."""
+        """Return a record of a run that has just ended."""
         return Attempt(
             backend=self.backend.name,
             engine=self.engine,
@@ -191,7 +207,7 @@ class ConfiguredBackend:
 
 
 class Trace:
-    """Bounds over time; thread safe, as ``list.append`` is.
+    """Bounds over time; thread-safe because ``list.append`` is.
 
     Attributes
     ----------
@@ -205,27 +221,27 @@ class Trace:
 
     @property
     def seconds(self) -> float:
-        """Since the beginning."""
+        """Seconds since the beginning."""
         return time.perf_counter() - self._began
 
     def report(self, upper: float, lower: float) -> None:
-        """Take bounds, and pass them on."""
+        """Record bounds and pass them on."""
         self.points.append((self.seconds, upper, lower))
         self._on_bounds(upper, lower)
 
 
 def peak_bytes() -> int:
-    """Largest resident memory of this process so far."""
+    """Return the peak resident memory of this process so far in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def extent(problem: Problem) -> tuple[int, int]:
-    """Options beyond one per axis, and leaves."""
+    """Return the number of options beyond one per axis, and the number of leaves."""
     return problem.cost.size - problem.n_axes, problem.n_leaves
 
 
 def in_turn(rounds: Sequence[tuple[Attempt, ...]]) -> tuple[Attempt, ...]:
-    """The attempts of rounds that followed each other, on one clock."""
+    """Join the attempts of successive rounds, with their times on one clock."""
     joined: list[Attempt] = []
     for attempts in rounds:
         shift = max((attempt.ended_s for attempt in joined), default=0.0)

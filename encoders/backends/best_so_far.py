@@ -1,4 +1,4 @@
-"""The best choices and bounds of a solve, reported as they improve; the same for all backends."""
+"""The best choices and bounds of a solve, reported as they improve; shared by all backends."""
 
 import math
 
@@ -6,24 +6,29 @@ from encoders.arrays import IntArray
 from encoders.backends.interface import Outcome, Request, Status, StopReason
 from encoders.problem.problem import Problem
 
-KEPT_CHOICES = 20  # choices: the native model may refuse the best ones; memory stays small
+KEPT_CHOICES = 20  # limits memory; more than one, as native verification may reject the best
 
 
 class BestSoFar:
-    """What a solve holds.
+    """The incumbent and the bounds of a solve.
 
-    Used by one thread at a time, or under the solver's own lock.
+    One thread at a time may use it, or several under the solver's own lock.
 
     Parameters
     ----------
-    problem : what choices are choices of
-    request : whom to tell of them
-    ceiling : choices that cost more are passed over
+    problem : Problem
+        The problem that is solved.
+    request : Request
+        The request, whose callbacks report improvements.
+    ceiling : float, default inf
+        Limit of the cost; choices that cost more are ignored.
 
     Attributes
     ----------
-    upper : cost of the best choice, inf without one
-    lower : no choice of interest costs less
+    upper : float
+        Cost of the incumbent, inf without one.
+    lower : float
+        Proved lower bound on the cost of every wanted choice.
     """
 
     def __init__(self, problem: Problem, request: Request, ceiling: float = math.inf) -> None:
@@ -34,15 +39,16 @@ class BestSoFar:
 
     @property
     def best(self) -> IntArray | None:
-        """The cheapest choice, int64 (n_axes,), or None."""
+        """The incumbent, int64 array of shape (n_axes,), or None."""
         return self._choices[-1] if self._choices else None
 
     def found(self, levels: IntArray) -> None:
-        """Take a choice, and report it if it is better than all before.
+        """Record a choice, and report it if it improves on the incumbent.
 
         Parameters
         ----------
-        levels : int64 (n_axes,); kept as it is, so hand over a copy
+        levels : int64 array of shape (n_axes,)
+            The choice, which is stored without a copy.
         """
         distance = self._problem.distance(levels)
         if distance < self.upper and distance <= self._ceiling:
@@ -52,54 +58,87 @@ class BestSoFar:
             self._request.on_bounds(distance, min(self.lower, distance))
 
     def at_least(self, bound: float) -> None:
-        """Take a lower bound, and report it if it is better than all before.
+        """Record a lower bound, and report it if it improves on the previous one.
 
         Parameters
         ----------
-        bound : no choice of interest costs less
+        bound : float
+            Proved lower bound on the cost of every wanted choice.
         """
         if bound > self.lower:
             self.lower = bound
             self._request.on_bounds(self.upper, min(bound, self.upper))
 
     def beaten(self) -> bool:
-        """Whether what is held costs more than is of interest by now: a rival's is better."""
+        """Return whether the incumbent is no longer wanted because another solver has a better one.
+
+        Returns
+        -------
+        bool
+            Whether the incumbent costs more than the current cutoff.
+        """
         return self.upper > self._request.cutoff_now(self._problem)
 
     def proved(self, build_s: float, solve_s: float, raw: str, lower: float = math.inf) -> Outcome:
-        """Nothing cheaper is of interest: the best choice is optimal, or there is none.
+        """Return the outcome of a finished search: the incumbent is optimal, or there is none.
 
         Parameters
         ----------
-        build_s : seconds for building
-        solve_s : seconds for solving
-        raw : the solver's own words
-        lower : what was proved of the best choice's cost, where that is less than the cost
+        build_s : float
+            Seconds spent on building.
+        solve_s : float
+            Seconds spent on solving.
+        raw : str
+            Message of the solver itself.
+        lower : float, default inf
+            Proved lower bound on the incumbent's cost, if it is below that cost.
+
+        Returns
+        -------
+        Outcome
+            The outcome "optimal" or "infeasible".
         """
         status: Status = "optimal" if self._choices else "infeasible"
         return self._outcome(status, "proved", lower, build_s, solve_s, raw)
 
     def nothing(self, build_s: float, solve_s: float, raw: str) -> Outcome:
-        """There is a proof that nothing is of interest, whatever had been found.
+        """Return the outcome of a proof that no choice is wanted, and discard the choices so far.
 
         Parameters
         ----------
-        build_s : seconds for building
-        solve_s : seconds for solving
-        raw : the solver's own words
+        build_s : float
+            Seconds spent on building.
+        solve_s : float
+            Seconds spent on solving.
+        raw : str
+            Message of the solver itself.
+
+        Returns
+        -------
+        Outcome
+            The outcome "infeasible".
         """
         self._choices, self.upper = [], math.inf
         return self._outcome("infeasible", "proved", math.inf, build_s, solve_s, raw)
 
     def ended(self, reason: StopReason, build_s: float, solve_s: float, raw: str) -> Outcome:
-        """What is held although nothing was proved.
+        """Return the outcome of a solve that ended without a proof.
 
         Parameters
         ----------
-        reason : why it stopped
-        build_s : seconds for building
-        solve_s : seconds for solving
-        raw : the solver's own words
+        reason : str
+            Reason why it ended.
+        build_s : float
+            Seconds spent on building.
+        solve_s : float
+            Seconds spent on solving.
+        raw : str
+            Message of the solver itself.
+
+        Returns
+        -------
+        Outcome
+            The outcome "feasible" or "unknown".
         """
         status: Status = "feasible" if self._choices else "unknown"
         return self._outcome(status, reason, self.lower, build_s, solve_s, raw)

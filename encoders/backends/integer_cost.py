@@ -1,4 +1,4 @@
-"""Costs as whole numbers, for solvers that only know integers, with the error bounded."""
+"""Integer costs for solvers that only support integers, with a bounded rounding error."""
 
 import time
 from collections.abc import Callable
@@ -11,21 +11,20 @@ from encoders.backends.interface import Outcome, Request
 from encoders.problem.problem import Problem
 
 # See docs/exactness.md, sections 4 and 7.
-LARGEST_TOTAL = 2.0**44  # whole units of a choice; more would not stay exact in solvers
-LARGEST_CUTOFF = 2.0**60  # whole units: no choice costs more, and solvers take int64 only
-LARGEST_EXPONENT = 1000  # of the scale, which has to stay a finite float64
-RELATIVE_GAP = 1e-9  # of the answer: a larger gap is solved again with finer units
+LARGEST_TOTAL = 2.0**44  # integer cost of a choice; larger ones would not stay exact in solvers
+LARGEST_CUTOFF = 2.0**60  # integer cost that no choice exceeds; it fits the solvers' int64
+LARGEST_EXPONENT = 1000  # keeps the scale a finite float64
+RELATIVE_GAP = 1e-9  # relative to the cost; a larger gap is solved again with finer units
 
 
 @dataclass(frozen=True, eq=False)
 class IntegerCost:
-    """Whole-number costs and what they say about the real ones.
+    """Integer costs, and how they relate to the real ones.
 
     Attributes
     ----------
     cost : int64 (n_levels,)
-    values : for "max" the distinct real costs, an integer cost being an index into them;
-        empty for "sum"
+    values : for "max" the distinct real costs, which the integer costs index; empty for "sum"
     scale : integer units per unit of cost ("sum")
     slack : largest difference between an integer total and the scaled real total ("sum")
     """
@@ -36,7 +35,7 @@ class IntegerCost:
     slack: float
 
     def lower(self, bound: float) -> float:
-        """A bound on the real cost that follows from a bound on the integer cost."""
+        """Return the lower bound on the real cost that a bound on the integer cost implies."""
         if self.values.size:
             index = int(np.clip(np.ceil(bound - 1e-6), 0, self.values.size - 1))
             return float(self.values[index])
@@ -45,7 +44,7 @@ class IntegerCost:
     def upper(self, cutoff: float) -> int:
         """Return the largest integer cost that a choice of real cost <= ``cutoff`` can have.
 
-        The result fits int64: it is limited to more than any choice costs.
+        The result is limited to :data:`LARGEST_CUTOFF`, so it fits int64.
         """
         if self.values.size:
             return int(np.searchsorted(self.values, cutoff, side="right")) - 1
@@ -53,14 +52,14 @@ class IntegerCost:
 
 
 def integer_cost(problem: Problem, ceiling: float = np.inf, finest: bool = False) -> IntegerCost:
-    """Ranks for "max" (exact); scaled and rounded costs for "sum"."""
+    """Return ranks for "max" (exact), and scaled and rounded costs for "sum"."""
     if problem.aggregate == "max":
         values, rank = np.unique(np.append(problem.cost, 0.0), return_inverse=True)
         return IntegerCost(rank[:-1].astype(np.int64), values, 1.0, 0.0)
     cost = np.minimum(problem.cost, 2 * ceiling)
     worst = np.maximum.reduceat(cost, problem.level_start[:-1]) if cost.size else cost
     total = float(worst.max(initial=0.0) if finest else worst.sum())
-    # A power of two, so that scaling itself does not round.
+    # The scale is a power of two, so that scaling itself does not round.
     exponent = np.floor(np.log2(LARGEST_TOTAL) - np.log2(total)) if total > 0 else 0.0
     scale = 2.0 ** min(float(exponent), LARGEST_EXPONENT)
     moving = int((worst > 0).sum())
@@ -74,10 +73,10 @@ def solve_within_gap(
     request: Request,
     attempt: Callable[[Problem, Request, IntegerCost], Outcome],
 ) -> Outcome:
-    """Solve with rounded costs, and again with finer ones around the answer if need be.
+    """Solve with rounded costs, and again with finer ones if the gap is too large.
 
-    "optimal" then means a real gap of at most 1e-9 of the answer. Where rounding can't be made
-    fine enough the gap is reported as what it stopped at, and a proof is not claimed.
+    "optimal" then means a real gap of at most 1e-9 of the cost. Where rounding cannot be fine
+    enough, the outcome is "feasible" with the stop reason "gap".
     """
     began = time.perf_counter()
     costs = integer_cost(problem, request.cutoff)
@@ -93,7 +92,7 @@ def solve_within_gap(
         outcome, costs = _joined(outcome, attempt(problem, tighter, finer)), finer
     least = outcome.upper * (1 - RELATIVE_GAP)
     if outcome.status == "optimal" and least > request.cutoff_now(problem):
-        # A rival's choice is better, and the last attempt looked for still better ones.
+        # Another solver has a better choice, and the last attempt proved that none beats that.
         return replace(outcome, status="infeasible", choices=(), upper=np.inf, lower=np.inf)
     return outcome
 
@@ -104,7 +103,7 @@ def _gap(outcome: Outcome) -> float:
 
 
 def _joined(first: Outcome, again: Outcome) -> Outcome:
-    """The second attempt looked at choices that cost at most the first one's answer."""
+    """Join two outcomes, of which the second searched choices up to the cost of the first."""
     best = again if again.upper < first.upper else first
     proved = again.status in ("optimal", "infeasible")
     return Outcome(

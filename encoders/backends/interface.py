@@ -1,8 +1,8 @@
-"""What every solver is asked and what it answers, and how it declares itself.
+"""The interface between the package and its solvers.
 
 A solver is a pure function from a :class:`encoders.problem.problem.Problem` and a
-:class:`Request` to an :class:`Outcome`. Its folder's ``spec.py`` holds a :class:`Backend`, which
-tells what it can do without importing it; ``registry.py`` lists them.
+:class:`Request` to an :class:`Outcome`. The ``spec.py`` in its folder defines a :class:`Backend`,
+which lists its abilities without importing it. ``registry.py`` lists all backends.
 """
 
 import importlib
@@ -28,16 +28,22 @@ OnChoice = Callable[[IntArray], None]
 
 @dataclass(frozen=True)
 class SolveSettings:
-    """How to solve, apart from what; can be sent to another process.
+    """Settings of a solve that can be sent to another process.
 
     Attributes
     ----------
-    time_limit_s : seconds for building and solving
-    threads : solver threads
-    seed : random seed
-    cutoff : only choices that cost at most this are of interest
-    formulation : name of the backend's formulation, "" for its best
-    engine : name of the backend's engine, "" for its first
+    time_limit_s : float
+        Limit in seconds for building and solving.
+    threads : int
+        Number of solver threads.
+    seed : int
+        Random seed.
+    cutoff : float
+        Upper limit of the cost; choices that cost more are not wanted.
+    formulation : str
+        Name of one of the backend's formulations, "" for its best one.
+    engine : str
+        Name of one of the backend's engines, "" for its first one.
     """
 
     time_limit_s: float
@@ -50,21 +56,32 @@ class SolveSettings:
 
 @dataclass(frozen=True)
 class Request(SolveSettings):
-    """Settings, and the channel between who asks and who solves.
+    """Settings of a solve, and the callbacks between the caller and the solver.
 
     Attributes
     ----------
-    stop : set it, from any thread, to end the solve
-    on_choice : called with every better choice found, int64 (n_axes,), before it is reported in
-        ``on_bounds``
-    on_bounds : called with (upper, lower) whenever one improves, from the solver's threads
-    rival : the best choice that others have found by now, or None; may be asked at any time.
-        Only what costs less is still of interest: a proof that there is nothing is "infeasible"
-    spare : how many more threads nobody uses at the moment; may be asked at any time
-    refuses : whether a choice is no answer after all, which takes a while to say; None: all are.
-        Who solves may go on without it, and without all that shares its leaves
-    prices : of the problem's leaves and levels, which bound what costs less than the cutoff; None
-        if nobody has found any
+    stop : threading.Event
+        Event that ends the solve; any thread may set it.
+    on_choice : callable
+        Function that is called with every improved choice, int64 array of shape (n_axes,), before
+        ``on_bounds`` reports its cost.
+    on_bounds : callable
+        Function that is called with (upper, lower) whenever one of them improves. Calls come from
+        the solver's threads.
+    rival : callable
+        Function that returns the best choice of the other solvers so far, or None. The solver may
+        call it at any time. Only choices that cost less are still wanted: a proof that there are
+        none is reported as "infeasible".
+    spare : callable
+        Function that returns how many more threads are idle at the moment. The solver may call it
+        at any time.
+    refuses : callable or None
+        Function that returns whether native verification rejects a choice, which takes a while.
+        None accepts every choice. The solver may continue without a rejected choice and without
+        all choices that share its leaves.
+    prices : Prices or None
+        Lagrangian costs of the problem's leaves and levels, which bound what costs less than the
+        cutoff; None if they have not been computed.
     """
 
     stop: threading.Event = field(default_factory=threading.Event)
@@ -76,22 +93,24 @@ class Request(SolveSettings):
     prices: Optional["Prices"] = None
 
     def cutoff_now(self, problem: Problem) -> float:
-        """The most that a choice may cost to be of interest by now.
+        """Return the largest cost that is still wanted.
 
         Parameters
         ----------
-        problem : that is solved
+        problem : Problem
+            The problem that is solved.
 
         Returns
         -------
-        The cutoff, or the cost of a rival's choice if that is less.
+        float
+            The cutoff, or the cost of the rival's choice if that is less.
         """
         rival = self.rival()
         return self.cutoff if rival is None else min(self.cutoff, problem.distance(rival))
 
     @property
     def settings(self) -> SolveSettings:
-        """What can be sent."""
+        """The settings that can be sent to another process."""
         return SolveSettings(
             self.time_limit_s, self.threads, self.seed, self.cutoff, self.formulation, self.engine
         )
@@ -99,17 +118,24 @@ class Request(SolveSettings):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a solver holds, and why it stopped.
+    """Result of a solve, and why it ended.
 
     Attributes
     ----------
-    status : a proof only if "optimal" or "infeasible" (of the problem under the cutoff)
-    stop_reason : why it stopped
-    choices : choices of levels found, best first, each int64 (n_axes,)
-    upper, lower : bounds on the optimal cost; inf where nothing was found
-    build_s, solve_s : seconds
-    raw : the solver's own words
-    peak_bytes : largest resident memory so far of the process it ran in, 0 if not known
+    status : {"optimal", "feasible", "infeasible", "unknown"}
+        Status of the problem under the cutoff. Only "optimal" and "infeasible" are proofs.
+    stop_reason : {"proved", "time_limit", "memory_limit", "interrupted", "gap", "error"}
+        Reason why the solve ended.
+    choices : tuple of int64 arrays of shape (n_axes,)
+        Choices of levels, the best one first.
+    upper, lower : float
+        Bounds on the optimal cost. ``upper`` is inf without a choice.
+    build_s, solve_s : float
+        Seconds spent on building and on solving.
+    raw : str
+        Message of the solver itself.
+    peak_bytes : int
+        Peak resident memory of the process so far in bytes, 0 if unknown.
     """
 
     status: Status
@@ -124,7 +150,10 @@ class Outcome:
 
 
 class Feature(StrEnum):
-    """What a backend can do; the value says it to people. Each has a conformance test."""
+    """Abilities that a backend can declare.
+
+    The value is a description for users. Each ability has a conformance test.
+    """
 
     SUM = "sum of costs"
     MAX = "largest cost"
@@ -140,17 +169,23 @@ AGGREGATES = {"sum": Feature.SUM, "max": Feature.MAX}
 
 @dataclass(frozen=True)
 class Capability:
-    """What a backend can take and report.
+    """Abilities and tolerances of a backend.
 
     Attributes
     ----------
-    features : what it can do
-    tolerance : gap, relative to the answer, within which it says "optimal"
-    epsilon : absolute gap at which it stops, "feasible" with stop reason "gap"; 0 if it goes on
-    isolated : it may ignore a stop, crash, or hold the interpreter, so it is run in a worker
-        process
-    afresh : it starts so soon that there is no model to keep: in a session, too, it is given what
-        reduction leaves of each query
+    features : frozenset of Feature
+        Abilities of the backend.
+    tolerance : float
+        Gap, relative to the cost, within which the backend reports "optimal".
+    epsilon : float
+        Absolute gap at which the backend stops with the status "feasible" and the stop reason
+        "gap"; 0 if it never does.
+    isolated : bool
+        Whether the backend runs in a worker process, because it may ignore a stop, crash, or block
+        the interpreter.
+    afresh : bool
+        Whether the backend starts so fast that it needs no stored model. A session then also
+        reduces the problem of every query before it calls the backend.
     """
 
     features: frozenset[Feature]
@@ -161,93 +196,120 @@ class Capability:
 
     @property
     def aggregates(self) -> frozenset[str]:
-        """The objectives that it takes: "sum" and "max" of the chosen levels' costs."""
+        """Supported objectives: "sum" and "max" of the costs of the chosen levels."""
         return frozenset(name for name, feature in AGGREGATES.items() if feature in self.features)
 
     @property
     def sessions(self) -> bool:
-        """It can answer many queries in a row: it keeps a model, or needs none."""
+        """Whether the backend can answer many queries in a row, with or without a stored model."""
         return self.afresh or Feature.KEEPS_MODELS in self.features
 
     @property
     def uses_rivals(self) -> bool:
-        """It takes up :attr:`Request.rival` while it runs."""
+        """Whether the backend calls :attr:`Request.rival` while it runs."""
         return Feature.USES_RIVALS in self.features
 
 
 class Solve(Protocol):
-    """A pure function: solves may run at once, nothing is left behind."""
+    """A pure function that solves a problem; several calls may run at once."""
 
     def __call__(self, problem: Problem, request: Request) -> Outcome:
-        """Solve a problem, within the request's limits.
+        """Solve a problem within the limits of a request.
 
         Parameters
         ----------
-        problem : its objective is one that the backend declares; it must not be changed
-        request : how, and whom to tell
+        problem : Problem
+            The problem, which must not be changed. The backend declares its objective.
+        request : Request
+            Settings and callbacks.
 
         Returns
         -------
-        What is held when it ended: also at a stop or the time limit, without raising.
+        Outcome
+            The best choices and bounds so far. A stop or the time limit does not raise.
 
         Raises
         ------
         UnavailableBackendError
-            A package or licence is missing.
+            If a package or a licence is missing.
         MemoryError
-            There is not enough; workers report it as stop reason "memory_limit".
+            If memory runs out; workers report it as stop reason "memory_limit".
         """
         ...
 
 
 class Prepare(Protocol):
-    """Builds what does not depend on costs, by the request's formulation and engine.
+    """A function that builds the part of a model that does not depend on costs.
 
-    What it returns solves every problem that differs from this one in its costs only. It may be
-    used by one thread at a time; its time limit starts when it is called.
+    The returned function solves every problem that differs from this one in its costs only. One
+    thread at a time may call it; the time limit starts with the call.
     """
 
     def __call__(self, problem: Problem, request: Request) -> Solve:
-        """Build a model.
+        """Build a model without costs.
 
         Parameters
         ----------
-        problem : its costs are not to be looked at
-        request : its formulation and engine are looked at
+        problem : Problem
+            The problem, whose costs must not be read.
+        request : Request
+            Settings, of which the formulation and the engine are read.
+
+        Returns
+        -------
+        Solve
+            The function that solves problems of this structure.
 
         Raises
         ------
         UnavailableBackendError
-            A package or licence is missing.
+            If a package or a licence is missing.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Backend:
-    """A registered solver; its module, and the solver with it, is imported on first use.
+    """A registered solver; its module and the solver library are imported on first use.
 
     Attributes
     ----------
-    name : by which users ask for it
-    title : its name as the field writes it
-    paradigm : the field that it is from
-    module : defines ``solve`` (:class:`Solve`), and ``prepare`` (:class:`Prepare`) if it keeps
-        models
-    requires : the module that must be importable
-    distribution : the package on the index that brings it, and the solver with it
-    engines : names accepted by :attr:`SolveSettings.engine`, the default first
-    formulations : names accepted by :attr:`SolveSettings.formulation`, the best first
-    plain : the formulation to compare with, for unreduced problems
-    capability : what it can take and report
-    unproved : formulations that are run as published and whose answers are no proofs
-    lacks : pairs of an engine or formulation and the features that it does not share
-    licence : of the solver
-    licence_probes : pairs of an engine and a module whose ``licence()`` says in words what the
-        licence found on this machine allows
-    colour : in pictures, "#rrggbb"
-    race_rank, votes_rank : place in line for a race, the least first; ``votes_rank`` where every
-        leaf counts one or nothing
+    name : str
+        Name in the argument ``backend``.
+    title : str
+        Name as written in the literature.
+    paradigm : str
+        Name of the research field, such as "constraint programming".
+    module : str
+        Module that defines ``solve`` (:class:`Solve`), and ``prepare`` (:class:`Prepare`) if the
+        backend stores models.
+    requires : str
+        Module that must be importable.
+    distribution : str
+        Distribution on the package index that provides that module and the solver.
+    engines : tuple of str
+        Names for :attr:`SolveSettings.engine`, the default first.
+    formulations : tuple of str
+        Names for :attr:`SolveSettings.formulation`, the best first.
+    plain : str
+        Formulation for comparisons on unreduced problems.
+    capability : Capability
+        Abilities and tolerances.
+    unproved : tuple of str
+        Formulations that run as published and whose results are not proofs.
+    lacks : tuple of (str, frozenset of Feature)
+        Engines or formulations, each with the features that it does not support.
+    licence : str
+        Licence of the solver.
+    licence_probes : tuple of (str, str)
+        Engines, each with a module whose ``licence()`` describes what the licence on this machine
+        allows.
+    colour : str
+        Colour in plots, "#rrggbb".
+    race_rank : int
+        Position in a race, the smallest first.
+    votes_rank : int
+        Position in a race if every leaf weighs one or nothing.
     """
 
     name: str
@@ -270,52 +332,75 @@ class Backend:
 
     @property
     def available(self) -> bool:
-        """Whether the module it requires can be imported."""
+        """Whether the required module can be imported."""
         return _can_import(self.requires)
 
     def features(self, engine: str = "", formulation: str = "") -> frozenset[Feature]:
-        """What it can do by an engine and a formulation, "" for the first of each.
+        """Return the features of an engine and a formulation.
 
         Parameters
         ----------
-        engine : one of ``engines``
-        formulation : one of ``formulations``
+        engine : str, default ""
+            One of ``engines``, "" for the first one.
+        formulation : str, default ""
+            One of ``formulations``, "" for the first one.
+
+        Returns
+        -------
+        frozenset of Feature
+            The features that both support.
+
+        Examples
+        --------
+        >>> from encoders.backends.registry import find_backend
+        >>> "STOPS" in {feature.name for feature in find_backend("maxsat").features("cadical")}
+        False
         """
         used = (engine or self.engines[0], formulation or self.formulations[0])
         return self.capability.features.difference(*(f for name, f in self.lacks if name in used))
 
     def require(self) -> None:
-        """Make sure that the package it needs is there, without importing it.
+        """Raise an error if the required package is not installed, without importing it.
 
         Raises
         ------
         UnavailableBackendError
-            It is not installed.
+            If the package is not installed.
         """
         if not self.available:
             raise UnavailableBackendError(
-                f"backend {self.name} needs the package {self.distribution}; "
-                f"install it with: pip install {self.distribution}"
+                f"backend {self.name!r} needs the package {self.distribution}, which is not "
+                f"installed. Install it with: pip install {self.distribution}"
             )
 
     def load(self) -> Solve:
-        """The solve function.
+        """Import the backend's module and return its solve function.
+
+        Returns
+        -------
+        Solve
+            The function that solves a problem.
 
         Raises
         ------
         UnavailableBackendError
-            The package it needs is not installed.
+            If the package is not installed.
         """
         self.require()
         return cast(Solve, importlib.import_module(self.module).solve)
 
     def load_prepare(self) -> Prepare:
-        """The function that builds a model for many queries; see :class:`Prepare`.
+        """Import the backend's module and return the function that builds reusable models.
+
+        Returns
+        -------
+        Prepare
+            The function that builds a model for many queries.
 
         Raises
         ------
         UnavailableBackendError
-            The package it needs is not installed.
+            If the package is not installed.
         """
         self.require()
         return cast(Prepare, importlib.import_module(self.module).prepare)
@@ -323,5 +408,5 @@ class Backend:
 
 @cache
 def _can_import(module: str) -> bool:
-    """Every question asks so of every backend, and looking through folders takes its time."""
+    """Return whether a module can be imported; cached, since every query checks every backend."""
     return importlib.util.find_spec(module) is not None

@@ -1,7 +1,7 @@
 """The order encoding of axes: ``y[a, m]`` is true iff axis a is at most level m.
 
-Shared by constraint programming, linear models, clauses and SMT formulas, each of which has its
-own kind of variables. An axis of n levels has n - 1 of them, in order of axes and levels.
+Constraint programming, linear models, clauses and SMT formulas share it, each with its own kind
+of variables. An axis of n levels has n - 1 variables, in order of axes and levels.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,14 @@ Number = TypeVar("Number", np.float64, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class OrderEncoding:
-    """Where the variables of each axis are.
+    """Positions of the variables of each axis.
 
     Attributes
     ----------
-    first : int64 (n_axes + 1,); ``y[a, m]`` is at ``first[a] + m``
-    axis, level : int64 (n,), a and m of each variable
+    first : int64 array of shape (n_axes + 1,)
+        Position of each axis' first variable: ``y[a, m]`` is at ``first[a] + m``.
+    axis, level : int64 array of shape (n,)
+        Axis a and level m of each variable.
     """
 
     first: IntArray
@@ -34,11 +36,17 @@ class OrderEncoding:
 
     @staticmethod
     def of(problem: Problem) -> "OrderEncoding":
-        """The variables that a problem needs.
+        """Return the encoding of a problem's axes.
 
         Parameters
         ----------
-        problem : its axes alone are looked at
+        problem : Problem
+            The problem, of which only the axes are read.
+
+        Returns
+        -------
+        OrderEncoding
+            The encoding.
         """
         first = starts(problem.size - 1)
         axis = owners(first)
@@ -46,25 +54,34 @@ class OrderEncoding:
 
     @property
     def n(self) -> int:
-        """How many variables there are."""
+        """Number of variables."""
         return int(self.axis.size)
 
     @property
     def chained(self) -> IntArray:
-        """Variables that imply the next one, int64."""
+        """Positions of the variables that imply the next one, int64."""
         if not self.n:
             return self.axis
         return np.flatnonzero(self.axis[:-1] == self.axis[1:])
 
     def at_most(self, a: int, m: int, y: Sequence[T], true: T, false: T) -> T:
-        """The literal of "axis a is at most level m".
+        """Return the literal of "axis a is at most level m".
 
         Parameters
         ----------
-        a : axis
-        m : level, -1 or beyond the last one too
-        y : the n variables
-        true, false : what stands for levels beyond the ends of the axis
+        a : int
+            The axis.
+        m : int
+            The level, which may lie beyond either end of the axis.
+        y : sequence of length n
+            The variables.
+        true, false : object
+            The constants for levels beyond the last and before the first one.
+
+        Returns
+        -------
+        object
+            A variable or one of the two constants.
         """
         if m < 0:
             return false
@@ -72,24 +89,36 @@ class OrderEncoding:
         return y[place] if place < self.first[a + 1] else true
 
     def levels(self, holds: BoolArray) -> IntArray:
-        """The choice that values of the variables stand for, int64 (n_axes,).
+        """Return the choice that a truth assignment encodes.
 
         Parameters
         ----------
-        holds : bool (n,)
+        holds : bool array of shape (n,)
+            Value of each variable.
+
+        Returns
+        -------
+        int64 array of shape (n_axes,)
+            The level of each axis.
         """
         below = np.bincount(self.axis[holds], minlength=self.first.size - 1)
         levels: IntArray = np.diff(self.first) - below
         return levels
 
     def steps(self, weight: NDArray[Number]) -> NDArray[Number]:
-        """How much more each next level weighs, (n,) of the weights' type.
+        """Return by how much the weight rises from each level to the next.
 
         ``weight of axis a = weight[its last level] - sum over m of steps[a, m] * y[a, m]``
 
         Parameters
         ----------
-        weight : float64 or int64 (n_levels,)
+        weight : float64 or int64 array of shape (n_levels,)
+            Weight of each level.
+
+        Returns
+        -------
+        array of shape (n,)
+            The differences, of the weights' type.
         """
         last = self.first[1:] + np.arange(self.first.size - 1)
         inner = np.ones(weight.size, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""A solver's model of all but the costs, built once and used for many queries."""
+"""A solver's model without costs, built once and used for many queries."""
 
 import hashlib
 import time
@@ -11,15 +11,15 @@ from encoders.problem.problem import Problem
 
 
 def prepared(prepare: Prepare, problem: Problem, request: Request) -> Outcome:
-    """Build for this problem alone and solve it."""
+    """Build a model for this problem alone and solve it."""
     began = time.perf_counter()
     return _after(began, prepare(problem, request), problem, request)
 
 
 class PreparedModel:
-    """The model that was built last; built again only for a problem of another structure.
+    """The model that was built last; a problem of another structure replaces it.
 
-    Not thread safe.
+    It is not thread-safe.
     """
 
     def __init__(self) -> None:
@@ -27,23 +27,23 @@ class PreparedModel:
         self._solve: Solve | None = None
 
     def solve(self, backend: Backend, problem: Problem, request: Request) -> Outcome:
-        """Solve; ``build_s`` is what this query alone made necessary."""
+        """Solve a problem; ``build_s`` only includes the time that this query took."""
         began = time.perf_counter()
-        how = f"{backend.name} {request.engine} {request.formulation}".encode()
-        key = how + structure_key(problem)
+        variant = f"{backend.name} {request.engine} {request.formulation}".encode()
+        key = variant + structure_key(problem)
         if self._solve is None or key != self._key:
             self._solve, self._key = backend.load_prepare()(problem, request), key
         return _after(began, self._solve, problem, request)
 
 
 def _after(began: float, solve: Solve, problem: Problem, request: Request) -> Outcome:
-    built = time.perf_counter() - began
-    outcome = solve(problem, replace(request, time_limit_s=request.time_limit_s - built))
-    return replace(outcome, build_s=outcome.build_s + built)
+    build_s = time.perf_counter() - began
+    outcome = solve(problem, replace(request, time_limit_s=request.time_limit_s - build_s))
+    return replace(outcome, build_s=outcome.build_s + build_s)
 
 
 def structure_key(problem: Problem) -> bytes:
-    """A digest of all that a model without costs depends on."""
+    """Return a digest of everything that a model without costs depends on."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{problem.aggregate} {problem.exact}".encode())
     parts = [

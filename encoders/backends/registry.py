@@ -1,4 +1,4 @@
-"""All backends: ours, one line each, and those that other distributions declare."""
+"""All backends: the built-in ones, and those that other distributions register."""
 
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -9,54 +9,96 @@ from encoders.backends.maxsat.spec import MAXSAT
 from encoders.backends.milp.spec import MILP
 from encoders.backends.search.spec import SEARCH
 from encoders.backends.smt.spec import SMT
+from encoders.close_names import close_names
 from encoders.errors import InputError
 
 OURS = (SEARCH, CP, MILP, MAXSAT, SMT)
-GROUP = "counterfolio.backends"  # entry points, each of which loads a Backend
+GROUP = "counterfolio.backends"  # group of entry points, each of which loads a Backend
 
 
 def all_backends() -> tuple[Backend, ...]:
-    """Every backend there is, installed or not, ours first."""
-    return (*OURS, *declared())
+    """Return every known backend, installed or not, the built-in ones first.
 
-
-def find_backend(name: str) -> Backend:
-    """The backend of that name.
-
-    Parameters
-    ----------
-    name : as users write it
+    Returns
+    -------
+    tuple of Backend
+        The backends.
 
     Raises
     ------
     InputError
-        There is none.
+        If another distribution registers a backend that cannot be used.
+
+    Examples
+    --------
+    >>> from encoders.backends.registry import all_backends
+    >>> [backend.name for backend in all_backends()]
+    ['search', 'cp', 'milp', 'maxsat', 'smt']
+    """
+    return (*OURS, *declared())
+
+
+def find_backend(name: str) -> Backend:
+    """Return the backend of a given name.
+
+    Parameters
+    ----------
+    name : str
+        Name of the backend, as in the argument ``backend``.
+
+    Returns
+    -------
+    Backend
+        The backend.
+
+    Raises
+    ------
+    InputError
+        If no backend has this name.
+
+    Examples
+    --------
+    >>> from encoders.backends.registry import find_backend
+    >>> find_backend("cp").paradigm
+    'constraint programming'
     """
     for backend in all_backends():
         if backend.name == name:
             return backend
-    known = ", ".join(["auto", "race", *(backend.name for backend in all_backends())])
-    raise InputError(f"there is no backend {name!r}; known are {known}.")
+    known = ["auto", "race", *(backend.name for backend in all_backends())]
+    raise InputError(
+        f"unknown backend {name!r}.{close_names(name, known)} Use one of {', '.join(known)}."
+    )
 
 
 @cache
 def declared() -> tuple[Backend, ...]:
-    """Those of other distributions, so that every process of a batch or a cluster finds them."""
+    """Return the backends of other distributions, which every process of a batch or cluster finds.
+
+    Returns
+    -------
+    tuple of Backend
+        The backends.
+
+    Raises
+    ------
+    InputError
+        If an entry point cannot be loaded, or is not a backend with a new name.
+    """
     return tuple(map(_loaded, entry_points(group=GROUP)))
 
 
 def _loaded(point: EntryPoint) -> Backend:
     try:
         backend = point.load()
-    except Exception as error:  # whatever a stranger's module does when it is imported
+    except Exception as error:  # importing third-party code can raise anything
         raise InputError(
-            f"the entry point {point.name!r} of the group {GROUP}, {point.value}, can't be loaded "
-            f"({type(error).__name__}: {error}); uninstall or mend the distribution that "
-            "declares it."
+            f"the entry point {point.name!r} of the group {GROUP}, {point.value}, cannot be loaded "
+            f"({type(error).__name__}: {error}). Uninstall or fix the package that registers it."
         ) from error
-    if not isinstance(backend, Backend) or backend.name in {own.name for own in OURS}:
+    if not isinstance(backend, Backend) or backend.name in {builtin.name for builtin in OURS}:
         raise InputError(
-            f"the entry point {point.name!r} of the group {GROUP} holds {backend!r}, which is no "
-            "Backend with a name of its own; uninstall or mend the distribution that declares it."
+            f"the entry point {point.name!r} of the group {GROUP} loads {backend!r}, which is not "
+            "a Backend with a new name. Uninstall or fix the package that registers it."
         )
     return backend

@@ -1,4 +1,4 @@
-"""Ending a solve that runs in a library's hands: a stop that is repeated, and why it ended."""
+"""Tools to end a solve inside a library, and the reason why it ended."""
 
 import threading
 from collections.abc import Callable
@@ -6,25 +6,34 @@ from types import TracebackType
 
 from encoders.backends.interface import Request, StopReason
 
-POLL_S = 0.02  # seconds between looks, well below the half second (GRACE_S) before a kill
+POLL_S = 0.02  # seconds between polls, well below the half second (GRACE_S) before a kill
 
 
 def why(request: Request) -> StopReason:
-    """Why a solve that is not over was ended.
+    """Return why a solve without a proof ended.
 
     Parameters
     ----------
-    request : of the solve
+    request : Request
+        The request of the solve.
+
+    Returns
+    -------
+    {"interrupted", "time_limit"}
+        The stop reason.
     """
     return "interrupted" if request.stop.is_set() else "time_limit"
 
 
 class EitherEvent(threading.Event):
-    """Set by itself, or by another event: ends one of several solves, or all of them.
+    """An event that counts as set if it or another event is set.
+
+    It ends one of several solves, or all of them.
 
     Parameters
     ----------
-    other : is only looked at
+    other : threading.Event
+        The other event, which is only read.
     """
 
     def __init__(self, other: threading.Event) -> None:
@@ -32,20 +41,28 @@ class EitherEvent(threading.Event):
         self._other = other
 
     def is_set(self) -> bool:
-        """Whether one of the two is set."""
+        """Return whether one of the two events is set.
+
+        Returns
+        -------
+        bool
+            Whether the solve has to end.
+        """
         return super().is_set() or self._other.is_set()
 
 
 class StopRepeater(threading.Thread):
-    """Tells a solver to stop, again and again until the solve is over, where that is due.
+    """A thread that interrupts a solver again and again until the solve ends.
 
-    Libraries lose a stop that is sent before they have begun, or between two of their steps. Use
-    it in a ``with`` statement around the solve.
+    Libraries lose an interrupt that arrives before they begin, or between two of their steps. Use
+    the thread in a ``with`` statement around the solve.
 
     Parameters
     ----------
-    due : whether it has to stop; asked every ``POLL_S`` seconds
-    interrupt : tells it
+    due : callable
+        Function that returns whether the solve has to end, called every ``POLL_S`` seconds.
+    interrupt : callable
+        Function that interrupts the solver.
     """
 
     def __init__(self, due: Callable[[], bool], interrupt: Callable[[], None]) -> None:
@@ -54,7 +71,7 @@ class StopRepeater(threading.Thread):
         self._over = threading.Event()
 
     def run(self) -> None:
-        """Look and interrupt until the ``with`` statement ends; runs in the thread."""
+        """Poll and interrupt until the ``with`` statement ends; runs in the thread."""
         while not self._over.wait(POLL_S):
             if self._due():
                 self._interrupt()

@@ -109,7 +109,7 @@ def test_columns_other_than_the_models_are_told(explainer, refused):
         ({"backend": "milp:oracle"}, "milp has no formulation 'oracle'; known are tight"),
         (
             {"backend": "oracle"},
-            "no backend 'oracle'; known are auto, race, search, cp",
+            "unknown backend 'oracle'. Use one of auto, race, search, cp",
         ),
         ({"time_limit_s": 0}, "time_limit_s must be above 0"),
         ({"time_limit_s": -3}, "time_limit_s must be above 0"),

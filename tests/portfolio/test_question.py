@@ -39,9 +39,9 @@ def test_a_strategy_is_several_names_that_race():
 @pytest.mark.parametrize(
     ("strategy", "message"),
     [
-        ("nobody", "no backend 'nobody'"),
-        ("plain-nobody", "no backend 'nobody'"),
-        ("session-cp", "no backend 'session-cp'"),
+        ("nobody", "unknown backend 'nobody'"),
+        ("plain-nobody", "unknown backend 'nobody'"),
+        ("session-cp", "unknown backend 'session-cp'"),
         ("cp:fast", "no formulation 'fast'"),
         (["search", "auto"], "'auto' can't take part"),
         ([], "strategy must be a name"),

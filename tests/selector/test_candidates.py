@@ -20,7 +20,7 @@ def test_a_name_may_carry_an_engine_and_a_formulation():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("luck", "no backend 'luck'"),
+        ("luck", "unknown backend 'luck'"),
         ("cp/luck", "no engine 'luck'; known are"),
         ("cp:luck", "no formulation 'luck'; known are"),
         (7, "by its name"),
@@ -44,7 +44,7 @@ def test_a_problem_that_nobody_can_take_is_told():
 def test_a_backend_that_is_not_installed_is_told(monkeypatch):
     gone = replace(all_backends()[0], name="gone", requires="no_such_module", distribution="x")
     monkeypatch.setattr(registry, "OURS", (*registry.OURS, gone))
-    with pytest.raises(UnavailableBackendError, match="gone needs the package x"):
+    with pytest.raises(UnavailableBackendError, match="'gone' needs the package x"):
         named(random_problem(0), "gone")
 
 

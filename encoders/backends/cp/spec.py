@@ -1,4 +1,4 @@
-"""What constraint programming declares."""
+"""Declaration of the constraint programming backend."""
 
 from encoders.backends.interface import Backend, Capability, Feature
 

@@ -1,4 +1,4 @@
-"""What maximum satisfiability declares."""
+"""Declaration of the MaxSAT backend."""
 
 from encoders.backends.interface import Backend, Capability, Feature
 

@@ -1,4 +1,4 @@
-"""What mixed-integer programming declares."""
+"""Declaration of the mixed-integer programming backend."""
 
 from encoders.backends.interface import Backend, Capability, Feature
 

@@ -1,4 +1,4 @@
-"""What our own branch and bound declares."""
+"""Declaration of the project's own branch and bound."""
 
 from encoders.backends.interface import Backend, Capability, Feature
 

@@ -1,4 +1,4 @@
-"""What satisfiability modulo theories declares."""
+"""Declaration of the satisfiability modulo theories (SMT) backend."""
 
 from encoders.backends.interface import Backend, Capability, Feature
 

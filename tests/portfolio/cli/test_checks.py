@@ -13,7 +13,7 @@ from portfolio.cli.app import app, main
 WRONG = {
     "norm": (["--norm", "foo"], "norm 'foo' is not known"),
     "scale": (["--scale", "foo"], "unknown scale"),
-    "strategy": (["--strategy", "foo"], "there is no backend 'foo'"),
+    "strategy": (["--strategy", "foo"], "unknown backend 'foo'"),
     "time": (["--time-limit", "-1"], "must be above 0 seconds"),
     "threads": (["--threads", "0"], "threads must be at least 1"),
     "score": (["--score", "a"], "expected low:high"),

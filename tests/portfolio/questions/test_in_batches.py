@@ -87,7 +87,7 @@ def test_workers_keep_answers_and_go_on(explainer, rows, tmp_path):
         ("reasons", {"norm": 1}, "reasons takes no 'norm' in a batch"),
         ("several", {"on_progress": print}, "takes no 'on_progress'"),
         ("several", {"target": "maybe"}, "unknown target"),
-        ("several", {"strategy": "nobody"}, "no backend 'nobody'"),
+        ("several", {"strategy": "nobody"}, "unknown backend 'nobody'"),
         ("several", {"time_limit_s": 0}, "above 0"),
     ],
 )

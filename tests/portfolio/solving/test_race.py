@@ -340,7 +340,7 @@ def test_explain_races(explainer, credit):
     ("options", "message"),
     [
         ({"race": "search"}, "must be a list"),
-        ({"race": ["search", "nobody"]}, "no backend 'nobody'"),
+        ({"race": ["search", "nobody"]}, "unknown backend 'nobody'"),
         ({"race": ["auto", "cp"]}, "can't take part"),
         ({"race": ["cp"], "backend": "milp"}, "not both"),
         ({"backend": "race", "reduce": False}, "reduce=True"),

@@ -1,4 +1,4 @@
-"""JSON schemas of the bodies that the service answers with, for OpenAPI."""
+"""JSON schemas of the response bodies of the service, for OpenAPI."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ NUMBER_OR_NULL: Schema = {"type": ["number", "null"]}
 
 
 def record(**members: Schema) -> Schema:
-    """Return the schema of an object that has all of these members, and may have others."""
+    """Return the schema of an object with these required members; others are allowed."""
     return {"type": "object", "required": list(members), "properties": members}
 
 
@@ -19,19 +19,19 @@ def many(item: Schema) -> Schema:
 
 
 def described(schema: Schema, words: str = "The answer.") -> dict[int | str, Schema]:
-    """Return what OpenAPI has of a route that answers with status 200 and this schema."""
+    """Return the OpenAPI responses of a route with status 200 and this schema."""
     return {200: {"description": words, "content": {"application/json": {"schema": schema}}}}
 
 
 def accepted(schema: Schema) -> dict[int | str, Schema]:
-    """Return what OpenAPI has of a route that answers with status 202 and this schema."""
+    """Return the OpenAPI responses of a route with status 202 and this schema."""
     return {202: described(schema, "The job that was accepted.")[200]}
 
 
 ANSWER = record(
     answer={
         "type": "object",
-        "description": "to_dict() of what the method of the explainer returns.",
+        "description": "The answer of the Explainer method, as to_dict() returns it.",
     },
     model=record(name=TEXT, digest=TEXT, diagram=TEXT),
     question=TEXT,
@@ -84,4 +84,6 @@ JOB = record(
 )
 JOBS = record(jobs=many(JOB), offset=COUNT, total=COUNT)
 RESULTS = record(job=JOB, offset=COUNT, rows=many({"type": "object"}))
-RESULT = record(answer={"type": "object", "description": "to_dict() of the answer."}, text=TEXT)
+RESULT = record(
+    answer={"type": "object", "description": "The answer, as to_dict() returns it."}, text=TEXT
+)

@@ -1,4 +1,4 @@
-"""The application: routes over a service, and errors as problem documents."""
+"""The ASGI application: routes of a service, with errors as problem documents."""
 
 import asyncio
 import json
@@ -26,18 +26,19 @@ from portfolio.service.service import Service
 from portfolio.service.settings import Settings
 
 ABOUT = (
-    "The smallest change that makes a tree ensemble decide otherwise, with a proof. Errors are "
-    "problem documents as of RFC 9457, whose detail is one sentence."
+    "Exact counterfactual explanations for tree ensembles: the smallest change to a row with which "
+    "the model predicts something else, with a proof. Errors are problem documents (RFC 9457) "
+    "whose `detail` is one sentence."
 )
 
 
 def create_app(
     settings: Settings, jobs: AskJobs | None = None, warm_early: bool = False
 ) -> "Application":
-    """Return an application of ASGI that answers questions about models.
+    """Return an ASGI application that explains predictions of models.
 
-    Models are read at once; workers start when the application does. More routes can be added to
-    it; they find the :class:`portfolio.service.service.Service` in ``app.state.service``.
+    Models are loaded at once; workers start with the application. Further routes can be added.
+    They find the :class:`portfolio.service.service.Service` in ``app.state.service``.
     """
     service = Service(settings, warm_early)
     if jobs is None and service.jobs is not None:
@@ -60,7 +61,7 @@ def create_app(
         version=version("counterfolio"),
         description=ABOUT,
         lifespan=lifespan,
-        docs_url=None,  # those pages fetch scripts from elsewhere
+        docs_url=None,  # these pages load scripts from other hosts
         redoc_url=None,
     )
     app.keyed = bool(settings.keys)
@@ -80,13 +81,13 @@ def create_app(
 
 
 class Application(FastAPI):
-    """An application whose guard comes before everything that the framework does with a request.
+    """A FastAPI application whose guard runs before the framework sees a request.
 
     Attributes
     ----------
     front : ASGIApp, the guard
-    keyed : bool, whether requests need a key
-    error : None, as in :class:`portfolio.service.starting.Served`
+    keyed : bool, True if requests need an API key
+    error : None, for the protocol :class:`portfolio.service.starting.Served`
     """
 
     front: ASGIApp
@@ -95,12 +96,12 @@ class Application(FastAPI):
 
     @property
     def service(self) -> Service:
-        """Return the service that it is an application of."""
+        """The service that the application exposes."""
         service: Service = self.state.service
         return service
 
     def openapi(self) -> dict[str, Any]:
-        """Return the description of all paths, and whether they need a key."""
+        """Return the OpenAPI description of all paths, with the API key if one is needed."""
         described = super().openapi()
         schemes = described.setdefault("components", {}).setdefault("securitySchemes", {})
         schemes["key"] = {"type": "http", "scheme": "bearer", "description": "An API key."}
@@ -111,12 +112,12 @@ class Application(FastAPI):
         await self.front(scope, receive, send)
 
     async def routed(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer by the framework's routes."""
+        """Answer a request by the framework's routes."""
         await super().__call__(scope, receive, send)
 
 
 def _state_routes(service: Service) -> APIRouter:
-    """Which models there are, and how the service does."""
+    """Return the routes for models, health, readiness and metrics."""
     router = APIRouter()
 
     def failed() -> dict[str, Any]:
@@ -125,7 +126,7 @@ def _state_routes(service: Service) -> APIRouter:
     @router.get(
         "/health",
         tags=["state"],
-        summary="Whether the process is alive.",
+        summary="Check that the process is alive.",
         responses=answer_schemas.described(answer_schemas.HEALTH),
     )
     async def health() -> dict[str, str]:
@@ -134,7 +135,7 @@ def _state_routes(service: Service) -> APIRouter:
     @router.get(
         "/ready",
         tags=["state"],
-        summary="Whether a worker is ready.",
+        summary="Check that a worker is ready.",
         responses=answer_schemas.described(answer_schemas.READY),
     )
     async def ready() -> dict[str, Any]:
@@ -144,17 +145,17 @@ def _state_routes(service: Service) -> APIRouter:
             raise Problem(503, service.pool.why, {"Retry-After": "1"})
         return {"status": "ready"} | failed()
 
-    for path, told in (("/health", health), ("/ready", ready)):  # as balancers of load ask
+    for path, told in (("/health", health), ("/ready", ready)):  # load balancers send HEAD
         router.add_api_route(path, told, methods=["HEAD"], include_in_schema=False)
 
-    @router.get("/metrics", tags=["state"], summary="Counts, for Prometheus.")
+    @router.get("/metrics", tags=["state"], summary="Return metrics for Prometheus.")
     async def metrics() -> Response:
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
     @router.get(
         "/v1/models",
         tags=["models"],
-        summary="All models.",
+        summary="List all models.",
         responses=answer_schemas.described(answer_schemas.MODELS),
     )
     async def models() -> dict[str, Any]:
@@ -164,7 +165,7 @@ def _state_routes(service: Service) -> APIRouter:
     @router.get(
         "/v1/models/{name}",
         tags=["models"],
-        summary="One model: classes and features.",
+        summary="Return one model: classes, columns and features.",
         responses=answer_schemas.described(answer_schemas.MODEL),
     )
     async def model(name: str) -> JSONResponse:
@@ -180,7 +181,7 @@ async def _as_fault(request: Request, error: Exception) -> Response:
 async def _as_problem(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException) and error.status_code == 404:
         path = request.url.path[:80]
-        error = Problem(404, f"there is no path {path!r}; GET /openapi.json lists them.")
+        error = Problem(404, f"no path {path!r}; see GET /openapi.json for all paths.")
     if isinstance(error, HTTPException):
         error = Problem(error.status_code, f"{error.detail}.", dict(error.headers or {}))
     if isinstance(error, RequestValidationError):

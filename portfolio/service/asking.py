@@ -1,4 +1,4 @@
-"""A question of JSON, asked of an explainer; the answer as JSON."""
+"""Conversion of JSON requests to calls of an explainer, and of its answers to JSON."""
 
 import json
 import math
@@ -27,13 +27,13 @@ AGAINST: dict[str, Callable[..., Any]] = {"Around": Around, "Retraining": Retrai
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an answer is to bring besides its numbers.
+    """Optional parts of an answer.
 
     Attributes
     ----------
-    rounded : the same in fewer digits
-    text : its sentences
-    record : its record, with a proof
+    rounded : bool, include the answer with rounded values
+    text : bool, include sentences
+    record : bool, include the record, with a proof
     """
 
     rounded: bool = True
@@ -42,7 +42,7 @@ class Wanted:
 
     @classmethod
     def taken_from(cls, given: dict[str, Any]) -> Self:
-        """What a question says of it, which is no argument of a method and is taken out."""
+        """Return the optional parts that a request names, and remove them from its arguments."""
         named = [own.name for own in fields(cls) if own.name in given]
         return cls(**{name: given.pop(name) for name in named})
 
@@ -53,7 +53,7 @@ def answer(
     on_bounds: Callable[[Bounds], None],
     on_found: Callable[[], None] = lambda: None,
 ) -> Told:
-    """Ask, and tell the answer."""
+    """Return the answer of an explainer to a request."""
     given = meant(explainer, ask.arguments)
     wanted = Wanted.taken_from(given)
     question = QUESTIONS[ask.question]
@@ -62,7 +62,7 @@ def answer(
         given["log"] = ask.log
     with complaints() as heard_of:
         found = getattr(explainer, question.method)(**given, **heard)
-    # Numbers are there at once, or soon enough; the server gives more time where it is told to.
+    # Writing only numbers is fast. The server extends the time limit for slower parts.
     if wanted.text or wanted.record or not isinstance(found, Result) or _is_late(ask, found):
         on_found()
     told = told_of(found, wanted)
@@ -73,9 +73,9 @@ def answer(
 
 
 def told_of(found: Any, wanted: Wanted) -> Told:
-    """An answer as the service tells it."""
+    """Return an answer of an explainer as JSON members."""
     if isinstance(found, Result) and not wanted.rounded:
-        found.__dict__.update(rounded=None)  # where it looks before it asks the model
+        found.__dict__.update(rounded=None)  # cached, so that it is not computed
     told = found.to_dict()
     members = {"answer": _json(told)}
     if wanted.text or not isinstance(found, Result):
@@ -88,7 +88,7 @@ def told_of(found: Any, wanted: Wanted) -> Told:
 
 @contextmanager
 def complaints() -> Iterator[list[str]]:
-    """Why answers of the block could not be logged; their warnings go nowhere else."""
+    """Collect the log warnings of a block as a list of messages."""
     told: list[str] = []
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", LogWarning)
@@ -97,7 +97,7 @@ def complaints() -> Iterator[list[str]]:
 
 
 def meant(explainer: Explainer, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a method, from those of JSON."""
+    """Return the arguments of a method of the explainer, converted from JSON."""
     found = dict(arguments)
     if "target" in found:
         found["target"] = _target(explainer, found["target"])
@@ -117,19 +117,20 @@ def _target(explainer: Explainer, given: Any) -> Any:
     def meant(label: Any) -> Any:
         if not isinstance(label, str) or label in explainer.classes:
             return label
-        # Labels that JSON has no type for, such as dates, are named by their text.
+        # Labels without a JSON type, such as dates, are referred to by their text.
         return next((own for own in explainer.classes if label in _texts(own)), label)
 
     goal = read_written(given, "target", GOALS)
     if isinstance(goal, dict):
-        raise InputError(f"target: {json.dumps(given)} is no goal; known are {', '.join(GOALS)}.")
+        known = ", ".join(GOALS)
+        raise InputError(f"target: {json.dumps(given)} is not a goal; use one of {known}.")
     if isinstance(goal, Probability):
         return replace(goal, label=meant(goal.label))
     return meant(goal)
 
 
 def _texts(label: Any) -> set[str]:
-    """What a class may be called: a day is one, also without its midnight."""
+    """Return the texts that name a class; dates also in ISO format, without midnight."""
     written = {str(label)}
     if isinstance(label, date):
         written |= {label.isoformat(), label.isoformat().removesuffix("T00:00:00")}
@@ -138,29 +139,30 @@ def _texts(label: Any) -> set[str]:
 
 def _against(given: Any) -> Any:
     if isinstance(given, dict) and isinstance(given.get("Around"), dict):
-        # A mapping holds the features here, and no arguments by name.
+        # This mapping has features as keys, not names of arguments.
         named = given["Around"].get("radius")
         given = {"Around": [named if isinstance(named, dict) else given["Around"]]}
     found = read_written(given, "against", AGAINST)
     if isinstance(found, Around | Retraining):
         return found
-    raise InputError(f"against: {json.dumps(given)} is none of {', '.join(AGAINST)}.")
+    known = ", ".join(AGAINST)
+    raise InputError(f"against: {json.dumps(given)} is not supported; use one of {known}.")
 
 
 def _prices(given: Any) -> Any:
-    """Costs of one feature: JSON has no numbers for keys, so pairs do as well."""
+    """Return the costs of one feature; pairs allow numbers as values, which JSON keys do not."""
     if not isinstance(given, list):
         return given
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in given):
-        raise InputError("norm: costs of a feature are pairs such as [[value, cost], ...].")
+        raise InputError("norm: costs of a feature must be pairs; send [[value, cost], ...].")
     try:
         return dict(given)
     except TypeError as error:
-        raise InputError("norm: a value that has a cost must be a number or text.") from error
+        raise InputError("norm: a value with a cost must be a number or text; send one.") from error
 
 
 def _is_late(ask: Ask, found: Result) -> bool:
-    """Whether so little of a question's time is left that telling its answer may take longer."""
+    """Return True if more than half of the time limit is used, so that rounding may exceed it."""
     return found.timings.total > ask.limit_s / 2
 
 
@@ -172,7 +174,7 @@ def _telling(on_bounds: Callable[[Bounds], None]) -> OnProgress:
 
 
 def _beside(found: Result, worded: bool) -> dict[str, Any]:
-    """What a result says beyond its numbers, for who makes the same result of it elsewhere."""
+    """Return the parts that a client needs, besides ``to_dict``, to rebuild the result."""
     rounded = found.rounded
     told = {
         "scored": found.scored,
@@ -181,12 +183,12 @@ def _beside(found: Result, worded: bool) -> dict[str, Any]:
         "codes": {c.feature: [c.from_code, c.to_code] for c in found.changed if c.is_coded},
         "certified_by": found.certified_by,
     }
-    # Sentences in few digits ask the model again and again.
+    # Sentences with rounded numbers need many predictions.
     return told | {"told": [list(vars(own).values()) for own in found.told]} if worded else told
 
 
 def _attempt(made: Attempt) -> dict[str, Any]:
-    """One backend's part."""
+    """Return the run of one backend as plain values."""
     told = {name: getattr(made, name) for name in ("backend", "engine", "formulation", "threads")}
     times = {name: getattr(made, name) for name in ("began_s", "ended_s", "build_s", "solve_s")}
     bounds = {"upper": _finite(made.upper), "lower": _finite(made.lower)}
@@ -197,4 +199,5 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-_json = json.JSONEncoder(allow_nan=False).encode  # made once: that takes as long as a small answer
+# Made once, as making an encoder takes as long as encoding a small answer.
+_json = json.JSONEncoder(allow_nan=False).encode

@@ -1,4 +1,4 @@
-"""What comes with a request, read within limits."""
+"""Request headers and bodies, read and parsed within limits."""
 
 import asyncio
 import itertools
@@ -12,24 +12,24 @@ from starlette.types import Scope
 from encoders.text_files import distinct_members
 from portfolio.service.problems import Problem
 
-DEEPEST = 64  # nested lists and objects; deeper values cannot be sent to a worker
-LONGEST_S = 30.0  # seconds that a client may take to send a question
+DEEPEST = 64  # levels of nested lists and objects; deeper values cannot be sent to a worker
+LONGEST_S = 30.0  # seconds in which a client must have sent the body
 
 
 async def read_json(request: Request, largest: int) -> bytes:
-    """Return the body of a request that says it is JSON."""
+    """Return the body of a JSON request; raise Problem for another media type."""
     if media_type(request) != "application/json":
-        raise Problem(415, "send the question as application/json.")
+        raise Problem(415, "the body has another media type; send it as application/json.")
     return await read_bytes(request, largest)
 
 
 def media_type(request: Request) -> str:
-    """What the body says that it is."""
+    """Return the media type of the body, in lower case and without parameters."""
     return header(request.scope, b"content-type").partition(";")[0].strip().lower()
 
 
 def header(scope: Scope, name: bytes) -> str:
-    """A header of a request, "" without it; the first one where there are several."""
+    """Return the first header of this name, or "" if there is none."""
     for key, value in scope["headers"]:
         if key == name:
             told: str = value.decode("latin-1")
@@ -38,7 +38,7 @@ def header(scope: Scope, name: bytes) -> str:
 
 
 def parsed(body: bytes, what: str = "the body", text_alone: bool = True) -> Any:
-    """Parse JSON strictly: no NaN, no infinite number, no member that comes twice."""
+    """Parse JSON strictly: reject NaN, infinite numbers and duplicate members."""
     try:
         text = body.decode(json.detect_encoding(body))
         given = _decode(text)
@@ -46,10 +46,10 @@ def parsed(body: bytes, what: str = "the body", text_alone: bool = True) -> Any:
         words = f"{what} is not JSON: it is not valid {error.encoding.upper()} text."
         raise Problem(400, words) from error
     except (ValueError, RecursionError) as error:
-        reason = str(error).partition(";")[0] or "it is too deep"
+        reason = str(error).partition(";")[0] or "it is nested too deeply"
         raise Problem(400, f"{what} is not JSON: {reason}.") from error
     if _is_deep(given):
-        words = f"{what} has more than {DEEPEST} nested lists or objects; send a flatter one."
+        words = f"{what} has more than {DEEPEST} levels of lists or objects; send fewer levels."
         raise Problem(400, words)
     if text_alone and "\\u" in text:
         check_text(given, what)
@@ -57,18 +57,18 @@ def parsed(body: bytes, what: str = "the body", text_alone: bool = True) -> Any:
 
 
 def check_text(given: Any, what: str) -> None:
-    """Raise Problem where a text has half of a surrogate pair, which no encoding can hold."""
+    """Raise Problem if a text has half of a surrogate pair, which cannot be encoded."""
     try:
         json.dumps(given, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         half = ascii(error.object[error.start])
-        words = f"{what} has text with {half}, half of a surrogate pair; send valid Unicode text."
+        words = f"{what} contains {half}, half of a surrogate pair; send valid Unicode text."
         raise Problem(422, words) from error
 
 
 async def read_bytes(request: Request, largest: int) -> bytes:
-    """The body as it is."""
-    too_large = Problem(413, f"the body is larger than {largest} bytes; send less at once.")
+    """Return the body; raise Problem if it is too large or too slow."""
+    too_large = Problem(413, f"the body is larger than {largest} bytes; send a smaller one.")
     told = header(request.scope, b"content-length")
     if told.isdigit() and int(told[:20]) > largest:
         raise too_large
@@ -79,18 +79,20 @@ async def read_bytes(request: Request, largest: int) -> bytes:
             while more:
                 message = await request.receive()
                 if message["type"] == "http.disconnect":
-                    raise Problem(400, "the client went before its question was there.")
+                    raise Problem(400, "the client disconnected before it had sent the body.")
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
                 if len(body) > largest:
                     raise too_large
     except TimeoutError as error:
-        raise Problem(408, f"the body did not come within {LONGEST_S:g} seconds.") from error
+        raise Problem(
+            408, f"the body did not arrive within {LONGEST_S:g} seconds; send it faster."
+        ) from error
     return bytes(body)
 
 
 def _is_deep(given: Any) -> bool:
-    """Whether more than ``DEEPEST`` lists and objects are within each other."""
+    """Return True if lists and objects are nested more than ``DEEPEST`` levels deep."""
     level = [given] if isinstance(given, dict | list) else []
     for _ in range(DEEPEST):
         inner = (each.values() if isinstance(each, dict) else each for each in level)
@@ -114,7 +116,7 @@ def _finite(text: str) -> float:
     return number
 
 
-# Made once: that takes as long as a small body.
+# Made once, as making a decoder takes as long as decoding a small body.
 _decode = json.JSONDecoder(
     object_pairs_hook=distinct_members,
     parse_constant=_refuse,

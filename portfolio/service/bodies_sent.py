@@ -1,4 +1,4 @@
-"""Questions as a client of the service writes them."""
+"""Request bodies that the clients send."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from portfolio.written import written
 
 
 def body_of(x: Any, arguments: Mapping[str, Any]) -> bytes:
-    """A question as the body of a request."""
+    """Return the request body as encoded JSON."""
     given = {name: own for name, own in arguments.items() if own is not None}
     if "y" in given:
         given["y"] = by_name(given["y"])
@@ -21,7 +21,7 @@ def body_of(x: Any, arguments: Mapping[str, Any]) -> bytes:
 
 
 def members_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A question's members as JSON has them."""
+    """Return the members of a request as JSON values."""
     for name in ("x", "y", "margin", "weights", "time_limit_s", "radius", "budget"):
         _check_finite(given.get(name), name)
     norm = {"norm": _norm(given["norm"])} if "norm" in given else {}
@@ -30,7 +30,7 @@ def members_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_finite(value: Any, where: str) -> None:
-    """JSON has no infinity, and null would mean that a value is missing."""
+    """Raise InputError for infinity, which JSON lacks; null would mean a missing value."""
     if isinstance(value, Mapping):
         for name, own in value.items():
             _check_finite(own, f"{where}: {name}")
@@ -43,7 +43,9 @@ def _check_finite(value: Any, where: str) -> None:
 
 def _norm(norm: Any) -> Any:
     if callable(norm) or (isinstance(norm, Mapping) and any(map(callable, norm.values()))):
-        raise InputError("a function can't be sent to a service; give costs as a mapping.")
+        raise InputError(
+            "norm is or contains a function, which cannot be sent; give costs as a mapping."
+        )
     if isinstance(norm, Mapping):
         return {
             name: list(own.items()) if isinstance(own, Mapping) else own

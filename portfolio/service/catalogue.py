@@ -1,4 +1,4 @@
-"""The models that are served, replaced all at once when their files change."""
+"""The served models, replaced together when their files change."""
 
 import json
 import logging
@@ -30,16 +30,16 @@ log = logging.getLogger("counterfolio.service")
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """One model that is served.
+    """One served model.
 
     Attributes
     ----------
-    name : in paths
-    explainer : of it
-    content : the same, pickled, for workers
-    example : a row to begin with
-    state : of its files when it was loaded
-    key : by which workers know it
+    name : str, name in paths
+    explainer : Explainer, for the model
+    content : bytes, the pickled explainer, for workers
+    example : dict, example row by column name
+    state : object, state of the model's files when it was loaded
+    key : str, identifier of the model in workers
     """
 
     name: str
@@ -54,30 +54,30 @@ class Model:
 
     @property
     def digest(self) -> str:
-        """Of all that the model's decisions depend on."""
+        """Digest of everything that the model's predictions depend on."""
         return self.explainer.digest
 
     @cached_property
     def diagram_digest(self) -> str:
-        """Of what picks backends."""
+        """Digest of the decision diagram that selects backends."""
         return self.explainer.diagram.digest
 
     @cached_property
     def another(self) -> dict[str, Any] | None:
-        """A row that is predicted otherwise than the example; None where none was found."""
+        """Row with another prediction than the example, by column name; None if none was found."""
         return another_row(self.explainer, self.example)
 
     def short(self) -> dict[str, Any]:
-        """Which one it is."""
+        """Return name and digests, which identify the model."""
         return {"name": self.name, "digest": self.digest, "diagram": self.diagram_digest}
 
     @cached_property
     def named(self) -> str:
-        """The same as JSON, which every answer has."""
+        """Name and digests as JSON, which every answer contains."""
         return json.dumps(self.short())
 
     def following(self, default: Diagram) -> "Model":
-        """The same model by the default diagram, unless it has a diagram of its own."""
+        """Return the model with the default diagram, unless it has a custom diagram."""
         explainer = self.explainer
         if not explainer.follows_default or explainer.diagram == default:
             return self
@@ -85,7 +85,7 @@ class Model:
         return Model(self.name, explainer, pickle.dumps(explainer), self.example, self.state)
 
     def described(self) -> dict[str, Any]:
-        """What a caller has to know to ask."""
+        """Return what a client needs to send requests: classes, columns, features, example."""
         space = self.explainer.features
         told: dict[str, Any] = as_plain(
             self.short()
@@ -119,14 +119,14 @@ def _described(feature: Feature, columns: Sequence[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Failure:
-    """A model that can't be loaded.
+    """A model that cannot be loaded.
 
     Attributes
     ----------
-    name : as it would be called in paths
-    error : why
-    detail : the same in one sentence, without folders of this machine
-    state : of its files; it is tried again once that is another one
+    name : str, name in paths
+    error : Exception, the reason
+    detail : str, the reason in one sentence, without folders of the server
+    state : object, state of the files; the model is loaded again when it changes
     """
 
     name: str
@@ -135,18 +135,18 @@ class Failure:
     state: Any
 
     def told(self) -> dict[str, Any]:
-        """Which one it is, and why."""
+        """Return name and reason as plain values."""
         return {"name": self.name, "detail": self.detail}
 
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """What there is at one moment; replaced as a whole.
+    """Models and failures at one moment, replaced as a whole.
 
     Attributes
     ----------
-    models : by name; one whose new files can't be loaded is there as it was before
-    failures : by name
+    models : dict, models by name; the previous version if the new files cannot be loaded
+    failures : dict, failures by name
     """
 
     models: dict[str, Model] = field(default_factory=dict)
@@ -154,9 +154,9 @@ class _Held:
 
 
 class Catalogue:
-    """Models by name.
+    """The models by name, and those that failed to load.
 
-    Thread safe: who took a model keeps it, whatever is loaded meanwhile.
+    Thread safe: a model in use stays valid when another version is loaded.
     """
 
     def __init__(
@@ -174,18 +174,19 @@ class Catalogue:
 
     @property
     def models(self) -> dict[str, Model]:
-        """All of this moment."""
+        """Current models by name."""
         return self._held.models
 
     @property
     def failures(self) -> dict[str, Failure]:
-        """Those that can't be loaded as their files are."""
+        """Models that cannot be loaded from their current files, by name."""
         return self._held.failures
 
     def refresh(self) -> bool:
-        """Load what has changed, and replace all at once; what can't be loaded changes nothing.
+        """Load changed models and replace all together; return True if a model changed.
 
-        Models without a diagram of their own follow another default as soon as there is one.
+        A model that fails to load keeps its previous version. Models without a custom diagram
+        follow a new default diagram.
         """
         with self._lock:
             reloaded = self._reload()
@@ -199,7 +200,7 @@ class Catalogue:
         others = [name for name, model in models.items() if model is not self.models[name]]
         if others:
             self._held = replace(self._held, models=models)
-            log.info("models follow the diagram %s: %s", default.digest, ", ".join(others))
+            log.info("models use the new default diagram %s: %s", default.digest, ", ".join(others))
         return bool(others)
 
     def _reload(self) -> bool:
@@ -209,22 +210,22 @@ class Catalogue:
         except CounterfolioError as error:
             if str(error) != self._refused:
                 self._refused = str(error)
-                log.error("models were not reloaded: %s", error)
+                log.error("reloading the models failed: %s", error)
             return False
         self._refused = ""
         same = list(before.items()) == list(held.models.items())
         self._held = replace(held, models=before) if same else held
         self._complain(known)
         if not same:
-            log.info("models were reloaded: %s", ", ".join(self.models))
+            log.info("models reloaded: %s", ", ".join(self.models))
         return not same
 
     def _complain(self, known: Mapping[str, Failure]) -> None:
-        """Log what can't be loaded, once."""
+        """Log new failures to load models."""
         for name, failure in self.failures.items():
             if failure is not known.get(name):
                 bug = None if isinstance(failure.error, CounterfolioError) else failure.error
-                log.error("not loaded: %s", failure.error, exc_info=bug)
+                log.error("loading failed: %s", failure.error, exc_info=bug)
 
     def _loaded(self, old: _Held) -> _Held:
         held, sources = _Held(), self._sources()
@@ -233,7 +234,7 @@ class Catalogue:
         for source, state in zip(sources, states, strict=True):
             name = source.name
             if name in held.models or name in held.failures:
-                raise InputError(f"two models are called {name!r}.")
+                raise InputError(f"two models have the name {name!r}; rename one.")
             known, failed = old.models.get(name), old.failures.get(name)
             found: Model | Failure | None = failed
             if failed is None or failed.state != state:
@@ -248,26 +249,26 @@ class Catalogue:
 
 
 class _Default:
-    """The diagram that is the default, read again when its file has changed."""
+    """The default diagram, read again when its file changes."""
 
     def __init__(self) -> None:
         self._content = b""
         self._diagram: Diagram | None = None
 
     def diagram(self) -> Diagram | None:
-        """That of this moment; of one that can't be read what was the default before."""
+        """Return the default diagram; the previous one if the file cannot be read."""
         try:
             content = default_place().read_bytes()
             if content != self._content:
                 self._content = content
                 self._diagram = diagram_of(None)
         except (OSError, InputError) as error:
-            log.error("the default diagram can't be followed: %s", error)
+            log.error("reading the default diagram failed: %s", error)
         return self._diagram
 
 
 def _probe_changed(sources: Sequence[Source], states: Sequence[Any], old: _Held) -> None:
-    """Probe all model files that are to be loaded in one child: it takes seconds to start."""
+    """Probe all changed model files in one child process, which takes seconds to start."""
     files: list[Path] = []
     for source, state in zip(sources, states, strict=True):
         known = (old.models.get(source.name), old.failures.get(source.name))
@@ -284,8 +285,8 @@ def _load(source: Source, state: Any, solvers: Workers | None) -> Model | Failur
         return _opened(source, state, solvers)
     except CounterfolioError as error:
         return Failure(source.name, error, without_folders(str(error), source), state)
-    except Exception as error:  # a bug of a reader; other models are served all the same
-        words = f"model {source.name!r}: a fault of the service, which its log tells."
+    except Exception as error:  # a bug in a reader; other models are served nevertheless
+        words = f"model {source.name!r}: internal error; see the server log."
         return Failure(source.name, error, words, state)
 
 
@@ -296,12 +297,12 @@ def _opened(source: Source, state: Any, solvers: Workers | None) -> Model:
     except InputError as error:
         raise InputError(f"model {source.name!r}: {error}") from error
     explainer = opened.explainer if solvers is None else opened.explainer.run_by(solvers)
-    log.info("the model %r was read in %.1f seconds", source.name, time.perf_counter() - began)
+    log.info("model %r loaded in %.1f seconds", source.name, time.perf_counter() - began)
     try:
         content = pickle.dumps(explainer)
     except Exception as error:
         raise InputError(
-            f"model {source.name!r} can't be sent to workers ({error}); use functions and classes "
-            "of a module that can be imported."
+            f"model {source.name!r} cannot be sent to workers ({error}); define its functions and "
+            "classes in a module that can be imported."
         ) from error
     return Model(source.name, explainer, content, opened.example, state)

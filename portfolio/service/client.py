@@ -1,4 +1,4 @@
-"""Asks a service as one asks an explainer."""
+"""HTTP clients of a counterfolio service, with the methods of an Explainer."""
 
 import asyncio
 import json
@@ -19,20 +19,32 @@ from portfolio.solving.progress import OnProgress
 if TYPE_CHECKING:
     import httpx
 
-GONE = "the service went before its answer was there."
+GONE = "the service closed the connection before it answered; retry later."
 BOUNDS = ("upper", "lower")
 JSON = {"content-type": "application/json"}
-LONGEST_S = 600.0  # seconds that a client waits for the service, which has limits of its own
+LONGEST_S = 600.0  # seconds that a client waits for a response; the service has shorter limits
 
 
 class ServiceError(CounterfolioError, RuntimeError):
-    """A service that does not answer a question that could be asked.
+    """An error of the service: unreachable, overloaded, not authorised, or an internal error.
+
+    Invalid requests raise :class:`InputError` instead.
 
     Parameters
     ----------
-    message : one sentence
-    status : of HTTP, 0 where there was no answer at all
-    retry_after_s : seconds after which to ask again, None where it does not say
+    message : str
+        The problem in one sentence.
+    status : int, default 0
+        HTTP status code; 0 if the service did not respond.
+    retry_after_s : float or None, default None
+        Seconds after which to retry; None if the service does not say.
+
+    Examples
+    --------
+    >>> from counterfolio import ServiceError
+    >>> error = ServiceError("the queue of requests is full; retry later.", 429, 2.0)
+    >>> error.status, error.retry_after_s
+    (429, 2.0)
     """
 
     def __init__(self, message: str, status: int = 0, retry_after_s: float | None = None) -> None:
@@ -41,13 +53,13 @@ class ServiceError(CounterfolioError, RuntimeError):
 
 
 class _Asks:
-    """What both clients share: how a question is put, and how an answer is read."""
+    """Base class of both clients: paths, headers and transport."""
 
     def __init__(self, url: str, model: str, key: str | None, transport: Any) -> None:
         self._path = f"/v1/models/{model}"
         self._options: dict[str, Any] = {"base_url": url, "timeout": LONGEST_S}
         if key is not None and not key.isascii():
-            raise InputError("an API key is ASCII text.")
+            raise InputError("the API key contains non-ASCII characters; use an ASCII key.")
         if key is not None:
             self._options["headers"] = {"authorization": f"Bearer {key}"}
         if transport is not None:
@@ -58,23 +70,37 @@ class _Asks:
 
 
 class Client(_Asks, JobQuestions):
-    """Asks one model of a service.
+    """A client for one model of a service.
 
-    Questions are methods with the names and arguments of an Explainer's: ``client.reasons(x)``,
-    ``client.several(x, k=3)``. :meth:`explain` gives a :class:`Result`, the others an
-    :class:`Answer`, whose members are those of their ``to_dict()``.
+    It has the question methods of an :class:`Explainer` under the same names and with the same
+    arguments: ``client.reasons(x)``, ``client.several(x, k=3)``. :meth:`explain` returns a
+    :class:`Result`, :meth:`explain_group` and :meth:`audit` return what they return in process.
+    All others return an :class:`Answer` with the members of ``to_dict()`` as attributes.
 
     Parameters
     ----------
-    url : of the service, such as "http://127.0.0.1:8000"
-    model : its name there
-    key : an API key, if the service wants one
-    transport : of httpx, None for the network
+    url : str
+        Address of the service, such as "http://127.0.0.1:8000".
+    model : str
+        Name of the model at the service.
+    key : str or None, default None
+        API key, if the service requires one.
+    transport : httpx transport or None, default None
+        Transport to use instead of the network.
 
     Raises
     ------
+    InputError
+        If the key is not ASCII text.
     UnavailableBackendError
-        The package httpx is not installed.
+        If the package httpx is not installed.
+
+    Examples
+    --------
+    >>> from counterfolio import Client
+    >>> with Client("http://127.0.0.1:8000", "demo") as client:  # doctest: +SKIP
+    ...     print(client.explain(row))
+    ...     print(client.reasons(row))
     """
 
     def __init__(self, url: str, model: str, key: str | None = None, transport: Any = None) -> None:
@@ -96,24 +122,55 @@ class Client(_Asks, JobQuestions):
         rounded: bool = True,
         **more: Any,
     ) -> Result:
-        """The cheapest change; see :meth:`Explainer.explain`.
+        """Find the cheapest change with which the model reaches a target.
+
+        See :meth:`Explainer.explain` for the arguments.
 
         Parameters
         ----------
-        x, target, norm, scale, weights, constraints, margin : as for :meth:`Explainer.explain`
-        time_limit_s : seconds; None for what is usual at the service
-        on_progress : called with (seconds, upper bound, lower bound)
-        text : whether sentences are to come with it; without them ``str`` has all digits
-        rounded : whether the same in fewer digits is to come with it; without it
-            :attr:`Result.rounded` is None, and the answer comes sooner
-        **more : strategy, tie_break, second, threads, seed, metric
+        x : Series, DataFrame of one row, mapping, or array of shape (n_columns,)
+            The query.
+        target : label, goal or None, default None
+            Class or goal to reach; None for any other class.
+        norm : float, "inf" or mapping, default 1
+            Norm of the distance, or costs by feature and value. Functions are not supported.
+        scale : {"range", "std", "mad", "none"}, default "range"
+            Unit of a change in a numeric feature.
+        weights : mapping, sequence of float or None, default None
+            Weights of the features in the distance, by name or in order.
+        constraints : sequence of Constraint, default ()
+            Constraints on the answer.
+        margin : float or None, default None
+            Minimum lead of the target class over every other class.
+        time_limit_s : float or None, default None
+            Time limit in seconds; None for the default of the service.
+        on_progress : callable or None, default None
+            Function that is called with (seconds, upper bound, lower bound).
+        text : bool, default True
+            Request sentences with rounded numbers; if False, ``str`` prints all digits.
+        rounded : bool, default True
+            Request the answer with rounded values; if False, the answer is faster and
+            :attr:`Result.rounded` is None.
+        **more : object
+            Further arguments: strategy, tie_break, second, threads, seed, metric.
+
+        Returns
+        -------
+        Result
+            The answer, without parts that need the model: attempts, region and record.
 
         Raises
         ------
         InputError
-            What the service says of the question.
+            If the service rejects the request.
         ServiceError
-            It does not answer.
+            If the service cannot be reached or fails.
+
+        Examples
+        --------
+        >>> from counterfolio import Client, Fixed
+        >>> client = Client("http://127.0.0.1:8000", "loans")  # doctest: +SKIP
+        >>> client.explain(row, target="granted", constraints=[Fixed("age")])  # doctest: +SKIP
         """
         limit = {} if time_limit_s is None else {"time_limit_s": time_limit_s}
         given = {"target": target, "norm": norm, "scale": scale, "weights": weights,
@@ -137,44 +194,98 @@ class Client(_Asks, JobQuestions):
         raise ServiceError(GONE)
 
     def record(self, x: Any, **arguments: Any) -> Any:
-        """The record of the cheapest change, with a proof; see :meth:`Result.record`.
+        """Return the record of the cheapest change, with a proof that others can check.
+
+        See :meth:`Result.record`.
 
         Parameters
         ----------
-        x, **arguments : as for :meth:`explain`
+        x : Series, DataFrame of one row, mapping, or array of shape (n_columns,)
+            The query.
+        **arguments : object
+            Further arguments of :meth:`explain`.
+
+        Returns
+        -------
+        Record
+            The record; ``record.proved`` is False if it has no proof.
+
+        Raises
+        ------
+        InputError
+            If the service rejects the request.
+        ServiceError
+            If the service cannot be reached or fails.
+
+        Examples
+        --------
+        >>> from counterfolio import Client
+        >>> client = Client("http://127.0.0.1:8000", "loans")  # doctest: +SKIP
+        >>> client.record(row).write("record.json")  # doctest: +SKIP
         """
         from portfolio.proofs.record import Record
 
         return Record(self._post("explain", body_of(x, arguments | {"record": True}))["record"])
 
     def ask(self, question: str, x: Any, **arguments: Any) -> Answer:
-        """Any question by name.
+        """Answer a question about a row, given the name of the Explainer method.
 
         Parameters
         ----------
-        question : a method of :class:`Explainer` about a row, such as "reasons"
-        x : the row
-        **arguments : of that method, by name
+        question : str
+            Name of a method of :class:`Explainer` that takes a row, such as "reasons".
+        x : Series, DataFrame of one row, mapping, or array of shape (n_columns,)
+            The query.
+        **arguments : object
+            Further arguments of that method.
+
+        Returns
+        -------
+        Answer
+            The answer, with the members of ``to_dict()`` as attributes.
 
         Raises
         ------
         InputError
-            What the service says of the question.
+            If the service rejects the request.
         ServiceError
-            It does not answer.
+            If the service cannot be reached or fails.
+
+        Examples
+        --------
+        >>> from counterfolio import Client
+        >>> client = Client("http://127.0.0.1:8000", "loans")  # doctest: +SKIP
+        >>> print(client.ask("reasons", row))  # doctest: +SKIP
         """
         document = self._post(question, body_of(x, arguments))
         return Answer(document["answer"], document["text"], document)
 
     def described(self) -> dict[str, Any]:
-        """The model: classes, columns, features, digest, and an example of a row."""
+        """Return the model's description: classes, columns, features, digest and an example row.
+
+        Returns
+        -------
+        dict
+            Description of the model as plain Python values.
+
+        Raises
+        ------
+        ServiceError
+            If the service cannot be reached or has no such model.
+
+        Examples
+        --------
+        >>> from counterfolio import Client
+        >>> client = Client("http://127.0.0.1:8000", "loans")  # doctest: +SKIP
+        >>> client.described()["classes"]  # doctest: +SKIP
+        """
         try:
             return _document(self._http.get(self._path))
         except _httpx().TransportError as error:
             raise _unreached(error) from error
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._http.close()
 
     def _run(self, calls: Calls) -> Any:
@@ -205,11 +316,34 @@ class Client(_Asks, JobQuestions):
 
 
 class AsyncClient(_Asks, JobQuestions):
-    """The same as :class:`Client`, to be awaited.
+    """An asynchronous client for one model of a service.
+
+    It has the methods of :class:`Client`; each must be awaited.
 
     Parameters
     ----------
-    url, model, key, transport : as for :class:`Client`
+    url : str
+        Address of the service, such as "http://127.0.0.1:8000".
+    model : str
+        Name of the model at the service.
+    key : str or None, default None
+        API key, if the service requires one.
+    transport : httpx transport or None, default None
+        Transport to use instead of the network.
+
+    Raises
+    ------
+    InputError
+        If the key is not ASCII text.
+    UnavailableBackendError
+        If the package httpx is not installed.
+
+    Examples
+    --------
+    >>> from counterfolio import AsyncClient
+    >>> async def ask():
+    ...     async with AsyncClient("http://127.0.0.1:8000", "demo") as client:
+    ...         return await client.explain(row)
     """
 
     def __init__(self, url: str, model: str, key: str | None = None, transport: Any = None) -> None:
@@ -219,11 +353,35 @@ class AsyncClient(_Asks, JobQuestions):
     async def explain(
         self, x: Any, target: Any = None, on_progress: OnProgress | None = None, **more: Any
     ) -> Result:
-        """The cheapest change; see :meth:`Client.explain`.
+        """Find the cheapest change with which the model reaches a target.
 
         Parameters
         ----------
-        x, target, on_progress, **more : as for :meth:`Client.explain`
+        x : Series, DataFrame of one row, mapping, or array of shape (n_columns,)
+            The query.
+        target : label, goal or None, default None
+            Class or goal to reach; None for any other class.
+        on_progress : callable or None, default None
+            Function that is called with (seconds, upper bound, lower bound).
+        **more : object
+            Further arguments of :meth:`Client.explain`.
+
+        Returns
+        -------
+        Result
+            The answer, without parts that need the model: attempts, region and record.
+
+        Raises
+        ------
+        InputError
+            If the service rejects the request.
+        ServiceError
+            If the service cannot be reached or fails.
+
+        Examples
+        --------
+        >>> async def ask(client):
+        ...     return await client.explain(row, target="granted")
         """
         body = body_of(x, {"target": target, "text": True} | more)
         if on_progress is None:
@@ -242,17 +400,39 @@ class AsyncClient(_Asks, JobQuestions):
         raise ServiceError(GONE)
 
     async def ask(self, question: str, x: Any, **arguments: Any) -> Answer:
-        """Any question by name; see :meth:`Client.ask`.
+        """Answer a question about a row, given the name of the Explainer method.
 
         Parameters
         ----------
-        question, x, **arguments : as for :meth:`Client.ask`
+        question : str
+            Name of a method of :class:`Explainer` that takes a row, such as "reasons".
+        x : Series, DataFrame of one row, mapping, or array of shape (n_columns,)
+            The query.
+        **arguments : object
+            Further arguments of that method.
+
+        Returns
+        -------
+        Answer
+            The answer, with the members of ``to_dict()`` as attributes.
+
+        Raises
+        ------
+        InputError
+            If the service rejects the request.
+        ServiceError
+            If the service cannot be reached or fails.
+
+        Examples
+        --------
+        >>> async def ask(client):
+        ...     return await client.ask("reasons", row)
         """
         document = await self._post(question, body_of(x, arguments))
         return Answer(document["answer"], document["text"], document)
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         await self._http.aclose()
 
     async def _run(self, calls: Calls) -> Any:
@@ -303,7 +483,7 @@ def _document(response: "httpx.Response") -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        words = "what answers there is no service of counterfolio; look at the address."
+        words = "the server at this URL is not a counterfolio service; check the URL."
         raise ServiceError(words, response.status_code)
     return found
 
@@ -312,7 +492,7 @@ def _refusal(status: int, content: bytes, headers: Mapping[str, str]) -> Counter
     try:
         detail = str(json.loads(content)["detail"])
     except (ValueError, KeyError, TypeError):
-        detail = f"the service answered with status {status}."
+        detail = f"the service responded with status {status}; see its log."
     if status == 422:
         return InputError(detail)
     wait = headers.get("retry-after", "")
@@ -320,13 +500,13 @@ def _refusal(status: int, content: bytes, headers: Mapping[str, str]) -> Counter
 
 
 class _Events:
-    """Server-sent events, as the service writes them."""
+    """A parser of the server-sent events that the service writes."""
 
     def __init__(self, on_progress: OnProgress) -> None:
         self._on_progress, self._name = on_progress, ""
 
     def hear(self, line: str) -> dict[str, Any] | None:
-        """Pass on bounds; the answer's document once it is there; raises what was refused."""
+        """Report bounds, return the document of an answer, or raise the error of a problem."""
         if line.startswith("event: "):
             self._name = line.removeprefix("event: ")
         if not line.startswith("data: "):
@@ -354,7 +534,9 @@ def _known(name: str) -> str:
 
 
 def _unreached(error: Exception) -> ServiceError:
-    return ServiceError(f"the service was not reached: {error or type(error).__name__}.")
+    return ServiceError(
+        f"the service cannot be reached ({error or type(error).__name__}); check its URL."
+    )
 
 
 def _httpx() -> Any:
@@ -362,7 +544,7 @@ def _httpx() -> Any:
         import httpx
     except ImportError as error:
         raise UnavailableBackendError(
-            "asking a service needs httpx, which is not installed: "
+            "the client needs httpx, which is not installed; run "
             "pip install 'counterfolio[service]'."
         ) from error
     return httpx

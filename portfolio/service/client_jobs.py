@@ -1,4 +1,4 @@
-"""Groups and audits asked of a service: a job is begun, waited for, and read."""
+"""Client methods that start a job at the service, wait for it and read its result."""
 
 import json
 from asyncio import CancelledError
@@ -20,21 +20,21 @@ from portfolio.service.messages import AUDIT, GROUP
 from portfolio.service.received_groups import audit_of, group_of
 from portfolio.solving.progress import OnProgress
 
-Told = dict[str, Any]  # a document
-PAGE = 1000  # rows
-LOOKS_S = (0.05, 1.0)  # seconds between looks, at first and at most
+Told = dict[str, Any]  # a JSON document
+PAGE = 1000  # rows per request
+LOOKS_S = (0.05, 1.0)  # seconds between polls: first, longest
 MADE = {GROUP: group_of, AUDIT: audit_of}
 
 
 @dataclass(frozen=True)
 class Call:
-    """A request to be sent, after a while.
+    """An HTTP request, sent after a delay.
 
     Attributes
     ----------
-    method, path : of it
-    body : of JSON, None for none
-    after_s : seconds to wait before
+    method, path : str, HTTP method and path
+    body : bytes or None, encoded JSON
+    after_s : float, seconds to wait before sending
     """
 
     method: str
@@ -44,40 +44,54 @@ class Call:
 
 
 class JobError(CounterfolioError, RuntimeError):
-    """A job that was ended, by somebody else or a fault."""
+    """A job that ended without a result, because it was cancelled or failed."""
 
 
 Calls = Generator[Call, Told, Any]
 
 
 class JobQuestions:
-    """What clients ask about many rows; each is a job of the service."""
+    """Client methods about many rows; each runs as a job of the service."""
 
     _path: str
 
     def _run(self, calls: Calls) -> Any:
-        """Send requests, and give what comes of them: at once, or to be awaited."""
+        """Send requests; return the result, or an awaitable of it."""
         raise NotImplementedError
 
     def explain_group(self, X: Any, on_progress: OnProgress | None = None, **arguments: Any) -> Any:
-        """A few actions that serve many rows; see :meth:`Explainer.explain_group`.
+        """Find a few actions that give recourse to as many rows as possible.
 
-        Ctrl-C ends the job.
+        Ctrl-C cancels the job. See :meth:`Explainer.explain_group` for the arguments.
 
         Parameters
         ----------
-        X, on_progress, **arguments : as for :meth:`Explainer.explain_group`
+        X : DataFrame or array of shape (n_rows, n_columns)
+            The rows.
+        on_progress : callable or None, default None
+            Function that is called with (seconds, upper bound, lower bound) of the rows served.
+        **arguments : object
+            Further arguments of :meth:`Explainer.explain_group`.
 
         Returns
         -------
         GroupRecourse
+            The actions and the rows that each of them serves.
 
         Raises
         ------
         InputError
-            What the service says of the question.
-        ServiceError, JobError
-            It does not answer, or the job was ended.
+            If the service rejects the request, or the job failed.
+        ServiceError
+            If the service cannot be reached or fails.
+        JobError
+            If the job was cancelled.
+
+        Examples
+        --------
+        >>> from counterfolio import Client
+        >>> client = Client("http://127.0.0.1:8000", "loans")  # doctest: +SKIP
+        >>> print(client.explain_group(X, actions=2, target="granted"))  # doctest: +SKIP
         """
 
         def tell(told: Told) -> None:
@@ -90,24 +104,42 @@ class JobQuestions:
     def audit(
         self, X: Any, by: Any, target: Any, on_answer: OnAnswer | None = None, **arguments: Any
     ) -> Any:
-        """What recourse costs groups; see :meth:`Explainer.audit`.
+        """Compare the cost of recourse between groups of rows.
 
-        Ctrl-C ends the job.
+        Ctrl-C cancels the job. See :meth:`Explainer.audit` for the arguments.
 
         Parameters
         ----------
-        X, by, target, on_answer, **arguments : as for :meth:`Explainer.audit`
+        X : DataFrame or array of shape (n_rows, n_columns)
+            The rows.
+        by : str or sequence of length n_rows
+            Feature or column that defines the groups, or a group for each row.
+        target : label or goal
+            The favourable outcome.
+        on_answer : callable or None, default None
+            Function that is called with (rows answered, all rows).
+        **arguments : object
+            Further arguments of :meth:`Explainer.audit`.
 
         Returns
         -------
         Audit
+            The cost of recourse by group, and the differences between groups.
 
         Raises
         ------
         InputError
-            What the service says of the question.
-        ServiceError, JobError
-            It does not answer, or the job was ended.
+            If the service rejects the request, or the job failed.
+        ServiceError
+            If the service cannot be reached or fails.
+        JobError
+            If the job was cancelled.
+
+        Examples
+        --------
+        >>> from counterfolio import Client
+        >>> client = Client("http://127.0.0.1:8000", "loans")  # doctest: +SKIP
+        >>> print(client.audit(X, by="sex", target="granted"))  # doctest: +SKIP
         """
 
         def tell(told: Told) -> None:
@@ -118,20 +150,28 @@ class JobQuestions:
         return self._run(job_calls(self._path, AUDIT, X, whole, tell))
 
     def resume(self, job: str) -> Any:
-        """Go on with a job that failed for lack of room; what is answered is kept.
+        """Resume a job that failed for lack of disk space; its answers are kept.
 
         Parameters
         ----------
-        job : its id, which the error names
+        job : str
+            Id of the job, which the error message contains.
 
         Returns
         -------
-        How the job stands, by name.
+        dict
+            State of the job: id, state, answered, rows and more.
 
         Raises
         ------
         ServiceError
-            There is no such job, or it failed for another reason or not at all.
+            If there is no such job, or it did not fail for lack of disk space.
+
+        Examples
+        --------
+        >>> from counterfolio import Client
+        >>> client = Client("http://127.0.0.1:8000", "loans")  # doctest: +SKIP
+        >>> client.resume("0f8fad5b")["state"]  # doctest: +SKIP
         """
         return self._run(_resumed(job))
 
@@ -143,7 +183,7 @@ def _resumed(job: str) -> Calls:
 def job_calls(
     path: str, question: str, X: Any, arguments: Mapping[str, Any], tell: Callable[[Told], None]
 ) -> Calls:
-    """The requests of a question about many rows; sent their documents, it returns the result."""
+    """Yield the requests of a job, receive their documents, and return the result."""
     frame, _ = as_pandas(X)
     if not isinstance(frame, pd.DataFrame):
         described = yield Call("GET", path)
@@ -161,7 +201,7 @@ def job_calls(
     if told["state"] == "failed":
         raise InputError(told["message"])
     if told["state"] != "done":
-        raise JobError(f"the job {told['id']} was {told['state']}.")
+        raise JobError(f"the job {told['id']} was {told['state']}; start it again.")
     found = yield Call("GET", f"{where}/result")
     rows: list[Told] = []
     while True:
@@ -173,7 +213,7 @@ def job_calls(
 
 
 def run_calls(calls: Calls, send: Callable[[Call], Told]) -> Any:
-    """Send requests one after another, and give what comes of them."""
+    """Send requests one after another and return the result."""
     try:
         call = next(calls)
         while True:
@@ -192,7 +232,7 @@ def _body(frame: pd.DataFrame, arguments: Mapping[str, Any]) -> bytes:
     named = frame.set_axis([str(name) for name in frame.columns], axis=1)
     for name, column in named.items():
         if pd.api.types.is_float_dtype(column) and np.isinf(column).any():
-            raise InputError(f"{name} is infinite in some row; give finite numbers.")
+            raise InputError(f"column {name!r} has an infinite value; give finite numbers.")
     given = {name: own for name, own in arguments.items() if own is not None}
     if not isinstance(given.get("by", ""), str):
         given["by"] = list(given["by"])

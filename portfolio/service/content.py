@@ -1,4 +1,4 @@
-"""Contents of requests, and how they are parsed and validated: in this process or in a child."""
+"""Request bodies, and how they are parsed and validated (in this process or in a child)."""
 
 import json
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from portfolio.service.group_questions import RowsBody
 from portfolio.service.problems import Problem
 from portfolio.service.questions import QUESTIONS, sentence_of
 
-SETTINGS = 1_000_000  # bytes of everything in a body but its rows
-BESIDE_ROWS = 100_000  # lists or objects in it
+SETTINGS = 1_000_000  # bytes of all members of a body except its rows
+BESIDE_ROWS = 100_000  # lists or objects in a body in addition to its rows
 
 
 @dataclass(frozen=True, eq=False)
 class QuestionContent:
-    """The body of a question about one row.
+    """The body of a request about one row.
 
     Attributes
     ----------
@@ -29,19 +29,19 @@ class QuestionContent:
     question: str
 
     def read(self) -> dict[str, Any]:
-        """Return the validated arguments of the question; raise Problem where they do not fit."""
+        """Return the validated arguments; raise Problem if they are invalid."""
         return QUESTIONS[self.question].arguments(parsed(self.content))
 
 
 @dataclass(frozen=True, eq=False)
 class RowsContent:
-    """The body of a question about many rows.
+    """The body of a request about many rows.
 
     Attributes
     ----------
     content : bytes, encoded JSON
-    columns : tuple of str, columns that each row needs
-    most_rows : int, rows that it may have
+    columns : tuple of str, columns that each row must have
+    most_rows : int, maximum number of rows
     """
 
     content: bytes
@@ -49,29 +49,31 @@ class RowsContent:
     most_rows: int
 
     def read(self) -> tuple[dict[str, Any], bytes]:
-        """Return the other members and the rows as JSON; raise Problem where they do not fit."""
+        """Return (other members, rows as JSON bytes); raise Problem if they are invalid."""
         lists, objects = self.content.count(b"["), self.content.count(b"{")
         if max(lists, objects - self.most_rows) > BESIDE_ROWS:
-            raise Problem(422, f"the body has more than {self.most_rows} rows; send fewer at once.")
+            raise Problem(422, f"the body has more than {self.most_rows} rows; send fewer rows.")
         given = parsed(self.content, text_alone=False)
         try:
             rows = RowsBody.model_validate(given).rows
         except ValidationError as error:
             raise Problem(422, sentence_of(error)) from error
         if len(rows) > self.most_rows:
-            words = f"there are {len(rows)} rows; send at most {self.most_rows} at once."
+            words = f"the body has {len(rows)} rows; send at most {self.most_rows}."
             raise Problem(422, words)
         self._check_whole(rows)
         more = {name: own for name, own in given.items() if name != "rows"}
         check_text(more, "the body")
         if len(json.dumps(more)) > SETTINGS:
-            raise Problem(413, f"the body has more than {SETTINGS} bytes beside its rows.")
-        # Columns that the model does not have may be named by what no table can hold.
+            raise Problem(
+                413, f"the members other than rows take more than {SETTINGS} bytes; send less."
+            )
+        # Names of columns that the model does not have are kept, even if no table can store them.
         return more, json.dumps(rows).encode()
 
     def _check_whole(self, rows: list[dict[str, Any]]) -> None:
-        """Raise Problem for a missing column: in a frame it would count as a missing value."""
+        """Raise Problem for a missing column: a data frame would turn it into missing values."""
         for at, row in enumerate(rows):
             if lacking := [name for name in self.columns if name not in row]:
-                words = f"row {at} lacks the column {lacking[0]!r}; null is for a missing value."
+                words = f"row {at} has no column {lacking[0]!r}; send null for a missing value."
                 raise Problem(422, words)

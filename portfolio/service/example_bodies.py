@@ -1,4 +1,4 @@
-"""Bodies that ask, for the description of the paths: each is answered as it stands."""
+"""Example request bodies for OpenAPI; each is valid for its model."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from portfolio.service.catalogue import Model
 from portfolio.service.messages import GROUP
 from portfolio.service.questions import EXPLAIN, QUESTIONS, ServedQuestion
 
-OWN = "region"  # is about what the row reaches already
+OWN = "region"  # its target must be reached by the row itself
 
 
 def body_about_a_row(question: ServedQuestion, model: Model) -> dict[str, Any] | None:
@@ -20,17 +20,17 @@ def body_about_a_row(question: ServedQuestion, model: Model) -> dict[str, Any] |
         if "y" not in members:
             return found
         return None if model.another is None else found | {"y": model.another}
-    if "y" in members:  # a regressor decides nothing
+    if "y" in members:  # a regressor has no classes to compare
         return None
     if "target" in members:
         found["target"] = reached(model, already=question.name == OWN)
-    if "against" in members:  # nor are there classes to be trained again
+    if "against" in members:  # Retraining needs classes
         found["against"] = _around(explainer)
     return found
 
 
 def body_about_rows(question: str, model: Model) -> dict[str, Any]:
-    """A body that asks about a group, or for an audit."""
+    """Return an example body of a group or an audit."""
     explainer = model.explainer
     target: Any = next((str(own) for own in explainer.classes), None)
     if target is None:
@@ -40,14 +40,14 @@ def body_about_rows(question: str, model: Model) -> dict[str, Any]:
 
 
 def body_of_a_batch(model: Model) -> dict[str, Any]:
-    """A body that asks for the cheapest change of each row."""
+    """Return an example body of a batch that explains each row."""
     asked = body_about_a_row(QUESTIONS[EXPLAIN], model) or {}
     settings = {name: own for name, own in asked.items() if name != "x"}
     return {"question": EXPLAIN, "settings": settings, "rows": [model.example]}
 
 
 def reached(model: Model, already: bool = False) -> list[float | None]:
-    """Limits that another row keeps and the model's example does not, or the reverse."""
+    """Return a target [low, high] that the example misses, or that it reaches if ``already``."""
     if not model.example:
         return [None, None]
     own, other = model.explainer.predict(model.example), model.another
@@ -56,7 +56,7 @@ def reached(model: Model, already: bool = False) -> list[float | None]:
 
 
 def _around(explainer: Explainer) -> dict[str, Any]:
-    """Answers that hold although a number is met only by and by."""
+    """Return an ``against`` argument: a tolerance for the first numeric feature."""
     for feature in explainer.features.features:
         if feature.kind == "numeric":
             return {"Around": {feature.name: 0.01 * (feature.upper - feature.lower)}}

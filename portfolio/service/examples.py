@@ -1,4 +1,4 @@
-"""A row to begin with, for who asks a model for the first time."""
+"""Example rows of a model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,11 +11,11 @@ from encoders.query.features import Feature, FeatureSpace
 from portfolio.as_json import as_plain
 from portfolio.explainer import Explainer
 
-TRIES = 50  # rows; a prediction takes some ms
+TRIES = 50  # random rows; a prediction takes milliseconds
 
 
 def typical_row(space: FeatureSpace, X: pd.DataFrame) -> dict[str, Any]:
-    """Of each feature the value in the middle, or the commonest; no row of the table is told."""
+    """Return the median or most frequent value of each column, so that no actual row is shown."""
     found: dict[str, Any] = {}
     for feature in space.features:
         found |= _typical(feature, X[[space.columns[at] for at in feature.columns]])
@@ -23,12 +23,12 @@ def typical_row(space: FeatureSpace, X: pd.DataFrame) -> dict[str, Any]:
 
 
 def plain_row(row: "pd.Series[Any] | Mapping[Any, Any]") -> dict[str, Any]:
-    """A row as plain values, ready for JSON."""
+    """Return a row as plain values by column name, ready for JSON."""
     return {str(name): as_plain(value) for name, value in row.items()}
 
 
 def another_row(explainer: Explainer, row: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A row that is predicted otherwise; None where none was drawn."""
+    """Return a random row with another prediction; None if no try finds one."""
     rng, space, own = np.random.default_rng(0), explainer.features, explainer.predict(row)
     for _ in range(TRIES):
         drawn: dict[str, Any] = {}
@@ -39,13 +39,13 @@ def another_row(explainer: Explainer, row: Mapping[str, Any]) -> dict[str, Any] 
         try:
             if explainer.predict(found) != own:
                 return found
-        except InputError:  # such as one that breaks a rule of the pipeline
+        except InputError:  # such as a row that the pipeline rejects
             continue
     return None
 
 
 def _drawn(feature: Feature, rng: np.random.Generator) -> list[Any]:
-    """Values of its columns."""
+    """Return random values of the feature's columns."""
     if feature.one_hot:
         at = rng.integers(len(feature.labels))
         return [float(place == at) for place in range(len(feature.columns))]

@@ -1,4 +1,4 @@
-"""Around every request: its id, who may ask, a line in the log, and no traceback in a body."""
+"""Middleware around every request: request id, authentication, access log, error responses."""
 
 import hashlib
 import hmac
@@ -20,22 +20,22 @@ from portfolio.service.settings import is_local
 log = logging.getLogger("counterfolio.service")
 REQUEST_ID = b"x-request-id"
 GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-# For who looks whether the service lives, and the page, which has nothing of a model in it.
+# Open without a key: health checks, and the page, which contains nothing about a model.
 OPEN = ("/", "/health", "/ready")
 OPEN_FILES = "/page/"
 NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
-OWNER = "owner"  # in the state of a request: digest of the key that came with it
+OWNER = "owner"  # in the state of a request: digest of its API key
 
 
 def owner_of(request: Request) -> str | None:
-    """Return the digest of the API key of a request, None where the service needs none."""
+    """Return the digest of the API key of a request; None if the service needs no key."""
     owner: str | None = request.scope.get("state", {}).get(OWNER)
     return owner
 
 
 class Guard:
-    """Middleware of ASGI."""
+    """ASGI middleware that adds a request id, checks the API key and logs the request."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service
@@ -43,7 +43,7 @@ class Guard:
         self._owners = [hashlib.sha256(key).hexdigest()[:32] for key in self._keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Answer one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -90,17 +90,18 @@ class Guard:
             name = host.partition("]")[0] + "]" if host[:1] == "[" else host.partition(":")[0]
             if is_local(name):
                 return None
-            return Problem(421, "a service without API keys answers to the name localhost only.")
+            words = f"the server has no API keys, so host {name[:80]!r} is refused; use localhost."
+            return Problem(421, words)
         if self._known(scope) or path in OPEN or path.startswith(OPEN_FILES):
             return None
-        words = "an API key is needed: send it as Authorization: Bearer KEY."
+        words = "the API key is missing or wrong; send it as Authorization: Bearer KEY."
         return Problem(401, words, {"WWW-Authenticate": "Bearer"})
 
     def _known(self, scope: Scope) -> bool:
         scheme, _, given = header(scope, b"authorization").partition(" ")
         if scheme.lower() != "bearer":
             return False
-        # Every key is compared, so that the time does not depend on the key.
+        # Compare with every key, so that the time does not depend on the key.
         sent = given.strip().encode()
         same = [hmac.compare_digest(sent, key) for key in self._keys]
         if any(same):
@@ -109,21 +110,21 @@ class Guard:
 
 
 def _line(told: dict[str, Any]) -> None:
-    """Log a request, without looking up who logs it: that takes as long again."""
+    """Log a request, without the slow look-up of the calling function."""
     if log.isEnabledFor(logging.INFO):
         about = (log.name, logging.INFO, __file__, 0, "request", (), None)
         log.handle(log.makeRecord(*about, extra={"told": told}))
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line."""
+    """A formatter that writes one JSON object per line."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._last = 0, ""  # a second and its text, which lines share
+        self._last = 0, ""  # last second and its text, which lines share
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the record as one line of JSON."""
         told: dict[str, Any] = {
             "time": self._time_of(record),
             "level": record.levelname.lower(),

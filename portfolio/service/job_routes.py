@@ -1,4 +1,4 @@
-"""Routes for batches: rows in, a job's id out, then progress, pages of answers, and an end."""
+"""Routes of jobs: send rows, get a job id, poll its progress, page through the answers."""
 
 import inspect
 from collections.abc import Awaitable, Callable
@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from encoders.close_names import close_names
 from portfolio.explainer import Explainer
 from portfolio.service import answer_schemas as schemas
 from portfolio.service import jobs_asked
@@ -31,13 +32,13 @@ FILES = {
     "application/vnd.apache.parquet": "rows.parquet",
 }
 Body = TypeVar("Body", bound=BaseModel)
-MOST = 1000  # entries of a page
+MOST = 1000  # entries per page
 Offset = Annotated[int, Query(ge=0, le=2**62)]
 Limit = Annotated[int, Query(ge=1, le=MOST)]
 
 
 class BatchBody(BaseModel):
-    """A batch in JSON."""
+    """The JSON body of a batch."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     question: str = EXPLAIN
@@ -46,13 +47,13 @@ class BatchBody(BaseModel):
 
 
 def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
-    """Routes for jobs."""
+    """Return the routes that create, follow and read jobs."""
     router = APIRouter(prefix="/v1", tags=["batches"])
 
     @router.post(
         "/models/{name}/batch",
         status_code=202,
-        summary="Ask a question of many rows.",
+        summary="Start a job that answers a question for many rows.",
         responses=accepted(JOB),
         openapi_extra={"requestBody": _body_of_rows(*_batch_described(service))},
     )
@@ -84,51 +85,51 @@ def job_routes(service: Service, jobs: AskJobs) -> APIRouter:
 
 
 def _follow(router: APIRouter, jobs: AskJobs) -> None:
-    """Routes for jobs that have begun."""
+    """Add the routes that list, show, cancel and resume jobs."""
 
-    @router.get(
-        "/jobs", summary="A page of jobs, the oldest first.", responses=described(schemas.JOBS)
-    )
+    @router.get("/jobs", summary="List jobs, oldest first.", responses=described(schemas.JOBS))
     async def every(request: Request, offset: Offset = 0, limit: Limit = 100) -> dict[str, Any]:
         return await jobs(jobs_asked.every, owner_of(request), offset, limit)
 
-    @router.get("/jobs/{number}", summary="The state of a job.", responses=described(JOB))
+    @router.get("/jobs/{number}", summary="Return the state of a job.", responses=described(JOB))
     async def one(number: str, request: Request) -> dict[str, Any]:
         return _known(number, await jobs(jobs_asked.told, number, owner_of(request)))
 
     @router.delete(
         "/jobs/{number}",
-        summary="Cancel a job, or remove one that has ended.",
+        summary="Cancel a job, or delete one that has ended.",
         responses=described(JOB),
     )
     async def cancel(number: str, request: Request) -> dict[str, Any]:
         told, done = await jobs(jobs_asked.cancel, number, owner_of(request))
         known = _known(number, told)
         if not done:
-            raise Problem(409, "the job is about to end; ask again in a moment.")
+            raise Problem(409, "the job is about to end; retry in a moment.")
         return known
 
     @router.post(
         "/jobs/{number}/resume",
         status_code=202,
-        summary="Continue a job that failed for lack of disk space; its answers are kept.",
+        summary="Resume a job that failed for lack of disk space; its answers are kept.",
         responses=accepted(JOB),
     )
     async def resume(number: str, request: Request) -> dict[str, Any]:
         told, goes_on = await jobs(jobs_asked.resume, number, owner_of(request))
         known = _known(number, told)
         if not goes_on:
-            words = f"the job is {known['state']}; one that failed for lack of room is resumed."
+            words = (
+                f"the job is {known['state']}; resume only jobs that failed for lack of disk space."
+            )
             raise Problem(409, words)
         return known
 
 
 def _return_answers(router: APIRouter, jobs: AskJobs) -> None:
-    """Add routes for the answers of jobs that have ended."""
+    """Add the routes that return the answers of jobs that have ended."""
 
     @router.get(
         "/jobs/{number}/results",
-        summary="A page of answers.",
+        summary="Return a page of answers.",
         responses=described(schemas.RESULTS),
     )
     async def results(
@@ -136,24 +137,26 @@ def _return_answers(router: APIRouter, jobs: AskJobs) -> None:
     ) -> dict[str, Any]:
         told = _known(number, await jobs(jobs_asked.told, number, owner_of(request)))
         if told["state"] in OPEN:
-            raise Problem(409, "the job is still at work; its answers are told at its end.")
+            raise Problem(409, f"the job is {told['state']}; retry when it has ended.")
         rows = await jobs(jobs_asked.page, number, offset, limit)
         if rows is None:
-            raise Problem(409, "the job is about to end; ask again in a moment.")
+            raise Problem(409, "the job is about to end; retry in a moment.")
         return {"job": told, "offset": offset, "rows": rows}
 
     @router.get(
         "/jobs/{number}/result",
-        summary="The answer about a group of rows, or of an audit.",
+        summary="Return the answer about a group of rows, or of an audit.",
         responses=described(schemas.RESULT),
     )
     async def result(number: str, request: Request) -> Response:
         told = _known(number, await jobs(jobs_asked.told, number, owner_of(request)))
         if told["state"] in OPEN:
-            raise Problem(409, "the job is still at work.")
+            raise Problem(409, f"the job is {told['state']}; retry when it has ended.")
         found = await jobs(jobs_asked.result, number)
         if found is None:
-            raise Problem(404, "the job has no result; a batch has /results.")
+            raise Problem(
+                404, "the job has no single result; get the answers of a batch from /results."
+            )
         return Response(found, media_type="application/json")
 
 
@@ -174,10 +177,11 @@ def _group_handler(
 async def _received(
     service: Service, request: Request, settings: str, model: Model
 ) -> tuple[Any, str, bytes]:
-    """What is asked besides the rows, the name of their file, and what is in it."""
+    """Return (settings, name of the rows file, its content) of a request."""
     kind = media_type(request)
     if kind not in FILES:
-        raise Problem(415, f"send rows as one of {', '.join(FILES)}.")
+        words = f"rows of type {kind[:80]!r} are not supported; send {' or '.join(FILES)}."
+        raise Problem(415, words)
     async with service.uploads:
         content = await read_bytes(request, service.settings.largest_upload)
         if kind != "application/json":
@@ -192,19 +196,19 @@ async def _begun(jobs: AskJobs, batch: Batch, content: bytes, request: Request) 
     try:
         told = await jobs(jobs_asked.add, own, content)
     except OSError as error:
-        words = f"the rows can't be kept ({error.strerror}); ask again when there is room."
+        words = f"cannot store the rows ({error.strerror}); free disk space and send them again."
         raise Problem(507, words) from error
     return JSONResponse(told, 202, {"Location": f"/v1/jobs/{told['id']}"})
 
 
 def _batch_described(service: Service) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The schema of a batch in JSON, and a body for each model."""
+    """Return (JSON schema of a batch, example body by model name)."""
     models = service.catalogue.models.values()
     return BatchBody.model_json_schema(), {own.name: body_of_a_batch(own) for own in models}
 
 
 def _described(service: Service, question: ServedQuestion) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The schema of a question about rows in JSON, and a body for each model."""
+    """Return (JSON schema of a question about many rows, example body by model name)."""
     models = service.catalogue.models.values()
     schema = question.body.model_json_schema()
     rows = RowsBody.model_json_schema()
@@ -228,22 +232,24 @@ def _in_json(kind: type[Body], given: Any) -> Body:
 
 
 def _batch(service: Service, model: Model, question: str, given: Any, rows: str) -> Batch:
-    """What is asked, checked as a question about one row is."""
+    """Return the batch, with its settings validated like a request about one row."""
     if question not in QUESTIONS:
-        raise Problem(422, f"no question {question[:80]!r}; known are {', '.join(QUESTIONS)}.")
+        close = close_names(question[:80], QUESTIONS)
+        known = ", ".join(QUESTIONS)
+        raise Problem(422, f"no question {question[:80]!r}.{close} Use one of {known}.")
     if not isinstance(given, dict):
-        raise Problem(422, "settings are an object of the question's members.")
+        raise Problem(422, "settings must be an object with the members of the question.")
     asked = QUESTIONS[question]
     arguments = asked.arguments(asked.example | given | {"x": model.example})
     del arguments["x"]
     service.limits(arguments)
     taken = inspect.signature(Explainer.explain_batch).parameters
     if question == EXPLAIN and (strange := arguments.keys() - taken.keys()):
-        raise Problem(422, f"a batch takes no {min(strange)!r}.")
+        raise Problem(422, f"a batch does not support {min(strange)!r}; remove it.")
     return Batch(model.name, model.digest, question, arguments, rows)
 
 
 def _known(number: str, told: dict[str, Any] | None) -> dict[str, Any]:
     if told is None:
-        raise Problem(404, f"there is no job {number[:80]!r}; GET /v1/jobs lists them.")
+        raise Problem(404, f"no job {number[:80]!r}; list the jobs with GET /v1/jobs.")
     return told

@@ -1,4 +1,4 @@
-"""The page for people, and the pictures and documents in it."""
+"""Routes of the web page, of its pictures and of reports."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ from selector.drawing import as_svg, flow_of
 
 FILES = Path(__file__).parent / "page"
 LONGEST_DECISION = 10_000
-# Nothing is fetched from elsewhere, and no text becomes a script.
+# Load nothing from other hosts, and run no inline scripts.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -30,7 +30,7 @@ HEADERS = {
     "Cache-Control": "no-cache",
 }
 
-# Documents without scripts, which bring their own styles.
+# Documents without scripts and with inline styles.
 DOCUMENT = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
@@ -39,24 +39,27 @@ DOCUMENT = {
 
 
 def page_routes(service: Service) -> APIRouter:
-    """Routes of the page, which needs no key itself; what it asks for does."""
+    """Return the routes of the page, which needs no API key; the requests that it sends do."""
     router = APIRouter(tags=["page"])
 
-    @router.get("/", summary="A page to ask from.")
+    @router.get("/", summary="Return the web page.")
     async def page() -> Response:
         return FileResponse(FILES / "index.html", media_type="text/html", headers=HEADERS)
 
-    @router.get("/v1/models/{name}/diagram.svg", summary="The decision diagram, and a way in it.")
+    @router.get(
+        "/v1/models/{name}/diagram.svg",
+        summary="Draw the decision diagram, with a path through it.",
+    )
     async def diagram(name: str, decision: str = "") -> Response:
         if len(decision) > LONGEST_DECISION:
-            raise Problem(422, f"decision has more than {LONGEST_DECISION} characters.")
+            raise Problem(422, f"decision has more than {LONGEST_DECISION} characters; send fewer.")
         own = service.model(name).explainer.diagram
         drawn = as_svg(own, flow_of(own), decision)
         return Response(drawn, media_type="image/svg+xml", headers=DOCUMENT)
 
     @router.post(
         "/v1/models/{name}/report",
-        summary="The answer as a page to keep and to print.",
+        summary="Return the answer as a report to keep and to print.",
         openapi_extra={"requestBody": request_body(service, QUESTIONS[EXPLAIN])},
     )
     async def document(name: str, request: Request) -> Response:

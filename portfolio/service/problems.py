@@ -1,4 +1,4 @@
-"""What went wrong with a request: a document as of RFC 9457, with one sentence of ours."""
+"""Problem documents (RFC 9457): the error responses of the service."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -10,20 +10,20 @@ from starlette.types import Message
 
 from encoders.visible_text import visible
 
-LONGEST = 2000  # characters of a sentence; those of who sends much are in it
+LONGEST = 2000  # characters of a sentence, which may quote values that a client sent
 MEDIA_TYPE = "application/problem+json"
 
 
 @dataclass(eq=False)
 class Problem(Exception):  # noqa: N818
-    """An answer that is an error.
+    """An error response.
 
     Attributes
     ----------
-    status : of HTTP
-    detail : one sentence: what, where, and what to do
-    headers : to be sent with it
-    more : further members of the document
+    status : int, HTTP status code
+    detail : str, one sentence: what is wrong, where, and what to do
+    headers : dict, additional response headers
+    more : dict, additional members of the document
     """
 
     status: int
@@ -32,7 +32,7 @@ class Problem(Exception):  # noqa: N818
     more: dict[str, Any] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """The body."""
+        """Return the response body as a dict."""
         title = HTTPStatus(self.status).phrase
         return {
             "type": "about:blank",
@@ -44,13 +44,12 @@ class Problem(Exception):  # noqa: N818
 
 
 def fault(number: str) -> Problem:
-    """What a bug of ours is told as."""
-    words = f"a fault of the service, which its log tells under the request id {number}."
-    return Problem(500, words)
+    """Return the problem that reports an internal error of a request."""
+    return Problem(500, f"internal error (request id {number}); see the server log.")
 
 
 def clipped(sentence: str) -> str:
-    """Return the sentence without control characters, and its middle where it is very long."""
+    """Return the sentence without control characters; cut the middle of a very long one."""
     sentence = visible(sentence)
     if len(sentence) <= LONGEST:
         return sentence
@@ -64,13 +63,13 @@ SCHEMA = {
         "type": {"type": "string"},
         "title": {"type": "string"},
         "status": {"type": "integer"},
-        "detail": {"type": "string", "description": "One sentence: what, where, what to do."},
+        "detail": {"type": "string", "description": "One sentence: problem and remedy."},
     },
 }
 
 
 async def respond(problem: Problem, send: Callable[[Message], Awaitable[None]]) -> None:
-    """Send a problem document."""
+    """Send a problem document as the response."""
     body = json.dumps(problem.document()).encode()
     sent = {"content-type": MEDIA_TYPE, "content-length": str(len(body)), **problem.headers}
     raw = [(name.lower().encode(), value.encode()) for name, value in sent.items()]

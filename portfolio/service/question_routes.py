@@ -1,4 +1,4 @@
-"""A route for each question, one that streams, and a way around routing."""
+"""Routes of each question, with and without streaming, and a middleware that skips routing."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -18,22 +18,22 @@ from portfolio.service.service import Service
 MODELS = "/v1/models/"
 EVENTS = "text/event-stream"
 PROBLEMS = {
-    400: "The body is no JSON.",
+    400: "The body is not valid JSON.",
     401: "An API key is needed.",
-    404: "There is no such model.",
+    404: "No such model.",
     413: "The body is too large.",
     415: "The body is not application/json.",
-    422: "The question can't be asked; the detail says why.",
-    429: "Too many questions wait; Retry-After says when to ask again.",
-    503: "The worker was lost, or the service is going down.",
+    422: "The request is invalid; the detail says why.",
+    429: "The queue is full; Retry-After says when to retry.",
+    503: "The worker crashed, or the service is not ready or is shutting down.",
 }
 Handler = Callable[[str, Request], Awaitable[Response]]
 
 
 class Shortcut:
-    """Middleware of ASGI: questions find their answers without the framework's routing.
+    """ASGI middleware that answers questions without the routing of the framework.
 
-    Its routes are there all the same, for all that is no plain request and for OpenAPI.
+    The routes exist nevertheless: for OpenAPI, and for requests that are not plain POST requests.
     """
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
@@ -45,7 +45,7 @@ class Shortcut:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Answer one request."""
         name, _, question = scope.get("path", "").removeprefix(MODELS).partition("/")
         handler = self._handlers.get(question)
         plain = scope.get("method") == "POST" and not scope.get("root_path")
@@ -61,7 +61,7 @@ class Shortcut:
 
 
 def question_routes(service: Service) -> APIRouter:
-    """Routes for all questions."""
+    """Return the routes of all questions."""
     router = APIRouter(prefix=MODELS + "{name}", tags=["questions"])
     for question in QUESTIONS.values():
         for path, streams in ((f"/{question.name}", False), (f"/{question.name}/stream", True)):
@@ -70,7 +70,7 @@ def question_routes(service: Service) -> APIRouter:
                 _handler(service, question, streams),
                 methods=["POST"],
                 name=path[1:].replace("/", "-"),
-                summary=question.summary + (" As server-sent events." if streams else ""),
+                summary=question.summary + (" Server-sent events." if streams else ""),
                 responses=_responses(streams),
                 openapi_extra={"requestBody": request_body(service, question)},
                 response_class=Response,
@@ -99,13 +99,13 @@ def _responses(streams: bool) -> dict[int | str, dict[str, Any]]:
         for code, words in PROBLEMS.items()
     }
     kind = EVENTS if streams else "application/json"
-    words = "Events bounds, then answer or problem." if streams else "The answer."
+    words = "Events named bounds, then one named answer or problem." if streams else "The answer."
     media: dict[str, Any] = {} if streams else {"schema": ANSWER}
     return {200: {"description": words, "content": {kind: media}}, **told}
 
 
 def request_body(service: Service, question: ServedQuestion) -> dict[str, Any]:
-    """What a question about a row is sent with, for OpenAPI."""
+    """Return the OpenAPI request body of a question, with an example for each model."""
     models = service.catalogue.models.values()
     bodies = {model.name: body_about_a_row(question, model) for model in models}
     examples = {name: {"value": body} for name, body in bodies.items() if body is not None}

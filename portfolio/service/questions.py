@@ -1,11 +1,11 @@
-"""The questions that the service takes: an Explainer's methods about a row, by name.
+"""Questions that the service supports: the methods of an Explainer that take a row, by name.
 
-Each has a body of JSON whose members are the method's own parameters, with the types of
-``PARAMETERS``; what a method takes and is not named there is nobody's business over HTTP.
+The members of a JSON body are the parameters of the method, with the types of ``PARAMETERS``.
+Parameters that are not named there are not available over HTTP.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import NoneType
 from typing import Annotated, Any, Literal
@@ -22,6 +22,7 @@ from pydantic import (
     create_model,
 )
 
+from encoders.close_names import close_names
 from portfolio.explainer import Explainer
 from portfolio.service.problems import Problem
 
@@ -29,22 +30,22 @@ Scalar = bool | int | FiniteFloat | str | None
 Number = int | FiniteFloat
 Written = dict[str, Any]
 EXPLAIN = "explain"
-MOST_CONSTRAINTS = 1000  # of a question; relations between features are encoded pair by pair
-MOST_NAMES = 100  # of members that are lists of names
+MOST_CONSTRAINTS = 1000  # in one request; relations between features are encoded pair by pair
+MOST_NAMES = 100  # in members that are lists of names
 
 
 def flat(shape: Any, described: Any, *kinds: type) -> Any:
     """Return the type of a list or an object of plain values.
 
-    Its check ends at the first value that does not fit: pydantic's own reports each of them, which
-    takes seconds and gigabytes where there are many.
+    Validation stops at the first invalid value. pydantic would report each of them, which takes
+    seconds and gigabytes if there are many.
     """
     allowed = frozenset(kinds)
 
     def check(given: Any) -> Any:
         values = given.values() if isinstance(given, dict) else given
         if any(type(value) not in allowed for value in values):
-            raise ValueError("it has a value that is neither a number nor text")
+            raise ValueError("it contains a value that is neither a number nor text")
         return given
 
     schema = TypeAdapter(described).json_schema()
@@ -58,52 +59,73 @@ Numbers = flat(list[Any], list[Number], int, float)
 NumberByName = flat(dict[str, Any], dict[str, Number], int, float)
 Names = Annotated[list[str], Field(fail_fast=True, max_length=MOST_NAMES)]
 
-# Of each parameter its type, and what it means where a caller of HTTP sees it.
+# Type and OpenAPI description of each parameter.
 PARAMETERS: dict[str, tuple[Any, str]] = {
-    "x": (RowValues, "The row: its columns by name, or in the model's order."),
-    "y": (RowValues, "Another row, to compare with."),
+    "x": (RowValues, "The row: values by column name, or in the model's order."),
+    "y": (RowValues, "A second row, to compare with the first."),
     "target": (
         Scalar | Written | Annotated[list[Number | None], Field(fail_fast=True, max_length=2)],
-        'Class to reach, null for any other; or a goal such as {"Probability": ["granted", 0.8]}, '
-        "and for regressors [low, high].",
+        "Class to reach, null for any other class; or a goal such as "
+        '{"Probability": ["granted", 0.8]}; for regressors [low, high].',
     ),
     "norm": (
         Number | str | dict[str, Any],
-        'Any p from 0 to 100, "inf", or costs: {feature: [[value, cost], ...]}.',
+        'Norm of the distance: p from 0 to 100, "inf", or costs {feature: [[value, cost], ...]}.',
     ),
-    "scale": (Literal["range", "std", "mad", "none"], "What a change of 1 is."),
-    "weights": (NumberByName | Numbers | None, "Factor per feature."),
+    "scale": (Literal["range", "std", "mad", "none"], "Unit of a change in a numeric feature."),
+    "weights": (
+        NumberByName | Numbers | None,
+        "Weights of the features in the distance, by name or in order.",
+    ),
     "constraints": (
         Annotated[list[Written], Field(fail_fast=True, max_length=MOST_CONSTRAINTS)],
-        f'Such as [{{"Fixed": "age"}}, {{"MaxChanges": 2}}], at most {MOST_CONSTRAINTS}.',
+        f'At most {MOST_CONSTRAINTS} constraints, as in [{{"Fixed": "age"}}, {{"MaxChanges": 2}}].',
     ),
-    "margin": (Number | None, "Lead over every other class."),
-    "strategy": (str | Names | None, 'A backend, "auto", "race", or a list that races.'),
-    "metric": (Literal["total", "solver"], 'What "auto" goes by.'),
-    "tie_break": (bool, "Of answers that cost the same give the first."),
-    "second": (str | None, "Backend that proves once more."),
-    "time_limit_s": (Annotated[Number, Field(gt=0)], "Seconds; clipped to the server's limit."),
-    "threads": (Annotated[int, Field(ge=1)] | None, "Clipped to the server's limit."),
-    "seed": (Annotated[int, Field(ge=0)], "Of solvers."),
-    "k": (Annotated[int, Field(ge=1, le=1000)], "How many answers."),
-    "n": (Annotated[int, Field(ge=1, le=1000)], "How many reasons."),
-    "within": (Number, "Share by which answers may cost more than the cheapest."),
-    "different": (Literal["features", "region"], "What tells answers apart."),
-    "by": (Literal["changes", "probability", "plausibility"], "What is traded for cost."),
-    "levels": (Numbers | None, "Of what is traded."),
-    "smallest": (bool, "The fewest features that suffice."),
-    "order": (Annotated[list[str], Field(fail_fast=True)] | None, "Features that come first."),
-    "radius": (Annotated[Number, Field(gt=0)], "Distance, itself included."),
-    "bounds": (Literal["features"] | None, "null for any numbers."),
-    "against": (Written, '{"Retraining": {"confidence": 0.9}} or {"Around": {"income": 50}}.'),
+    "margin": (Number | None, "Minimum lead of the target class over every other class."),
+    "strategy": (
+        str | Names | None,
+        'Backend name, "auto", "race", or a list of backends to race.',
+    ),
+    "metric": (Literal["total", "solver"], 'Time by which "auto" selects a backend.'),
+    "tie_break": (bool, "Break ties deterministically."),
+    "second": (str | None, "Backend that proves the answer a second time."),
+    "time_limit_s": (
+        Annotated[Number, Field(gt=0)],
+        "Time limit in seconds, reduced to the server's limit if higher.",
+    ),
+    "threads": (
+        Annotated[int, Field(ge=1)] | None,
+        "Solver threads, reduced to the server's limit if higher.",
+    ),
+    "seed": (Annotated[int, Field(ge=0)], "Random seed of the solvers."),
+    "k": (Annotated[int, Field(ge=1, le=1000)], "Number of answers."),
+    "n": (Annotated[int, Field(ge=1, le=1000)], "Number of reasons."),
+    "within": (Number, "Share by which an answer may cost more than the cheapest one."),
+    "different": (Literal["features", "region"], "Property in which answers must differ."),
+    "by": (Literal["changes", "probability", "plausibility"], "Property to trade for cost."),
+    "levels": (Numbers | None, "Levels of the property that is traded for cost."),
+    "smallest": (bool, "Find a smallest sufficient set of features."),
+    "order": (
+        Annotated[list[str], Field(fail_fast=True)] | None,
+        "Features to drop from the reason first, if possible.",
+    ),
+    "radius": (Annotated[Number, Field(gt=0)], "Maximum distance, inclusive."),
+    "bounds": (
+        Literal["features"] | None,
+        "null to allow values outside the bounds of the features.",
+    ),
+    "against": (
+        Written,
+        'Changes to withstand: {"Retraining": {"confidence": 0.9}} or {"Around": {"income": 50}}.',
+    ),
 }
-# What explain may bring besides its answer: whether it does where nothing is said, and what.
+# Optional parts of the answer to explain: default and description of each.
 EXTRAS = {
-    "record": (False, "Whether the answer's record comes with it, with a proof."),
-    "rounded": (True, "Whether the same in fewer digits comes with it, which takes a while."),
+    "record": (False, "Include the record of the answer, with a proof."),
+    "rounded": (True, "Include the answer with rounded values; takes additional time."),
     "text": (
         False,
-        "Whether sentences come with it; numbers are rounded for them, which takes a while.",
+        "Include sentences with rounded numbers; takes additional time.",
     ),
 }
 EXAMPLES = {"radius": 1.0, "against": {"Retraining": {"confidence": 0.9}}}
@@ -113,16 +135,16 @@ BODY = ConfigDict(extra="forbid", strict=True)
 
 @dataclass(frozen=True)
 class ServedQuestion:
-    """One question.
+    """One question that the service supports.
 
     Attributes
     ----------
-    name : in paths
-    method : of :class:`portfolio.explainer.Explainer`
-    body : what a request holds
-    summary : first line of what the method says of itself
-    progresses : whether it tells what is known on its way
-    example : members besides the row that it needs
+    name : str, last part of the path
+    method : str, method name of :class:`portfolio.explainer.Explainer`
+    body : pydantic model of the request body
+    summary : str, first line of the method's docstring
+    progresses : bool, True if the method reports bounds while it runs
+    example : dict, example values of the required members other than the row
     """
 
     name: str
@@ -133,9 +155,9 @@ class ServedQuestion:
     example: dict[str, Any]
 
     def arguments(self, given: Any) -> dict[str, Any]:
-        """The members of a body that fits, those left out left out."""
+        """Return the members that a body sets; raise Problem if it is invalid."""
         if isinstance(given, dict) and (strange := given.keys() - self.body.model_fields.keys()):
-            raise Problem(422, _strange(min(strange)))
+            raise Problem(422, _strange(min(strange), self.body.model_fields))
         try:
             read = self.body.model_validate(given)
         except ValidationError as error:
@@ -144,31 +166,34 @@ class ServedQuestion:
 
 
 def sentence_of(error: ValidationError) -> str:
-    """What is wrong with a body, as one sentence."""
+    """Return the first validation error as one sentence."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place = str(first["loc"][0]) if first["loc"] else "the body"
     if first["type"] == "extra_forbidden":
         return _strange(place)
     if first["type"] == "missing":
-        return f"{place} is missing."
+        return f"the member {place!r} is missing; add it to the body."
     if first["type"] == "model_type":
-        return f"{place} must be an object."
+        return f"{place} must be an object; send one."
     if place == "rows" and len(first["loc"]) > 1:
-        return f"row {first['loc'][1]} is not an object of numbers and texts by column name."
+        return (
+            f"row {first['loc'][1]} is invalid; send an object of numbers and texts by column name."
+        )
     if len(first["loc"]) > 1:
-        words = PARAMETERS[place][1] if place in PARAMETERS else "What /openapi.json tells."
-        return f"{place} does not fit; it is: {words}"
+        words = PARAMETERS[place][1] if place in PARAMETERS else "See GET /openapi.json."
+        return f"{place} has an invalid value. Expected: {words}"
     return f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}."
 
 
-def _strange(member: str) -> str:
-    return f"there is no member {member!r}; GET /openapi.json lists the members."
+def _strange(member: str, known: Iterable[str] = ()) -> str:
+    close = close_names(member[:80], known)
+    return f"no member {member!r}.{close} GET /openapi.json lists all members."
 
 
 def served_question(
     name: str, method: Callable[..., Any], parameters: Mapping[str, tuple[Any, str]]
 ) -> ServedQuestion:
-    """A question whose body has the members of a method that HTTP knows."""
+    """Return a question whose body has those parameters of a method that HTTP supports."""
     own = inspect.signature(method).parameters
     members: dict[str, Any] = {}
     for known in own.keys() & parameters.keys():

@@ -1,4 +1,4 @@
-"""Answers of a service as the objects that they are in process."""
+"""Answers of a service, converted to the objects that an Explainer returns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,17 +18,19 @@ from portfolio.result import Result
 from portfolio.solving.rounder import Rounded
 from portfolio.timings import Timings
 
-Codes = Mapping[str, tuple[bool, bool]]  # by feature, whether its values are codes
+Codes = Mapping[
+    str, tuple[bool, bool]
+]  # feature -> (value before is a code, value after is a code)
 
 
 @dataclass(frozen=True, eq=False)
 class ReceivedRow(Row):
-    """A row whose values are told in the user's words only.
+    """A row that is known by the values of the user's columns only.
 
     Attributes
     ----------
-    told : by name, or in order
-    like : the row that was asked about
+    told : mapping or list, values by name or in order
+    like : object, the query, which gives the type of the row
     """
 
     told: Any = None
@@ -36,11 +38,11 @@ class ReceivedRow(Row):
 
     @staticmethod
     def of(told: Any, like: Any) -> "ReceivedRow":
-        """A row as it came."""
+        """Return the row with these values."""
         return ReceivedRow(np.empty(0), None, None, told, like)
 
     def given(self) -> Any:
-        """A fresh row in the user's shape."""
+        """Return the row in the type of the query."""
         like, kind = as_pandas(self.like)
         if isinstance(like, pd.DataFrame):
             changes = {}
@@ -58,19 +60,31 @@ class ReceivedRow(Row):
         return found
 
     def named(self) -> Any:
-        """Return the row by name if the service named its values, else in the user's form."""
+        """Return the values by name if the service named them, else the row in the query's type."""
         return dict(self.told) if isinstance(self.told, Mapping) else self.given()
 
 
 @dataclass(frozen=True)
 class Answer(AsJson):
-    """An answer to a question besides the cheapest change; its members are attributes.
+    """An answer of a service to a question other than ``explain``.
+
+    The members of ``content`` are available as attributes.
 
     Attributes
     ----------
-    content : the answer's own ``to_dict()``
-    text : as ``str`` of it in process
-    document : all that the service sent: model, limits, request
+    content : dict
+        The answer as plain Python values, as ``to_dict()`` returns it in process.
+    text : str
+        The answer in sentences, as ``str`` returns it in process.
+    document : dict
+        The whole response of the service: answer, model, question, request id and limits.
+
+    Examples
+    --------
+    >>> from portfolio.service.received import Answer
+    >>> answer = Answer({"features": ["income"]}, "income is sufficient.", {})
+    >>> print(answer, answer.features)
+    income is sufficient. ['income']
     """
 
     content: dict[str, Any]
@@ -81,10 +95,11 @@ class Answer(AsJson):
         try:
             return vars(self)["content"][name]
         except KeyError:
-            raise AttributeError(f"this answer has no {name!r}.") from None
+            known = ", ".join(vars(self).get("content", ()))
+            raise AttributeError(f"this answer has no {name!r}; use one of {known}.") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
+        """Return the answer as plain Python values, ready for JSON."""
         return self.content
 
     def __str__(self) -> str:
@@ -92,9 +107,10 @@ class Answer(AsJson):
 
 
 def result_of(document: Mapping[str, Any], x: Any, target: Any = None) -> Result:
-    """The result of :meth:`portfolio.explainer.Explainer.explain` that a service tells.
+    """Return the Result of :meth:`portfolio.explainer.Explainer.explain` in a response.
 
-    Backends' attempts stay where they are, and so does what needs the model: regions and records.
+    The attempts of backends are not included, nor is anything that needs the model: region and
+    record.
     """
     told, beside = document["answer"], document["beside"]
     codes = beside.get("codes", {})
@@ -126,7 +142,7 @@ def result_of(document: Mapping[str, Any], x: Any, target: Any = None) -> Result
         "told": tuple(Change(*own) for own in beside["told"]) if "told" in beside else changed,
         "rounded": _rounded(told["rounded"], beside["rounded_onward"], x, codes),
     }
-    result.__dict__.update(known)  # what is looked up there needs no model
+    result.__dict__.update(known)  # cached values do not need the model
     return result
 
 
@@ -157,7 +173,7 @@ def _rounded(
 
 
 def _reached(told: Any, asked: Any) -> Any:
-    """What was asked for, where it has no type of JSON and is what was reached."""
+    """Return the requested target if it has no JSON type and was reached, else the text of it."""
     if isinstance(asked, tuple | list):
         asked = Score(*asked)
     return asked if not isinstance(asked, str) and str(asked) == told else told

@@ -1,4 +1,4 @@
-"""Groups and audits of a service as the objects that they are in process."""
+"""Groups and audits of a service, converted to the objects that an Explainer returns."""
 
 from collections.abc import Mapping, Sequence
 from math import inf
@@ -15,7 +15,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def group_of(told: Mapping[str, Any], rows: Rows, ids: Sequence[Any], target: Any) -> GroupRecourse:
-    """What :meth:`portfolio.explainer.Explainer.explain_group` gives, as a service tells it."""
+    """Return the GroupRecourse of a response; see Explainer.explain_group."""
     actions = [
         GroupAction(
             tuple(GroupStep(**step) for step in own["steps"]),
@@ -40,7 +40,7 @@ def group_of(told: Mapping[str, Any], rows: Rows, ids: Sequence[Any], target: An
 
 
 def audit_of(told: Mapping[str, Any], rows: Rows, ids: Sequence[Any], target: Any) -> Audit:
-    """What :meth:`portfolio.explainer.Explainer.audit` gives, as a service tells it."""
+    """Return the Audit of a response; see Explainer.audit."""
     groups = tuple(AuditGroup(**_with_estimates(own)) for own in told["groups"])
     differences = tuple(AuditDifference(**_with_estimates(own)) for own in told["differences"])
     answers = pd.DataFrame(list(rows))
@@ -60,7 +60,7 @@ def _with_estimates(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _estimate(told: Mapping[str, Any]) -> Estimate:
-    """Ends that JSON has no number for; an interval has one at one end, or is none."""
+    """Return an estimate; null stands for an infinite end, or for no interval if both are null."""
     low = -inf if told["low"] is None else told["low"]
     left, right = told["ci_low"], told["ci_high"]
     if left is not None or right is not None:

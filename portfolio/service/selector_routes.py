@@ -1,4 +1,4 @@
-"""A route that tells what picks backends, and how well that went."""
+"""Route that reports the decision diagrams and their regret."""
 
 import asyncio
 from typing import Any
@@ -16,13 +16,16 @@ MADE = ("made", "logs", "rows", "data_sets", "backends", "objective", "alpha", "
 
 
 def selector_routes(service: Service) -> APIRouter:
-    """The route."""
+    """Return the route of the selector's state."""
     router = APIRouter(tags=["state"])
     settings = service.settings
     regrets = None if settings.logs is None else Regrets(settings.logs, settings.threads)
     shipped = load_diagram(SHIPPED).digest
 
-    @router.get("/v1/selector", summary="Which diagram decided what, and its regret by the logs.")
+    @router.get(
+        "/v1/selector",
+        summary="Return the decision diagrams, their decisions, and their regret in the logs.",
+    )
     async def selector() -> dict[str, Any]:
         models = service.catalogue.models
         diagrams = {name: model.explainer.diagram for name, model in models.items()}

@@ -1,4 +1,4 @@
-"""What all routes share: the models, the workers, the counts; and how a question goes its way."""
+"""State shared by all routes (models, workers, metrics), and the path of a request through it."""
 
 import asyncio
 import json
@@ -12,6 +12,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from encoders.close_names import close_names
 from portfolio.running.local_executor import LocalExecutor
 from portfolio.running.work import Answers
 from portfolio.service.catalogue import Catalogue, Model
@@ -21,29 +22,30 @@ from portfolio.service.jobs import Jobs
 from portfolio.service.learning import Learning
 from portfolio.service.messages import Bounds, Refused, Told
 from portfolio.service.metrics import Metrics
-from portfolio.service.pool import ClosedError, FullError, Pool
-from portfolio.service.problems import Problem
+from portfolio.service.pool import CLOSING, ClosedError, FullError, Pool
+from portfolio.service.problems import Problem, fault
 from portfolio.service.questions import ServedQuestion
 from portfolio.service.reader import Reader
 from portfolio.service.settings import Settings
 from portfolio.service.ticket import Ticket
 
 log = logging.getLogger("counterfolio.service")
-PATIENCE_S = 30.0  # seconds beyond the longest question that one may wait for a worker
-START_S = 5.0  # seconds that one waits for the first worker
-TELL_S = 0.1  # seconds between looks at what the first worker does
-UPLOADS = 4  # bodies with rows that are held at once; others wait
-BEAT_S = 15.0  # seconds of silence after which a stream says that it lives
+PATIENCE_S = 30.0  # seconds beyond the longest time limit that a request may wait for a worker
+START_S = 5.0  # seconds that a request waits for the first worker
+TELL_S = 0.1  # seconds between checks of the first worker's state
+UPLOADS = 4  # bodies with rows that are read at the same time; others wait
+BEAT_S = 15.0  # seconds without an event after which a stream sends a keep-alive comment
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """What a question may take, as the server has it.
+    """Limits of one request after the server has applied its own.
 
     Attributes
     ----------
-    time_limit_s, threads : after clipping
-    clipped : names of what was asked for and not given
+    time_limit_s : float, seconds
+    threads : int, solver threads
+    clipped : tuple of str, names of the limits that were reduced to the server's
     """
 
     time_limit_s: float
@@ -52,7 +54,7 @@ class Limits:
 
 
 class Service:
-    """One running service."""
+    """A running service: models, worker pool, jobs, metrics and logs."""
 
     def __init__(self, settings: Settings, warm_early: bool = False) -> None:
         self.settings = settings
@@ -79,23 +81,23 @@ class Service:
             self.jobs = Jobs(settings.jobs, work, settings.keep_jobs_days)
 
     def job_work(self, models: Callable[[], Mapping[str, Model]], executor: Answers) -> JobWork:
-        """Return what works on jobs within the limits of the service."""
+        """Return the worker of jobs, which applies the limits of the service."""
         own = self.settings
         return JobWork(models, executor, self.learning, own.job_memory_bytes, own.most_rows)
 
     def start(self) -> None:
-        """Begin the workers."""
+        """Start the workers, the exploration and the jobs."""
         self.pool.start(self.catalogue.models.values())
         self.learning.start()
         if self.jobs is not None:
             self.jobs.start()
 
     def drain(self) -> None:
-        """From now on ask clients for other connections: this service is going down."""
+        """Ask clients to close their connections from now on, as the service shuts down."""
         self.draining = True
 
     def close(self) -> None:
-        """End the workers."""
+        """Stop the jobs, the exploration, the reader and the workers."""
         if self.jobs is not None:
             self.jobs.close()
         self.learning.close()
@@ -103,21 +105,21 @@ class Service:
         self.pool.close()
 
     def refresh(self) -> None:
-        """Take up models that changed; questions under way end on those that they were asked of."""
+        """Load changed models; requests in progress finish on the model that they started with."""
         if self.catalogue.refresh():
             self.pool.keep(self.catalogue.models.values())
 
     async def keep_fresh(self) -> None:
-        """Look for models that changed, again and again."""
+        """Poll the model files for changes until cancelled."""
         while self.settings.reload_s:
             await asyncio.sleep(self.settings.reload_s)
             try:
                 await asyncio.to_thread(self.refresh)
-            except Exception:  # a bug of a reader must not end the looking
-                log.exception("models were not reloaded")
+            except Exception:  # an error of one reload must not end the polling
+                log.exception("reloading the models failed")
 
     async def tell_start(self) -> None:
-        """Log what the first worker does, until it is warm."""
+        """Log what the service waits for until the first worker is warm."""
         began, told = time.monotonic(), ""
         while not self.pool.begun:
             if told != self.pool.why:
@@ -128,16 +130,17 @@ class Service:
         await self.reader.warm_up()
 
     def model(self, name: str) -> Model:
-        """A model by name."""
+        """Return a model by name; raise Problem if it is unknown or failed to load."""
         models = self.catalogue.models
         if failure := self.catalogue.failures.get(name) if name not in models else None:
             raise Problem(503, failure.detail)
         if name not in models:
-            raise Problem(404, f"there is no model {name[:80]!r}; GET /v1/models lists them.")
+            close = close_names(name[:80], models)
+            raise Problem(404, f"no model {name[:80]!r}.{close} GET /v1/models lists all models.")
         return models[name]
 
     def limits(self, arguments: dict[str, Any]) -> Limits:
-        """The limits of a question, which are put into its arguments."""
+        """Return the limits of a request, and write them into its arguments."""
         most = {"time_limit_s": self.settings.longest_s, "threads": self.settings.threads}
         usual = {"time_limit_s": min(self.settings.default_s, self.settings.longest_s)}
         clipped = []
@@ -151,24 +154,23 @@ class Service:
         return Limits(float(arguments["time_limit_s"]), arguments["threads"], tuple(clipped))
 
     def submit(self, ticket: Ticket) -> None:
-        """Let a question wait for a worker."""
+        """Queue a request for a worker; raise Problem if the queue is full or closed."""
         try:
             self.pool.submit(ticket)
         except FullError as error:
             wait = {"Retry-After": str(max(1, round(error.wait_s)))}
-            raise Problem(429, "too many questions wait already; ask again later.", wait) from error
+            raise Problem(429, "the queue of requests is full; retry later.", wait) from error
         except ClosedError as error:
-            words = "the service is going down; ask again."
-            raise Problem(503, words, {"Retry-After": "1"}) from error
+            raise Problem(503, CLOSING, {"Retry-After": "1"}) from error
 
     async def ask(
         self, request: Request, model: Model, question: ServedQuestion, arguments: dict[str, Any]
     ) -> str:
-        """Ask a question, and wait for its answer as long as the client does."""
+        """Return the answer to a request as JSON; stop when the client disconnects."""
         loop = asyncio.get_running_loop()
         asked = _Asked.of(self, request, model, question, arguments)
-        # One future that all who may end the waiting share: less than half of what a wait for
-        # several of them takes.
+        # The answer, the disconnect and the time-out share one future: waiting for several
+        # futures takes more than twice as long.
         over: asyncio.Future[None] = loop.create_future()
         told = asked.ticket.future
         told.add_done_callback(lambda _: loop.call_soon_threadsafe(end_wait, over))
@@ -178,14 +180,14 @@ class Service:
         try:
             await over
             if not told.done():
-                raise Problem(408, "the client went before the answer was there.")
+                raise Problem(408, "the client disconnected before the answer was ready.")
             return asked.document(told.result())
         finally:
             looking.end()
             asked.ticket.stop()
 
     def _check_patience(self, asked: "_Asked") -> None:
-        """Raise Problem once a question has waited for a worker for too long."""
+        """Raise Problem if a request has waited too long for a worker."""
         ticket, waited_s = asked.ticket, time.perf_counter() - asked.began
         if ticket.taken or ticket.future.done():
             return
@@ -193,14 +195,14 @@ class Service:
             raise Problem(503, self.pool.why, {"Retry-After": "5"})
         if waited_s < self._patience_s:
             return
-        words = f"no worker was free within {self._patience_s:g} seconds; ask again later."
-        # Without a warm worker it is no fault of those who ask that so many wait.
+        words = f"no worker was free within {self._patience_s:g} seconds; retry later."
+        # Without a warm worker the server is not ready; the clients did not send too many.
         raise Problem(429 if self.pool.ready else 503, words, {"Retry-After": "1"})
 
     async def stream(
         self, request: Request, model: Model, question: ServedQuestion, arguments: dict[str, Any]
     ) -> AsyncIterator[str]:
-        """Ask a question, and tell all that is known as it is found: server-sent events."""
+        """Yield the bounds and the answer of a request as server-sent events."""
         loop, events = asyncio.get_running_loop(), asyncio.Queue[Bounds | Told | Refused]()
 
         def hear(event: Any) -> None:
@@ -235,7 +237,7 @@ class Service:
                         yield _event("problem", json.dumps(problem.document()))
                         return
                     if begun:
-                        yield ": still at work\n\n"
+                        yield ": keep-alive\n\n"
                     continue
                 if isinstance(event, Bounds):
                     yield _event("bounds", json.dumps(vars(event)))
@@ -251,7 +253,7 @@ class Service:
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """A question that was read, and how its answer is told."""
+    """A request that was read, and the conversion of its answer to a document."""
 
     service: Service
     model: Model
@@ -270,7 +272,7 @@ class _Asked:
         arguments: dict[str, Any],
         on_bounds: Callable[[Bounds], None] | None = None,
     ) -> "_Asked":
-        """Return the question within the limits of the service."""
+        """Return the request, with the limits of the service applied."""
         began = time.perf_counter()
         limits = service.limits(arguments)
         book = service.learning.book(model, question.name)
@@ -279,7 +281,7 @@ class _Asked:
         return _Asked(service, model, question, limits, ticket, number, began)
 
     def document(self, told: Told | Refused) -> str:
-        """The answer's document; raises Problem where there is none."""
+        """Return the answer as JSON; raise Problem if there is none."""
         if isinstance(told, Refused):
             raise self._problem(told)
         seconds = time.perf_counter() - self.began
@@ -300,8 +302,7 @@ class _Asked:
         if told.why == "lost":
             return Problem(503, told.detail, {"Retry-After": "1"})
         log.error("request %s failed: %s", self.number, told.detail)
-        words = f"a fault of the service, which its log tells under the request id {self.number}."
-        return Problem(500, words)
+        return fault(self.number)
 
 
 def _event(name: str, data: str) -> str:

@@ -1,4 +1,4 @@
-"""Where a served model comes from: files, a TOML that names them, or an explainer at hand."""
+"""Sources of served models: model files, TOML files that name them, or an explainer."""
 
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from portfolio.explainer import Explainer
 from portfolio.service.examples import plain_row, typical_row
@@ -16,12 +17,12 @@ NAME = "letters, digits, dots, dashes and underscores"
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A model that was loaded and read.
+    """A loaded model.
 
     Attributes
     ----------
-    explainer : of it
-    example : a row to begin with, its columns by name
+    explainer : Explainer, for the model
+    example : dict, example row by column name
     """
 
     explainer: Explainer
@@ -33,15 +34,15 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """As it is called in paths."""
+        """Name of the model in paths."""
         ...
 
     def state(self) -> Any:
-        """What changes when the model has to be loaded anew."""
+        """Return a value that changes when the model must be loaded again."""
         ...
 
     def open(self) -> Opened:
-        """Load it; raises :class:`InputError` where that can't be done."""
+        """Load the model; raise :class:`InputError` if that fails."""
         ...
 
 
@@ -51,16 +52,16 @@ class ModelFiles:
 
     Attributes
     ----------
-    name : as it is called in paths
-    model : .json, .ubj, .txt, .cbm, .skops, or with trust a pickle
-    data : CSV or Parquet
-    label : column of the data that the model predicts
-    also : model files under which answers have to hold, too
-    trust_pickle : load pickles, which can run any code
-    toml : that says all this; None: options of the command line do
-    features : JSON that overrides features
-    contamination : share of training rows that count as outliers; answers are then inliers
-    diagram : what picks backends; None for ours
+    name : str, name in paths
+    model : Path, model file (.json, .ubj, .txt, .cbm, .skops, or a trusted pickle)
+    data : Path, CSV or Parquet file with the training table
+    label : str or None, target column of the table
+    also : tuple of Path, further model files that must agree with the answers
+    trust_pickle : bool, allow pickles, which can run any code
+    toml : Path or None, TOML file with these settings; None for command-line options
+    features : Path or None, JSON file that overrides feature types
+    contamination : float or None, share of training rows that are outliers; answers are inliers
+    diagram : Path or None, decision diagram that selects backends; None for the default
     """
 
     name: str
@@ -75,7 +76,7 @@ class ModelFiles:
     diagram: Path | None = None
 
     def state(self) -> Any:
-        """What changes when the model has to be loaded anew."""
+        """Return a value that changes when the model must be loaded again."""
         given = (self.model, self.data, *self.also, self.features, self.diagram)
         return (self, tuple(_stamp(path) for path in given if path is not None))
 
@@ -86,7 +87,7 @@ class ModelFiles:
         return to_probe((self.model, *self.also), self.trust_pickle)
 
     def open(self) -> Opened:
-        """Load and read it."""
+        """Load the model and its training table; raise InputError if that fails."""
         from portfolio.data.plain_tables import read_plain
         from portfolio.model.categories import typed_as_trained
         from portfolio.model.files import load_model
@@ -96,11 +97,13 @@ class ModelFiles:
         plausibility = None
         if self.contamination is not None:
             if table.y is None:
-                raise InputError(f"{self.name}: contamination needs label, a column of the data.")
+                raise InputError(
+                    f"{self.name}: contamination needs a label; set label to a column of the data."
+                )
             plausibility = Plausibility.fit(table.X, table.y, self.contamination)
-        remedy = "say --trust-pickle"
+        remedy = "add --trust-pickle"
         if self.toml is not None:
-            remedy = f"write trust_pickle = true in {self.toml.name}"
+            remedy = f"set trust_pickle = true in {self.toml.name}"
         model = load_model(self.model, self.trust_pickle, remedy)
         explainer = Explainer(
             model,
@@ -116,13 +119,13 @@ class ModelFiles:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A TOML that does not say which model it is about.
+    """An invalid TOML file of a model.
 
     Attributes
     ----------
-    name : as it is called in paths
-    path : of the TOML
-    error : what is wrong with it
+    name : str, name in paths
+    path : Path, the TOML file
+    error : InputError, the reason
     """
 
     name: str
@@ -130,31 +133,31 @@ class Unreadable:
     error: InputError = field(compare=False)
 
     def state(self) -> Any:
-        """What changes when it has to be read anew."""
+        """Return a value that changes when the file must be read again."""
         return (self, _stamp(self.path))
 
     def open(self) -> Opened:
-        """Say what is wrong."""
+        """Raise the error of the file."""
         raise self.error
 
 
 @dataclass(frozen=True)
 class DemoModel:
-    """The bundled demo.
+    """The bundled demo model.
 
     Attributes
     ----------
-    name : as it is called in paths
+    name : str, name in paths
     """
 
     name: str = "demo"
 
     def state(self) -> Any:
-        """It never changes."""
+        """Return a constant: the model never changes."""
         return self
 
     def open(self) -> Opened:
-        """Train it."""
+        """Train the demo model."""
         from portfolio.data.demo import make_demo
 
         made = make_demo(1, 0)
@@ -163,13 +166,13 @@ class DemoModel:
 
 @dataclass(frozen=True, eq=False)
 class AtHand:
-    """An explainer of a program that serves it itself.
+    """An explainer that a program serves itself.
 
     Attributes
     ----------
-    name : as it is called in paths
-    explainer : to serve
-    example : a row, empty for none
+    name : str, name in paths
+    explainer : Explainer, to be served
+    example : dict, example row by column name, empty for none
     """
 
     name: str
@@ -177,11 +180,11 @@ class AtHand:
     example: dict[str, Any]
 
     def state(self) -> Any:
-        """It never changes."""
+        """Return a constant: the model never changes."""
         return self
 
     def open(self) -> Opened:
-        """As it is."""
+        """Return the explainer."""
         return Opened(self.explainer, self.example)
 
 
@@ -194,35 +197,35 @@ def chosen(
     trust_pickle: bool = False,
     demo: bool = False,
 ) -> Callable[[], Sequence[Source]]:
-    """What gives the models, each time it is asked: a folder's, one, or the demo."""
+    """Return a function that lists the sources: those of a folder, one model, or the demo."""
     if (model is not None) + (models is not None) + demo != 1:
-        raise InputError("give exactly one of --model, --models and --demo.")
+        raise InputError("one of --model, --models and --demo is required; give exactly one.")
     if model is None and (data or label or name or trust_pickle):
         raise InputError(
-            "--data, --label, --name and --trust-pickle go with --model; a TOML of --models says "
-            "data, label and trust_pickle itself."
+            "--data, --label, --name and --trust-pickle need --model; with --models set data, "
+            "label and trust_pickle in the TOML file of each model."
         )
     if models is not None:
         return partial(read_folder, models)
     if model is None:
         return partial(list, [DemoModel()])
     if data is None:
-        raise InputError("--model needs --data, the table that it was trained on.")
+        raise InputError("--model needs --data; give the training table.")
     given = check_model_name(name or model.stem)
     source = ModelFiles(given, model, data, label, trust_pickle=trust_pickle)
     return partial(list, [source])
 
 
 def read_folder(folder: Path) -> list[Source]:
-    """The models of a folder: one TOML each, whose name is the model's.
+    """Return the sources of a folder: one TOML file per model, named like the model.
 
-    One that can't be read is among them, and says so when it is opened.
+    An invalid file becomes an :class:`Unreadable`, which raises its error when it is opened.
     """
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}.")
+        raise InputError(f"{folder} is not a folder; give the folder with the .toml files.")
     paths = sorted(folder.glob("*.toml"))
     if not paths:
-        raise InputError(f"{folder} has no .toml file; a model needs one, see docs/service.md.")
+        raise InputError(f"{folder} has no .toml file; add one per model, see docs/service.md.")
     return [_source(path) for path in paths]
 
 
@@ -234,19 +237,19 @@ def _source(path: Path) -> Source:
 
 
 def read_toml(path: Path) -> ModelFiles:
-    """What one TOML says of a model."""
+    """Return the source that a TOML file describes; raise InputError if it is invalid."""
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {error}.") from error
     except RecursionError as error:
-        raise InputError(f"{path}: lists within lists, too deep to be a model's.") from error
+        raise InputError(f"{path}: lists are nested too deeply; write plain settings.") from error
     known = {own.name for own in fields(ModelFiles)} - {"name", "toml"}
     if strange := sorted(given.keys() - known):
-        names = ", ".join(sorted(known))
-        raise InputError(f"{path}: no setting {strange[0]!r}; known are {names}.")
+        close, names = close_names(strange[0], known), ", ".join(sorted(known))
+        raise InputError(f"{path}: no setting {strange[0]!r}.{close} Use one of {names}.")
     if lacking := [name for name in ("model", "data") if name not in given]:
-        raise InputError(f"{path}: {lacking[0]} is missing.")
+        raise InputError(f"{path}: the setting {lacking[0]!r} is missing; add it.")
     _check(path, given, {"model", "data", "label", "features", "diagram"}, str, "text")
     _check(path, given, {"trust_pickle"}, bool, "true or false")
     _check(path, given, {"contamination"}, float, "a share such as 0.1")
@@ -258,14 +261,14 @@ def read_toml(path: Path) -> ModelFiles:
 
 
 def check_model_name(name: str) -> str:
-    """The name, if it can stand in a path."""
+    """Return the name; raise InputError if it cannot be part of a path."""
     if not name or not all(part.isalnum() or part in ".-_" for part in name) or name[0] == ".":
-        raise InputError(f"a model's name is made of {NAME}, got {name!r}.")
+        raise InputError(f"a model name must consist of {NAME}, got {name!r}.")
     return name
 
 
 def without_folders(sentence: str, source: Source) -> str:
-    """A sentence for everybody: folders of this machine are nobody's business."""
+    """Return a sentence without the folders of the server, which clients must not see."""
     for given in vars(source).values():
         for path in given if isinstance(given, tuple) else [given]:
             if isinstance(path, Path):
@@ -281,7 +284,7 @@ def _check(path: Path, given: dict[str, Any], names: Iterable[str], kind: type, 
 
 def _beside(path: Path, name: str) -> Path:
     if "\0" in name:
-        raise InputError(f"{path}: {name!r} is no name of a file.")
+        raise InputError(f"{path}: {name!r} is not a file name; remove the null character.")
     return path.parent / name
 
 

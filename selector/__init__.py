@@ -1,4 +1,4 @@
-"""Part of counterfolio: which backend should answer a query. Knows ``encoders`` only."""
+"""Selection of the backend that solves a query; depends on ``encoders`` only."""
 
 from selector.candidates import BackendTurn, check_name, line_up, named, takes_sessions
 from selector.case import Case, Metric

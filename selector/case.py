@@ -1,4 +1,4 @@
-"""The numbers that a decision diagram splits on: named, ordered, versioned."""
+"""Descriptors of a query that decision diagrams split on, with fixed names and order."""
 
 import math
 from dataclasses import asdict, dataclass, fields
@@ -7,7 +7,7 @@ from typing import Literal
 from encoders.problem.descriptors import Shape
 from selector.descriptors import EnsembleDescriptors
 
-VERSION = 2  # of the names below; goes up whenever one of them changes
+VERSION = 2  # of ``NAMES``; increased whenever a name changes
 Metric = Literal["total", "solver"]
 LEFT = "left_"
 QUERY = ("norm", "plausible", "solver_only")
@@ -16,21 +16,20 @@ NAMES = (
     *QUERY,
     *(LEFT + field.name for field in fields(Shape)),
 )
-NORM_INF = 99.0  # stands for the maximum norm
-OWN_NORM = -1.0  # stands for costs of the user's own
+NORM_INF = 99.0  # code of the maximum norm
+OWN_NORM = -1.0  # code of custom costs
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is known of a query before it is reduced.
+    """Properties of a query that are known before presolve.
 
     Attributes
     ----------
-    ensemble : descriptors of the model
-    norm : as text: "0", "1", "2", another number, "inf", or anything else for a norm of the
-        user's own
-    plausible : whether answers must be inliers of the target class
-    metric : what counts, "total" seconds of one query or "solver", those of a kept model
+    ensemble : EnsembleDescriptors, descriptors of the model
+    norm : text: "0", "1", "2", another number, "inf", or anything else for custom costs
+    plausible : bool, whether answers must be inliers of the target class
+    metric : time to minimise, "total" seconds of a query or "solver" seconds with a reused model
     """
 
     ensemble: EnsembleDescriptors
@@ -39,7 +38,7 @@ class Case:
     metric: Metric = "total"
 
     def values(self, left: Shape) -> dict[str, float]:
-        """All descriptors by name, in the order of ``NAMES``; infinite ones are -1."""
+        """Return all descriptors by name, in the order of ``NAMES``, with -1 for infinite ones."""
         values = {name: float(value) for name, value in asdict(self.ensemble).items()}
         values |= {
             "norm": norm_number(self.norm),
@@ -51,7 +50,7 @@ class Case:
 
 
 def norm_number(norm: str) -> float:
-    """A norm as a number to split on: itself, ``NORM_INF`` or ``OWN_NORM``."""
+    """Return the number that stands for a norm: itself, ``NORM_INF`` or ``OWN_NORM``."""
     if norm == "inf":
         return NORM_INF
     try:

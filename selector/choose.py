@@ -1,4 +1,4 @@
-"""Which backends try a problem, in which order, and for how long."""
+"""Selection of the backends that solve a problem, with their order and time limits."""
 
 import math
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ Round = tuple[BackendTurn, ...]
 
 @dataclass(frozen=True)
 class Plan:
-    """What tries a problem.
+    """A schedule for one problem.
 
     Attributes
     ----------
-    rounds : follow each other until one proves; the backends of one round race. The last one has
-        no limit of its own
-    why : what led to it, in words
-    leaf : of the diagram, that says so
+    rounds : rounds that run in order until a backend proves; the backends of a round race; the
+        last round has no time limit of its own
+    why : readable reason of the choice
+    leaf : leaf of the diagram that was reached
     """
 
     rounds: tuple[Round, ...]
@@ -34,9 +34,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Selector:
-    """Picks backends by a diagram, among those that can be had and can take the problem.
+    """A chooser of backends, which follows a diagram and skips backends that cannot be used.
 
-    Frozen and without a cache: any number of threads may use one.
+    It is immutable and has no cache, so threads can share one.
     """
 
     diagram: Diagram
@@ -44,7 +44,7 @@ class Selector:
     def plan(
         self, case: Case, problem: Problem, incumbent: float, threads: int, keep: bool = False
     ) -> Plan:
-        """What tries a problem; of those that are to race only the first if there is one thread."""
+        """Return the plan for a problem; with one thread only the first backend of a race runs."""
         able = {
             name: backend
             for name, backend in all_able(problem).items()
@@ -57,9 +57,9 @@ class Selector:
         ]
         rounds = [racers if threads > 1 else racers[:1] for racers in turns if racers]
         if not rounds:
-            instead = BackendTurn(next(iter(able.values())))
-            why = f"{decision}; none of them can be used here, so {_shown(instead)}"
-            return Plan(((instead,),), why, decision.leaf)
+            fallback = BackendTurn(next(iter(able.values())))
+            why = f"{decision}; none of them can be used here, so {_shown(fallback)}"
+            return Plan(((fallback,),), why, decision.leaf)
         rounds[-1] = tuple(replace(turn, seconds=math.inf) for turn in rounds[-1])
         fewer = any(len(racers) > 1 for racers in turns) and threads == 1
         why = f"{decision}; with one thread only the first of them runs" if fewer else str(decision)
@@ -71,7 +71,7 @@ def _shown(turn: BackendTurn) -> str:
 
 
 def _without_restarts(rounds: Sequence[Round]) -> list[Round]:
-    """Rounds whose backends all take part in the next one go on in it: the others join them."""
+    """Merge a round with the next one if all its backends run there too; the others join them."""
     joined = [rounds[0]]
     for later in rounds[1:]:
         running, wait = joined[-1], joined[-1][0].seconds

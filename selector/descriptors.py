@@ -1,8 +1,6 @@
-"""What is known of an ensemble before a solver is asked.
+"""Descriptors of tree ensembles: those of the paper's appendix, and a few more.
 
-The descriptors are those of the paper's appendix on its decision diagram, and a few more.
-
-What is known of the problem that reduction left is in :mod:`encoders.problem.descriptors`.
+Descriptors of the presolved problem are in :mod:`encoders.problem.descriptors`.
 """
 
 from dataclasses import dataclass
@@ -17,21 +15,21 @@ from encoders.trees.ensemble import Ensemble
 
 @dataclass(frozen=True)
 class EnsembleDescriptors:
-    """An ensemble and its features in numbers.
+    """Numbers that describe an ensemble and its features.
 
     Attributes
     ----------
-    numeric, ordinal, categorical, binary : features of each kind
-    classes : of the model
-    votes : hard voting
-    boosted : scores are sums without a common scale (boosting), not means of probabilities
-    trees : of all classes together
-    max_depth : splits on the longest way of any tree
-    nodes_total, nodes_mean, nodes_max : inner nodes and leaves, over all trees, per tree, and of
-        the tree with most
-    thresholds_total, thresholds_mean, thresholds_max : distinct thresholds, over all features,
-        per feature, and of the feature with most. Called ``levels_*`` in logs of schema 1 and
-        diagrams of descriptors 1 (the paper's "split levels"); see :data:`RENAMED`
+    numeric, ordinal, categorical, binary : number of features of each kind
+    classes : number of classes
+    votes : bool, whether the model votes by majority (hard voting)
+    boosted : bool, whether scores are sums (boosting), not means of probabilities
+    trees : number of trees of all classes
+    max_depth : number of splits on the longest path of any tree
+    nodes_total, nodes_mean, nodes_max : number of inner nodes and leaves in all trees, per tree,
+        and in the largest tree
+    thresholds_total, thresholds_mean, thresholds_max : number of distinct thresholds of all
+        features, per feature, and of the feature with the most. Logs of schema 1 and diagrams of
+        version 1 call them ``levels_*`` (the paper's "split levels"); see :data:`RENAMED`
     """
 
     numeric: int
@@ -58,7 +56,7 @@ RENAMED = MappingProxyType(
 
 
 def describe_ensemble(ensemble: Ensemble, space: FeatureSpace) -> EnsembleDescriptors:
-    """Describe what the user's model and data are, once per model; milliseconds."""
+    """Compute the descriptors of a model; takes milliseconds, once per model."""
     kinds = [feature.kind for feature in space.features]
     inner = ensemble.column >= 0
     nodes, depth = _sizes(ensemble)
@@ -84,14 +82,14 @@ def describe_ensemble(ensemble: Ensemble, space: FeatureSpace) -> EnsembleDescri
 
 
 def _thresholds(column: IntArray, last_left: FloatArray, n_columns: int) -> IntArray:
-    """Distinct thresholds of each column."""
+    """Return the number of distinct thresholds of each column, int64 (n_columns,)."""
     order = order_by(column, n_columns)
     first = starts(np.bincount(column, minlength=n_columns))
     return np.array([np.unique(last_left[order[a:b]]).size for a, b in runs(first)])
 
 
 def _sizes(ensemble: Ensemble) -> tuple[IntArray, int]:
-    """Nodes of each tree, and the depth of the deepest."""
+    """Return the number of nodes of each tree, int64 (n_trees,), and the depth of the deepest."""
     tree = np.arange(ensemble.root.size)
     node, count, depth = ensemble.root, np.ones(ensemble.root.size, dtype=np.int64), 0
     while True:

@@ -1,6 +1,6 @@
-"""Decision diagrams: rooted graphs of univariate splits whose leaves name backends.
+"""Decision diagrams: rooted graphs of univariate splits with a backend schedule in each leaf.
 
-They are those of figure 1 of the paper, with schedules for single backends in their leaves.
+Figure 1 of the paper shows one; its leaves hold single backends instead of schedules.
 """
 
 import json
@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.text_files import FAULTS, fault_of, read_text
 from selector import words
@@ -32,17 +33,27 @@ __all__ = [
 ]  # fmt: skip
 
 FORMAT = 2
-READABLE = (1, FORMAT)  # in 1 a turn was one backend's
-# In 1 three descriptors had the names of ``selector.descriptors.RENAMED``.
+# In format 1 a turn held one backend.
+READABLE = (1, FORMAT)
+# In version 1 three descriptors had the old names in ``selector.descriptors.RENAMED``.
 READABLE_DESCRIPTORS = (1, VERSION)
 DEFAULT = SHIPPED
 
 
 @dataclass(frozen=True)
 class PassedSplit:
-    """One split on the way to a decision, and the value that decided it.
+    """A split on the path to a decision, with the value that was compared.
 
-    As text it is in users' words, such as "norm is 1".
+    Its text form is readable, such as "norm is 1".
+
+    Attributes
+    ----------
+    feature : str
+        Name of the descriptor, one of :data:`selector.case.NAMES`.
+    threshold : float
+        Threshold in the unit of the descriptor.
+    value : float
+        Value of the descriptor.
     """
 
     feature: str
@@ -55,10 +66,17 @@ class PassedSplit:
 
 @dataclass(frozen=True)
 class Decision:
-    """A leaf and the way to it, from the root on.
+    """A leaf and the path that led to it.
 
-    As text it is in users' words, such as "norm is 1; search alone for 0.1 s, then search and
+    Its text form is readable, such as "norm is 1; search alone for 0.1 s, then search and
     MILP race".
+
+    Attributes
+    ----------
+    leaf : Leaf
+        Leaf that was reached.
+    path : tuple of PassedSplit
+        Splits from the root to the leaf.
     """
 
     leaf: Leaf
@@ -70,21 +88,30 @@ class Decision:
 
 @dataclass(frozen=True)
 class Diagram:
-    """Nodes in topological order, the root first; several edges may lead to one node.
+    """A decision diagram that maps the descriptors of a query to a schedule of backends.
 
-    Frozen: any number of threads may ask one.
+    Several edges may lead to the same node. Diagrams are immutable, so threads can share one.
 
     Attributes
     ----------
-    nodes : splits and leaves
-    manifest : how it was made, plain values that JSON can hold: digest of the logs, versions,
-        metrics, shares of flow and what else :func:`selector.learning.train.manifest` tells
+    nodes : tuple of Split or Leaf
+        Nodes in topological order, the root first.
+    manifest : mapping
+        Provenance as plain JSON values: digest of the logs, versions, metrics, shares of flow and
+        the other entries of :func:`selector.learning.train.manifest`.
 
     Raises
     ------
     InputError
-        There is no node, an edge does not lead on to a later one, or a leaf's schedule can't be
-        run.
+        If there is no node, an edge does not lead to a later node, or a leaf has an invalid
+        schedule.
+
+    Examples
+    --------
+    >>> from counterfolio import Diagram
+    >>> text = explainer.diagram.to_json()
+    >>> Diagram.from_json(text, "my diagram") == explainer.diagram
+    True
     """
 
     nodes: tuple[Node, ...]
@@ -92,31 +119,52 @@ class Diagram:
 
     def __post_init__(self) -> None:
         if not self.nodes:
-            raise InputError("a diagram needs a node.")
+            raise InputError("The diagram has no nodes; give it at least one leaf.")
         for index, node in enumerate(self.nodes):
             if isinstance(node, Leaf):
-                check_schedule(f"node {index} of the diagram", node.schedule)
+                check_schedule(f"Node {index} of the diagram", node.schedule)
             elif math.isnan(node.threshold):
-                raise InputError(f"node {index} of the diagram has no threshold.")
+                raise InputError(
+                    f"Node {index} of the diagram has the threshold nan; set it to a number."
+                )
             elif not index < min(node.low, node.high) <= max(node.low, node.high) < len(self.nodes):
-                raise InputError(f"node {index} of the diagram does not lead on to later nodes.")
+                raise InputError(
+                    f"Node {index} of the diagram leads to nodes {node.low} and {node.high}; use "
+                    f"numbers from {index + 1} to {len(self.nodes) - 1}."
+                )
 
     def decide(self, values: Mapping[str, float]) -> Decision:
-        """Follow the splits.
+        """Follow the splits from the root to a leaf.
 
         Parameters
         ----------
-        values : descriptors by name, such as :meth:`selector.case.Case.values` gives
+        values : mapping of str to float
+            Descriptors by name, as returned by :meth:`selector.case.Case.values`.
+
+        Returns
+        -------
+        Decision
+            The leaf and the path to it.
 
         Raises
         ------
         InputError
-            A descriptor that a split asks for is missing.
+            If ``values`` lacks the descriptor of a split.
+
+        Examples
+        --------
+        >>> from selector.diagram import Diagram, Leaf, Split, alone
+        >>> nodes = (Split("trees", 50, 1, 2), Leaf(alone("search")), Leaf(alone("milp")))
+        >>> print(Diagram(nodes).decide({"trees": 8}))
+        trees: 8 (at most 50); search
         """
         node, path = self.nodes[0], []
         while isinstance(node, Split):
             if node.feature not in values:
-                raise InputError(f"the diagram asks for {node.feature}, which is not known here.")
+                raise InputError(
+                    f"The descriptor {node.feature!r}, on which the diagram splits, is missing; "
+                    "add it to the values."
+                )
             value = float(values[node.feature])
             path.append(PassedSplit(node.feature, node.threshold, value))
             node = self.nodes[node.low if value <= node.threshold else node.high]
@@ -124,15 +172,28 @@ class Diagram:
 
     @property
     def digest(self) -> str:
-        """Of the nodes and the manifest; the same in every process."""
+        """Digest of the nodes and the manifest, 12 hexadecimal digits."""
         return digest_of(self.to_json().encode())
 
     def flow(self, rows: Sequence[Mapping[str, float]]) -> list[float]:
-        """Share of rows, from 0 to 1, that pass each node.
+        """Return the share of rows that pass each node.
 
         Parameters
         ----------
-        rows : descriptors by name, one mapping per row
+        rows : sequence of mappings of str to float
+            Descriptors by name, one mapping per row.
+
+        Returns
+        -------
+        list of float
+            Shares from 0 to 1, one per node.
+
+        Examples
+        --------
+        >>> from selector.diagram import Diagram, Leaf, Split, alone
+        >>> nodes = (Split("trees", 50, 1, 2), Leaf(alone("search")), Leaf(alone("milp")))
+        >>> Diagram(nodes).flow([{"trees": 8}, {"trees": 20}, {"trees": 40}, {"trees": 400}])
+        [1.0, 0.75, 0.25]
         """
         counts = [0] * len(self.nodes)
         for values in rows:
@@ -146,13 +207,19 @@ class Diagram:
         return [count / max(len(rows), 1) for count in counts]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the picture, with the shares of flow if they are known."""
+        """Return the SVG picture for notebooks, with the shares of flow if they are known."""
         from selector.drawing import as_svg, flow_of
 
         return as_svg(self, flow_of(self))
 
     def to_json(self) -> str:
-        """One JSON object; equal diagrams give equal text."""
+        """Return the diagram as a JSON object; equal diagrams give equal text.
+
+        Returns
+        -------
+        str
+            JSON that :meth:`from_json` reads.
+        """
         nodes = []
         for node in self.nodes:
             if isinstance(node, Split):
@@ -164,19 +231,33 @@ class Diagram:
 
     @staticmethod
     def from_json(text: str, where: str) -> "Diagram":
-        """Read what :meth:`to_json` wrote, in this version or an earlier one.
+        """Read a diagram from the JSON that :meth:`to_json` wrote, in this or an earlier version.
 
-        Descriptors that had another name in an earlier version get their name of today.
+        Descriptors that were renamed since then get their current names.
 
         Parameters
         ----------
-        text : JSON
-        where : what the text is called in errors, such as its file
+        text : str
+            JSON of the diagram.
+        where : str
+            Name of the text in error messages, such as the path of its file.
+
+        Returns
+        -------
+        Diagram
+            The diagram.
 
         Raises
         ------
         InputError
-            It is no diagram, or one of other descriptors than this version's.
+            If the text is not a diagram, or splits on descriptors that this version does not have.
+
+        Examples
+        --------
+        >>> from counterfolio import Diagram
+        >>> text = explainer.diagram.to_json()
+        >>> Diagram.from_json(text, "my diagram").digest == explainer.diagram.digest
+        True
         """
         try:
             whole = json.loads(text)
@@ -184,21 +265,29 @@ class Diagram:
                 raise InputError(
                     f"{where} is a diagram of format {whole['format']} and descriptors "
                     f"{whole['schema']}; this version reads formats up to {FORMAT} and "
-                    f"descriptors up to {VERSION}: learn it anew."
+                    f"descriptors up to {VERSION}. Train the diagram again."
                 )
             renamed = RENAMED if whole["schema"] == 1 else {}
             nodes = tuple(_node(entry, renamed) for entry in whole["nodes"])
             unknown = [n.feature for n in nodes if isinstance(n, Split) and n.feature not in NAMES]
             if unknown:
-                raise InputError(f"{where} splits on {unknown[0]!r}, which is no descriptor.")
+                raise InputError(
+                    f"{where} splits on {unknown[0]!r}, which is not a descriptor of this version."
+                    f"{close_names(unknown[0], NAMES)} Train the diagram again."
+                )
             if not isinstance(whole["manifest"], dict):
-                raise InputError(f"{where}: the manifest of the diagram must be an object.")
+                raise InputError(
+                    f"{where}: the manifest of the diagram must be a JSON object, got "
+                    f"{type(whole['manifest']).__name__}."
+                )
             return Diagram(nodes, whole["manifest"])
         except InputError:
             raise
         except FAULTS as error:
-            fault = fault_of(error)
-            raise InputError(f"{where} is no decision diagram: {fault}.") from error
+            raise InputError(
+                f"{where} is not a decision diagram: {fault_of(error)}. Train one with "
+                "`counterfolio selector train`."
+            ) from error
 
 
 def _node(entry: dict[str, Any], renamed: Mapping[str, str]) -> Node:
@@ -213,35 +302,47 @@ def load_diagram(path: str | Path) -> Diagram:
 
     Parameters
     ----------
-    path : of a JSON file
+    path : str or Path
+        JSON file that holds the diagram.
+
+    Returns
+    -------
+    Diagram
+        The diagram.
 
     Raises
     ------
     InputError
-        No such file, or see :meth:`Diagram.from_json`.
+        If the file cannot be read or does not hold a diagram; see :meth:`Diagram.from_json`.
     """
     return Diagram.from_json(read_text(path, "the diagram"), str(path))
 
 
 def diagram_of(source: Diagram | str | Path | None) -> Diagram:
-    """A diagram as it is, from a file, or (None) the default one.
+    """Return a diagram: the one passed, the one in a file, or the default.
 
-    The default is the diagram that the user promoted, or else the one that is shipped; see
+    The default is the diagram that the user promoted, or else the shipped one; see
     :func:`selector.diagram_places.default_place`.
 
     Parameters
     ----------
-    source : a diagram, the path of a JSON file, or None
+    source : Diagram, str, Path or None
+        A diagram, the path of a JSON file, or None for the default.
+
+    Returns
+    -------
+    Diagram
+        The diagram.
 
     Raises
     ------
     InputError
-        As :func:`load_diagram`.
+        If ``source`` has another type, or its file cannot be read; see :func:`load_diagram`.
     """
     if isinstance(source, Diagram):
         return source
     if not (source is None or isinstance(source, str | Path)):
-        raise InputError(f"diagram must be a Diagram or a path, got {source!r}.")
+        raise InputError(f"diagram must be a Diagram or a path to a JSON file, got {source!r}.")
     if source is not None:
         return load_diagram(source)
     place = default_place()
@@ -251,21 +352,22 @@ def diagram_of(source: Diagram | str | Path | None) -> Diagram:
         if place == SHIPPED:
             raise
         raise InputError(
-            f"{str(error).rstrip('.')}; delete {place}, the diagram that was promoted, to go back "
-            "to the one that is shipped."
+            f"{error} It is the promoted diagram; delete {place} to go back to the shipped one."
         ) from error
 
 
 def compact(nodes: list[Node]) -> tuple[Node, ...]:
-    """Merge nodes that are the same, and drop those that no edge reaches.
+    """Merge equal nodes, and drop nodes that no edge reaches.
 
     Parameters
     ----------
-    nodes : in topological order, the root first
+    nodes : list of Split or Leaf
+        Nodes in topological order, the root first.
 
     Returns
     -------
-    the same diagram, in topological order
+    tuple of Split or Leaf
+        Nodes of the equivalent smaller diagram, in topological order.
     """
     order: list[Node] = []
     place: dict[Node, int] = {}
@@ -283,7 +385,7 @@ def compact(nodes: list[Node]) -> tuple[Node, ...]:
         return place[node]
 
     root = keep(0)
-    # Children were placed first; turned round, they come after their parents.
+    # Children were placed first; reverse the order so that parents come first.
     last = len(order) - 1
     flipped = [
         Split(n.feature, n.threshold, last - n.low, last - n.high) if isinstance(n, Split) else n

@@ -1,4 +1,4 @@
-"""Where diagrams are kept: those that are shipped, and the user's own default."""
+"""Locations of diagrams: the shipped ones, and the default that the user promoted."""
 
 import hashlib
 import os
@@ -10,16 +10,24 @@ from encoders.whole_files import replace_whole
 SHIPPED = Path(__file__).parent / "diagrams" / "default.json"
 PAPER = Path(__file__).parent / "diagrams" / "paper.json"
 PROMOTED = "diagram.json"
-KEPT, UNDONE = "diagram-", "undone-"  # what files begin with that hold a default of before
+KEPT, UNDONE = "diagram-", "undone-"  # prefixes of files that hold earlier defaults
 
 
 def config_folder() -> Path | None:
-    """The user's settings: ``$COUNTERFOLIO_CONFIG``, else ``$XDG_CONFIG_HOME/counterfolio``, else
-    ``~/.config/counterfolio``; None for a user without a home. It need not exist."""
+    """Return the folder of the user's settings, which need not exist.
+
+    It is ``$COUNTERFOLIO_CONFIG``, else ``$XDG_CONFIG_HOME/counterfolio``, else
+    ``~/.config/counterfolio``.
+
+    Returns
+    -------
+    Path or None
+        The folder, None if the user has no home folder.
+    """
     if chosen := os.environ.get("COUNTERFOLIO_CONFIG"):
         return Path(chosen)
     base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
-    if base.is_absolute():  # others are to be ignored, says the standard of these folders
+    if base.is_absolute():  # the XDG standard says to ignore relative paths
         return base / "counterfolio"
     try:
         return Path.home() / ".config" / "counterfolio"
@@ -28,8 +36,15 @@ def config_folder() -> Path | None:
 
 
 def default_place() -> Path:
-    """The file that ``auto`` follows unless told otherwise: the one that was promoted, or else
-    the one that is shipped. A folder that can't be looked into counts as empty."""
+    """Return the file of the default diagram: the promoted one, or else the shipped one.
+
+    A folder that cannot be read counts as empty.
+
+    Returns
+    -------
+    Path
+        JSON file of the diagram.
+    """
     folder = config_folder()
     if folder is not None and os.path.isfile(folder / PROMOTED):
         return folder / PROMOTED
@@ -37,35 +52,47 @@ def default_place() -> Path:
 
 
 def digest_of(content: bytes) -> str:
-    """By which the file of a diagram is told from others.
+    """Return the digest that identifies the file of a diagram.
 
     Parameters
     ----------
-    content : of the file
+    content : bytes
+        Content of the file.
+
+    Returns
+    -------
+    str
+        12 hexadecimal digits.
     """
     return hashlib.sha256(content).hexdigest()[:12]
 
 
 def promote(text: str) -> tuple[Path, Path]:
-    """Make the text of a diagram the user's default, in one step for all who read it meanwhile.
+    """Make a diagram the user's default.
+
+    The file is replaced atomically, so other processes read either the old or the new diagram.
 
     Parameters
     ----------
-    text : JSON of a diagram, not looked at
+    text : str
+        JSON of the diagram, which is not checked.
 
     Returns
     -------
-    the file it is in, and the one beside it that holds the default until now
+    default : Path
+        File of the new default.
+    previous : Path
+        File beside it that holds the previous default.
 
     Raises
     ------
     InputError
-        There is no folder for it, or it can't be written to; then nothing has changed.
+        If there is no folder for the file, or it is not writable. Nothing has changed then.
     """
     folder = config_folder()
     if folder is None:
         raise InputError(
-            "there is no home folder to keep a promoted diagram in: set COUNTERFOLIO_CONFIG to one."
+            "There is no home folder for the promoted diagram; set COUNTERFOLIO_CONFIG to a folder."
         )
     try:
         before = default_place().read_bytes()
@@ -75,34 +102,39 @@ def promote(text: str) -> tuple[Path, Path]:
         replace_whole(folder / PROMOTED, lambda part: part.write_text(text, encoding="utf-8"))
     except OSError as error:
         raise InputError(
-            f"can't make the diagram the default in {folder}: {error.strerror}; set "
-            "COUNTERFOLIO_CONFIG to a folder that can be written to, or give the diagram to "
+            f"Cannot write the default diagram to {folder}: {error.strerror}. Set "
+            "COUNTERFOLIO_CONFIG to a writable folder, or pass the diagram to "
             "Explainer(diagram=...) or --diagram."
         ) from error
     return folder / PROMOTED, kept
 
 
 def go_back(shipped: bool = False) -> tuple[Path, Path]:
-    """Undo the last promotion, in one step for all who read the default meanwhile.
+    """Undo the last promotion.
 
-    The diagram that was the default before is it again, and its file is no longer kept beside.
+    The previous default becomes the default again, and its backup file is removed. Files are
+    replaced atomically.
 
     Parameters
     ----------
-    shipped : undo all promotions
+    shipped : bool, default False
+        Whether to go back to the shipped diagram and undo all promotions.
 
     Returns
     -------
-    the file of the default, and the one that holds what was the default until now
+    default : Path
+        File of the default after the call.
+    undone : Path
+        File that holds the diagram that was the default before the call.
 
     Raises
     ------
     InputError
-        None was promoted, or the folder can't be written to; then nothing has changed.
+        If no diagram was promoted, or the folder is not writable. Nothing has changed then.
     """
     place = default_place()
     if place == SHIPPED:
-        raise InputError("no diagram was promoted: the default is the one that is shipped.")
+        raise InputError("No diagram was promoted, so there is nothing to undo; promote one first.")
     folder = place.parent
     try:
         content = place.read_bytes()
@@ -116,6 +148,7 @@ def go_back(shipped: bool = False) -> tuple[Path, Path]:
             os.replace(before, place)
     except OSError as error:
         raise InputError(
-            f"can't go back to another diagram in {folder}: {error.strerror}."
+            f"Cannot restore the previous diagram in {folder}: {error.strerror}. Make the folder "
+            "writable, or set COUNTERFOLIO_CONFIG to another one."
         ) from error
     return default_place(), undone

@@ -1,7 +1,7 @@
-"""Decision diagrams as text, for Graphviz, and as pictures.
+"""Decision diagrams as text, as Graphviz source and as SVG pictures.
 
-Pictures are in the style of figure 1 of the paper, but from top to bottom, so that a telephone
-shows them at a size that can be read.
+Pictures follow the style of figure 1 of the paper, but run from top to bottom, so that they are
+readable on a phone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,37 +13,37 @@ from selector.backend_facts import colour_of
 from selector.nodes import Node, Split
 from selector.picture import NAME_SIZE, SHARE_SIZE, Box, Picture, picture_of
 
-# What a browser in its dark mode puts in the place of the attributes.
+# Overrides the attributes in dark mode.
 DARK = """<style>@media (prefers-color-scheme:dark){
 .dd-ground{fill:#0d1117}.dd-ink{fill:#e6edf3}.dd-edge{stroke:#9198a1}.dd-tip{fill:#9198a1}
 .dd-split{fill:#21262d;stroke:#9198a1}.dd-leaf{fill-opacity:.4}}</style>"""
 INK, LINE, GROUND, SPLIT = "#1f2328", "#59636e", "#ffffff", "#f3f5f7"
 STRONG = " stroke-width='3'"
-MAX_GROWTH = 1.6  # times as wide as on a telephone, where there is room
+MAX_GROWTH = 1.6  # maximum width, as a multiple of the width on a phone
 
 
 class Drawn(Protocol):
-    """What is asked of a diagram here; :class:`selector.diagram.Diagram` is one."""
+    """The part of a diagram that is drawn; :class:`selector.diagram.Diagram` implements it."""
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """In topological order, the root first."""
+        """Nodes in topological order, the root first."""
 
     @property
     def manifest(self) -> Mapping[str, Any]:
-        """How it was made."""
+        """Provenance of the diagram."""
 
 
 def flow_of(diagram: Drawn) -> list[float] | None:
-    """Shares of flow that the manifest tells, one per node; None if it does not."""
-    told = diagram.manifest.get("flow")
-    if not isinstance(told, list) or len(told) != len(diagram.nodes):
+    """Return the shares of flow in the manifest, one per node; None if there are none."""
+    flow = diagram.manifest.get("flow")
+    if not isinstance(flow, list) or len(flow) != len(diagram.nodes):
         return None
-    return told if all(isinstance(share, int | float) for share in told) else None
+    return flow if all(isinstance(share, int | float) for share in flow) else None
 
 
 def as_text(diagram: Drawn, flow: Sequence[float] | None = None) -> str:
-    """One line per node."""
+    """Return one line of text per node."""
     lines = []
     for index, node in enumerate(diagram.nodes):
         share = "" if flow is None else f" ({flow[index]:.1%})"
@@ -59,7 +59,7 @@ def as_text(diagram: Drawn, flow: Sequence[float] | None = None) -> str:
 
 
 def as_dot(diagram: Drawn, flow: Sequence[float] | None = None) -> str:
-    """For Graphviz."""
+    """Return Graphviz source."""
     lines = ["digraph diagram {", "  rankdir=LR; node [fontname=sans, fontsize=10];"]
     for index, node in enumerate(diagram.nodes):
         share = "" if flow is None else f"\\n{flow[index]:.1%}"
@@ -78,10 +78,10 @@ def as_dot(diagram: Drawn, flow: Sequence[float] | None = None) -> str:
 
 
 def as_svg(diagram: Drawn, flow: Sequence[float] | None = None, decision: str = "") -> str:
-    """A picture from top to bottom, leaves in the colour of their backend.
+    """Return an SVG picture from top to bottom, with leaves in the colours of their backends.
 
-    It is as wide as the page up to a limit, can be read at 380 pixels, and turns dark with the
-    browser.
+    It is as wide as the page up to a limit, readable at 380 pixels, and supports dark mode. The
+    path of ``decision`` is highlighted.
     """
     picture = picture_of(diagram.nodes, flow, decision)
     width, height = picture.width, picture.height

@@ -1,4 +1,4 @@
-"""The nodes of a diagram in rows, ordered so that few edges cross."""
+"""Layered layout of a diagram: nodes in rows, ordered so that few edges cross."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,31 +10,32 @@ import numpy as np
 from encoders.arrays import FloatArray, IntArray
 from selector.nodes import Leaf, Node, Split
 
-EXACT = 6  # points; rows of at most so many are ordered exactly, in a second at most
-SWEEPS = 8  # over all rows, where some have more points
-CROSSING = 1000.0  # counts more than all sides that are turned round
+EXACT = 6  # maximum points per row for exact ordering, which then takes a second at most
+SWEEPS = 8  # maximum passes over all rows in heuristic ordering
+CROSSING = 1000.0  # cost of a crossing; outweighs all swapped sides together
 
 
 @dataclass(frozen=True)
 class Bend:
-    """Where edges pass a row on their way to a node further down; they share it."""
+    """A point where edges to a node further down pass a row; edges to the same node share it."""
 
     target: int
 
 
-Point = int | Bend  # a node's place in its diagram, or a bend
+Point = int | Bend  # index of a node in its diagram, or a bend
 
 
 @dataclass(frozen=True)
 class Layers:
-    """Rows of points, and the links between neighbouring rows.
+    """Rows of points, with links between neighbouring rows.
 
     Attributes
     ----------
-    rows : points from left to right; the root's row first, all leaves in the last
-    links : for each pair of neighbouring rows (upper point, lower point)
-    sides : for each of these pairs, by split, the lower points that its low and its high side
-        lead to
+    rows : points of each row from left to right; the root is in the first row, all leaves in the
+        last
+    links : pairs (upper point, lower point) for each pair of neighbouring rows
+    sides : mapping for each of these pairs of rows, from a split to the lower points of its low and
+        high side
     """
 
     rows: tuple[tuple[Point, ...], ...]
@@ -42,7 +43,7 @@ class Layers:
     sides: tuple[MappingProxyType[int, tuple[Point, Point]], ...]
 
     def crossings(self) -> int:
-        """Pairs of links that cross."""
+        """Return the number of pairs of links that cross."""
         total = 0
         for row, links in enumerate(self.links):
             above = {point: place for place, point in enumerate(self.rows[row])}
@@ -52,19 +53,19 @@ class Layers:
         return total
 
     def turned(self) -> frozenset[int]:
-        """Splits whose low side leads to the right of their high side."""
-        found = set[int]()
+        """Return the splits whose low side is drawn to the right of their high side."""
+        swapped = set[int]()
         for row, sides in enumerate(self.sides):
             place = {point: place for place, point in enumerate(self.rows[row + 1])}
-            found |= {index for index, (low, high) in sides.items() if place[low] > place[high]}
-        return frozenset(found)
+            swapped |= {index for index, (low, high) in sides.items() if place[low] > place[high]}
+        return frozenset(swapped)
 
 
 def layers_of(nodes: Sequence[Node]) -> Layers:
-    """Rows by the longest way from the root, in the order with the least crossings.
+    """Assign nodes to rows by their longest path from the root, and minimise crossings.
 
-    Of such orders one in which as many low sides as possible stand left of their high sides.
-    The least is found for sure where no row has more than ``EXACT`` points.
+    Ties are broken so that as many low sides as possible are to the left of their high sides.
+    The minimum is exact if no row has more than ``EXACT`` points.
     """
     layers = _layered(nodes)
     if max(len(row) for row in layers.rows) <= EXACT:
@@ -107,30 +108,30 @@ def _layered(nodes: Sequence[Node]) -> Layers:
 
 
 def _exactly_ordered(layers: Layers) -> Layers:
-    """The cheapest way through all orders of all rows, row by row."""
+    """Order all rows at minimal cost, by dynamic programming over the orders of each row."""
     places = [_all_places(len(row)) for row in layers.rows]
-    total, came = np.zeros(1), list[IntArray]()
+    total, previous = np.zeros(1), list[IntArray]()
     for row, links in enumerate(layers.links):
         upper = {point: place for place, point in enumerate(layers.rows[row])}
         lower = {point: place for place, point in enumerate(layers.rows[row + 1])}
         ends = [(upper[a], lower[b]) for a, b in links]
         cost = CROSSING * _crossings(places[row], places[row + 1], ends) + total[:, None]
-        came.append(cost.argmin(axis=0))
-        turned = [
+        previous.append(cost.argmin(axis=0))
+        swapped = [
             places[row + 1][:, lower[low]] > places[row + 1][:, lower[high]]
             for low, high in layers.sides[row].values()
         ]
-        total = cost.min(axis=0) + np.sum(turned, axis=0)
+        total = cost.min(axis=0) + np.sum(swapped, axis=0)
     order = int(total.argmin())
     rows = [_in_order(layers.rows[-1], places[-1][order])]
-    for row in reversed(range(len(came))):
-        order = int(came[row][order])
+    for row in reversed(range(len(previous))):
+        order = int(previous[row][order])
         rows.append(_in_order(layers.rows[row], places[row][order]))
     return replace(layers, rows=tuple(reversed(rows)))
 
 
 def _all_places(count: int) -> IntArray:
-    """The place of each point in each order, int64 (n_orders, n_points)."""
+    """Return the place of each point in each order, int64 (n_orders, n_points)."""
     return np.array(list(permutations(range(count))), dtype=np.int64).reshape(-1, count)
 
 
@@ -139,7 +140,7 @@ def _in_order(row: Sequence[Point], places: IntArray) -> tuple[Point, ...]:
 
 
 def _crossings(upper: IntArray, lower: IntArray, ends: Sequence[tuple[int, int]]) -> FloatArray:
-    """Pairs of links that cross, float64 (n_orders_above, n_orders_below)."""
+    """Count the pairs of links that cross, float64 (n_orders_above, n_orders_below)."""
     total = np.zeros((len(upper), len(lower)))
     for (a, b), (c, d) in combinations(ends, 2):
         above = upper[:, a] - upper[:, c]
@@ -149,7 +150,7 @@ def _crossings(upper: IntArray, lower: IntArray, ends: Sequence[tuple[int, int]]
 
 
 def _roughly_ordered(layers: Layers) -> Layers:
-    """Points moved to wherever in their row it is best, until no move helps."""
+    """Move points within their rows to reduce the cost, until no move helps."""
     best, cost = layers, _cost(layers)
     for _ in range(SWEEPS):
         before = cost

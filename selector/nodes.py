@@ -1,4 +1,4 @@
-"""What a decision diagram is made of."""
+"""Nodes of decision diagrams: splits and leaves."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from selector.schedule import Schedule
 
 @dataclass(frozen=True)
 class Split:
-    """``value <= threshold`` goes to node ``low``, else to ``high``; both come later.
+    """A node that leads to node ``low`` if ``value <= threshold``, else to node ``high``.
 
     Attributes
     ----------
-    feature : a descriptor, one of :data:`selector.case.NAMES`
-    threshold : in the descriptor's unit
-    low, high : places among the diagram's nodes
+    feature : descriptor name, one of :data:`selector.case.NAMES`
+    threshold : float, in the unit of the descriptor
+    low, high : indices of later nodes of the diagram
     """
 
     feature: str
@@ -24,14 +24,14 @@ class Split:
 
 @dataclass(frozen=True)
 class Leaf:
-    """Turns that follow each other until one proves.
+    """A node that holds a schedule of backends.
 
     Attributes
     ----------
-    schedule : (backends, seconds); several of one turn race, or the first runs where there is
-        one core; the last turn's seconds are infinite
-    purity : share of what the leaf was learned from on which this cost at most 1.25 times the
-        least; 1 if unknown
+    schedule : turns (backends, seconds), run in order until one proves; backends of a turn race,
+        or only the first runs if there is one core; the last turn has infinite seconds
+    purity : share of the leaf's training rows on which the schedule took at most 1.25 times the
+        minimum; 1 if unknown
     """
 
     schedule: Schedule
@@ -39,7 +39,7 @@ class Leaf:
 
     @property
     def backend(self) -> str:
-        """The one that has the last word, the first of them if several race for it."""
+        """The first backend of the last turn."""
         return self.schedule[-1][0][0]
 
 

@@ -1,47 +1,53 @@
-"""Whom to ask at a leaf of a diagram, by what backends took there in one's own sessions.
+"""A conservative bandit that picks backends at a leaf of a diagram from observed times.
 
-A bandit on a leash. The backend that the diagram names is asked until enough is known of it. Then
-the one is asked whose mean cost may be least: of what was seen the newest count, and the lower
-confidence bound is that of kl-UCB (Garivier and Cappé, 2011; over a window as in Garivier and
-Moulines, 2011). Another than the diagram's is asked only where the *allowance* covers all that it
-may waste, as in conservative bandits (Wu, Shariff, Lattimore and Szepesvári, 2016), and for no
-longer than that; then the diagram's own goes on. So whatever the costs do, n problems take at most
+The diagram's backend runs until there are enough observations of it. Then the backend with the
+smallest lower confidence bound of its mean cost runs. The bound is that of kl-UCB (Garivier and
+Cappé, 2011) over a window of the newest observations (Garivier and Moulines, 2011).
 
-    (1 + share) * (what the diagram's own takes on them)
+An alternative to the diagram's backend runs only if the *allowance* covers all that it may waste,
+and for no longer than that. This follows conservative bandits (Wu, Shariff, Lattimore and
+Szepesvári, 2016). If the alternative does not prove, the diagram's backend runs after it. So
+whatever the costs are, n problems take at most
 
-where "takes" is what it did take if it was asked, after another one or not, and else its mean at
-that moment; and what backends go on for once they are told to stop.
+    (1 + share) * (time of the diagram's backend on them)
+
+plus the time that backends continue after they were stopped. The time of the diagram's backend on a
+problem is the observed one if it ran, also after an alternative. Otherwise it is the mean of its
+observations at that moment.
 """
 
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-SHARE = 0.05  # of the seconds of the diagram's own, that asking others may cost
-NEWEST = 500  # entries of a leaf that count; older ones are forgotten
-FEWEST = 5  # entries of a backend that tell something
-# Times the mean of the diagram's own: how long another one may try. In less than twice its time
-# nobody proves who is a little slower, so that little would be learned of them.
+SHARE = 0.05  # of the time of the diagram's backend, which alternatives may cost
+NEWEST = 500  # observations kept per leaf; older ones are dropped
+FEWEST = 5  # observations of a backend that are enough to judge it
+# Time limit of an alternative, in means of the diagram's backend. With less than 2 a slightly
+# slower backend would never prove, so little would be learned about it.
 LONGEST = 2.0
-# The same, where the allowance covers no more and nothing was seen: who is many times as fast
-# proves within that.
+# The same for a backend without observations if the allowance covers no more; enough for a backend
+# that is several times faster.
 PEEK = 0.25
-# Seconds for starting a backend and building its model, once a session; 2.5 s are the slowest
-# tenth of MaxSAT's in training_logs.
+# Allowed seconds for starting a backend and building its model, once per session. The slowest tenth
+# of MaxSAT in training_logs takes 2.5 s.
 BUILD_S = 2.0
-SAVED = 5.0  # tries that failed, which what was saved may pay for; more would let others fail long
-BISECTIONS = 40  # of an interval of [0, 1]
+SAVED = 5.0  # failed attempts that saved time may pay for; with more, bad backends run too long
+BISECTIONS = 40  # of the interval [0, 1]
 
 
 @dataclass(frozen=True)
 class Took:
-    """What a backend took for a problem.
+    """An observation: the time of one backend on one problem.
 
     Attributes
     ----------
-    backend : its name
-    seconds : on the clock, without starting and building where that was for many problems
-    proved : if not, it was stopped
+    backend : str
+        Name of the backend.
+    seconds : float
+        Wall-clock seconds, without start and model building if those served many problems.
+    proved : bool
+        Whether it proved; otherwise it was stopped.
     """
 
     backend: str
@@ -51,13 +57,16 @@ class Took:
 
 @dataclass(frozen=True)
 class LeafCosts:
-    """What is known of a leaf.
+    """The observations at one leaf and the remaining allowance.
 
     Attributes
     ----------
-    newest : what was seen, the oldest first, at most ``NEWEST``
-    allowance_s : seconds that asking others than the diagram's own may still cost
-    reverted : how often another one was given up that had been better before
+    newest : tuple of Took
+        Observations, the oldest first, at most ``NEWEST``.
+    allowance_s : float
+        Seconds that alternatives to the diagram's backend may still cost.
+    reverted : int
+        Number of times that an alternative was dropped after it had been better.
     """
 
     newest: tuple[Took, ...] = ()
@@ -65,24 +74,33 @@ class LeafCosts:
     reverted: int = 0
 
     def of(self, backend: str) -> list[Took]:
-        """What was seen of one backend.
+        """Return the observations of one backend.
 
         Parameters
         ----------
-        backend : its name
+        backend : str
+            Name of the backend.
+
+        Returns
+        -------
+        list of Took
+            Observations, the oldest first.
         """
         return [took for took in self.newest if took.backend == backend]
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Whom to ask.
+    """The backend to run next.
 
     Attributes
     ----------
-    backend : its name
-    seconds : until the diagram's own is asked in its place; inf for the diagram's own
-    usual_s : mean seconds of the diagram's own, nan if not known
+    backend : str
+        Name of the backend.
+    seconds : float
+        Seconds after which the diagram's backend takes over, inf for the diagram's backend.
+    usual_s : float
+        Mean seconds of the diagram's backend, nan if not known.
     """
 
     backend: str
@@ -93,15 +111,26 @@ class Asked:
 def whom(
     leaf: LeafCosts, own: str, others: Sequence[str], limit_s: float, ready: Collection[str]
 ) -> Asked:
-    """Whom to ask next.
+    """Choose the backend to run next.
 
     Parameters
     ----------
-    leaf : what is known
-    own : the backend that the diagram names
-    others : that could be asked as well
-    limit_s : of the problem; another one leaves as much of it as the diagram's own ever needed
-    ready : those that have their model by now
+    leaf : LeafCosts
+        Observations at the leaf.
+    own : str
+        Name of the diagram's backend.
+    others : sequence of str
+        Names of the alternatives.
+    limit_s : float
+        Time limit of the problem in seconds. An alternative leaves as much of it as the diagram's
+        backend ever needed.
+    ready : collection of str
+        Names of the backends that have already built their model.
+
+    Returns
+    -------
+    Asked
+        The backend and its time limit.
     """
     seen = leaf.of(own)
     if len(seen) < FEWEST:
@@ -109,17 +138,19 @@ def whom(
     usual = _mean(seen)
     left_s = limit_s - max((took.seconds for took in seen if took.proved), default=0.0)
     tries = {name: _try(leaf, name, usual, name in ready, left_s) for name in others}
-    # Who can't be afforded yet does not stand in the way of who can.
+    # A backend that the allowance does not cover yet must not block one that it covers.
     able = [own, *(name for name in others if 0 < tries[name] <= leaf.allowance_s)]
     best = min(able, key=lambda name: _least_loss(leaf.of(name), usual, len(leaf.newest)))
-    if best == own:  # also of equal ones
+    if best == own:  # ties go to the diagram's backend
         return Asked(own, usual_s=usual)
     return Asked(best, tries[best], usual)
 
 
 def _try(leaf: LeafCosts, backend: str, usual: float, ready: bool, left_s: float) -> float:
-    """Seconds that another one gets; fewer, where the allowance covers no more, if they may be
-    enough for it."""
+    """Return the time limit of an alternative in seconds.
+
+    It is shorter if the allowance does not cover the usual limit but a shorter one may suffice.
+    """
     seen, build_s = leaf.of(backend), 0.0 if ready else BUILD_S
     seconds = LONGEST * usual
     if leaf.allowance_s < build_s + seconds:
@@ -131,12 +162,21 @@ def _try(leaf: LeafCosts, backend: str, usual: float, ready: bool, left_s: float
 
 
 def reserved(leaf: LeafCosts, asked: Asked) -> LeafCosts:
-    """The leaf while another one is asked: nobody else may spend what that may cost.
+    """Return the leaf with the time limit of an alternative subtracted from the allowance.
+
+    So two sessions cannot spend the same allowance at the same time.
 
     Parameters
     ----------
-    leaf : what is known
-    asked : as :func:`whom` gave it
+    leaf : LeafCosts
+        Observations at the leaf.
+    asked : Asked
+        Result of :func:`whom`.
+
+    Returns
+    -------
+    LeafCosts
+        The leaf while the backend runs.
     """
     if math.isinf(asked.seconds):
         return leaf
@@ -144,55 +184,76 @@ def reserved(leaf: LeafCosts, asked: Asked) -> LeafCosts:
 
 
 def after_own(leaf: LeafCosts, took: Took, share: float) -> LeafCosts:
-    """The leaf once the diagram's own was asked, and nobody before.
+    """Return the leaf after a run of the diagram's backend alone.
 
     Parameters
     ----------
-    leaf : what was known
-    took : by the diagram's own
-    share : of its seconds that asking others may cost
+    leaf : LeafCosts
+        Observations before the run.
+    took : Took
+        Observation of the diagram's backend.
+    share : float
+        Share of its time that alternatives may cost, from 0 to 1.
+
+    Returns
+    -------
+    LeafCosts
+        The leaf with the new observation and a larger allowance.
     """
     newest = (*leaf.newest, took)[-NEWEST:]
-    known = replace(leaf, newest=newest)
-    return _allowed(known, took.backend, leaf.allowance_s + share * took.seconds)
+    updated = replace(leaf, newest=newest)
+    return _allowed(updated, took.backend, leaf.allowance_s + share * took.seconds)
 
 
 def after_other(
     leaf: LeafCosts, asked: Asked, own: str, took: Took, spent_s: float, own_s: float, share: float
 ) -> LeafCosts:
-    """The leaf once another one was asked, and then, if that did not prove, the diagram's own.
+    """Return the leaf after a run of an alternative.
 
-    Page's test of cumulative sums (1954) tells when it is worse than before: what is saved is put
-    by, up to a limit, and what is wasted is taken from it. When there is nothing left, what was
-    seen of a backend that was better until then counts no more.
+    If the alternative did not prove, the diagram's backend ran after it. Page's cumulative sum test
+    (1954) detects when an alternative became worse: saved time is added to the allowance, up to a
+    limit, and wasted time is subtracted. When the allowance is used up, the observations of a
+    backend that was better until then are dropped.
 
     Parameters
     ----------
-    leaf : what was known, with the seconds of ``asked`` reserved
-    asked : as :func:`whom` gave it
-    own : the backend that the diagram names
-    took : by the other one
-    spent_s : on the clock by the other one, all included
-    own_s : then by the diagram's own; nan if it was not asked
-    share : of what the diagram's own takes, that asking others may cost
+    leaf : LeafCosts
+        Observations before the run, with the time limit of ``asked`` reserved.
+    asked : Asked
+        Result of :func:`whom`.
+    own : str
+        Name of the diagram's backend.
+    took : Took
+        Observation of the alternative.
+    spent_s : float
+        Wall-clock seconds of the alternative, including start and model building.
+    own_s : float
+        Seconds of the diagram's backend after it, nan if it did not run.
+    share : float
+        Share of the time of the diagram's backend that alternatives may cost, from 0 to 1.
+
+    Returns
+    -------
+    LeafCosts
+        The leaf with the new observation and the new allowance.
     """
     before = leaf.allowance_s + asked.seconds
     usual = asked.usual_s if math.isnan(own_s) else own_s
     saved = asked.usual_s if math.isnan(own_s) else 0.0
-    known = replace(leaf, newest=(*leaf.newest, took)[-NEWEST:])
-    known = _allowed(known, own, before + share * usual + saved - spent_s)
-    seen = known.of(took.backend)
-    if known.allowance_s >= LONGEST * asked.usual_s or len(seen) < FEWEST:
-        return known
-    mine = _losses(known.of(own), asked.usual_s)
-    if _average(_losses(seen, asked.usual_s)) >= _average(mine or [1.0]):
-        return known  # it never was better
-    rest = tuple(each for each in known.newest if each.backend != took.backend)
-    return replace(known, newest=rest, reverted=known.reverted + 1)
+    updated = replace(leaf, newest=(*leaf.newest, took)[-NEWEST:])
+    updated = _allowed(updated, own, before + share * usual + saved - spent_s)
+    seen = updated.of(took.backend)
+    if updated.allowance_s >= LONGEST * asked.usual_s or len(seen) < FEWEST:
+        return updated
+    default = _losses(updated.of(own), asked.usual_s)
+    if _average(_losses(seen, asked.usual_s)) >= _average(default or [1.0]):
+        return updated  # it was never better
+    rest = tuple(each for each in updated.newest if each.backend != took.backend)
+    return replace(updated, newest=rest, reverted=updated.reverted + 1)
 
 
 def _allowed(leaf: LeafCosts, own: str, allowance_s: float) -> LeafCosts:
-    """The leaf with its allowance, of which so much is kept as some tries waste that fail."""
+    """Return the leaf with an allowance that is capped at the cost of ``SAVED`` failed attempts."""
     seen = leaf.of(own)
     most = BUILD_S + SAVED * LONGEST * _mean(seen) if seen else BUILD_S
     return replace(leaf, allowance_s=min(allowance_s, most))
@@ -207,26 +268,35 @@ def _average(values: Sequence[float]) -> float:
 
 
 def _losses(seen: Sequence[Took], usual_s: float) -> list[float]:
-    """Seconds as shares of what a try takes that fails, from 0 to 1."""
+    """Return times as shares of the cost of a failed attempt, from 0 to 1."""
     most = (LONGEST + 1) * usual_s
     return [min(1.0, took.seconds / most) if took.proved else 1.0 for took in seen]
 
 
 def _least_loss(seen: Sequence[Took], usual_s: float, of: int) -> float:
-    """What the mean loss of a backend may be, at least."""
+    """Return the lower confidence bound of the mean loss of a backend."""
     return lower_bound(_average(_losses(seen, usual_s)), len(seen), of) if seen else 0.0
 
 
 def lower_bound(mean: float, count: int, of: int) -> float:
-    """The least q such that ``count * kl(mean, q) <= log(of)``, where kl is the relative entropy of
-    two Bernoulli distributions: the lower confidence bound of kl-UCB with c = 0, as its authors
-    advise.
+    """Return the lower confidence bound of a mean by kl-UCB, with c = 0 as its authors advise.
+
+    This is the smallest q with ``count * kl(mean, q) <= log(of)``, where kl is the relative entropy
+    of two Bernoulli distributions.
 
     Parameters
     ----------
-    mean : from 0 to 1
-    count : that it is the mean of
-    of : how many there are of all backends
+    mean : float
+        Mean of the observations, from 0 to 1.
+    count : int
+        Number of observations of this backend.
+    of : int
+        Number of observations of all backends.
+
+    Returns
+    -------
+    float
+        Lower confidence bound, from 0 to ``mean``.
     """
     low, high, most = 0.0, mean, math.log(of) / count
     for _ in range(BISECTIONS):
@@ -239,7 +309,7 @@ def lower_bound(mean: float, count: int, of: int) -> float:
 
 
 def _divergence(p: float, q: float) -> float:
-    """Relative entropy of Bernoulli distributions, for q <= p."""
+    """Return the relative entropy of two Bernoulli distributions, for q <= p."""
     if p <= q:
         return 0.0
     if q <= 0:

@@ -1,4 +1,4 @@
-"""What one's own sessions have taught of the leaves of a diagram: kept, shared, saved."""
+"""Observed times of backends at the leaves of a diagram, shared by sessions and saved to files."""
 
 import json
 import math
@@ -30,22 +30,32 @@ FORMAT = 1
 
 
 class OnlineCosts:
-    """What backends took at each leaf of a diagram, in sessions that were given this object.
+    """Observed times of backends at each leaf of a diagram, from which sessions learn.
 
-    Sessions learn from it whom to ask, and tell it what came of it, see :mod:`selector.online`.
-    The same tales in the same order lead to the same choices. Thread safe: several sessions may
-    share one.
+    Sessions choose backends by these observations and add new ones; see :mod:`selector.online`.
+    The policy is deterministic: the same observations in the same order give the same choices.
+    Several sessions and threads can share one object.
 
     Parameters
     ----------
-    diagram : whose leaves these are; sessions have to go by the same one
-    share : from 0 to 1, of the seconds that the diagram's own choices take: what asking others may
-        cost at most
+    diagram : Diagram
+        Diagram whose leaves are observed; sessions must use the same one.
+    share : float, default 0.05
+        Largest share of the time of the diagram's choices that trying alternatives may cost, from 0
+        to 1.
 
     Raises
     ------
     InputError
-        No such share.
+        If ``share`` is not a number from 0 to 1.
+
+    Examples
+    --------
+    >>> from counterfolio import OnlineCosts
+    >>> costs = OnlineCosts(explainer.diagram)
+    >>> with explainer.session(online=costs) as session:
+    ...     print(session.explain(row).status)
+    optimal
     """
 
     def __init__(self, diagram: Diagram, share: float = SHARE) -> None:
@@ -57,48 +67,87 @@ class OnlineCosts:
 
     @property
     def leaves(self) -> dict[int, LeafCosts]:
-        """What is known by now, by the place of the leaf among the diagram's nodes; a copy."""
+        """Copy of the observations, by the index of the leaf among the nodes of the diagram."""
         with self._lock:
             return dict(sorted(self._leaves.items()))
 
     def check(self, diagram: Diagram) -> None:
-        """Refuse another diagram than the one that these costs are about.
+        """Raise InputError if a diagram differs from the one that was observed.
 
         Parameters
         ----------
-        diagram : that a session goes by
+        diagram : Diagram
+            Diagram of a session.
 
         Raises
         ------
         InputError
-            It is another one.
+            If the diagrams differ.
+
+        Examples
+        --------
+        >>> from counterfolio import OnlineCosts
+        >>> OnlineCosts(explainer.diagram).check(explainer.diagram)
         """
         if diagram.digest != self._diagram.digest:
             raise InputError(
-                "these online costs are of another diagram; begin anew: "
-                "OnlineCosts(explainer.diagram)."
+                f"These online costs belong to another diagram ({self._diagram.digest}, not "
+                f"{diagram.digest}). Start new ones: OnlineCosts(explainer.diagram)."
             )
 
     def place_of(self, leaf: Leaf) -> int:
-        """Where a leaf is among the diagram's nodes.
+        """Return the index of a leaf among the nodes of the diagram.
 
         Parameters
         ----------
-        leaf : of the diagram
+        leaf : Leaf
+            A leaf of the diagram.
+
+        Returns
+        -------
+        int
+            Index of the node.
+
+        Examples
+        --------
+        >>> from counterfolio import OnlineCosts
+        >>> OnlineCosts(explainer.diagram).place_of(explainer.diagram.nodes[-1])
+        0
         """
         return self._diagram.nodes.index(leaf)
 
     def whom(
         self, place: int, own: str, others: Sequence[str], limit_s: float, ready: Collection[str]
     ) -> Asked:
-        """Whom to ask next, see :func:`selector.online.whom`; tell what came of it.
+        """Choose the backend to run next, and reserve its time; see :func:`selector.online.whom`.
 
-        Where nothing is told, what it might have cost counts as spent.
+        The caller reports the outcome with :meth:`tell_own` or :meth:`tell_other`. Without a report
+        the reserved time counts as spent.
 
         Parameters
         ----------
-        place : of the leaf
-        own, others, limit_s, ready : as for :func:`selector.online.whom`
+        place : int
+            Index of the leaf among the nodes of the diagram.
+        own : str
+            Name of the diagram's backend.
+        others : sequence of str
+            Names of the alternatives.
+        limit_s : float
+            Time limit of the problem in seconds.
+        ready : collection of str
+            Names of the backends that have already built their model.
+
+        Returns
+        -------
+        Asked
+            The backend and its time limit.
+
+        Examples
+        --------
+        >>> from counterfolio import OnlineCosts
+        >>> costs = OnlineCosts(explainer.diagram)
+        >>> costs.whom(0, "search", ["cp"], limit_s=60, ready=[]).backend
+        'search'
         """
         with self._lock:
             leaf = self._leaves.get(place, LeafCosts())
@@ -107,12 +156,23 @@ class OnlineCosts:
             return asked
 
     def tell_own(self, place: int, took: Took) -> None:
-        """The diagram's own was asked, and nobody before.
+        """Record a run of the diagram's backend alone.
 
         Parameters
         ----------
-        place : of the leaf
-        took : by the diagram's own
+        place : int
+            Index of the leaf among the nodes of the diagram.
+        took : Took
+            Observation of the diagram's backend.
+
+        Examples
+        --------
+        >>> from counterfolio import OnlineCosts
+        >>> from selector.online import Took
+        >>> costs = OnlineCosts(explainer.diagram)
+        >>> costs.tell_own(0, Took("search", 0.5, True))
+        >>> len(costs.leaves[0].newest)
+        1
         """
         with self._lock:
             leaf = self._leaves.get(place, LeafCosts())
@@ -121,12 +181,22 @@ class OnlineCosts:
     def tell_other(
         self, place: int, asked: Asked, own: str, took: Took, spent_s: float, own_s: float
     ) -> None:
-        """Another one was asked, and the diagram's own after it if that did not prove.
+        """Record a run of an alternative, and of the diagram's backend after it if it ran.
 
         Parameters
         ----------
-        place : of the leaf
-        asked, own, took, spent_s, own_s : as for :func:`selector.online.after_other`
+        place : int
+            Index of the leaf among the nodes of the diagram.
+        asked : Asked
+            Result of :meth:`whom`.
+        own : str
+            Name of the diagram's backend.
+        took : Took
+            Observation of the alternative.
+        spent_s : float
+            Wall-clock seconds of the alternative, including start and model building.
+        own_s : float
+            Seconds of the diagram's backend after it, nan if it did not run.
         """
         with self._lock:
             leaf = self._leaves[place]
@@ -137,20 +207,26 @@ class OnlineCosts:
         for place, leaf in self.leaves.items():
             node = self._diagram.nodes[place]
             named = words.schedule(node.schedule) if isinstance(node, Leaf) else ""
-            told = [
-                f"{title_of(name)} {len(seen)} times, "
+            times = [
+                f"{title_of(name)}: {_counted(len(seen))}, "
                 f"{math.fsum(took.seconds for took in seen) / len(seen):.3g} s on average"
                 for name in sorted({took.backend for took in leaf.newest})
                 for seen in [leaf.of(name)]
             ]
             lines.append(
-                f"leaf {place} ({named}): {'; '.join(told)}; others may still cost "
-                f"{leaf.allowance_s:.3g} s; gone back to the diagram {leaf.reverted} times"
+                f"leaf {place} ({named}): {'; '.join(times)}; allowance for alternatives "
+                f"{leaf.allowance_s:.3g} s; {leaf.reverted} dropped as no longer better"
             )
-        return "\n".join(lines) or "Nothing was asked yet."
+        return "\n".join(lines) or "No observations yet."
 
     def to_json(self) -> str:
-        """One JSON object; equal costs give equal text."""
+        """Return the observations as a JSON object; equal observations give equal text.
+
+        Returns
+        -------
+        str
+            JSON that :meth:`from_json` reads.
+        """
         leaves = {
             str(place): {
                 "allowance_s": leaf.allowance_s,
@@ -169,85 +245,123 @@ class OnlineCosts:
 
     @staticmethod
     def from_json(text: str, diagram: Diagram, where: str) -> "OnlineCosts":
-        """Read what :meth:`to_json` wrote.
+        """Read observations from the JSON that :meth:`to_json` wrote.
 
         Parameters
         ----------
-        text : JSON
-        diagram : whose leaves these are
-        where : what the text is called in errors, such as its file
+        text : str
+            JSON of the observations.
+        diagram : Diagram
+            Diagram whose leaves were observed.
+        where : str
+            Name of the text in error messages, such as the path of its file.
+
+        Returns
+        -------
+        OnlineCosts
+            The observations.
 
         Raises
         ------
         InputError
-            It is nothing of the kind, or of another diagram.
+            If the text does not hold online costs, or those of another diagram.
+
+        Examples
+        --------
+        >>> from counterfolio import OnlineCosts
+        >>> text = OnlineCosts(explainer.diagram).to_json()
+        >>> print(OnlineCosts.from_json(text, explainer.diagram, "my costs"))
+        No observations yet.
         """
         try:
             whole = json.loads(text)
             if whole["format"] != FORMAT:
                 raise InputError(
-                    f"{where} has format {whole['format']}; this version reads {FORMAT}."
+                    f"{where} has format {whole['format']}, but this version reads format "
+                    f"{FORMAT}. Start new online costs: OnlineCosts(explainer.diagram)."
                 )
             if whole["diagram"] != diagram.digest:
                 raise InputError(
-                    f"{where} is of another diagram; begin anew: OnlineCosts(explainer.diagram)."
+                    f"{where} belongs to another diagram ({whole['diagram']}, not "
+                    f"{diagram.digest}). Start new online costs: OnlineCosts(explainer.diagram)."
                 )
-            made = OnlineCosts(diagram, whole["share"])
-            made._leaves = {int(place): _leaf(leaf) for place, leaf in whole["leaves"].items()}
-            for place in made._leaves:
+            costs = OnlineCosts(diagram, whole["share"])
+            costs._leaves = {int(place): _leaf(leaf) for place, leaf in whole["leaves"].items()}
+            for place in costs._leaves:
                 if not isinstance(diagram.nodes[place], Leaf) or place < 0:
-                    raise ValueError(f"node {place} of the diagram is no leaf")
+                    raise ValueError(f"node {place} of the diagram is not a leaf")
         except InputError:
             raise
         except FAULTS as error:
-            fault = fault_of(error)
-            raise InputError(f"{where} holds no online costs: {fault}.") from error
-        return made
+            raise InputError(
+                f"{where} does not hold online costs: {fault_of(error)}. Give a file that "
+                "OnlineCosts.save wrote."
+            ) from error
+        return costs
 
     def save(self, path: str | Path) -> None:
-        """Write all that is known, moved into place whole.
+        """Write the observations to a JSON file, atomically.
 
         Parameters
         ----------
-        path : of the JSON file
+        path : str or Path
+            JSON file to write.
 
         Raises
         ------
         InputError
-            The file can't be written.
+            If the file cannot be written.
         """
         write_text(path, self.to_json())
 
     @staticmethod
     def load(path: str | Path, diagram: Diagram) -> "OnlineCosts":
-        """Read what :meth:`save` wrote.
+        """Read observations from a file that :meth:`save` wrote.
 
         Parameters
         ----------
-        path : of the JSON file
-        diagram : whose leaves these are
+        path : str or Path
+            JSON file to read.
+        diagram : Diagram
+            Diagram whose leaves were observed.
+
+        Returns
+        -------
+        OnlineCosts
+            The observations.
 
         Raises
         ------
         InputError
-            It can't be read, or as :meth:`from_json`.
+            If the file cannot be read, does not hold online costs, or those of another diagram.
+
+        Examples
+        --------
+        >>> from counterfolio import OnlineCosts
+        >>> OnlineCosts(explainer.diagram).save("costs.json")
+        >>> print(OnlineCosts.load("costs.json", explainer.diagram))
+        No observations yet.
         """
         return OnlineCosts.from_json(read_text(path, "the online costs"), diagram, str(path))
+
+
+def _counted(runs: int) -> str:
+    return f"{runs} run" if runs == 1 else f"{runs} runs"
 
 
 def _leaf(entry: Mapping[str, Any]) -> LeafCosts:
     allowance_s, reverted = float(entry["allowance_s"]), int(entry["reverted"])
     newest = tuple(_took(*each) for each in entry["newest"])
     if not math.isfinite(allowance_s) or reverted < 0 or len(newest) > NEWEST:
-        raise ValueError("a leaf has numbers that can't be")
+        raise ValueError("a leaf has an invalid allowance, count or number of observations")
     return LeafCosts(newest, allowance_s, reverted)
 
 
 def _took(backend: object, seconds: object, proved: object) -> Took:
     if not isinstance(backend, str) or not isinstance(proved, bool):
-        raise TypeError("what a backend took must be its name, seconds, and true or false")
+        raise TypeError("an observation must be a backend name, seconds, and true or false")
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        raise TypeError(f"seconds must be a number, not {seconds!r}")
+        raise TypeError(f"seconds must be a number, got {seconds!r}")
     if not 0 < seconds < math.inf:
         raise ValueError(f"seconds must be above 0, got {seconds!r}")
     return Took(backend, float(seconds), proved)

@@ -1,4 +1,4 @@
-"""Where the boxes, words and edges of a drawn diagram stand."""
+"""Positions of the boxes, texts and edges of a drawn diagram."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,22 +11,22 @@ from selector.nodes import Leaf, Node, Split
 from selector.text_width import text_width, wrapped
 from selector.way import way_of
 
-# Pixels, where the picture is as wide as a telephone shows it.
+# In pixels, for a picture as wide as the screen of a phone.
 PHONE = 380.0
 NAME_SIZE, SHARE_SIZE = 12.5, 11.5
 LINE_HEIGHT = 16.0
-PADDING = 8.0  # between a box and its words
+PADDING = 8.0  # between a box and its text
 MARGIN = 6.0  # around the picture
 GAP = 8.0  # between neighbours in a row
-DROP = 48.0  # between rows, for the edges
+DROP = 48.0  # vertical space between rows, for the edges
 WIDEST_BOX = 200.0
 BEND_WIDTH = 4.0
-ALIGNMENTS = 12  # sweeps that draw points towards those they are linked to
+ALIGNMENTS = 12  # passes that move points towards the points they are linked to
 
 
 @dataclass(frozen=True)
 class Text:
-    """A line of words, its middle at (x, y); ``name`` for the larger font."""
+    """A line of text centred at (x, y), in the larger font if ``name``."""
 
     words: str
     x: float
@@ -36,13 +36,13 @@ class Text:
 
 @dataclass(frozen=True)
 class Box:
-    """A node as it is drawn, lengths in pixels.
+    """The rectangle of a node, lengths in pixels.
 
     Attributes
     ----------
-    backend : that has the last word, "" for a split
-    ports : where the edges of its left and right side begin, none for a leaf
-    taken : whether the way that is shown passes it
+    backend : first backend of the last turn, "" for a split
+    ports : x positions where the edges of its left and right side begin, empty for a leaf
+    taken : bool, whether the highlighted path passes it
     """
 
     left: float
@@ -57,7 +57,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Line:
-    """An edge, in the language of SVG, and whether the way that is shown passes it."""
+    """An edge as an SVG path, and whether the highlighted path passes it."""
 
     path: str
     taken: bool
@@ -65,13 +65,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Picture:
-    """A diagram laid out, lengths in pixels.
+    """The layout of a diagram, lengths in pixels.
 
     Attributes
     ----------
-    boxes : one per split and one per schedule, in the order of the nodes
-    lines : the edges
-    crossings : pairs of edges that cross
+    boxes : rectangles, one per split and one per schedule, in the order of the nodes
+    lines : edges
+    crossings : number of pairs of edges that cross
     """
 
     width: float
@@ -83,12 +83,12 @@ class Picture:
 
 @dataclass(frozen=True)
 class _Face:
-    """What a box has to show, and the size that this takes.
+    """The content of a box and the size that it needs.
 
     Attributes
     ----------
-    targets : the nodes that the left and the right side of a split lead to
-    cells : what is written on these sides
+    targets : nodes that the left and the right side of a split lead to
+    cells : labels of these sides
     """
 
     lines: tuple[str, ...]
@@ -113,7 +113,7 @@ def picture_of(
 ) -> Picture:
     """Lay a diagram out from top to bottom.
 
-    It is as wide as a telephone unless the longest words of a row need more.
+    It is as wide as the screen of a phone, unless the longest words of a row need more.
     """
     nodes, flow = _with_shared_leaves(nodes, flow)
     way = way_of(nodes, decision)
@@ -147,20 +147,20 @@ def picture_of(
 def _with_shared_leaves(
     nodes: Sequence[Node], flow: Sequence[float] | None
 ) -> tuple[list[Node], list[float] | None]:
-    """Leaves of the same schedule become one, the last of them, so that edges still lead on."""
+    """Merge leaves with the same schedule into the last of them, and add up their shares."""
     last = {node.schedule: index for index, node in enumerate(nodes) if isinstance(node, Leaf)}
     stands = [last[n.schedule] if isinstance(n, Leaf) else i for i, n in enumerate(nodes)]
-    kept = sorted(set(stands))
-    place = [kept.index(index) for index in stands]
+    remaining = sorted(set(stands))
+    place = [remaining.index(index) for index in stands]
     shared = [
         replace(node, low=place[node.low], high=place[node.high])
         if isinstance(node, Split)
         else node
-        for node in (nodes[index] for index in kept)
+        for node in (nodes[index] for index in remaining)
     ]
     if flow is None:
         return shared, None
-    shares = [0.0] * len(kept)
+    shares = [0.0] * len(remaining)
     for index, share in zip(place, flow, strict=True):
         shares[index] += share
     return shared, shares
@@ -168,15 +168,15 @@ def _with_shared_leaves(
 
 def _faces(nodes: Sequence[Node], layers: Layers, flow: Sequence[float] | None) -> dict[int, _Face]:
     turned = layers.turned()
-    found = {}
+    faces = {}
     for row in layers.rows:
         boxes = [point for point in row if isinstance(point, int)]
         others = 2 * MARGIN + GAP * (len(row) - 1) + BEND_WIDTH * (len(row) - len(boxes))
         room = min(WIDEST_BOX, (PHONE - others) / len(boxes)) - 2 * PADDING
         for index in boxes:
             share = "" if flow is None else f"{flow[index]:.1%}"
-            found[index] = _face(nodes[index], share, index in turned, room)
-    return found
+            faces[index] = _face(nodes[index], share, index in turned, room)
+    return faces
 
 
 def _face(node: Node, share: str, turned: bool, room: float) -> _Face:
@@ -199,29 +199,29 @@ def _row_width(faces: dict[int, _Face], row: Sequence[Point]) -> float:
 
 
 def _middles(layers: Layers, faces: dict[int, _Face], width: float) -> list[dict[Point, float]]:
-    """For each row the middle of each point: near those it is linked to, in order, apart."""
+    """Return the x position of each point by row: in order, apart, close to the linked points."""
     middles: list[dict[Point, float]] = []
     for row in layers.rows:
         free = (width - 2 * MARGIN - _row_width(faces, row)) / len(row)
-        left, found = MARGIN, dict[Point, float]()
+        start, positions = MARGIN, dict[Point, float]()
         for point in row:
             room = _width(faces, point) + free
-            found[point] = left + room / 2
-            left += room + GAP
-        middles.append(found)
+            positions[point] = start + room / 2
+            start += room + GAP
+        middles.append(positions)
     for sweep in range(ALIGNMENTS):
         numbers = range(len(layers.rows))
         for number in numbers if sweep % 2 else reversed(numbers):
-            wanted = []
+            targets = []
             for point in layers.rows[number]:
                 linked = [middles[row][other] for row, other in _linked(layers, number, point)]
-                wanted.append(mean(linked or [middles[number][point]]))
-            middles[number] = _apart(layers.rows[number], wanted, faces, width)
+                targets.append(mean(linked or [middles[number][point]]))
+            middles[number] = _apart(layers.rows[number], targets, faces, width)
     return middles
 
 
 def _linked(layers: Layers, row: int, point: Point) -> list[tuple[int, Point]]:
-    """What a point is linked to, with its row."""
+    """Return the points that a point is linked to, each with its row."""
     above = layers.links[row - 1] if row > 0 else ()
     below = layers.links[row] if row < len(layers.links) else ()
     return [
@@ -231,19 +231,19 @@ def _linked(layers: Layers, row: int, point: Point) -> list[tuple[int, Point]]:
 
 
 def _apart(
-    row: Sequence[Point], wanted: Sequence[float], faces: dict[int, _Face], width: float
+    row: Sequence[Point], targets: Sequence[float], faces: dict[int, _Face], width: float
 ) -> dict[Point, float]:
-    """Middles near those wanted, in order, without overlaps, within the picture."""
+    """Return x positions close to the targets, in order and without overlaps."""
     halves = [_width(faces, point) / 2 for point in row]
     steps = [a + b + GAP for a, b in pairwise(halves)]
     least = list(accumulate(steps, initial=MARGIN + halves[0]))
     spare = width - MARGIN - halves[-1] - least[-1]
-    wanted = [min(max(want, low), low + spare) for want, low in zip(wanted, least, strict=True)]
-    rightwards, leftwards = [wanted[0]], [wanted[-1]]
-    for want, step in zip(wanted[1:], steps, strict=True):
-        rightwards.append(max(want, rightwards[-1] + step))
-    for want, step in zip(reversed(wanted[:-1]), reversed(steps), strict=True):
-        leftwards.append(min(want, leftwards[-1] - step))
+    goals = [min(max(goal, low), low + spare) for goal, low in zip(targets, least, strict=True)]
+    rightwards, leftwards = [goals[0]], [goals[-1]]
+    for goal, step in zip(goals[1:], steps, strict=True):
+        rightwards.append(max(goal, rightwards[-1] + step))
+    for goal, step in zip(reversed(goals[:-1]), reversed(steps), strict=True):
+        leftwards.append(min(goal, leftwards[-1] - step))
     middles = [(a + b) / 2 for a, b in zip(rightwards, reversed(leftwards), strict=True)]
     return dict(zip(row, middles, strict=True))
 
@@ -259,8 +259,8 @@ def _box(face: _Face, middle: float, top: float) -> Box:
     ports = tuple(middle + side * face.width / 4 for side in (-1, 1)) if face.cells else ()
     for port, cell in zip(ports, face.cells, strict=True):
         texts.append(Text(cell, port, y + LINE_HEIGHT, name=False))
-    left = middle - face.width / 2
-    return Box(left, top, face.width, face.height, face.backend, tuple(texts), ports)
+    start = middle - face.width / 2
+    return Box(start, top, face.width, face.height, face.backend, tuple(texts), ports)
 
 
 Stop = tuple[float, float, float]  # middle of a point, top and bottom of its row
@@ -272,7 +272,7 @@ def _way(
     number: int,
     target: int,
 ) -> list[Stop]:
-    """The points that an edge passes after row ``number``, and the node that it leads to."""
+    """Return the points that an edge passes after row ``number``, including its target."""
     way = []
     while True:
         number += 1
@@ -283,10 +283,10 @@ def _way(
 
 
 def _path(box: Box, port: float, bottom: float, way: Sequence[Stop]) -> str:
-    """From a side of a split down its way.
+    """Return the SVG path from a side of a split to the target of its edge.
 
-    A curve begins below all boxes of a row and ends above all of the next one, so that it touches
-    none.
+    Each curve begins below all boxes of a row and ends above all boxes of the next row, so it
+    touches none.
     """
     path, x = f"M{port:.1f} {box.top + box.height:.1f}", port
     for to_x, to_y, to_bottom in way:

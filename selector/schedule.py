@@ -1,65 +1,86 @@
-"""Schedules: which backends run, for how long, and which ones then."""
+"""Schedules: backends in turns, each turn with a time limit."""
 
 import math
 from collections.abc import Sequence
 
 from encoders.errors import InputError
 
-# Names of backends, and wall-clock seconds. Several of one turn race; where there is one core the
-# first of them runs.
+# Names of backends, and wall-clock seconds. Backends of one turn race; with one core only the
+# first one runs.
 Turn = tuple[tuple[str, ...], float]
-# Turns that follow each other until one proves; the last one's seconds are infinite.
+# Turns run in order until one proves; the last turn has infinite seconds.
 Schedule = tuple[Turn, ...]
 
 
 def alone(backend: str) -> Schedule:
-    """One backend until the end.
+    """Return the schedule that runs one backend until the time limit of the query.
 
     Parameters
     ----------
-    backend : its name
+    backend : str
+        Name of the backend.
+
+    Returns
+    -------
+    Schedule
+        A schedule of one turn.
     """
     return (((backend,), math.inf),)
 
 
 def complexity(schedule: Schedule) -> tuple[int, int]:
-    """Return the number of backends that a schedule may start, and its number of turns.
+    """Return the number of distinct backends of a schedule, and its number of turns.
 
     Parameters
     ----------
     schedule : Schedule
+        A valid schedule.
+
+    Returns
+    -------
+    tuple of int
+        Number of backends, number of turns.
     """
     return len({name for names, _ in schedule for name in names}), len(schedule)
 
 
 def check_schedule(where: str, schedule: Schedule) -> None:
-    """Refuse a schedule that can't be run.
+    """Raise InputError if a schedule is not valid.
 
     Parameters
     ----------
-    where : named in errors, such as "node 3 of the diagram"
-    schedule : of any type, as read
+    where : str
+        Place of the schedule in error messages, such as "Node 3 of the diagram".
+    schedule : Schedule
+        Value to check, of any type.
 
     Raises
     ------
     InputError
-        Turns are no pairs of names and seconds, name a backend twice, or one before the last has
-        no end, or the last one has.
+        If a turn is not a pair of names and seconds or names a backend twice. Also if a turn
+        before the last has no time limit, or the last turn has one.
     """
     if not schedule:
-        raise InputError(f"{where} names no backend.")
+        raise InputError(f"{where} has an empty schedule; name at least one backend.")
     for number, turn in enumerate(schedule, 1):
         if not (isinstance(turn, tuple) and len(turn) == 2 and isinstance(turn[0], tuple)):
-            raise InputError(f"{where}: turn {number} must be (names of backends, seconds).")
+            raise InputError(
+                f"{where}: turn {number} must be a pair (names of backends, seconds), got {turn!r}."
+            )
         names, seconds = turn
         if not names or len(set(names)) < len(names) or not all(map(_is_name, names)):
-            raise InputError(f"{where}: turn {number} must name different backends.")
+            raise InputError(
+                f"{where}: turn {number} must name one or more different backends, got {names!r}."
+            )
         last = number == len(schedule)
         if not isinstance(seconds, float) or not (seconds == math.inf if last else seconds > 0):
-            what = "have no end (null)" if last else "last some seconds above 0"
-            raise InputError(f"{where}: turn {number} must {what}, got {seconds!r}.")
+            rule = "have no time limit (null)" if last else "have a time limit above 0 seconds"
+            raise InputError(f"{where}: turn {number} must {rule}, got {seconds!r}.")
         if not last and math.isinf(seconds):
-            raise InputError(f"{where}: turn {number} has no end, so that no other one follows.")
+            raise InputError(
+                f"{where}: turn {number} has no time limit, so later turns never start; give it "
+                "seconds, or remove the later turns."
+            )
 
 
 def _is_name(name: object) -> bool:
@@ -67,16 +88,26 @@ def _is_name(name: object) -> bool:
 
 
 def schedule_from_json(turns: Sequence[tuple[str | list[str], object]]) -> Schedule:
-    """Read ``[[names, seconds or null], ...]``; a lone name stands for a list of one.
+    """Convert parsed JSON ``[[names, seconds or null], ...]`` to a schedule.
+
+    A single name may stand for a list of one name. The result is not checked.
 
     Parameters
     ----------
-    turns : as JSON was read, null as None
+    turns : sequence of pairs
+        Parsed JSON: names of backends, and seconds or None.
+
+    Returns
+    -------
+    Schedule
+        The schedule.
 
     Raises
     ------
-    TypeError, ValueError
-        It is nothing of the kind.
+    TypeError
+        If the value has another structure, or seconds are not a number.
+    ValueError
+        If a turn is not a pair.
     """
     return tuple(
         ((names,) if isinstance(names, str) else tuple(names), _seconds(seconds))
@@ -85,11 +116,17 @@ def schedule_from_json(turns: Sequence[tuple[str | list[str], object]]) -> Sched
 
 
 def schedule_to_json(schedule: Schedule) -> list[list[object]]:
-    """What :func:`schedule_from_json` reads.
+    """Convert a schedule to values for JSON, which :func:`schedule_from_json` reads.
 
     Parameters
     ----------
-    schedule : that can be run
+    schedule : Schedule
+        A valid schedule.
+
+    Returns
+    -------
+    list
+        One ``[names, seconds or None]`` per turn.
     """
     return [[list(names), None if math.isinf(seconds) else seconds] for names, seconds in schedule]
 
@@ -98,5 +135,5 @@ def _seconds(entry: object) -> float:
     if entry is None:
         return math.inf
     if isinstance(entry, bool) or not isinstance(entry, int | float):
-        raise TypeError(f"seconds must be a number or null, not {entry!r}")
+        raise TypeError(f"seconds must be a number or null, got {entry!r}")
     return float(entry)

@@ -1,7 +1,7 @@
-"""How wide text may become in a drawing whose font is not known."""
+"""Upper bounds of text widths in drawings whose font is not known."""
 
-# Widths in ems: no character of a group is wider in the bold weight of DejaVu Sans, which is wider
-# than the sans-serif fonts that browsers take first.
+# Width in ems that no character of the group exceeds in DejaVu Sans Bold. That font is wider than
+# the sans-serif fonts that browsers prefer.
 GROUPS = (
     (0.48, "ijlftI.,:;'|!()[]-/ "),
     (0.68, "crszvxykJ_*?`"),
@@ -13,22 +13,22 @@ WIDTH = {character: width for width, group in GROUPS for character in group}
 
 
 def text_width(text: str, size: float) -> float:
-    """At most how wide a line is, in the unit of ``size``, the height of the font."""
+    """Return an upper bound of the width of a line, in the unit of ``size``, the font height."""
     return size * sum(WIDTH.get(character, WIDEST) for character in text)
 
 
 def wrapped(text: str, size: float, room: float) -> tuple[str, ...]:
-    """Lines as wide as there is room, broken at spaces; a word that is wider stands alone.
+    """Break a text at spaces into lines of at most ``room``; a wider word gets its own line.
 
-    Lines are made about equally long, without more of them.
+    The lines get about equal lengths, as long as that does not need more lines.
     """
     lines = _filled(text, size, room)
     narrower = max(text_width(line, size) for line in lines)
     while True:
-        found = _filled(text, size, narrower - size / 4)
-        if len(found) > len(lines) or found == lines:
+        shorter = _filled(text, size, narrower - size / 4)
+        if len(shorter) > len(lines) or shorter == lines:
             return tuple(lines)
-        lines, narrower = found, max(text_width(line, size) for line in found)
+        lines, narrower = shorter, max(text_width(line, size) for line in shorter)
 
 
 def _filled(text: str, size: float, room: float) -> list[str]:

@@ -1,4 +1,4 @@
-"""The way through a diagram that a decision in words tells of."""
+"""Paths through a diagram, parsed from the text of a decision."""
 
 from collections.abc import Sequence
 
@@ -9,23 +9,23 @@ Edge = tuple[int, int]
 
 
 def way_of(nodes: Sequence[Node], decision: str) -> frozenset[Edge]:
-    """The edges that were passed, as (node, next node); none without a decision."""
-    taken, at = set[Edge](), 0
-    for told in decision.split("; "):
+    """Return the edges on the path, as (node, next node); none for an empty decision."""
+    edges, at = set[Edge](), 0
+    for part in decision.split("; "):
         node = nodes[at]
         if not isinstance(node, Split):
-            at, node = 0, nodes[0]  # a further decision begins at the root
+            at, node = 0, nodes[0]  # the next decision starts at the root
         if isinstance(node, Split):
-            side = words.side_told(node.feature, node.threshold, told)
+            side = words.parsed_side(node.feature, node.threshold, part)
             if side is not None:
                 following = node.high if side else node.low
-                taken.add((at, following))
+                edges.add((at, following))
                 at = following
-    return frozenset(taken)
+    return frozenset(edges)
 
 
 def leaves_of(nodes: Sequence[Node], decision: str) -> frozenset[int]:
-    """Places of the leaves that a decision led to; none without a decision."""
+    """Return the indices of the leaves that decisions reached; none for an empty decision."""
     if not decision:
         return frozenset()
     if not isinstance(nodes[0], Split):

@@ -1,4 +1,4 @@
-"""Descriptors, backends and schedules as users call them."""
+"""Readable names of descriptors, conditions and schedules."""
 
 import math
 from types import MappingProxyType
@@ -23,38 +23,40 @@ LABELS = MappingProxyType(
         "nodes_max": "nodes of the largest tree",
         "thresholds_total": "thresholds",
         "thresholds_mean": "thresholds per feature",
-        "thresholds_max": "thresholds of one feature at most",
+        "thresholds_max": "most thresholds of a feature",
         "norm": "norm",
         "plausible": "plausibility",
         "solver_only": "only solving time counts",
-        "left_options": "options left",
-        "left_leaves": "leaves left",
-        "left_open_trees": "trees left open",
-        "left_axes": "features left",
-        "left_axis_max": "options of one feature left at most",
+        "left_options": "options after presolve",
+        "left_leaves": "leaves after presolve",
+        "left_open_trees": "undecided trees after presolve",
+        "left_axes": "features after presolve",
+        "left_axis_max": "most options of a feature after presolve",
         "left_rows": "margin rows",
         "left_slack": "slack of the margin",
-        "left_incumbent": "cost of the best answer known",
+        "left_incumbent": "cost of the incumbent",
     }
 )
 YES_OR_NO = frozenset(("votes", "boosted", "plausible", "solver_only"))
 
 
 def label(feature: str) -> str:
-    """What a descriptor is about; its own name if it has no other."""
+    """Return the readable name of a descriptor, or its identifier without underscores."""
     return LABELS.get(feature, feature.replace("_", " "))
 
 
 def sides(feature: str, threshold: float) -> tuple[str, str]:
-    """What tells the two sides of a split apart: ("≤ 680", "> 680"), or ("no", "yes")."""
+    """Return the labels of both sides of a split: ("≤ 680", "> 680") or ("no", "yes")."""
     if feature in YES_OR_NO and 0 <= threshold < 1:
         return "no", "yes"
     return f"≤ {threshold:g}", f"> {threshold:g}"
 
 
 def condition(feature: str, threshold: float, value: float) -> str:
-    """How a value passed a split: "norm is 1", "no hard voting", "options left: 1210 (more than
-    680)".
+    """Return the outcome of a split as text.
+
+    Examples are "norm is 1", "no hard voting" and "trees: 120 (more than 50)".
+    :func:`parsed_side` reads these texts.
     """
     above = value > threshold
     if feature in YES_OR_NO and 0 <= threshold < 1:
@@ -65,26 +67,24 @@ def condition(feature: str, threshold: float, value: float) -> str:
     return f"{label(feature)}: {number} ({'more than' if above else 'at most'} {threshold:g})"
 
 
-def side_told(feature: str, threshold: float, told: str) -> bool | None:
-    """Whether a text that :func:`condition` wrote is about the high side; None if it is about
-    something else.
-    """
+def parsed_side(feature: str, threshold: float, text: str) -> bool | None:
+    """Return whether a text of :func:`condition` means the high side; None for any other text."""
     if feature in YES_OR_NO and 0 <= threshold < 1:
-        return {label(feature): True, _not(feature): False}.get(told)
+        return {label(feature): True, _not(feature): False}.get(text)
     if feature == "norm":
-        begins = "norm is "
-        return norm_number(told.removeprefix(begins)) > threshold if begins in told else None
-    if not told.startswith(f"{label(feature)}: "):
+        prefix = "norm is "
+        return norm_number(text.removeprefix(prefix)) > threshold if prefix in text else None
+    if not text.startswith(f"{label(feature)}: "):
         return None
     ends = {True: f"(more than {threshold:g})", False: f"(at most {threshold:g})"}
-    return next((side for side, end in ends.items() if told.endswith(end)), None)
+    return next((side for side, end in ends.items() if text.endswith(end)), None)
 
 
 def norm(value: float) -> str:
-    """A norm's descriptor as users write it."""
+    """Return the text of a norm's descriptor."""
     if value == NORM_INF:
         return "inf"
-    return "of your own" if value == OWN_NORM else f"{value:g}"
+    return "custom" if value == OWN_NORM else f"{value:g}"
 
 
 def _not(feature: str) -> str:
@@ -92,7 +92,7 @@ def _not(feature: str) -> str:
 
 
 def schedule(turns: Schedule) -> str:
-    """Such as "search alone for 0.1 s, then search and MILP race"."""
+    """Return a schedule as text, such as "search alone for 0.1 s, then search and MILP race"."""
     return ", then ".join(_turn(turn) for turn in turns)
 
 

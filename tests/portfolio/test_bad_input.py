@@ -106,7 +106,7 @@ def test_columns_other_than_the_models_are_told(explainer, refused):
         ({"weights": [1, 2]}, "2 weights for 4 features"),
         ({"margin": np.nan}, "margin must be"),
         ({"margin": -0.1}, "margin must be"),
-        ({"backend": "milp:oracle"}, "milp has no formulation 'oracle'; known are tight"),
+        ({"backend": "milp:oracle"}, "milp has no formulation 'oracle'. Use one of tight"),
         (
             {"backend": "oracle"},
             "unknown backend 'oracle'. Use one of auto, race, search, cp",

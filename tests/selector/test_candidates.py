@@ -21,9 +21,9 @@ def test_a_name_may_carry_an_engine_and_a_formulation():
     ("name", "message"),
     [
         ("luck", "unknown backend 'luck'"),
-        ("cp/luck", "no engine 'luck'; known are"),
-        ("cp:luck", "no formulation 'luck'; known are"),
-        (7, "by its name"),
+        ("cp/luck", "no engine 'luck'. Use one of"),
+        ("cp:luck", "no formulation 'luck'. Use one of"),
+        (7, "by its name, such as 'cp', got 7"),
     ],
 )
 def test_names_of_nothing_are_refused(name, message):
@@ -37,7 +37,7 @@ def test_auto_is_a_name():
 
 
 def test_a_problem_that_nobody_can_take_is_told():
-    with pytest.raises(UnavailableBackendError, match="no median objective"):
+    with pytest.raises(UnavailableBackendError, match="does not support the median objective"):
         line_up(replace(random_problem(0), aggregate="median"))
 
 

@@ -68,7 +68,7 @@ def test_a_session_takes_one_that_keeps_models_or_needs_none():
 
 def test_a_problem_that_nobody_can_take_is_told():
     problem = replace(random_problem(0), aggregate="median")
-    with pytest.raises(UnavailableBackendError, match="no median objective"):
+    with pytest.raises(UnavailableBackendError, match="does not support the median objective"):
         Selector(Diagram((HEAD_START,))).plan(Case(ENSEMBLE, "1", False), problem, math.inf, 2)
 
 

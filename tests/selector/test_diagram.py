@@ -46,7 +46,9 @@ def test_the_paper_s_diagram_decides_as_its_figure_1(paper, values, backend):
 
 
 def test_a_descriptor_that_is_not_known_is_told(paper):
-    with pytest.raises(InputError, match="asks for votes"):
+    with pytest.raises(
+        InputError, match="descriptor 'votes', on which the diagram splits, is missing"
+    ):
         paper.decide({})
 
 
@@ -60,7 +62,7 @@ def test_a_decision_is_told_in_words(paper):
 def test_decisions_name_norms_in_words():
     diagram = Diagram((Split("norm", 0.5, 1, 2), Leaf(alone("cp")), Leaf(alone("search"))))
     assert str(diagram.decide({"norm": 99.0})) == "norm is inf; search"
-    assert str(diagram.decide({"norm": -1.0})) == "norm is of your own; CP"
+    assert str(diagram.decide({"norm": -1.0})) == "norm is custom; CP"
     assert str(diagram.decide({"norm": 1.0})) == "norm is 1; search"
 
 
@@ -77,7 +79,7 @@ def test_descriptors_of_an_older_version_get_their_name_of_today():
 
 
 def test_the_names_of_an_older_version_are_no_descriptors_of_this_one():
-    with pytest.raises(InputError, match="'levels_mean', which is no descriptor"):
+    with pytest.raises(InputError, match="'levels_mean', which is not a descriptor"):
         Diagram.from_json(OLD_SPLIT.replace('"schema": 1', '"schema": 2'), "it")
 
 
@@ -93,16 +95,16 @@ def test_diagrams_of_the_first_format_are_read():
 @pytest.mark.parametrize(
     ("schedule", "message"),
     [
-        ("[]", "names no backend"),
-        ('[[["search"], -1], [["cp"], null]]', "some seconds above 0"),
-        ('[[["search"], NaN], [["cp"], null]]', "some seconds above 0"),
-        ('[[["search"], null], [["cp"], null]]', "has no end"),
-        ('[[["search"], 2]]', "must have no end"),
+        ("[]", "has an empty schedule"),
+        ('[[["search"], -1], [["cp"], null]]', "a time limit above 0 seconds, got -1"),
+        ('[[["search"], NaN], [["cp"], null]]', "a time limit above 0 seconds, got nan"),
+        ('[[["search"], null], [["cp"], null]]', "has no time limit"),
+        ('[[["search"], 2]]', "must have no time limit"),
         ('[[["search"], "2"]]', "seconds must be a number"),
         ('[[["cp", "cp"], null]]', "different backends"),
         ("[[[5], null]]", "different backends"),
-        ("[[5, null]]", "no decision diagram"),
-        ("7", "no decision diagram"),
+        ("[[5, null]]", "not a decision diagram"),
+        ("7", "not a decision diagram"),
     ],
 )
 def test_a_schedule_that_cannot_be_run_is_refused(schedule, message):
@@ -117,22 +119,22 @@ def test_a_schedule_that_cannot_be_run_is_refused(schedule, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{}", "no decision diagram: it lacks 'format'"),
-        ("not json", "no decision diagram"),
-        ("[" * 100_000, "no decision diagram"),
-        ('{"format": 2, "schema": 1, "manifest": 3, "nodes": []}', "must be an object|a node"),
-        ('{"format": 1, "schema": 99, "nodes": [], "manifest": {}}', "learn it anew"),
-        ('{"format": 1, "schema": 1, "nodes": [], "manifest": {}}', "needs a node"),
+        ("{}", "not a decision diagram: it lacks 'format'"),
+        ("not json", "not a decision diagram"),
+        ("[" * 100_000, "not a decision diagram"),
+        ('{"format": 2, "schema": 1, "manifest": 3, "nodes": []}', "must be a JSON object"),
+        ('{"format": 1, "schema": 99, "nodes": [], "manifest": {}}', "Train the diagram again"),
+        ('{"format": 1, "schema": 1, "nodes": [], "manifest": {}}', "has no nodes"),
         (
             '{"format": 1, "schema": 1, "manifest": {}, "nodes": [{"feature": "trees", '
             '"threshold": 1, "low": 0, "high": 0}]}',
-            "does not lead on",
+            "leads to nodes 0 and 0",
         ),
         (
             '{"format": 1, "schema": 1, "manifest": {}, "nodes": [{"feature": "luck", '
             '"threshold": 1, "low": 1, "high": 1}, {"schedule": [["cp", null]], '
             '"purity": 1, "runner_up": ""}]}',
-            "no descriptor",
+            "splits on 'luck', which is not a descriptor",
         ),
     ],
     ids=range(8),
@@ -150,7 +152,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path):
 
 
 def test_what_is_neither_a_diagram_nor_a_path_is_refused():
-    with pytest.raises(InputError, match="must be a Diagram or a path"):
+    with pytest.raises(InputError, match="must be a Diagram or a path to a JSON file, got 7"):
         diagram_of(7)
 
 

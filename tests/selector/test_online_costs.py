@@ -30,14 +30,14 @@ def test_what_is_saved_goes_on_as_if_nothing_had_been(taught, tmp_path):
 
 
 def test_they_tell_what_they_know(taught):
-    assert str(OnlineCosts(DIAGRAM)) == "Nothing was asked yet."
-    assert "leaf 0 (CP): CP " in str(taught) and "MILP" in str(taught)
+    assert str(OnlineCosts(DIAGRAM)) == "No observations yet."
+    assert "leaf 0 (CP): CP: " in str(taught) and "MILP" in str(taught)
 
 
 def test_another_diagram_is_refused(taught):
-    with pytest.raises(InputError, match="another diagram; begin anew"):
+    with pytest.raises(InputError, match="belongs to another diagram .* Start new online costs"):
         OnlineCosts.from_json(taught.to_json(), OTHER, "it")
-    with pytest.raises(InputError, match="another diagram; begin anew"):
+    with pytest.raises(InputError, match="belong to another diagram .* Start new ones"):
         taught.check(OTHER)
     taught.check(DIAGRAM)
 
@@ -62,16 +62,16 @@ def one_leaf(place="0", **changed):
     [
         ({"format": 9}, "has format 9"),
         ({"share": 7}, "from 0 to 1"),
-        ({"leaves": 3}, "holds no online costs"),
+        ({"leaves": 3}, "does not hold online costs"),
         ({"leaves": {"0": {"reverted": 0, "newest": []}}}, "lacks 'allowance_s'"),
-        (one_leaf("3"), "holds no online costs"),
-        (one_leaf("-1"), "is no leaf"),
-        (one_leaf(reverted=-1), "can't be"),
-        (one_leaf(allowance_s=float("nan")), "can't be"),
+        (one_leaf("3"), "does not hold online costs"),
+        (one_leaf("-1"), "is not a leaf"),
+        (one_leaf(reverted=-1), "invalid allowance, count"),
+        (one_leaf(allowance_s=float("nan")), "invalid allowance, count"),
         (one_leaf(newest=[["cp", 0, True]]), "above 0"),
         (one_leaf(newest=[["cp", "1", True]]), "must be a number"),
         (one_leaf(newest=[["cp", 1, 1]]), "true or false"),
-        (one_leaf(newest=[[1, 1, True]]), "its name"),
+        (one_leaf(newest=[[1, 1, True]]), "must be a backend name"),
     ],
 )
 def test_what_can_not_be_read_is_told(taught, changed, words):
@@ -82,7 +82,7 @@ def test_what_can_not_be_read_is_told(taught, changed, words):
 
 def test_a_split_is_no_leaf():
     text = json.dumps(json.loads(OnlineCosts(OTHER).to_json()) | one_leaf())
-    with pytest.raises(InputError, match="node 0 of the diagram is no leaf"):
+    with pytest.raises(InputError, match="node 0 of the diagram is not a leaf"):
         OnlineCosts.from_json(text, OTHER, "it")
 
 

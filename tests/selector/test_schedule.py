@@ -18,5 +18,5 @@ def test_one_name_stands_for_a_list_of_one():
 
 
 def test_errors_name_the_place():
-    with pytest.raises(InputError, match="node 3: turn 1 must name different backends"):
+    with pytest.raises(InputError, match="node 3: turn 1 must name one or more different backends"):
         check_schedule("node 3", (((), math.inf),))

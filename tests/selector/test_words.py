@@ -31,13 +31,13 @@ def test_schedules_are_told_in_words(turns, words):
     [
         ("norm", 0.0, 1.0, "norm is 1"),
         ("norm", 2.0, 99.0, "norm is inf"),
-        ("norm", 0.0, -1.0, "norm is of your own"),
+        ("norm", 0.0, -1.0, "norm is custom"),
         ("votes", 0.5, 1.0, "hard voting"),
         ("votes", 0.5, 0.0, "no hard voting"),
         ("solver_only", 0.0, 0.0, "total time counts"),
-        ("left_options", 680.0, 1210.0, "options left: 1210 (more than 680)"),
+        ("left_options", 680.0, 1210.0, "options after presolve: 1210 (more than 680)"),
         ("trees", 100.0, 100.0, "trees: 100 (at most 100)"),
-        ("left_incumbent", 3.0, -1.0, "cost of the best answer known: none (at most 3)"),
+        ("left_incumbent", 3.0, -1.0, "cost of the incumbent: none (at most 3)"),
     ],
 )
 def test_conditions_are_told_in_words(feature, threshold, value, words):

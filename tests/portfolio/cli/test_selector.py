@@ -50,7 +50,7 @@ def test_training_tells_what_it_learned(learned):
 
 def test_show_prints_the_diagram_and_its_file(learned):
     done = run("selector", "show", "--diagram", learned[0])
-    assert done.exit_code == 0 and "options left" in done.output
+    assert done.exit_code == 0 and "options after presolve" in done.output
     assert done.output.startswith(f"file: {learned[0]}")
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 import pandas as pd
 
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.query.features import FeatureSpace
 from portfolio.data.datasets import Dataset, read_dataset
@@ -50,12 +51,15 @@ def names(folder: Path | None, only: Sequence[str] = ()) -> list[str]:
         known = list(BUNDLED)
     else:
         if not folder.is_dir():
-            raise InputError(f"there is no folder {folder}.")
+            raise InputError(f"folder {folder} does not exist. Check the path.")
         known = sorted(path.name.split(".")[0] for path in folder.glob("*.csv*"))
     missing = [name for name in only if name not in (*known, *WIDE)]
     if missing:
-        there = ", ".join([*known, *WIDE])
-        raise InputError(f"there is no data set {missing[0]!r}; there are {there}.")
+        available = [*known, *WIDE]
+        raise InputError(
+            f"unknown data set {missing[0]!r}.{close_names(missing[0], available)} Available data "
+            f"sets: {', '.join(available)}."
+        )
     return list(only) or known
 
 

@@ -19,7 +19,8 @@ def check_header(path: Path) -> None:
         line = file.readline(LONGEST_LINE)
     if line.count(b",") >= MOST_COLUMNS or len(line) == LONGEST_LINE:
         raise InputError(
-            f"{path} has more than {MOST_COLUMNS} columns in line 1; is it transposed?"
+            f"{path} has more than {MOST_COLUMNS} columns in line 1. If the table is transposed, "
+            "swap its rows and columns."
         )
     names = Counter(next(csv.reader([line.decode(errors="replace")]), []))
     if twice := [name for name, count in names.items() if name and count > 1]:

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow.parquet
 
 from encoders.arrays import FloatArray, IntArray
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.query.features import Action, Feature, FeatureSpace
 from encoders.query.infer_features import infer_features
@@ -24,6 +25,7 @@ MISSING = frozenset(
     ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
      "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
 )  # fmt: skip
+UNNUMBERED = "{path}: the labels in {label} must be whole numbers 0..K-1. Renumber the classes."
 NO_CATEGORIES: Mapping[str, Collection[str]] = MappingProxyType({})
 KINDS = {"N": "numeric", "D": "ordinal", "C": "categorical", "B": "binary"}
 ACTIONS: dict[str, Action] = {
@@ -82,17 +84,17 @@ def read_dataset(path: str | Path) -> Dataset:
     raw = _without_blanks(_read_rows(path, skip=[1, 2]), path)
     label = names[-1]
     if raw[label].isna().any():
-        raise InputError(f"{path}: the label {label} is missing in some rows.")
+        raise InputError(f"{path}: the label {label} is missing in some rows. Fill or drop them.")
     for name in names:
         if raw[name].isna().any():
             row = int(np.flatnonzero(raw[name].isna())[0]) + 4
-            raise InputError(f"{path}, line {row}: {name} is missing; fill or drop such rows.")
+            raise InputError(f"{path}, line {row}: {name} is missing. Fill or drop such rows.")
     try:
         y = raw[label].to_numpy(dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{path}: the labels in {label} must be whole numbers 0..K-1.") from error
+        raise InputError(UNNUMBERED.format(path=path, label=label)) from error
     if not np.array_equal(np.unique(y), np.arange(len(np.unique(y)))):
-        raise InputError(f"{path}: the labels in {label} must be whole numbers 0..K-1.")
+        raise InputError(UNNUMBERED.format(path=path, label=label))
     kinds = {name: KINDS[letter] for name, letter in zip(names[:-1], types, strict=False)}
     categories = {
         name: sorted(raw[name].unique().tolist(), key=lambda v: (isinstance(v, str), v))
@@ -102,7 +104,8 @@ def read_dataset(path: str | Path) -> Dataset:
     for name, kind in kinds.items():
         if kind == "binary" and len(categories[name]) > 2:
             raise InputError(
-                f"{path}: {name} is of type B but holds {len(categories[name])} values."
+                f"{path}: {name} has type B (binary) but {len(categories[name])} values. Change "
+                "the type to N, D or C."
             )
     space = _space(raw, kinds, categories, dict(zip(names, actions, strict=True)), path)
     X = _encode(raw, space, categories, str(path))
@@ -114,15 +117,16 @@ def _read_header(path: Path) -> tuple[list[str], list[str], list[str]]:
     lines = _open_csv(path, header=None, nrows=3, dtype=str, keep_default_na=False)
     form = "line 1: names, line 2: types N D C B, line 3: FREE INC DEC FIXED and PREDICT"
     if len(lines) < 3:
-        raise InputError(f"{path} has fewer than three header lines ({form}).")
+        raise InputError(f"{path} has fewer than three header lines; expected {form}.")
     names, types, actions = (line.str.strip().tolist() for _, line in lines.iterrows())
     if len(names) < 2:
-        raise InputError(f"{path} holds only a label; it needs at least one feature column.")
+        raise InputError(f"{path} has only a label column. Add at least one feature column.")
     if len(set(names)) != len(names):
-        raise InputError(f"{path}, line 1: column names are not unique.")
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{path}, line 1: two columns are named {twice!r}; rename one.")
     wrong = [t for t in types if t not in KINDS]
     if wrong:
-        raise InputError(f"{path}, line 2: {wrong[0]!r} is not a type; expected {form}.")
+        raise InputError(f"{path}, line 2: {wrong[0]!r} is not a column type; expected {form}.")
     wrong = [a for a in actions[:-1] if a not in ACTIONS]
     if wrong:
         raise InputError(f"{path}, line 3: {wrong[0]!r} is not an actionability; expected {form}.")
@@ -134,9 +138,9 @@ def _read_header(path: Path) -> tuple[list[str], list[str], list[str]]:
 def _read_rows(path: Path, skip: list[int], **options: Any) -> pd.DataFrame:
     frame = _open_csv(path, skiprows=skip, **options)
     if frame.empty:
-        raise InputError(f"{path} has no rows.")
+        raise InputError(f"{path} has no rows. Add at least one.")
     if not isinstance(frame.index, pd.RangeIndex):
-        raise InputError(f"{path} has more fields in its rows than names in line 1.")
+        raise InputError(f"{path} has more fields in its rows than names in line 1. Add names.")
     return frame
 
 
@@ -156,9 +160,11 @@ def _check_unique(frame: pd.DataFrame, path: Path) -> None:
 def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
     """pandas.read_csv with its many errors in one sentence."""
     if not path.is_file():
-        raise InputError(f"there is no file {path}.")
+        raise InputError(f"file {path} does not exist. Check the path.")
     if path.stat().st_size > LARGEST_FILE:
-        raise InputError(f"{path} is larger than {LARGEST_FILE >> 20} MiB; take a sample of it.")
+        raise InputError(
+            f"{path} is larger than {LARGEST_FILE >> 20} MiB. Use a sample of its rows."
+        )
     try:
         check_header(path)
         packing: Literal["gzip"] | None = "gzip" if path.suffix == ".gz" else None
@@ -175,7 +181,9 @@ def read_query(path: str | Path, dataset: Dataset) -> pd.DataFrame:
     """One encoded row from a CSV with the data set's column names; header lines 2-3 optional."""
     rows = read_rows(path, dataset)
     if len(rows) != 1:
-        raise InputError(f"{path} has {len(rows)} rows; explain takes exactly one.")
+        raise InputError(
+            f"{path} has {len(rows)} rows; explain takes exactly one. Keep one of them."
+        )
     return rows
 
 
@@ -207,11 +215,11 @@ def open_table(
 
 def _open_parquet(path: Path) -> pd.DataFrame:
     if not path.is_file():
-        raise InputError(f"there is no file {path}.")
+        raise InputError(f"file {path} does not exist. Check the path.")
     try:
         names = pyarrow.parquet.read_schema(path).names
         if len(names) > MOST_COLUMNS:
-            raise InputError(f"{path} has more than {MOST_COLUMNS} columns; is it transposed?")
+            raise InputError(f"{path} has more than {MOST_COLUMNS} columns. Is it transposed?")
         _check_unique(pd.DataFrame(columns=names), path)
         return pd.read_parquet(path)
     except InputError:
@@ -273,7 +281,9 @@ def _encode(
     for feature in space.features:
         name = feature.name
         if name not in raw.columns:
-            raise InputError(f"{where} lacks the column {name!r}.")
+            raise InputError(
+                f"{where} lacks the column {name!r}.{close_names(name, raw.columns)} Add it."
+            )
         known = categories.get(name)
         if known is None:
             columns[name] = (
@@ -285,7 +295,8 @@ def _encode(
         if -1 in code and not lenient:
             value = raw[name].iloc[code.index(-1)]
             raise InputError(
-                f"{where}: {name} has no value {value!r}; known are {', '.join(position)}."
+                f"{where}: {value!r} is not a known value of {name}."
+                f"{close_names(value, position)} Known values: {', '.join(position)}."
             )
         one_hot = [f"{name}_{value}" for value in known]
         if one_hot[0] in space.columns:
@@ -313,9 +324,11 @@ def _as_numbers(column: "pd.Series[Any]", where: str) -> Any:
     try:
         numbers = column.to_numpy(dtype=np.float64)
     except OverflowError as error:
-        raise InputError(f"{where} holds a number larger than any float64.") from error
+        raise InputError(f"{where} holds a number larger than any float64. Rescale it.") from error
     except (TypeError, ValueError) as error:
-        raise InputError(f"{where} is not numeric.") from error
+        raise InputError(
+            f"{where} is not numeric. Use numbers, or type C for categories."
+        ) from error
     if not np.isfinite(numbers).all():
-        raise InputError(f"{where} holds a missing or infinite value.")
+        raise InputError(f"{where} holds a missing or infinite value. Fill or drop it.")
     return numbers

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from portfolio.data.datasets import open_table
 
@@ -30,7 +31,9 @@ class PlainTable:
         """The one row of a file."""
         found = self.rows(path)
         if len(found) != 1:
-            raise InputError(f"{path} has {len(found)} rows; explain takes exactly one.")
+            raise InputError(
+                f"{path} has {len(found)} rows; explain takes exactly one. Keep one of them."
+            )
         return found
 
     def rows(self, path: Path) -> pd.DataFrame:
@@ -40,7 +43,10 @@ class PlainTable:
         found = named_as(open_table(path, text, categories), list(self.X.columns))
         lacking = [name for name in self.X.columns if name not in found.columns]
         if lacking:
-            raise InputError(f"{path} lacks the column {lacking[0]!r}.")
+            raise InputError(
+                f"{path} lacks the column {lacking[0]!r}.{close_names(lacking[0], found.columns)} "
+                "Add it."
+            )
         return found[list(self.X.columns)]
 
 
@@ -52,10 +58,15 @@ def read_plain(path: str | Path, label: str | None) -> PlainTable:
         label = next((name for name in whole.columns if str(name).strip() == label), label)
     if label is not None and label not in whole.columns:
         names = ", ".join(map(str, whole.columns[:12]))
-        raise InputError(f"{path} has no column {label!r}; its columns are {names}.")
+        raise InputError(
+            f"{path} has no column {label!r}.{close_names(label, whole.columns)} Its columns are "
+            f"{names}."
+        )
     X = whole if label is None else whole.drop(columns=label)
     if X.shape[1] == 0:
-        raise InputError(f"{path} has no column besides the label {label!r}.")
+        raise InputError(
+            f"{path} has only the label column {label!r}. Add at least one feature column."
+        )
     stem = path.name.removesuffix(".gz").removesuffix(".csv").removesuffix(".parquet")
     return PlainTable(stem, X, None if label is None else whole[label])
 

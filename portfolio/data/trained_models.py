@@ -42,11 +42,11 @@ def _train_pipeline(table: PlainTable, kind: Trainable, trees: int, depth: int, 
     if table.y is None:
         raise InputError("--train needs --label, the column to predict.")
     if table.y.isna().any():
-        raise InputError(f"the label {table.y.name!r} is missing in some rows; drop them.")
+        raise InputError(f"the label {table.y.name!r} is missing in some rows. Drop them.")
     if table.y.nunique() < 2:
-        raise InputError(f"all labels are {table.y.iloc[0]}; a model needs two classes to tell.")
+        raise InputError(f"all labels are {table.y.iloc[0]}. Add rows of at least one other class.")
     if kind != "forest":
-        raise InputError(f"--train {kind} is for --dataset; --data takes --train forest.")
+        raise InputError(f"--train {kind} needs --dataset, got --data. Use --train forest.")
     text = make_column_selector(dtype_exclude=("number", "bool"))
     columns = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore", sparse_output=False), text),
@@ -62,10 +62,10 @@ def _check(dataset: Dataset) -> None:
     beyond = largest[largest > np.finfo(np.float32).max]
     if len(beyond):
         raise InputError(
-            f"{dataset.name}: column {beyond.index[0]} holds {beyond.iloc[0]:g} or its negative, "
-            "too large for the model to be trained, which reads float32."
+            f"{dataset.name}: column {beyond.index[0]} holds a value of magnitude "
+            f"{beyond.iloc[0]:g}, but the model reads float32. Rescale the column."
         )
     if dataset.y.min() == dataset.y.max():
         raise InputError(
-            f"{dataset.name}: all labels are {dataset.y[0]}; a model needs two classes to tell."
+            f"{dataset.name}: all labels are {dataset.y[0]}. Add rows of at least one other class."
         )

@@ -42,8 +42,8 @@ def _labels(column: "pd.Series[Any]") -> list[Any]:
     missing = [value for value in values if is_missing(value)]
     if missing:
         raise InputError(
-            f"X_train: column {column.name!r} has missing values, which CatBoost takes for no "
-            "category; give them a name of their own, also in training."
+            f"X_train: column {column.name!r} has missing values, which CatBoost does not accept "
+            "as categories. Replace them by a category such as 'missing', also in training."
         )
     return values
 
@@ -94,6 +94,6 @@ def _asked(content: dict[str, Any], hashes: list[list[int]], rows: pd.DataFrame)
         return model.calc_leaf_indexes(rows, thread_count=1)
     except catboost.CatBoostError as error:
         raise InputError(
-            f"X_train: CatBoost refuses a value as a category ({first_line(error)}); give the "
+            f"X_train: CatBoost rejects a value as a category ({first_line(error)}). Pass the "
             "frame that the model was fitted on, with the same dtypes."
         ) from error

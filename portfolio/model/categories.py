@@ -110,8 +110,8 @@ def _code(label: Any, codes: Codes | None) -> float:
         return float(label)
     except (TypeError, ValueError) as error:
         raise UnsupportedModelError(
-            f"a member of the model takes the category {label!r} of another one for a number; give "
-            "both the same numbers."
+            f"one member of the model reads a column as numbers, but for another member {label!r} "
+            "is a category of that column. Fit both on the same numeric codes."
         ) from error
 
 
@@ -222,9 +222,9 @@ def _whole_names(values: Any, name: str, column: "pd.Series[Any]") -> list[Any]:
             fits = [own for own in fits if own.startswith(labels[at])]
             if len(fits) != 1:
                 raise UnsupportedModelError(
-                    f"XGBoost keeps the categories of column {name!r} in part only, as some are "
-                    "not ASCII text; give X_train the categories of the training frame, which a "
-                    "Parquet file keeps and a CSV does not."
+                    f"XGBoost stores the categories of column {name!r} only in part, because some "
+                    "are not ASCII text. Give X_train the categorical dtype of the training frame, "
+                    "which a Parquet file keeps and a CSV does not."
                 )
             labels[at] = fits[0]
     return labels
@@ -239,7 +239,7 @@ def _lightgbm(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
     if len(named) != len(kept):
         raise InputError(
             f"the model was fitted on a frame with {len(kept)} category columns, X_train has "
-            f"{len(named)}; give it the same dtypes."
+            f"{len(named)}. Convert X_train to the same dtypes."
         )
     codes = {at: _counted(labels) for at, labels in zip(named, kept, strict=True)}
     ranges = booster.dump_model(num_iteration=1)["feature_infos"]

@@ -15,13 +15,13 @@ def as_number(value: Any, name: Any, where: str) -> float:
             raise TypeError
         number = float(value)
     except OverflowError as error:
-        raise InputError(f"{where} {name} is larger than any float64.") from error
-    except (TypeError, ValueError) as error:
         raise InputError(
-            f"{where} {name} is {value!r}; the model needs a finite number there."
+            f"{where} {name} is larger than any float64. Give it a smaller value."
         ) from error
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{where} {name} is {value!r}. Give it a finite number.") from error
     if np.isinf(number):
-        raise InputError(f"{where} {name} is infinite; give it a finite value.")
+        raise InputError(f"{where} {name} is infinite. Give it a finite number.")
     return number
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.trees.ensemble import Companion, Ensemble
+from encoders.trees.wrappers import is_pipeline, last_step
 from portfolio.model.plausibility import Plausibility, decides_alike, is_forest
 from portfolio.model.readings import Reading, read_alone
 
@@ -75,14 +76,15 @@ def _pleased(forest: Any) -> bool:
     """Whether every row is plausible to a forest; one that no row pleases is refused."""
     if not is_forest(forest):
         raise UnsupportedModelError(
-            "plausibility needs a fitted IsolationForest, or a Pipeline that ends with one, got "
-            f"{type(forest).__name__}."
+            "plausibility needs a fitted IsolationForest or a fitted Pipeline that ends with one, "
+            f"got {type(forest).__name__}."
         )
     alike = decides_alike(forest)
     if alike is False:
+        last = last_step(forest) if is_pipeline(forest) else forest
         raise InputError(
-            "no row is plausible for an isolation forest of that offset_; fit it with a "
-            "contamination."
+            f"the isolation forest rejects every row (offset_={last.offset_:g}). Fit it with a "
+            "contamination of at most 0.5."
         )
     return alike is not None
 
@@ -92,13 +94,17 @@ def _further(model: Any, at: int, main: Reading) -> Wanted:
     name = f"also[{at}] ({type(model).__name__})"
     reading = _read(model, name)
     if reading.ensemble.regression != main.ensemble.regression:
-        kinds = "classifiers", "regressors"
-        own, its = kinds[main.ensemble.regression], kinds[reading.ensemble.regression]
-        raise InputError(f"{name} is one of {its}, and the model one of {own}; give the same.")
+        kinds = "classifier", "regressor"
+        explained, further = kinds[main.ensemble.regression], kinds[reading.ensemble.regression]
+        raise InputError(
+            f"{name} is a {further}, but the explained model is a {explained}. Pass only "
+            f"{explained}s in also."
+        )
     if reading.ensemble.blend is not None:
         raise UnsupportedModelError(
-            f"{name} blends several sums (as soft voting of boosting does), which only the model "
-            "that is explained may; make it that one."
+            f"{name} combines several score sums (as soft voting of boosted models does), which is "
+            "supported for the explained model only. Explain this model, and pass the other in "
+            "also."
         )
     if reading.ensemble.regression:
         return Wanted(reading, classes=(0,))
@@ -106,7 +112,7 @@ def _further(model: Any, at: int, main: Reading) -> Wanted:
     if missing:
         raise InputError(
             f"{name} does not know the class {missing[0]!r}; its classes are "
-            f"{', '.join(map(repr, reading.native.classes))}."
+            f"{', '.join(map(repr, reading.native.classes))}. Fit it on the same labels."
         )
     return Wanted(reading, tuple(reading.native.class_index(own) for own in main.native.classes))
 

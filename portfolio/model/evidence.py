@@ -26,7 +26,8 @@ SOME_LITERALS = 250_000  # of them at once, which fast memory holds
 MOVED_SHARE = 0.5  # of the columns of a probe that are put on a threshold
 SEEN_SHARE = 0.3  # that become another value that was seen, or missing, where some are
 MISREAD = (
-    "so it can't be read exactly (a custom objective, a setting of predict, or a damaged file?)."
+    "so it can't be read exactly. Check for a custom objective, a setting of predict, or a damaged "
+    "file."
 )
 
 
@@ -45,7 +46,7 @@ def hold_against(
         raise
     except own_errors(native.model) as error:
         raise InputError(
-            f"the model's own predict refuses rows of X_train ({first_line(error)}); give the "
+            f"the model's own predict rejects rows of X_train ({first_line(error)}). Pass the "
             "frame that it was fitted on, with the same dtypes and categories."
         ) from error
 
@@ -62,8 +63,8 @@ def _with_gaps(values: FloatArray, space: FeatureSpace, native: NativeModel) -> 
                 native.leaves(row)
             except own_errors(native.model) as error:
                 raise InputError(
-                    f"feature {feature.name}: the model takes no missing values there "
-                    f"({first_line(error)})."
+                    f"feature {feature.name}: the model does not accept missing values "
+                    f"({first_line(error)}). Set 'missing' to False for this feature."
                 ) from error
             rows.append(row)
     return values if len(rows) == 1 else np.concatenate(rows)
@@ -121,7 +122,7 @@ def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
     tree = broken_tree(shares)
     if tree is not None:
         raise UnsupportedModelError(
-            f"the leaves of tree {tree} do not part the space among them, {MISREAD}"
+            f"the leaves of tree {tree} do not partition the space, {MISREAD}"
         )
     rows = _thinned(_rows(ensemble, cells, training), MOST_LITERALS // (cells.column.size + 1) + 1)
     code = np.ascontiguousarray(codes(cells, rows, ensemble.dtype).T)
@@ -133,7 +134,7 @@ def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
         trees = np.bincount(row, minlength=len(leaves[own]))
         if (trees != ensemble.root.size).any() or (cells.node[leaf] != leaves[own].ravel()).any():
             raise UnsupportedModelError(
-                f"a row has other active leaves in box form than on its path, {MISREAD}"
+                f"a row has other active leaves by their boxes than by its paths, {MISREAD}"
             )
 
 
@@ -225,7 +226,7 @@ def _check_leaves(ours: IntArray, own: IntArray) -> None:
         same = all(_are_alike(ours[:, trees], own[:, trees]) for trees in some)
     if not same:
         raise UnsupportedModelError(
-            f"the model's own library puts rows into other leaves than its trees do, {MISREAD}"
+            f"the model's own library assigns rows to other leaves than its trees do, {MISREAD}"
         )
 
 

@@ -232,12 +232,15 @@ def _with_voting(model: Any, voting: str | None) -> Any:
         raise InputError(f"voting must be 'soft', 'hard' or None, got {voting!r}.")
     hard = isinstance(unwrapped(model), HardVotingClassifier)
     if voting == "soft" and hard:
-        raise InputError("this model votes hard; pass its forest to explain soft voting.")
+        raise InputError(
+            "voting='soft' does not apply to a HardVotingClassifier. Pass its forest instead."
+        )
     if voting != "hard" or hard:
         return model
     model = unwrapped(model)
     if kind_of(model).name not in ("RandomForestClassifier", "ExtraTreesClassifier"):
         raise UnsupportedModelError(
-            f"hard voting is for random forests and extra trees, not {type(model).__name__}."
+            "voting='hard' supports random forests and extra trees only, got "
+            f"{type(model).__name__}. Omit voting."
         )
     return HardVotingClassifier.from_fitted(model)

@@ -10,13 +10,13 @@ from portfolio.model.open_file import LARGEST_FILE, PICKLE, XGBOOST, open_model
 from portfolio.model.probe import probe
 
 KNOWN = (
-    "XGBoost .json or .ubj, LightGBM .txt, CatBoost .cbm or .json, scikit-learn .skops, and with "
-    "trust .pkl or .joblib"
+    "XGBoost .json or .ubj, LightGBM .txt, CatBoost .cbm or .json, scikit-learn .skops, and .pkl "
+    "or .joblib from a trusted source"
 )
 
 
 def load_model(
-    path: str | Path, trust_pickle: bool = False, remedy: str = "say --trust-pickle"
+    path: str | Path, trust_pickle: bool = False, remedy: str = "add --trust-pickle"
 ) -> Any:
     """Load a model by its file ending, in a process of its own first.
 
@@ -25,17 +25,20 @@ def load_model(
     """
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"there is no model file {path}.")
+        raise InputError(f"model file {path} does not exist. Check the path.")
     if path.stat().st_size > LARGEST_FILE:
-        raise InputError(f"the model file {path} is larger than {LARGEST_FILE >> 20} MiB.")
+        raise InputError(
+            f"the model file {path} is larger than {LARGEST_FILE >> 20} MiB. Load the model in "
+            "Python and pass it to Explainer."
+        )
     ending = path.suffix.lower()
     if ending in PICKLE and not trust_pickle:
         raise InputError(
-            f"{path} is a pickle, which can run any code when loaded; if you trust where it "
-            f"comes from, {remedy}."
+            f"{path} is a pickle, which can run any code when loaded. If you trust its source, "
+            f"{remedy}."
         )
     if ending not in (*XGBOOST, *PICKLE, ".txt", ".skops", ".cbm"):
-        raise InputError(f"{path}: unknown model ending {ending!r}; known are {KNOWN}.")
+        raise InputError(f"{path}: unknown model file ending {ending!r}. Supported: {KNOWN}.")
     complaint = probe(path)
     if complaint:
         raise InputError(f"the model file {path} can't be read: {complaint}")

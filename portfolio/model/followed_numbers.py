@@ -68,9 +68,9 @@ def _refuse_no_numbers(table: Table, row: FloatArray, wrong: BoolArray) -> None:
     """Raise :class:`InputError` where steps make no number of what is in the training data."""
     for at in np.flatnonzero(wrong & ~np.isnan(row)).tolist():
         raise InputError(
-            f"X_train: a step of the pipeline makes NaN or an infinite number of {row[at]:g} in "
-            f"column {table.columns[at].name!r}, as np.log1p does below -1; drop such rows, or cut "
-            "the column off in the frame that the pipeline is given."
+            f"X_train: a step of the pipeline turns {row[at]:g} in column "
+            f"{table.columns[at].name!r} into NaN or infinity, as np.log1p does below -1. Drop "
+            "such rows, or clip the column before it enters the pipeline."
         )
 
 

@@ -54,7 +54,7 @@ def made_up_rows(
     if lacking:
         raise InputError(
             f"X_train has no rows, and features does not describe {', '.join(map(repr, lacking))}. "
-            "Give each a kind, and bounds, values or labels."
+            "Give each of them a kind, and bounds, values or labels."
         )
     described = features if isinstance(features, FeatureSpace) else entries
     return pd.DataFrame(held)[columns], described

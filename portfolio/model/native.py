@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.arrays import BoolArray, FloatArray, IntArray
+from encoders.close_names import close_names
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.query.goal import Scale
 from encoders.trees.catboost_export import is_catboost
@@ -70,8 +71,9 @@ class NativeModel:
             return np.array([self.classes.index(label) for label in labels.tolist()])
         except (TypeError, ValueError) as error:
             raise UnsupportedModelError(
-                f"the model's own predict does not answer with one of its classes "
-                f"({', '.join(map(repr, self.classes))}) for each row."
+                f"the model's own predict does not return one of its classes "
+                f"({', '.join(map(repr, self.classes))}) for each row. Restore predict of its "
+                "library."
             ) from error
 
     @cached_property
@@ -145,7 +147,8 @@ class NativeModel:
             if isinstance(label, bool) and label is target:
                 return index
         known = ", ".join(repr(label) for label in self.classes)
-        raise InputError(f"unknown target {target!r}; the model's classes are {known}.")
+        close = close_names(target, [own for own in self.classes if isinstance(own, str)])
+        raise InputError(f"unknown target {target!r}; the model's classes are {known}.{close}")
 
 
 @contextmanager
@@ -209,7 +212,8 @@ def wrap_native(model: Any, n_classes: int, regression: bool = False) -> NativeM
     classes = tuple(np.asarray(getattr(model, "classes_", [-1, 1])).tolist())
     if len(classes) != n_classes and len(classes) != 1:
         raise UnsupportedModelError(
-            f"the model names {len(classes)} classes but scores {n_classes}."
+            f"the model has {len(classes)} classes in classes_ but scores for {n_classes}. Fit it "
+            "again."
         )
     return NativeModel(model, classes, columns)
 

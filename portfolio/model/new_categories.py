@@ -96,13 +96,13 @@ class NewCategories:
                 same = _same(own, frame, actual)
             except _own(own) as error:
                 raise InputError(
-                    f"the query's {column.name} is {value!r}, which the model refuses "
-                    f"({first_line(error)}); {column.remedy}."
+                    f"the query's {column.name} is {value!r}, which the model rejects "
+                    f"({first_line(error)}). {column.remedy}."
                 ) from error
             if not same:
                 raise InputError(
                     f"the query's {column.name} is {value!r}, which no training row has and the "
-                    f"model treats unlike other new values; {column.remedy}."
+                    f"model treats differently from other new values. {column.remedy}."
                 )
 
 

@@ -107,7 +107,7 @@ def _check_lightgbm(text: str) -> None:
         raise InputError("it is not a LightGBM model text file.")
     head, tree, _ = text.partition("\nTree=0\n")
     if "\nend of trees" not in text or (not tree and "\nTree=" in text):
-        raise InputError("it ends before its trees do; it is cut off or damaged.")
+        raise InputError("it ends before its last tree; it is truncated or damaged.")
     sizes = next((line for line in head.splitlines() if line.startswith("tree_sizes=")), "")
     content = text.encode()
     at = len(head.encode()) + 1
@@ -130,9 +130,9 @@ def _load_skops(path: Path) -> Any:
     strange = [name for name in unknown if not name.startswith(TRUSTED_PREFIXES)]
     if strange:
         raise InputError(
-            f"it holds an object of type {strange[0]}, which is not trusted in a .skops file; save "
-            "the model with joblib.dump and say --trust-pickle if you trust where it comes from, "
-            "or explain it in Python."
+            f"it holds an object of type {strange[0]}, which is not trusted in a .skops file. If "
+            "you trust its source, save the model with joblib.dump and add --trust-pickle, or "
+            "explain it in Python."
         )
     return skops.io.load(path, trusted=unknown)
 

@@ -31,9 +31,9 @@ from portfolio.model.whole_numbers import check_whole_numbers
 SEEN = 65  # numbers of each column that crossings are held against
 ALONE = 20  # rows that are transformed together and alone
 SPARSE_MEMBERS = (
-    "a member of the model is XGBoost's, which takes for missing what a sparse matrix does not "
-    "hold, where others take it for 0; let the steps before it give a dense table, with "
-    "sparse_threshold=0 of ColumnTransformer or sparse_output=False of OneHotEncoder."
+    "XGBoost members read absent entries of a sparse matrix as missing, other members read them as "
+    "0. Make the table dense, with sparse_threshold=0 of ColumnTransformer or sparse_output=False "
+    "of OneHotEncoder."
 )
 
 
@@ -86,8 +86,8 @@ def _quietly(layout: Layout, frame: Any) -> list[Any]:
 
 def _refused(error: Exception) -> InputError:
     return InputError(
-        f"a step of the pipeline refuses a row made for it ({first_line(error)}); if a "
-        "value may be missing, the pipeline must take that."
+        f"a step of the pipeline rejects a generated row ({first_line(error)}). If a feature may "
+        "be missing, make the pipeline accept missing values."
     )
 
 
@@ -170,8 +170,8 @@ def _refuse_steps(source: Source, frame: pd.DataFrame, given: "pd.Series[Any]") 
     own = frame.iloc[:, source.column]
     if source.kind != "discrete" and own.nunique() > given.nunique():
         raise UnsupportedModelError(
-            f"the model takes bins of {own.name!r} for categories; let it take their numbers as "
-            "they are, or bin the column before the pipeline."
+            f"the model reads bins of {own.name!r} as categories. Let it read their numbers as "
+            "numbers, or bin the column before the pipeline."
         )
 
 
@@ -181,9 +181,9 @@ def over_raw_columns(
     """The trees over the user's columns, and these with the numbers that are known to be read."""
     if ensemble.sets is not None and not ensemble.sets.coded <= frozenset(steps.codes):
         raise UnsupportedModelError(
-            "the pipeline's last step takes native categories in a way that is not known; let the "
-            "pipeline encode them, with OneHotEncoder or OrdinalEncoder, and switch them off in "
-            "the model."
+            "the pipeline's last step treats native categories in an unsupported way. Encode them "
+            "in the pipeline with OneHotEncoder or OrdinalEncoder, and switch native categories "
+            "off in the model."
         )
     labels = [column.labels for column in steps.table.columns]
     whole = rows[~np.isnan(rows).any(axis=1)]
@@ -211,8 +211,9 @@ def over_raw_columns(
         at = feature.column
         if not feature.coded and not low[at] <= feature.lower <= feature.upper <= high[at]:
             raise InputError(
-                f"feature {feature.name}: the bounds {feature.lower:g} and {feature.upper:g} are "
-                f"beyond what the pipeline can be followed to: from {low[at]:g} to {high[at]:g}."
+                f"feature {feature.name}: the bounds {feature.lower:g} and {feature.upper:g} "
+                f"exceed the range in which the pipeline can be analysed, {low[at]:g} to "
+                f"{high[at]:g}. Narrow the bounds."
             )
     pulled = pull_back(ensemble, raw, steps.inputs)
     unsure = pulled.unsure or {}
@@ -248,8 +249,8 @@ def _check_alone(steps: Preprocessing, rows: FloatArray) -> None:
     same = np.array_equal(together, turned, equal_nan=True)
     if not (same and np.array_equal(together[:1], alone, equal_nan=True)):
         raise UnsupportedModelError(
-            "the pipeline's steps make something else of a row where other rows stand beside it "
-            "(a rank, a share, something random?), so that no row has an answer of its own."
+            "the output of the pipeline's steps for a row depends on the other rows of the table "
+            "(a rank, a share, something random?). Use steps that transform each row on its own."
         )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from encoders.close_names import close_names
 from encoders.errors import InputError, UnsupportedModelError
 from encoders.trees.inputs import Layout, layout_of
 from encoders.trees.kinds import kind_of, replaced_method
@@ -25,10 +26,10 @@ SAID: tuple[Said, ...] = ("monotone", "by value")
 REMEDIES = {
     "PCA": "it mixes columns; leave it out, as trees need no rotation",
     "PolynomialFeatures": "it mixes columns; leave it out, as trees find products themselves",
-    "Normalizer": "it mixes columns; scale each column for itself, with StandardScaler say",
+    "Normalizer": "it mixes columns; scale each column separately, with StandardScaler for example",
     "KNNImputer": "it mixes columns; use SimpleImputer, or a model that takes missing values",
     "IterativeImputer": "it mixes columns; use SimpleImputer, or a model that takes missing values",
-    "SplineTransformer": "its outputs rise and fall again; leave it out, as trees need no splines",
+    "SplineTransformer": "its outputs rise and fall; leave it out, as trees need no splines",
 }
 
 
@@ -36,15 +37,21 @@ def check_said(models: Sequence[Any], said: Mapping[str, Any]) -> None:
     """Raise :class:`InputError` unless all that the user says is of a step, and known."""
     tables = [table for model in models for table in layout_of(model).tables[1:]]
     if said and not tables:
-        raise InputError("steps are those of a Pipeline, and the model is none.")
+        raise InputError(
+            "steps describes the steps of a Pipeline, and the model is not a Pipeline. Omit steps."
+        )
     names = {_joined(own.name, name) for own in tables for name in own.pipeline.get_params()}
     for name, word in said.items():
         if name not in names:
             raise InputError(
-                f"steps: the pipeline has no step {name!r}; name it as get_params() does."
+                f"steps: the pipeline has no step {name!r}.{close_names(name, names)} Use a name "
+                "of get_params()."
             )
         if word not in SAID:
-            raise InputError(f"steps: {name} is 'monotone' or 'by value', not {word!r}.")
+            close = close_names(word, SAID)
+            raise InputError(
+                f"steps: {name} must be 'monotone' or 'by value', got {word!r}.{close}"
+            )
 
 
 def sources_of(layout: Layout, given: Sources, said: Mapping[str, Said]) -> Sources:
@@ -60,8 +67,8 @@ def sources_of(layout: Layout, given: Sources, said: Mapping[str, Said]) -> Sour
         width = block.stop - block.start
         if len(made[at]) != width:
             raise UnsupportedModelError(
-                f"the pipeline's steps give {len(made[at])} columns where the model takes {width}; "
-                "this version of scikit-learn is not known."
+                f"the pipeline's steps give {len(made[at])} columns, but the model takes {width}. "
+                "Install a supported version of scikit-learn."
             )
     return tuple(source for at, _ in layout.blocks() for source in made[at])
 
@@ -92,9 +99,9 @@ def _through(way: Way, step: Any, given: Sources) -> Sources:
     if len(alone) == 1 and given[0].kind == "discrete" and way.width and own.name not in CONTAINERS:
         return given[:1] * way.width
     if known is None:
-        subject = "each output must follow from one column"
+        subject = "each output must depend on one column"
         if replaced and own.name in KNOWN:
-            subject = f"it replaces {replaced} of {own.name}; {subject}"
+            subject = f"it overrides {replaced} of {own.name}; {subject}"
         remedy = REMEDIES.get(own.name) or say(subject, way)
         raise UnsupportedModelError(f"{way.words}, {kind}, can't be read exactly: {remedy}.")
     return known(way, step, given)
@@ -107,7 +114,7 @@ def _as_said(way: Way, kind: str, given: Sources) -> Sources:
     if way.width != len(given):
         raise UnsupportedModelError(
             f"{way.words}, {kind}, gives {way.width or 'an unknown number of'} columns for "
-            f"{len(given)}, so that it is not known which follows from which; give it one column "
+            f"{len(given)}, so that outputs can't be matched with inputs. Apply it to one column "
             "at a time."
         )
     if way.said[way.name] == "by value":
@@ -142,8 +149,8 @@ def _columns(way: Way, step: Any, given: Sources) -> Sources:
         found = _through(inner, part, taken) if taken else ()
         if len(found) != width:
             raise UnsupportedModelError(
-                f"{inner.words} gives {width} columns where {len(found)} were expected; this "
-                "version of scikit-learn is not known."
+                f"{inner.words} gives {width} columns, expected {len(found)}. Install a supported "
+                "version of scikit-learn."
             )
         if (step.transformer_weights or {}).get(own) is not None:
             refuse_bins(inner, "transformer_weights", found)
@@ -154,7 +161,7 @@ def _columns(way: Way, step: Any, given: Sources) -> Sources:
 def _union(way: Way, step: Any, given: Sources) -> Sources:
     if any(weight not in (None, 1, 1.0) for weight in (step.transformer_weights or {}).values()):
         raise UnsupportedModelError(
-            f"{way.words}, FeatureUnion, has weights; leave them out, as trees need no scales."
+            f"{way.words}, FeatureUnion, has weights. Leave them out, as trees need no scales."
         )
     parts: list[Source] = []
     for own, part in step.transformer_list:

@@ -87,8 +87,8 @@ def refuse_bins(way: Way, kind: str, given: Sources) -> None:
     """Raise :class:`UnsupportedModelError` for inputs that are 1 within a bin, and else 0."""
     if any(source.kind == "bins" for source in given):
         raise UnsupportedModelError(
-            f"{way.words} scales the columns of a KBinsDiscretizer ({kind}); "
-            "leave that out, as trees need no scales, or use encode='ordinal'."
+            f"{way.words} scales the columns of a KBinsDiscretizer ({kind}). "
+            "Leave that out, as trees need no scales, or use encode='ordinal'."
         )
 
 
@@ -123,8 +123,8 @@ def _bins(way: Way, step: Any, given: Sources) -> Sources:
 def _imputer(way: Way, step: Any, given: Sources) -> Sources:
     if not is_missing(step.missing_values) and not isinstance(step.missing_values, str):
         raise UnsupportedModelError(
-            f"{way.words}, SimpleImputer, replaces {step.missing_values!r}, a "
-            "number like others; mark what is missing as NaN."
+            f"{way.words}, SimpleImputer, replaces the number {step.missing_values!r}. Mark "
+            "missing values as NaN."
         )
     statistics = np.asarray(step.statistics_, dtype=object)
     # None may be what a column of text is filled with; NaN says that there was nothing to learn.
@@ -151,10 +151,10 @@ def _function(way: Way, step: Any, given: Sources) -> Sources:
     if plain and called in ROUGH_FUNCTIONS:
         return _rough_scaler(way, step, given)
     raise UnsupportedModelError(
-        f"{way.words}, FunctionTransformer, calls {called}, of which nothing is known; use a "
-        "function of numpy that rises or falls throughout, such as np.log1p, compute the column "
-        f"before, or say what it does: steps={{{way.name!r}: 'monotone'}} if it treats each column "
-        "for itself and only rises or only falls there."
+        f"{way.words}, FunctionTransformer, calls {called}, which is not a known function. Use a "
+        "function of numpy that only rises or only falls, such as np.log1p, or compute the column "
+        f"before the pipeline. Or declare it with steps={{{way.name!r}: 'monotone'}}, if it treats "
+        "each column separately and only rises or only falls."
     )
 
 
@@ -167,7 +167,7 @@ def _selected(way: Way, step: Any, given: Sources) -> Sources:
         if 0 < sum(source.block == block for source in found) < before:
             raise UnsupportedModelError(
                 f"{way.words}, {type(step).__name__}, keeps some bins of a "
-                "column and drops others; select before KBinsDiscretizer, or use encode='ordinal'."
+                "column and drops others. Select before KBinsDiscretizer, or use encode='ordinal'."
             )
     return found
 
@@ -175,7 +175,7 @@ def _selected(way: Way, step: Any, given: Sources) -> Sources:
 def say(what: str, way: Way) -> str:
     """The remedy for a step that is not known."""
     return (
-        f"{what} in a way we know; if it treats each column for itself, say so: "
+        f"{what} in a known way; if it treats each column separately, declare it with "
         f"steps={{{way.name!r}: 'monotone'}} where it only rises or only falls, or 'by value' "
         "for the values of the training data alone"
     )

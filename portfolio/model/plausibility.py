@@ -66,7 +66,10 @@ class Plausibility:
 
         labels = np.asarray(y)
         if labels.shape != (len(X_train),):
-            raise InputError(f"y must hold one label per row of X_train, {len(X_train)} of them.")
+            raise InputError(
+                f"y must hold one label per row of X_train, shape ({len(X_train)},), got shape "
+                f"{labels.shape}."
+            )
         if not isinstance(contamination, Real) or not 0 < contamination <= 0.5:
             raise InputError(
                 f"contamination must be above 0 and at most 0.5, got {contamination!r}."
@@ -84,8 +87,8 @@ class Plausibility:
             rows = encoder.fit_transform(frame)
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"X_train can't be encoded for an isolation forest ({first_line(error)}); give "
-                "Plausibility a Pipeline of yours that ends with one."
+                f"X_train can't be encoded for an isolation forest ({first_line(error)}). Pass "
+                "your own Pipeline that ends with an isolation forest to Plausibility."
             ) from error
         found = _forests(rows, labels, n_estimators, contamination, seed)
         return cls({label: make_pipeline(encoder, forest) for label, forest in found.items()})
@@ -106,12 +109,14 @@ class Plausibility:
             return self.forests
         if label is None:
             raise InputError(
-                "a regressor has no classes; give Plausibility one isolation forest for all rows."
+                "a regressor has no classes. Pass one isolation forest for all rows to "
+                "Plausibility."
             )
         if label not in self.forests:
             known = ", ".join(repr(key) for key in self.forests)
             raise InputError(
-                f"plausibility has no isolation forest for class {label!r}, only for {known}."
+                f"plausibility has no isolation forest for class {label!r}, only for {known}. Add "
+                "one."
             )
         return self.forests[label]
 

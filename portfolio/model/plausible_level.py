@@ -20,12 +20,12 @@ def least_score(model: ExplainedModel) -> float:
     """What a row has to score at least for a model's isolation forests, the largest of several."""
     if not model.plausible:
         raise InputError(
-            "a front by plausibility needs isolation forests; give the Explainer a Plausibility."
+            "a front by plausibility needs isolation forests. Pass a Plausibility to the Explainer."
         )
     if not all(view.forests for view in model.views):
         raise InputError(
-            "a front by plausibility needs isolation forests that tell rows apart, and one of a "
-            "class scores all rows alike; fit it on more rows."
+            "a front by plausibility needs isolation forests that score rows differently, but that "
+            "of one class gives all rows the same score. Fit it on more rows."
         )
     return max(float(_forest(own).offset_) for view in model.views for own in view.forests)
 

@@ -83,11 +83,11 @@ def _probe(paths: Sequence[Path]) -> list[str]:
     if found:
         return found
     if done.returncode == -signal.SIGPROF:
-        words = f"the library that reads it did not end within {limits_s[0]} s of processor time"
+        words = f"the library that reads it did not finish in {limits_s[0]} s of processor time"
         return [f"{words}; it is damaged."]
     if late:
-        return ["the library that reads it did not end in time; it is damaged, or this machine is "
-                "too busy: try again."]  # fmt: skip
+        return ["the library that reads it did not finish in time; it is damaged, or this machine "
+                "is too busy. Try again."]  # fmt: skip
     return [f"the library that reads it crashed (exit code {done.returncode}); it is damaged."]
 
 

@@ -229,11 +229,11 @@ def _check_columns(other: Reading, main: Reading, frame: pd.DataFrame) -> None:
         if not (same or blank == [name.replace(" ", "_") for name in frame.columns]):
             raise InputError(
                 f"{other.name} was fitted on other columns than the model, or in another order: "
-                f"{', '.join(known[:5])}; fit it on X_train."
+                f"{', '.join(known[:5])}. Fit it on X_train."
             )
     if own != width:
         raise UnsupportedModelError(
-            f"{other.name} knows {own} columns, the model {width}; fit both on the same frame."
+            f"{other.name} takes {own} columns, the model {width}. Fit both on the same frame."
         )
 
 
@@ -269,9 +269,9 @@ def _check_frames(
             ours = np.asarray(model.predict(form.of(table.frame(rows[:FRAME_ROWS]))))
         except own_errors(model) as error:
             raise InputError(
-                f"the model's own predict refuses rows of X_train ({first_line(error)}); give the "
-                "frame that it was fitted on, or put a SimpleImputer before a step that takes no "
-                "missing values."
+                f"the model's own predict rejects rows of X_train ({first_line(error)}). Pass the "
+                "frame that it was fitted on, or put a SimpleImputer before a step that does not "
+                "accept missing values."
             ) from error
     # Threads of a forest may add up a regressor's trees in another order.
     same = np.allclose(theirs, ours) if theirs.dtype.kind == "f" else np.array_equal(theirs, ours)
@@ -280,13 +280,13 @@ def _check_frames(
     narrow = [own.name for own in table.columns if getattr(own.dtype, "name", "") in NARROW]
     if narrow:
         raise UnsupportedModelError(
-            f"the pipeline predicts rows of X_train otherwise than the same rows in float64, which "
-            f"answers are in, as its steps reckon in the type of {narrow[0]!r}; give the explainer "
-            "X_train.astype('float64'), and ask about such rows."
+            "the pipeline predicts rows of X_train differently from the same rows in float64, the "
+            f"type of answers, because its steps compute in the type of {narrow[0]!r}. Pass "
+            "X_train.astype('float64') to the Explainer, and query rows in float64."
         )
     raise UnsupportedModelError(
-        "the pipeline predicts rows of X_train otherwise than the same rows as this library gives "
-        "them to it, in pandas and in float64; fit it on a frame of pandas without mixed columns."
+        "the pipeline predicts rows of X_train differently from the same rows in a pandas frame of "
+        "float64. Fit it on a pandas frame without columns of mixed types."
     )
 
 
@@ -339,7 +339,10 @@ def _as_asked(
     missing = [feature.name for feature in space.features if feature.missing]
     if missing and ensemble.default_left is None:
         with own.named():
-            raise InputError(f"feature {missing[0]}: the model takes no missing values.")
+            raise InputError(
+                f"feature {missing[0]}: the model does not accept missing values. Set 'missing' to "
+                "False for this feature."
+            )
     ensemble = with_codes(ensemble, codes)
     if not missing:
         ensemble = replace(ensemble, default_left=None)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.arrays import BoolArray, FloatArray
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.query.features import is_missing
 from encoders.trees.stretches import Stretches
@@ -85,18 +86,18 @@ class Column:
             number = as_number(value, self.name, where)
             if self.low > self.high:
                 raise InputError(
-                    f"{where} {self.name} is {number:g}, where no training row has a value and the "
-                    "steps make no number of one; leave it missing."
+                    f"{where} {self.name} is {number:g}, but no training row has a value in this "
+                    "column, and the pipeline can't transform one. Leave it missing."
                 )
             if not self.low <= number <= self.high:
                 raise InputError(
-                    f"{where} {self.name} is {number:g}, beyond what the pipeline can be followed "
-                    f"to: from {self.low:g} to {self.high:g}."
+                    f"{where} {self.name} is {number:g}, outside the range in which the pipeline "
+                    f"can be analysed. Use a number from {self.low:g} to {self.high:g}."
                 )
             if self.unsure is not None and self.unsure.hold(np.array(number)):
                 raise InputError(
-                    f"{where} {self.name} is {number!r}, next to a split that the last bits of the "
-                    "pipeline's steps cross to and fro; move it by a millionth of itself."
+                    f"{where} {self.name} is {number!r}, within rounding error of a split after "
+                    "the pipeline's steps. Change it by a relative 1e-6."
                 )
             return number
         code = self._codes.get(value_key(value)) if isinstance(value, Hashable) else None
@@ -110,8 +111,8 @@ class Column:
         if self.new is not None and isinstance(value, type(self.new)):
             return float(len(self.labels))
         raise InputError(
-            f"{where} {self.name} is {value!r}, which is none of its categories: "
-            f"{self.known or 'no training row has a value'}."
+            f"{where} {self.name} is {value!r}, which is not one of its categories: "
+            f"{self.known or 'no training row has a value'}.{close_names(value, self._written)}"
         )
 
     @property
@@ -124,7 +125,7 @@ class Column:
     @property
     def remedy(self) -> str:
         """Return what the user can do about a value that is refused."""
-        return f"give it one of {self.known}" if self.labels else "leave it missing"
+        return f"Give it one of {self.known}" if self.labels else "Leave it missing"
 
     def respells(self, value: Any) -> bool:
         """Return whether a category is written in another way than in the training frame."""

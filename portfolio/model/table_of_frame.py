@@ -75,7 +75,7 @@ def _sorted_labels(own: "pd.Series[Any]", known: Iterable[Any], seen_only: bool)
         except TypeError as error:
             raise InputError(
                 f"X_train: column {own.name!r} holds values that are neither numbers nor text "
-                f"({error}); drop it, also from the model."
+                f"({error}). Drop the column, also for training."
             ) from error
     labels = [value for value in known if not is_missing(value)]
     held = {value_key(label) for label in labels}
@@ -84,7 +84,8 @@ def _sorted_labels(own: "pd.Series[Any]", known: Iterable[Any], seen_only: bool)
     twice = next((word for word, times in Counter(written).items() if times > 1), None)
     if twice is not None:
         raise InputError(
-            f"X_train: two categories of {own.name!r} read {twice!r}; give them names that differ."
+            f"X_train: two categories of {own.name!r} are both written {twice!r}. Give them "
+            "different names."
         )
     return tuple(labels)
 

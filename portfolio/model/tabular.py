@@ -28,7 +28,7 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | N
     if beyond.size:
         raise InputError(
             f"the query's {space.columns[beyond[0]]} is {row.values[beyond[0]]:g}, "
-            f"too large for the model, which reads {dtype.name}."
+            f"too large for the model, which reads {dtype.name}. Give it a smaller value."
         )
     missing = np.isnan(row.values).any()
     for feature in space.features:
@@ -44,9 +44,9 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | N
         if feature.kind == "categorical":
             if not np.isin(own, (0, 1)).all() or own.sum() > 1:
                 raise InputError(
-                    f"the query's columns of {feature.name} hold {[float(v) for v in own]}; give "
-                    "them at most one 1 and else 0, or describe each of them under features as "
-                    "'binary'."
+                    f"the query's one-hot columns of {feature.name} hold "
+                    f"{[float(v) for v in own]}. Set at most one of them to 1 and the others to 0, "
+                    "or describe each as 'binary' in features."
                 )
             continue
         if feature.allow_off_levels or feature.kind == "numeric":
@@ -55,8 +55,8 @@ def read_row(x: Any, space: FeatureSpace, dtype: np.dtype[Any], table: Table | N
         if not (on_level or own[0] in feature.codes):
             raise InputError(
                 f"the query's {feature.name} is {own[0]:g}, which is not one of its values "
-                f"({feature.describe_values()}); set 'allow_off_levels' for this feature "
-                "if that is meant."
+                f"({feature.describe_values()}). Set 'allow_off_levels' for this feature "
+                "if this is intended."
             )
     return row
 
@@ -83,8 +83,8 @@ def _not_missing(
 ) -> str:
     column = names[columns[int(np.flatnonzero(np.isnan(own))[0])]]
     return (
-        f"the query's {column} is missing (NaN); give it a value. If the model was trained "
-        f"with values missing there, say so: features={{{name!r}: {{'missing': True}}}}."
+        f"the query's {column} is missing (NaN). Give it a value. If the model was trained with "
+        f"missing values in this column, set features={{{name!r}: {{'missing': True}}}}."
     )
 
 
@@ -129,7 +129,8 @@ def _frame(X: Any, space: FeatureSpace) -> pd.DataFrame:
 def _in_order(X: pd.DataFrame, space: FeatureSpace, table: Table | None) -> pd.DataFrame:
     frame = named(X)
     if frame.columns.has_duplicates:
-        raise InputError("the batch names a column twice.")
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise InputError(f"the batch has two columns named {twice!r}; rename one.")
     columns = list(space.columns)
     check_names(list(frame.columns), columns, "the batch", table.unread if table else ())
     ordered = frame.reindex(columns=columns) if len(columns) > frame.shape[1] else frame[columns]
@@ -202,7 +203,10 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
     given, kind = as_pandas(x)
     if isinstance(given, pd.DataFrame):
         if len(given) != 1:
-            raise InputError(f"explain takes one row, got a frame of {len(given)} rows.")
+            raise InputError(
+                f"expected one row, got a frame of {len(given)} rows. Use explain_batch for "
+                "several."
+            )
         wide = range(given.shape[1])
         held = [given.iloc[0, at] for at in wide] if table else given.to_numpy()[0].tolist()
         row = given.copy() if kind == "pandas" else x
@@ -223,7 +227,9 @@ def _as_row(x: Any, space: FeatureSpace, table: Table | None) -> Row:
     if array.ndim == 2 and array.shape[0] == 1:
         array = array[0]
     if array.ndim != 1:
-        raise InputError(f"explain takes one row, got an array of shape {array.shape}.")
+        raise InputError(
+            f"expected one row, got an array of shape {array.shape}. Use explain_batch for several."
+        )
     if array.size != len(columns):
         raise InputError(f"the query has {array.size} columns, the model takes {len(columns)}.")
     position = np.arange(array.size)
@@ -237,7 +243,8 @@ def _by_name(
     """Read a row whose entries have names."""
     texts = [feature_name(name) for name in names]
     if len(set(texts)) != len(texts):
-        raise InputError("the query names a column twice.")
+        twice = next(text for text in texts if texts.count(text) > 1)
+        raise InputError(f"the query has two columns named {twice!r}; rename one.")
     check_names(texts, columns, "the query", table.unread if table else ())
     position = np.array([columns.index(name) for name in texts])
     values = np.full(len(columns), np.nan)
@@ -304,8 +311,8 @@ def _numbers(
             raise InputError(f"the query's {name} is larger than any float64.") from error
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"the query's {name} is {value!r}; the model needs a finite number there."
+                f"the query's {name} is {value!r}. Give it a finite number."
             ) from error
         if np.isinf(result[i]):
-            raise InputError(f"the query's {name} is infinite; give it a finite value.")
+            raise InputError(f"the query's {name} is infinite. Give it a finite number.")
     return result

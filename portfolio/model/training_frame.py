@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.arrays import FloatArray
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.query.names import feature_name
 from portfolio.model.frames import as_pandas
@@ -16,8 +17,8 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
     """The training data as a frame in the model's column order, with text for names."""
     if hasattr(X_train, "toarray"):
         raise InputError(
-            "X_train is a sparse matrix, in which some libraries take what is not stored for "
-            "missing and others for 0; pass X_train.toarray() if the zeros are values."
+            "X_train is a sparse matrix. Some libraries read entries that are not stored as "
+            "missing, others as 0. Pass X_train.toarray() if they are 0."
         )
     X_train, _ = as_pandas(X_train)
     if not isinstance(X_train, pd.DataFrame):
@@ -46,7 +47,9 @@ def training_frame(X_train: Any, model_columns: list[str] | None, n_columns: int
     if model_columns is not None:
         frame = frame.iloc[:, places_of(model_columns, given, "X_train")]
     if frame.empty:
-        raise InputError("X_train has no rows; the bounds of the features come from it.")
+        raise InputError(
+            "X_train has no rows. Pass training rows; the bounds of the features come from them."
+        )
     return frame
 
 
@@ -59,7 +62,7 @@ def places_of(model_columns: list[str], given: list[Any], where: str) -> list[in
         if sorted(names) == sorted(set(model_columns)):
             return [names.index(name) for name in model_columns]
     check_names(map(feature_name, given), model_columns, where)
-    raise InputError(f"{where} names a column twice.")
+    raise InputError(f"{where} has two columns of the same name; rename one.")
 
 
 def _joined(name: Any) -> str:
@@ -85,7 +88,8 @@ def check_names(given: Any, expected: list[str], where: str, optional: Container
     if missing or extra:
         parts = [f"lacks {missing[0]!r}"] if missing else []
         parts += [f"has {extra[0]!r}, which the model does not know"] if extra else []
-        raise InputError(f"{where} {' and '.join(parts)}; the columns must be the model's.")
+        close = close_names(extra[0], missing) if extra else ""
+        raise InputError(f"{where} {' and '.join(parts)}.{close} Use the columns of the model.")
 
 
 def named(frame: pd.DataFrame) -> pd.DataFrame:
@@ -103,11 +107,11 @@ def as_numbers(frame: pd.DataFrame, where: str, takes_missing: bool) -> pd.DataF
             values = frame[name].to_numpy(dtype=np.float64)
         except OverflowError as error:
             raise InputError(
-                f"{where}: column {name!r} holds a number larger than any float64."
+                f"{where}: column {name!r} holds a number larger than any float64. Rescale it."
             ) from error
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"{where}: column {name!r} is not numeric; encode it as it was for training."
+                f"{where}: column {name!r} is not numeric. Encode it as for training."
             ) from error
         refuse_values(values, name, where, takes_missing)
         columns[name] = values
@@ -120,11 +124,11 @@ def refuse_values(values: FloatArray, name: Any, where: str, takes_missing: bool
     bad = np.flatnonzero(wrong)
     if bad.size and np.isnan(values[bad[0]]):
         raise InputError(
-            f"{where}: column {name!r} is missing in row {int(bad[0])}, and the model takes no "
-            "missing values; fill or drop them."
+            f"{where}: column {name!r} is missing in row {int(bad[0])}, and the model does not "
+            "accept missing values. Fill or drop them."
         )
     if bad.size:
         raise InputError(
-            f"{where}: column {name!r} is infinite in row {int(bad[0])}; infinite values are not "
-            "supported, fill or drop them."
+            f"{where}: column {name!r} is infinite in row {int(bad[0])}. Fill or drop infinite "
+            "values."
         )

@@ -54,9 +54,9 @@ def check_whole_numbers(
     if wrong.size:
         column = table.columns[sources[int(wrong[0])].column]
         raise UnsupportedModelError(
-            f"the pipeline's steps make other numbers of {column.name!r} in {column.dtype} than in "
-            "float64, so that its splits can't be followed; fit it on a frame with int64 or "
-            "float64 there."
+            f"the pipeline's steps turn {column.name!r} into other numbers in {column.dtype} than "
+            "in float64, so that its splits can't be located. Fit it with int64 or float64 in this "
+            "column."
         )
 
 

@@ -132,7 +132,8 @@ class Asker:
         classes = self.model.native.classes
         if len(classes) < 2 and not self.model.ensemble.regression:
             raise InputError(
-                f"the model knows only one class, {classes[0]!r}; there is nothing to change to."
+                f"the model has a single class, {classes[0]!r}, so no counterfactual exists. "
+                "Explain a model with at least two classes."
             )
 
     def _answer(

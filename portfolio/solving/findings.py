@@ -16,26 +16,24 @@ from portfolio.solving.verify import RELATIVE_TOLERANCE, Verified, is_too_small,
 from portfolio.solving.witness import Witnesses
 
 INEXACT = (
-    "The scores are too large for the margin to be covered by exact integers, so nothing is "
-    "proved; use a larger margin."
+    "The scores are too large to represent the margin by exact integers, so nothing is proved. Use "
+    "a larger margin."
 )
-BROKEN = "The model's trees are not what proofs rest on, so nothing is proved: {}"
-REFUTED = "claimed that there is no counterfactual, but a training row is one"
+BROKEN = "The model's trees break an invariant that proofs rely on, so nothing is proved: {}"
+REFUTED = "claimed that no counterfactual exists, but a training row is one"
 UNMET = (
-    "No float64 numbers near the best ones keep a sum that was asked for, so nothing is proved; "
-    "give its features a step or digits."
+    "No float64 values near the best ones satisfy a required sum, so nothing is proved. Give its "
+    "features a step or digits."
 )
 TOO_SMALL = (
-    "With such a norm the change costs less than floats can tell apart, so nothing is proved; use "
-    "a smaller norm or another scale."
+    "With this norm the cost of the change is too small for float64, so nothing is proved. Use a "
+    "smaller norm or another scale."
 )
 OVERLOOKED = (
-    "The solver proved that no row keeps every constraint, but the model accepts one that does, so "
-    "nothing is proved; please report this."
+    "The solver proved that no row satisfies every constraint, but the model accepts one that "
+    "does, so nothing is proved. Please report this."
 )
-MISREAD = (
-    "The model's own predict contradicts its trees on a row that was found, so nothing is proved."
-)
+MISREAD = "The model's own predict contradicts its trees on a candidate row, so nothing is proved."
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ USUAL = Budget()
 # Two classes have one boundary. One map of three is smaller than three of one, and takes longer to
 # make (SE, a forest of 20 trees: 54 and 97 MB; 16 s, and 3 s for each class).
 TOGETHER = 2
-NO_MAP = "no map is made of this model: {}; ask without one."
+NO_MAP = "this model can't be mapped: {}. Query it without a map."
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,9 @@ def plan_maps(model: ExplainedModel, question: Question) -> Plan:
             some = tuple(goals[at : at + together])
             posed = whole.problem(some, margin)
             if posed is None:
-                raise InputError(NO_MAP.format("no rows over its leaves say exactly what is asked"))
+                raise InputError(
+                    NO_MAP.format("no linear rows over its leaves express the target exactly")
+                )
             sheets.append(Sheet(whole, some, *posed))
     return Plan(model, tuple(sheets), margin)
 
@@ -179,7 +181,7 @@ def _goals(model: ExplainedModel, question: Question) -> list[Goal]:
     if wanted is None:
         return [ClassGoal(model.native.class_index(question.target))]
     if relative(wanted):
-        raise InputError(NO_MAP.format(f"{wanted} asks each row for something else"))
+        raise InputError(NO_MAP.format(f"{wanted} is another target for each row"))
     return [value_goal(model, wanted, np.zeros(model.ensemble.n_columns))]  # looks at no row
 
 
@@ -210,7 +212,7 @@ def check_size(expected: Guess, budget: Budget) -> None:
     if not expected.within(budget):
         raise InputError(
             f"a map of this model would have about {expected.nodes:.1g} boxes and take about "
-            f"{expected.seconds:.1g} s and {expected.megabytes:.1g} MB, which is far more than "
-            f"{budget.seconds:g} s and {budget.megabytes:g} MB; ask without a map, or give it more "
-            "seconds and megabytes."
+            f"{expected.seconds:.1g} s and {expected.megabytes:.1g} MB, far more than the budget "
+            f"of {budget.seconds:g} s and {budget.megabytes:g} MB. Query it without a map, or "
+            "allow more seconds and megabytes."
         )

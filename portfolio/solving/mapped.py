@@ -83,7 +83,7 @@ class Mapped:
         regions, gaps = (sum(own.regions for own in every), sum(own.gaps for own in every))
         made = sum(own.seconds for own in every)
         size = sum(own.megabytes for own in every)
-        open_ = f"; {gaps:,} boxes are not looked into" if gaps else ""
+        open_ = f"; {gaps:,} boxes are unexplored" if gaps else ""
         return f"A map of {regions:,} regions, {size:.1f} MB, made in {made:.1f} s{open_}."
 
     def _reach(self, query: Query, goals: list[Goal]) -> bool:

@@ -73,7 +73,7 @@ class KeptOnline:
                 self._costs.tell_own(place, took)
             return report.decided(plan.why)
         other = turns[asked.backend]
-        why = f"{plan.why}; by what own sessions took {other.backend.title} is asked first"
+        why = f"{plan.why}; by times of own sessions {other.backend.title} is tried first"
         both = (other, own)
         report = self._other_first(target, solver_of, problem, request, both, asked, place)
         return report.decided(why)

@@ -14,9 +14,9 @@ from portfolio.solving.verify import RELATIVE_TOLERANCE
 from selector import check_name
 from selector.logs.record import PROOFS
 
-CONTRADICTED = "{} found a cheaper answer than what had been proved, so nothing is proved."
-WEAKER = "{} proved it only of rows whose score leads by {:g}."
-OPEN = "{} did not get to a second proof before the {}."
+CONTRADICTED = "{} found a cheaper answer than the proved one, so nothing is proved."
+WEAKER = "{} proved it only for rows whose score leads by {:g}."
+OPEN = "{} did not finish a second proof before the {}."
 
 
 def check_second(name: object) -> None:

@@ -39,8 +39,8 @@ def main() -> None:
     """Compile in one process, load and write in another."""
     if (platform.system(), platform.machine()) != MACHINE:
         raise SystemExit(
-            "Machine code can be shipped for Linux on x86-64 only; "
-            "make a wheel without it, which is compiled where it is used first."
+            "Machine code can be shipped for Linux on x86-64 only. "
+            "Build a wheel without it; functions are then compiled at their first use."
         )
     shutil.rmtree(FOLDER, ignore_errors=True)
     with tempfile.TemporaryDirectory() as cache:

@@ -35,8 +35,8 @@ PROVED_MARGIN = 1e-7  # in the user's score unit; appendix D of the paper
 MOST_REFUSED = 200
 EVERYWHERE: Region = MappingProxyType({})
 MANY_TIES = (
-    "More than {} cells near a tie were refused by the model's own predict, so what is proved "
-    "is about rows whose score {} by {:g}."
+    "The model's own predict rejected more than {} cells near a tie, so the proof covers only rows "
+    "whose score {} by {:g}."
 )
 
 

@@ -64,8 +64,8 @@ def changed(row, **values):
         ({"income": np.inf}, "income is infinite"),
         ({"income": 1e300}, "income is 1e\\+300, too large"),
         ({"income": "much"}, "income is 'much'"),
-        ({"home_own": 1.0, "home_free": 1.0, "home_rent": 1.0}, "give them at most one 1"),
-        ({"home_own": 0.5, "home_free": 0.0, "home_rent": 0.0}, "give them at most one 1"),
+        ({"home_own": 1.0, "home_free": 1.0, "home_rent": 1.0}, "Set at most one of them to 1"),
+        ({"home_own": 0.5, "home_free": 0.0, "home_rent": 0.0}, "Set at most one of them to 1"),
         ({"employed": 0.5}, "employed is 0.5, which is not one of its values"),
         ({"age": 33.3}, "age is 33.3, which is not one of its values"),
     ],
@@ -77,7 +77,7 @@ def test_a_value_that_cannot_be_is_told(explainer, refused, change, message):
 def test_what_is_no_number_is_told(explainer, refused):
     row = refused.to_list()
     expect("age is larger than any float64", lambda: explainer.explain([10**400, *row[1:]]))
-    expect("needs a finite number", lambda: explainer.explain([1j, *row[1:]]))
+    expect("Give it a finite number", lambda: explainer.explain([1j, *row[1:]]))
     hidden = np.ma.masked_array(row, mask=[True] + [False] * (len(row) - 1))
     expect("is missing", lambda: explainer.explain(hidden))
 
@@ -86,8 +86,8 @@ def test_columns_other_than_the_models_are_told(explainer, refused):
     expect("the query lacks 'home_rent'", lambda: explainer.explain(refused[:5]))
     expect("lacks 'age'", lambda: explainer.explain(refused.rename({"age": "years"})))
     expect("has 4 columns", lambda: explainer.explain([1, 2, 3, 4]))
-    expect("takes one row", lambda: explainer.explain(np.zeros((2, 6))))
-    expect("takes one row", lambda: explainer.explain(pd.DataFrame([refused, refused])))
+    expect("expected one row", lambda: explainer.explain(np.zeros((2, 6))))
+    expect("expected one row", lambda: explainer.explain(pd.DataFrame([refused, refused])))
 
 
 @pytest.mark.parametrize(
@@ -209,8 +209,10 @@ def test_a_model_that_cannot_be_explained_is_told(credit):
     expect("voting must be", lambda: Explainer(model, X, voting="loud"))
     boosted = GradientBoostingClassifier(n_estimators=2).fit(X, y)
     expect("'income' is missing in row 0, and", lambda: Explainer(boosted, missing))
-    expect("takes no missing values", lambda: Explainer(boosted, X, {"age": {"missing": True}}))
-    expect("hard voting is for", lambda: Explainer(boosted, X, voting="hard"))
+    expect(
+        "does not accept missing values", lambda: Explainer(boosted, X, {"age": {"missing": True}})
+    )
+    expect("voting='hard' supports", lambda: Explainer(boosted, X, voting="hard"))
 
 
 def test_a_model_that_differs_from_its_trees_is_refused(credit):
@@ -268,7 +270,7 @@ HEADER = "a,b,Class\nN,C,B\nFREE,FREE,PREDICT\n"
     [
         ("", "can't be read as CSV"),
         ("a,b,Class\n1,x,0\n", "fewer than three header lines"),
-        ("a,b,Class\n1,x,0\n2,y,1\n", "line 2: '1' is not a type"),
+        ("a,b,Class\n1,x,0\n2,y,1\n", "line 2: '1' is not a column type"),
         ("a,b,Class\nN,C,B\n1,x,0\n", "line 3: '1' is not an actionability"),
         ("a,b,Class\nN,C,B\nFREE,FREE,FREE\n1,x,0\n", "must be PREDICT"),
         ("a,a,Class\nN,C,B\nFREE,FREE,PREDICT\n1,x,0\n", "two columns named 'a'"),
@@ -277,7 +279,7 @@ HEADER = "a,b,Class\nN,C,B\nFREE,FREE,PREDICT\n"
         (HEADER + "1,x,0\nz,y,1\n", "column a is not numeric"),
         (HEADER + "1,x,no\n2,y,yes\n", "labels in Class must be whole numbers"),
         (HEADER + "1,x,0\n2,y,1,4,5\n", "can't be read as CSV"),
-        ("a,b,Class\nB,C,B\nFREE,FREE,PREDICT\n1,x,0\n2,y,1\n3,x,1\n", "holds 3 values"),
+        ("a,b,Class\nB,C,B\nFREE,FREE,PREDICT\n1,x,0\n2,y,1\n3,x,1\n", "but 3 values"),
         ("a,b,Class\nN,C,B\nFREE,INC,PREDICT\n1,x,0\n2,y,1\n", "categories have no order"),
     ],
 )
@@ -313,10 +315,10 @@ def test_a_corrupt_model_file_is_told(tmp_path, ending, content):
 
 
 def test_model_files_that_are_not_loaded_are_told(tmp_path):
-    expect("no model file", lambda: load_model(tmp_path / "none.json"))
+    expect("model file .*none.json does not exist", lambda: load_model(tmp_path / "none.json"))
     path = tmp_path / "model.onnx"
     path.write_text("x")
-    expect("unknown model ending '.onnx'", lambda: load_model(path))
+    expect("unknown model file ending '.onnx'", lambda: load_model(path))
     pickle = tmp_path / "model.pkl"
     pickle.write_bytes(b"cos\nsystem\n(S'false'\ntR.")
     expect("--trust-pickle", lambda: load_model(pickle))
@@ -383,12 +385,12 @@ def test_a_model_may_have_its_columns_in_another_order(tmp_path):
 def test_text_is_no_number(explainer, refused, text):
     row = refused.to_dict() | {"age": text}
     for asked in (row, list(row.values())):
-        with pytest.raises(InputError, match=r"the query's age is b?'.*the model needs a finite"):
+        with pytest.raises(InputError, match=r"the query's age is b?'.*Give it a finite number"):
             explainer.explain(asked)
     rows = pd.DataFrame([refused.to_dict(), row], dtype=object)
     good, bad = read_tabular(rows, explainer.features, np.dtype(np.float64))[2]
     assert good.tolist() == refused.tolist()
-    assert "the model needs a finite number there" in bad
+    assert "Give it a finite number" in bad
 
 
 def test_numbers_beyond_float64_are_no_limits_of_goals():

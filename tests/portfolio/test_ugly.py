@@ -169,7 +169,7 @@ def test_a_model_of_one_class_is_refused():
     model = RandomForestClassifier(3, random_state=0).fit(X, ["a"] * 6)
     explainer = Explainer(model, X)
     for target in (None, "a"):
-        with pytest.raises(InputError, match="only one class, 'a'"):
+        with pytest.raises(InputError, match="a single class, 'a'"):
             explainer.explain(X[0], target=target)
 
 

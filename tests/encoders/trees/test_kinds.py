@@ -189,7 +189,7 @@ def test_a_subclass_of_a_step_is_followed_or_refused():
     X, score = whole_table(1)
     y = (score > 3).astype(int)
     assert check_classes(make_pipeline(Scaler(), tree()).fit(X, y), X, 0) == 3
-    with pytest.raises(UnsupportedModelError, match="it replaces transform of StandardScaler"):
+    with pytest.raises(UnsupportedModelError, match="it overrides transform of StandardScaler"):
         Explainer(make_pipeline(Square(), tree()).fit(X, y), X)
 
 

@@ -87,7 +87,7 @@ def test_missing_values_go_where_each_member_sends_them(data, kind):
 
 def test_a_gap_that_the_model_does_not_take_is_told(data):
     X, gaps, y = data
-    with pytest.raises(InputError, match="takes no missing values"):
+    with pytest.raises(InputError, match="does not accept missing values"):
         Explainer(AdaBoostClassifier(n_estimators=3).fit(X, y), gaps)
 
 

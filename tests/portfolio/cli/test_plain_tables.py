@@ -95,9 +95,9 @@ def test_a_batch_takes_rows_of_another_file(loans, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--label", "wealth"), "has no column 'wealth'; its columns are income, job"),
+        (("--label", "wealth"), "has no column 'wealth'. Its columns are income, job"),
         (("--label", "granted", "--dataset", "x.csv"), "exactly one of --dataset and --data"),
-        (("--label", "granted", "--query", "none.csv"), "there is no file none.csv"),
+        (("--label", "granted", "--query", "none.csv"), "file none.csv does not exist"),
     ],
 )
 def test_what_does_not_fit_is_told(loans, words, told):
@@ -111,7 +111,7 @@ def test_a_name_twice_and_a_label_alone_are_refused(tmp_path):
     """Pandas renames the second column of a name; scikit-learn raises for a table of none."""
     for text, words in (
         ("a,a,b\n1,2,0\n3,4,1\n", "two columns named 'a'"),
-        ("b\n0\n1\n", "no column besides the label 'b'"),
+        ("b\n0\n1\n", "only the label column 'b'"),
     ):
         (tmp_path / "table.csv").write_text(text)
         with pytest.raises(InputError, match=words):

@@ -116,9 +116,9 @@ def test_what_is_missing_stays_or_is_filled_in_at_its_price(explained):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"job": 3.5}, "job is 3.5, which is none of its categories: 'smith', 'cook'"),
+        ({"job": 3.5}, "job is 3.5, which is not one of its categories: 'smith', 'cook'"),
         ({"debt": None}, r"debt is missing \(NaN\).*'missing': True"),
-        ({"debt": "much"}, "debt is 'much'; the model needs a finite number"),
+        ({"debt": "much"}, "debt is 'much'. Give it a finite number"),
         ({"income": math.inf}, "income is infinite"),
     ],
 )

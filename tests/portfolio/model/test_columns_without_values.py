@@ -98,7 +98,7 @@ def test_a_number_that_the_steps_lose_is_refused():
     X = X.assign(gap=np.nan)
     explainer = Explainer(MODELS["scaled"]().fit(X, y), X)
     assert explainer.explain(X.iloc[[4]]).status == "optimal"
-    with pytest.raises(InputError, match=r"gap is 0\.3, where no training row has a value"):
+    with pytest.raises(InputError, match=r"gap is 0\.3, but no training row has a value"):
         explainer.explain(X.iloc[[4]].assign(gap=0.3))
 
 
@@ -109,7 +109,7 @@ def test_text_without_any_value_is_fixed(dtype):
     model = encoded().fit(X.assign(gap=town), y)
     seen = pd.Series([None] * N).astype(dtype)
     assert check(model, X.assign(gap=town), [None, "new"], seen) == 2
-    with pytest.raises(InputError, match=r"gap is 'a'.*; leave it missing"):
+    with pytest.raises(InputError, match=r"gap is 'a'.*\. Leave it missing"):
         Explainer(model, X.assign(gap=seen)).explain({"x": 3, "k": 1, "gap": "a"})
 
 

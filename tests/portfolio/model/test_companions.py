@@ -260,12 +260,12 @@ def test_further_models_that_do_not_fit_are_told(lent):
     boosting = LGBMClassifier(n_estimators=2, verbose=-1).fit(numbers, y)
     soft = VotingClassifier([("a", boosting), ("b", boosting)], voting="soft").fit(numbers, y)
     for also, error, words in (
-        (price, InputError, r"also\[0\].*one of regressors, and the model one of classifiers"),
+        (price, InputError, r"also\[0\].*is a regressor, but the explained model is a classifier"),
         (turned, InputError, r"also\[0\].*other columns than the model, or in another order"),
         (others, InputError, r"also\[0\].*does not know the class 'granted'"),
         (model, InputError, r"also\[0\] \(Pipeline\) was fitted on other columns"),
         (narrow, UnsupportedModelError, r"also\[0\].*knows 1 columns, the model 2"),
-        (soft, UnsupportedModelError, r"also\[0\].*blends several sums"),
+        (soft, UnsupportedModelError, r"also\[0\].*combines several score sums"),
         (PCA().fit(numbers), UnsupportedModelError, r"also\[0\].*PCA can't be read exactly"),
     ):
         with pytest.raises(error, match=words):

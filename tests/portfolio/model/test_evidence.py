@@ -49,7 +49,7 @@ def test_boxes_are_those_of_the_paths(stumps):
 @pytest.mark.parametrize("spoil", [swapped, other_way, other_categories])
 def test_boxes_of_other_trees_are_told(stumps, spoil):
     ensemble, cells, X = stumps
-    with pytest.raises(UnsupportedModelError, match="other active leaves in box form"):
+    with pytest.raises(UnsupportedModelError, match="other active leaves by their boxes"):
         check_boxes(ensemble, spoil(cells), X)
 
 

@@ -67,8 +67,11 @@ def test_a_batch_of_pyarrow_is_read_by_name(loans):
 @pytest.mark.parametrize(
     ("frame", "says"),
     [
-        (pl.LazyFrame({"income": [1.0], "debt": [1.0]}), "lazy; collect it"),
-        (pa.Table.from_arrays([pa.array([1.0])] * 2, names=["debt"] * 2), "two columns of one"),
+        (pl.LazyFrame({"income": [1.0], "debt": [1.0]}), "lazy. Call collect"),
+        (
+            pa.Table.from_arrays([pa.array([1.0])] * 2, names=["debt"] * 2),
+            "two columns of the same",
+        ),
     ],
 )
 def test_frames_that_cannot_be_read_are_refused(loans, frame, says):

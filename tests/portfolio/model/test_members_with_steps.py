@@ -185,7 +185,7 @@ def test_a_missing_value_that_gets_to_a_member_without_a_way_is_refused():
         make_pipeline(StandardScaler(), boosted),
         VotingClassifier([("one", make_pipeline(SimpleImputer(), forest())), ("two", boosted)]),
     ):
-        with pytest.raises(InputError, match=r"refuses rows of X_train .* SimpleImputer"):
+        with pytest.raises(InputError, match=r"rejects rows of X_train .* SimpleImputer"):
             Explainer(model.fit(X, score > 3), with_gaps(X, 1))
 
 

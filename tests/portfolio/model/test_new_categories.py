@@ -85,7 +85,7 @@ def test_the_new_category_stays_or_becomes_a_known_one_at_least_cost(kind):
 @pytest.mark.parametrize("kind", ["refusing", "xgboost"])
 def test_a_model_that_raises_gets_the_query_refused_in_a_sentence(kind):
     model, X = fitted(kind)
-    with pytest.raises(InputError, match=f"city is '{NEW}', which is none of its categories"):
+    with pytest.raises(InputError, match=f"city is '{NEW}', which is not one of its categories"):
         Explainer(model, X).explain(rows_like(X, [(NEW, 3)]))
 
 
@@ -97,7 +97,7 @@ def test_a_step_that_tells_new_categories_apart_is_not_taken_at_its_word():
     steps = make_column_transformer((by_length, ["city"]), remainder="passthrough")
     model = make_pipeline(steps, RandomForestClassifier(5, max_depth=4, random_state=0)).fit(X, y)
     explainer = Explainer(model, X, steps={"columntransformer__functiontransformer": "by value"})
-    with pytest.raises(InputError, match="treats unlike other new values"):
+    with pytest.raises(InputError, match="treats differently from other new values"):
         explainer.explain(rows_like(X, [("a very long name", 3)]))
 
 

@@ -198,12 +198,15 @@ def test_frames_between_steps_change_nothing():
     [
         (PCA(1), "step 'columntransformer__amounts' of the pipeline, PCA, .*: it mixes columns"),
         (PolynomialFeatures(), "PolynomialFeatures.*mixes columns"),
-        (Normalizer(), "Normalizer.*scale each column for itself"),
+        (Normalizer(), "Normalizer.*scale each column separately"),
         (KNNImputer(), "KNNImputer.*use SimpleImputer"),
         (SplineTransformer(), "SplineTransformer.*leave it out"),
-        (FunctionTransformer(np.sin), "FunctionTransformer, calls sin, of which nothing is known"),
+        (
+            FunctionTransformer(np.sin),
+            "FunctionTransformer, calls sin, which is not a known function",
+        ),
         (FunctionTransformer(abs), "FunctionTransformer, calls abs"),
-        (SimpleImputer(missing_values=20), "SimpleImputer, replaces 20, a number like others"),
+        (SimpleImputer(missing_values=20), "SimpleImputer, replaces the number 20"),
     ],
 )
 def test_a_step_that_cannot_be_followed_is_named_with_a_remedy(step, words):
@@ -220,13 +223,13 @@ def test_what_a_pipeline_was_not_made_for_is_told():
     explainer = Explainer(model, X)
     row = X.iloc[0].to_dict()
     for change, words in (
-        ({"job": "baker"}, "job is 'baker', which is none of its categories"),
-        ({"income": -5.0}, "income is -5, beyond what the pipeline can be followed to"),
+        ({"job": "baker"}, "job is 'baker', which is not one of its categories"),
+        ({"income": -5.0}, "income is -5, outside the range in which the pipeline"),
         ({"income": None}, "income is missing"),
     ):
         with pytest.raises(InputError, match=words):
             explainer.explain(row | change)
-    with pytest.raises(InputError, match="bounds -10 and 10 are beyond"):
+    with pytest.raises(InputError, match="bounds -10 and 10 exceed"):
         Explainer(model, X, features={"income": {"bounds": [-10, 10]}})
 
 
@@ -250,9 +253,7 @@ def test_zeros_of_a_sparse_matrix_are_missing_to_all_members_or_the_model_is_ref
         == 1
     )
     mixed = VotingClassifier([("a", boosted(1)), ("b", RandomForestClassifier(2))], voting="soft")
-    with pytest.raises(
-        UnsupportedModelError, match=r"a member .* is XGBoost's.*sparse_threshold=0"
-    ):
+    with pytest.raises(UnsupportedModelError, match=r"XGBoost members read .*sparse_threshold=0"):
         Explainer(make_pipeline(sparse(), mixed).fit(X, y), X)
 
 

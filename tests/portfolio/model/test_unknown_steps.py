@@ -106,22 +106,27 @@ def test_no_answer_uses_last_bits_that_cross_to_and_fro():
 def test_a_query_among_such_last_bits_is_told():
     _, X, explainer = jittery(34)
     row = X.iloc[[0]].assign(income=explainer._model.ensemble.unsure[1].until[:1])
-    with pytest.raises(InputError, match=r"income is .*, next to a split that the last bits"):
+    with pytest.raises(InputError, match=r"income is .*, within rounding error of a split"):
         explainer.explain(row)
     model = explainer._model
     _, _, rows = read_rows(
         pd.concat([row, X.iloc[[1]]]), model.space, model.ensemble.dtype, model.native.table
     )
-    assert "last bits" in rows[0] and rows[1].tolist() == [X.age[1], X.income[1], 0.0, X.owns[1]]
+    assert "within rounding error of a split" in rows[0] and rows[1].tolist() == [
+        X.age[1],
+        X.income[1],
+        0.0,
+        X.owns[1],
+    ]
 
 
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
         ({FUNCTION: "monotone"}, "makes of 'income' rises and falls again, .* 'by value'"),
-        ({}, f"calls <lambda>, .* or say what it does: steps={{'{FUNCTION}': 'monotone'}}"),
+        ({}, f"calls <lambda>, .* declare it with steps={{'{FUNCTION}': 'monotone'}}"),
         ({"job": "monotone"}, "the pipeline has no step 'job'"),
-        ({FUNCTION: "up"}, "is 'monotone' or 'by value', not 'up'"),
+        ({FUNCTION: "up"}, "must be 'monotone' or 'by value', got 'up'"),
     ],
 )
 def test_what_is_said_wrongly_is_told(steps, words):
@@ -135,12 +140,12 @@ def test_what_is_said_wrongly_is_told(steps, words):
 def test_steps_that_look_at_other_rows_or_mix_columns_are_refused():
     X, y = loans(36, gaps=False)
     rank = forest((FunctionTransformer(lambda frame: frame.rank()), ["income"])).fit(X, y)
-    with pytest.raises(UnsupportedModelError, match="where other rows stand beside it"):
+    with pytest.raises(UnsupportedModelError, match="depends on the other rows"):
         Explainer(rank, X, steps={FUNCTION: "monotone"})
     both = forest(
         (FunctionTransformer(lambda frame: frame.sum(axis=1).to_frame()), ["age", "income"])
     )
     with pytest.raises(UnsupportedModelError, match="gives 1 columns for 2"):
         Explainer(both.fit(X, y), X, steps={FUNCTION: "by value"})
-    with pytest.raises(InputError, match="steps are those of a Pipeline"):
+    with pytest.raises(InputError, match="the model is not a Pipeline"):
         Explainer(both[-1], X[["age"]], steps={FUNCTION: "by value"})

@@ -52,7 +52,7 @@ def test_ctrl_c_ends_it_at_once(tmp_path):
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=20)
     assert process.returncode == 130 and time.monotonic() - pressed < 10
-    assert said == "counterfolio-check: interrupted, the rest was not checked\n"
+    assert said == "counterfolio-check: interrupted; the remaining records were not checked\n"
 
 
 @pytest.mark.parametrize("name", ["model.pkl", "model.skops", "model.json"])
@@ -73,10 +73,10 @@ def test_files_hold_one_record_a_line_or_one_in_all(tmp_path, monkeypatch, capsy
     for name, text, code, told in (
         ("a.json", one, 0, "1: verified"),
         ("a.jsonl", many, 0, "3: verified"),
-        ("b.json", many, 1, "be read"),
-        ("c.json", '{"version": 2}', 1, "no version 5 record"),
-        ("d.json", "[" * 100_000, 1, "be read"),
-        ("e.jsonl", " \n", 2, "there is no record in"),
+        ("b.json", many, 1, "invalid record"),
+        ("c.json", '{"version": 2}', 1, "not version 5"),
+        ("d.json", "[" * 100_000, 1, "invalid record"),
+        ("e.jsonl", " \n", 2, "contains no record"),
     ):
         (tmp_path / name).write_text(text)
         words = [str(tmp_path / name), "--model", str(tmp_path / "model.json")]
@@ -117,7 +117,7 @@ def test_a_skops_file_needs_no_flag_unless_it_holds_other_types(tmp_path, monkey
     Explainer(forest, X).explain(X[0]).record().write(tmp_path / "r.json")
     skops.io.dump(forest, tmp_path / "plain.skops")
     skops.io.dump(make_pipeline(forest, Strange()), tmp_path / "strange.skops")
-    for name, code, told in (("plain", 0, "1: verified"), ("strange", 2, "say --trust-pickle")):
+    for name, code, told in (("plain", 0, "1: verified"), ("strange", 2, "add --trust-pickle")):
         words = [str(tmp_path / "r.json"), "--model", str(tmp_path / f"{name}.skops")]
         monkeypatch.setattr(sys, "argv", ["counterfolio-check", *words])
         assert main() == code
@@ -131,15 +131,15 @@ class Strange:
 def test_formats_without_a_proof_are_taken_and_others_named(tmp_path, monkeypatch, capsys):
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
     with_proof = claimed(model, [0], [column()], below=0.1)
-    without = with_proof | {"proof": None, "why_no_proof": "models of LightGBM are not read"}
+    without = with_proof | {"proof": None, "why_no_proof": "models of LightGBM are not supported"}
     (tmp_path / "with.json").write_text(json.dumps(with_proof))
     (tmp_path / "without.json").write_text(json.dumps(without))
     for name, record, code, told in (
         ("m.txt", "without", 1, "has no proof"),
-        ("m.txt", "with", 1, "LightGBM's are not read"),
-        ("m.cbm", "with", 1, "CatBoost's are not read"),
-        ("m.json", "with", 2, "is no classifier of XGBoost"),
-        ("m.onnx", "with", 2, "format '.onnx' are not read; give .json"),
+        ("m.txt", "with", 1, "type LightGBM are not supported"),
+        ("m.cbm", "with", 1, "type CatBoost are not supported"),
+        ("m.json", "with", 2, "is not an XGBoost classifier"),
+        ("m.onnx", "with", 2, "format '.onnx' are not supported; give .json"),
     ):
         (tmp_path / name).write_text('{"trees": 1}')
         words = [str(tmp_path / f"{record}.json"), "--model", str(tmp_path / name)]

@@ -130,14 +130,14 @@ def careful_forest(X):
 
 
 def test_levels_of_plausibility_that_none_can_reach(explainer, refused, credit):
-    with pytest.raises(InputError, match="give the Explainer a Plausibility"):
+    with pytest.raises(InputError, match="Pass a Plausibility to the Explainer"):
         explainer.front(refused, "plausibility")
     careful = Explainer(*credit[:2], plausibility=Plausibility(careful_forest(credit[1])))
     with pytest.raises(InputError, match="between -1 and 0, got"):
         careful.front(refused, "plausibility", [-0.5, 0.0])
     one_row = IsolationForest(n_estimators=5, random_state=0).fit(credit[1].head(1))
     forests = {"refused": one_row, "granted": careful_forest(credit[1])}
-    with pytest.raises(InputError, match="scores all rows alike"):
+    with pytest.raises(InputError, match="gives all rows the same score"):
         Explainer(*credit[:2], plausibility=Plausibility(forests)).front(refused, "plausibility")
     assert "Plausibility of at least -0.5" in str(careful.front(refused, "plausibility", [-0.5]))
 

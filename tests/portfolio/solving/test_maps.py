@@ -102,7 +102,7 @@ def test_a_regressor_has_a_map_of_a_limit():
     result = own.explain(X.iloc[0], AtLeast(0.5))
     assert result.backend == "map"
     assert result.distance == pytest.approx(explainer.explain(X.iloc[0], AtLeast(0.5)).distance)
-    with pytest.raises(InputError, match="asks each row for something else"):
+    with pytest.raises(InputError, match="is another target for each row"):
         explainer.with_map(Less(by=0.5))
 
 
@@ -205,12 +205,12 @@ def test_a_map_that_is_cut_short_is_made_again_with_more(boosted, tmp_path):
     whole = explainer.with_map(1)
     most = sum(len(own.regions.tree) for own in whole.map.maps)
     partly = explainer.with_map(1, megabytes=12e-6 * most / 2, folder=tmp_path)
-    assert "not looked into" in str(partly.map)
+    assert "unexplored" in str(partly.map)
     for _, x in X.head(10).iterrows():
         assert partly.explain(x, 1).distance == pytest.approx(whole.explain(x, 1).distance)
     more = explainer.with_map(1, folder=tmp_path)
-    assert "not looked into" not in str(more.map)
-    assert "not looked into" not in str(explainer.with_map(1, megabytes=1, folder=tmp_path).map)
+    assert "unexplored" not in str(more.map)
+    assert "unexplored" not in str(explainer.with_map(1, megabytes=1, folder=tmp_path).map)
 
 
 def test_maps_that_are_far_too_large_are_refused_in_a_sentence(boosted):

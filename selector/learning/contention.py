@@ -1,4 +1,4 @@
-"""What races and more threads change against one backend on one thread: measured once."""
+"""Measured slow-down of races, and speed-up by threads, relative to one backend on one thread."""
 
 import json
 import math
@@ -15,23 +15,24 @@ from encoders.errors import InputError
 from encoders.text_files import read_text
 from encoders.whole_files import write_text
 
-CONTENTION = "contention.json"  # beside the logs that it is about
+CONTENTION = "contention.json"  # file name, in the folder of the logs
 FORMAT = 1
-CORES = 2  # of the machine that the shipped logs are from
-BRIEF_S = 0.2  # queries that take less alone tell what a race costs from the start, others its pace
-RESAMPLES = 1000  # of the bootstrap
+CORES = 2  # of the machine of the shipped logs
+# Shorter queries determine the start-up time of a race; longer ones determine its slow-down.
+BRIEF_S = 0.2
+RESAMPLES = 1000  # bootstrap samples
 
 
 @dataclass(frozen=True)
 class RacedQuery:
-    """One query, raced for and asked of each racer alone, in turn on the same machine.
+    """One query, solved by a race and by each racer alone on the same machine.
 
     Attributes
     ----------
-    query : its name; several races may be of one query
-    racers : how many raced; 1 where the head starter had the threads of all cores
-    alone_s : wall-clock seconds of the fastest of them alone on one thread, the median over rounds
-    race_s : those of the race, the median over rounds
+    query : name of the query, which may have several races
+    racers : number of backends in the race; 1 if the head starter ran on all cores
+    alone_s : wall-clock seconds of the fastest racer alone on one thread, median over rounds
+    race_s : wall-clock seconds of the race, median over rounds
     """
 
     query: str
@@ -42,15 +43,14 @@ class RacedQuery:
 
 @dataclass(frozen=True)
 class Pace:
-    """A race's seconds as ``start_s + slower * seconds of its fastest alone``.
+    """The seconds of a race, modelled as ``start_s + slower * seconds of its fastest racer``.
 
     Attributes
     ----------
-    slower : factor; below 1 where more threads, or what racers tell each other, save more than
-        sharing costs
-    interval : of ``slower``, 95 %, by bootstrap over queries
-    start_s : seconds to begin with
-    queries : that it was measured on
+    slower : factor; below 1 if threads or shared bounds save more than sharing the cores costs
+    interval : 95 % bootstrap interval of ``slower`` over queries
+    start_s : start-up time in seconds
+    queries : number of measured queries
     """
 
     slower: float
@@ -61,13 +61,13 @@ class Pace:
 
 @dataclass(frozen=True)
 class Contention:
-    """What racing costs on one machine; without measurements racers share its cores evenly.
+    """The cost of races on one machine; without measurements racers share its cores evenly.
 
     Attributes
     ----------
-    cores : of the machine
-    paces : by how many race, 1 for the head starter with the threads of all cores
-    load : one-minute load averages before and after the measurement, none if not measured
+    cores : number of cores of the machine
+    paces : measurements by number of racers, 1 for the head starter on all cores
+    load : one-minute load averages before and after the measurement, empty if not measured
     """
 
     cores: int = CORES
@@ -75,51 +75,51 @@ class Contention:
     load: tuple[float, ...] = ()
 
     def slower(self, racers: int) -> float:
-        """Factor by which a race is slower than its fastest racer alone."""
+        """Return the factor by which a race is slower than its fastest racer alone."""
         if racers in self.paces:
             return self.paces[racers].slower
         return max(1.0, racers / self.cores) if racers > 1 else 1.0
 
     def start_s(self, racers: int) -> float:
-        """Seconds that a race costs from the start."""
+        """Return the start-up time of a race in seconds."""
         return self.paces[racers].start_s if racers in self.paces else 0.0
 
     def __str__(self) -> str:
         if not self.paces:
-            return f"Races are not measured: on {self.cores} cores more racers share them evenly."
-        told = "; ".join(
-            f"{f'{count} race' if count > 1 else 'search on all cores'} {pace.slower:.2f} times "
-            f"as slow ({pace.interval[0]:.2f} to {pace.interval[1]:.2f}, {pace.queries} queries) "
-            f"after {pace.start_s:.3f} s"
+            return f"Races not measured: more racers than the {self.cores} cores share them evenly."
+        races = "; ".join(
+            f"{f'{count} racers' if count > 1 else 'search on all cores'} take {pace.slower:.2f} "
+            f"times as long ({pace.interval[0]:.2f} to {pace.interval[1]:.2f}, {pace.queries} "
+            f"queries) plus {pace.start_s:.3f} s"
             for count, pace in sorted(self.paces.items())
         )
         load = f" at a load of {' to '.join(map(str, self.load))}" if self.load else ""
-        return f"Races as measured on {self.cores} cores{load}: {told}."
+        return f"Races measured on {self.cores} cores{load}: {races}."
 
 
 def contention_of(
     raced: Sequence[RacedQuery], cores: int, load: tuple[float, ...], seed: int = 0
 ) -> Contention:
-    """What measured races say.
+    """Estimate the start-up time and slow-down of races from measurements.
 
-    The start is the median of what brief queries took longer; the pace is that of the seconds of
-    all longer ones together, so that it is right on average where seconds are added up.
+    The start-up time is the median extra time of short queries. The slow-down is that of the summed
+    time of all longer queries, so sums of seconds are right on average.
     """
     paces = {}
     for count in sorted({one.racers for one in raced}):
-        own = [one for one in raced if one.racers == count]
-        brief = [one.race_s - one.alone_s for one in own if one.alone_s < BRIEF_S]
+        races = [one for one in raced if one.racers == count]
+        brief = [one.race_s - one.alone_s for one in races if one.alone_s < BRIEF_S]
         start = max(0.0, float(np.median(brief))) if brief else 0.0
         longer: dict[str, list[tuple[float, float]]] = {}
-        for one in own:
+        for one in races:
             if one.alone_s >= BRIEF_S:
                 longer.setdefault(one.query, []).append((one.alone_s, one.race_s))
         if longer:
             slower, interval = _pace([np.array(pairs) for pairs in longer.values()], start, seed)
-            paces[count] = Pace(slower, interval, start, len({one.query for one in own}))
+            paces[count] = Pace(slower, interval, start, len({one.query for one in races}))
     if not paces:
         raise InputError(
-            f"no query took {BRIEF_S:g} s or more alone and was proved in a race; take larger "
+            f"No query took {BRIEF_S:g} s or more alone and was proved in a race. Use larger "
             "models or more queries."
         )
     return Contention(cores, MappingProxyType(paces), load)
@@ -128,7 +128,7 @@ def contention_of(
 def _pace(
     queries: Sequence[FloatArray], start_s: float, seed: int
 ) -> tuple[float, tuple[float, float]]:
-    """The factor and its interval; seconds alone and of races come as (n_races, 2) per query."""
+    """Return the slow-down and its interval; ``queries`` holds (alone_s, race_s) per race."""
 
     def factor(drawn: Iterable[FloatArray]) -> float:
         pairs = np.concatenate(list(drawn))
@@ -136,42 +136,48 @@ def _pace(
         return float((race - start_s * len(pairs)) / alone)
 
     draws = np.random.default_rng(seed).integers(0, len(queries), (RESAMPLES, len(queries)))
-    found = [factor(queries[k] for k in draw) for draw in draws]
-    low, high = np.quantile(found, [0.025, 0.975])
+    factors = [factor(queries[k] for k in draw) for draw in draws]
+    low, high = np.quantile(factors, [0.025, 0.975])
     return factor(queries), (float(low), float(high))
 
 
 def write_contention(
-    contention: Contention, raced: Sequence[RacedQuery], told: Mapping[str, object], path: Path
+    contention: Contention, raced: Sequence[RacedQuery], how: Mapping[str, object], path: Path
 ) -> None:
-    """Write measurements, and each query that they rest on, moved into place whole."""
+    """Write the measurements and their queries to a JSON file, atomically."""
     whole = {
         "format": FORMAT,
         "cores": contention.cores,
         "load": list(contention.load),
         "paces": {str(count): asdict(pace) for count, pace in contention.paces.items()},
-        "how": dict(told),
+        "how": dict(how),
         "raced": [asdict(one) for one in raced],
     }
     write_text(path, json.dumps(whole, indent=1) + "\n")
 
 
 def read_contention(path: Path) -> Contention:
-    """Read what :func:`write_contention` wrote."""
+    """Read measurements from a file that :func:`write_contention` wrote."""
     text = read_text(path, "the contention of races")
     try:
         whole = json.loads(text)
         if whole["format"] != FORMAT:
-            raise InputError(f"{path} has format {whole['format']}; this version reads {FORMAT}.")
+            raise InputError(
+                f"{path} has format {whole['format']}, but this version reads format {FORMAT}. "
+                "Measure again with `counterfolio bench --protocol contention`."
+            )
         paces = {int(count): _read_pace(pace) for count, pace in whole["paces"].items()}
         cores, load = int(whole["cores"]), tuple(float(load) for load in whole["load"])
         if cores < 1 or not paces or min(paces) < 1:
-            raise ValueError("it tells of no race")
+            raise ValueError("it holds no race, or an invalid number of cores or racers")
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         fault = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise InputError(f"{path} holds no contention of races: {fault}.") from error
+        raise InputError(
+            f"{path} does not hold measurements of races: {fault}. Measure again with "
+            "`counterfolio bench --protocol contention`."
+        ) from error
     return Contention(cores, MappingProxyType(paces), load)
 
 

@@ -1,4 +1,4 @@
-"""What schedules cost: seconds on the clock, and seconds of cores."""
+"""Cost of schedules in wall-clock seconds and in core seconds."""
 
 import math
 from collections.abc import Callable
@@ -12,17 +12,16 @@ from selector.backend_facts import HEAD_STARTER
 from selector.learning.contention import Contention
 from selector.schedule import Schedule
 
-ALONE = (1.0, 0.0)  # how much slower, and seconds to begin with
+ALONE = (1.0, 0.0)  # slow-down factor and start-up seconds of a backend that runs alone
 
 
 class Spent(NamedTuple):
-    """What rows took, a run without proof counting some time limits.
+    """Seconds per row; a run without proof counts as a multiple of its time limit.
 
     Attributes
     ----------
     wall : wall-clock seconds, float64 (n_rows,)
-    cores : the same, every second counted once for each backend that runs, but at most once for
-        each core, float64 (n_rows,)
+    cores : core seconds: each second times the number of busy cores, float64 (n_rows,)
     """
 
     wall: FloatArray
@@ -30,15 +29,16 @@ class Spent(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """What backends took alone.
+    """Seconds that backends took alone.
 
     Attributes
     ----------
-    seconds : until the proof, inf without one, by the name of a backend: float64 (n_rows,)
-    penalised : the same, without a proof what counts instead
-    limit_s : of each row, float64 (n_rows,)
-    late_s : what counts where a schedule ends without a proof, float64 (n_rows,)
-    kept : whether models are kept, bool (n_rows,)
+    seconds : function from the name of a backend to its seconds until the proof, inf without one,
+        float64 (n_rows,)
+    penalised : the same function with a penalty instead of inf
+    limit_s : time limits, float64 (n_rows,)
+    late_s : penalty where a schedule ends without a proof, float64 (n_rows,)
+    kept : whether backends reuse their models, bool (n_rows,)
     """
 
     seconds: Callable[[str], FloatArray]
@@ -49,11 +49,11 @@ class Runs(NamedTuple):
 
 
 def spent_by(schedule: Schedule, runs: Runs, contention: Contention) -> Spent:
-    """What a schedule takes on each row.
+    """Compute the seconds that a schedule takes on each row.
 
-    What runs in a turn and the next one goes on. Racers are as much slower as was measured, or
-    share the cores; the head starter has the threads of all cores while it is alone. A session
-    asks the first of the last turn that it can ask.
+    A backend that also runs in the next turn continues. Races are slower by the measured factor, or
+    else share the cores evenly. The head starter uses the threads of all cores while it runs alone.
+    A session runs the first backend of the last turn that supports sessions.
     """
     rows = len(runs.limit_s)
     wall, cores = np.full(rows, np.inf), np.zeros(rows)
@@ -65,20 +65,20 @@ def spent_by(schedule: Schedule, runs: Runs, contention: Contention) -> Spent:
             (contention.slower(racers), contention.start_s(racers)) if measured else ALONE
         )
         done = {name: done.get(name, 0.0) for name in names}
-        took = runs.penalised if last else runs.seconds  # it goes on until the limit
-        found = np.min([(took(name) - done[name]) * slower for name in names], axis=0)
-        found += offset + start
+        took = runs.penalised if last else runs.seconds  # the last turn runs until the time limit
+        end = np.min([(took(name) - done[name]) * slower for name in names], axis=0)
+        end += offset + start
         open_rows = np.isinf(wall)
-        ends = open_rows & (found <= offset + seconds)
+        ends = open_rows & (end <= offset + seconds)
         teamed = racers == 1 and slower < 1
-        held = contention.cores if teamed else min(racers, contention.cores)
-        cores += held * np.where(ends, found - offset, np.where(open_rows, seconds, 0.0))
-        wall = np.where(ends, found, wall)
+        busy = contention.cores if teamed else min(racers, contention.cores)
+        cores += busy * np.where(ends, end - offset, np.where(open_rows, seconds, 0.0))
+        wall = np.where(ends, end, wall)
         offset += seconds
         done = {name: work + max(0.0, seconds - start) / slower for name, work in done.items()}
     if len(schedule) > 1 or racers > 1 or teamed:
         late = wall > runs.limit_s
-        cores = np.where(late, cores + held * (runs.late_s - wall), cores)
+        cores = np.where(late, cores + busy * (runs.late_s - wall), cores)
         wall = np.where(late, runs.late_s, wall)
     names = schedule[-1][0]
     keeper = next((name for name in names if find_backend(name).capability.sessions), names[0])

@@ -1,4 +1,4 @@
-"""What logs can teach: on which queries they compare backends, and which runs are missing."""
+"""Coverage of training logs: queries that compare backends, and missing runs."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

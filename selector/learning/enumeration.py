@@ -1,4 +1,4 @@
-"""All diagrams below a root split, by what the sets of rows that they end in cost."""
+"""Enumeration of all diagrams below a root split, from the costs of sets of rows."""
 
 import time
 
@@ -7,13 +7,13 @@ import numpy as np
 from encoders.arrays import BoolArray, FloatArray, IntArray
 from selector.learning.kernel import best_layers, leaf_costs, pair_costs, split_costs
 
-Ends = list[tuple[float, float]]  # of a side that is left whole, and of one that is split
+Ends = list[tuple[float, float]]  # for a side that is not split, and for one that is split
 
 
 class Enumeration:
-    """Roots by their bounds, and what is best below one, for several costs of a split.
+    """An enumeration of root splits with bounds and optimal diagrams, for several split costs.
 
-    Most of the work does not depend on what a split costs, and is done once; by one thread.
+    Most of the work does not depend on the cost of a split and is done once. Not thread safe.
     """
 
     def __init__(
@@ -23,13 +23,13 @@ class Enumeration:
         self._cost, self._below, self._layers = undominated(cost), below, layers
         self._whole = sums(self._cost, below, np.ones(len(cost), dtype=bool))
         self._bounds: list[list[float]] = []  # of the first roots, one for each cost
-        self._found: dict[int, list[tuple[float, IntArray]]] = {}
+        self._optima: dict[int, list[tuple[float, IntArray]]] = {}
 
     def roots(self, place: int, until: float) -> list[tuple[float, int]]:
-        """(bound, condition), the least first; not all if the time is up.
+        """Return (bound, condition) of the roots, the smallest bound first; not all at a timeout.
 
-        A third-layer split of its own for every part, for the price of one, is as good as any
-        sharing.
+        The bound gives every part its own third-layer split at the cost of one, which costs at most
+        as much as any sharing.
         """
         while len(self._bounds) < len(self._below) and time.perf_counter() <= until:
             low, high = map(_least_of_a_side, self._sides(len(self._bounds)))
@@ -37,12 +37,12 @@ class Enumeration:
         return sorted((bounds[place], root) for root, bounds in enumerate(self._bounds))
 
     def under(self, root: int, place: int) -> tuple[float, IntArray]:
-        """The cheapest diagram with this root: its cost, and its layers as in ``best_layers``."""
-        if root not in self._found:
+        """Return cost and layers (as in ``best_layers``) of the cheapest diagram with a root."""
+        if root not in self._optima:
             parts = _parts_below(*self._sides(root), self._layers - 1, min(self.alphas))
             each = [(best_layers(*parts, alpha), alpha) for alpha in self.alphas]
-            self._found[root] = [(cost + alpha, layers) for (cost, layers), alpha in each]
-        return self._found[root][place]
+            self._optima[root] = [(cost + alpha, layers) for (cost, layers), alpha in each]
+        return self._optima[root][place]
 
     def _sides(self, root: int) -> tuple[FloatArray, FloatArray]:
         low = sums(self._cost, self._below, self._below[root])
@@ -50,17 +50,19 @@ class Enumeration:
 
 
 def undominated(cost: FloatArray) -> FloatArray:
-    """The columns that are the cheapest on some set of rows; no least sum needs the others."""
-    left = list(range(cost.shape[1]))
+    """Return the columns that no other column dominates; only these can have the smallest sum."""
+    remaining = list(range(cost.shape[1]))
     for column in range(cost.shape[1]):
-        if any((cost[:, k] <= cost[:, column]).all() for k in left if k != column):
-            left.remove(column)
-    return np.ascontiguousarray(cost[:, left])
+        if any((cost[:, k] <= cost[:, column]).all() for k in remaining if k != column):
+            remaining.remove(column)
+    return np.ascontiguousarray(cost[:, remaining])
 
 
 def _least_of_a_side(table: FloatArray) -> Ends:
-    """The least that a side costs which is left whole, and one that is split: ended by leaves, and
-    by leaves or third-layer splits that are free."""
+    """Return the minimum cost of a side that is not split, and of one that is split.
+
+    Each is a pair: with leaves only, and with leaves or free third-layer splits.
+    """
     leaf, single = leaf_costs(table), split_costs(table)
     best = np.minimum(leaf, single)
     return [
@@ -70,13 +72,15 @@ def _least_of_a_side(table: FloatArray) -> Ends:
 
 
 def halves_of(costs: FloatArray) -> FloatArray:
-    """What both halves by a condition cost together, float64 (n,)."""
+    """Return the total cost of both halves of each condition, float64 (n,)."""
     return np.asarray(costs[1:].reshape(-1, 2).sum(axis=1))
 
 
 def _least_below(low: Ends, high: Ends, alpha: float) -> float:
-    """The least that the layers below a root cost; without any split of the third layer, or with
-    one that is paid for."""
+    """Return a lower bound of the cost below a root.
+
+    It is the minimum without splits in the third layer, or with one that is paid for.
+    """
     return min(
         alpha * (a + b) + min(low[a][0] + high[b][0], alpha + low[a][1] + high[b][1])
         for a in (0, 1)
@@ -87,7 +91,7 @@ def _least_below(low: Ends, high: Ends, alpha: float) -> float:
 def best_below(
     low: FloatArray, high: FloatArray, alpha: float, layers: int = 2
 ) -> tuple[float, IntArray]:
-    """Cost and plan of up to two layers of at most two splits each, below two sets of rows."""
+    """Return cost and plan of up to two layers of at most two splits, below two sets of rows."""
     cost, plan = best_layers(*_parts_below(low, high, layers, alpha), alpha)
     return cost, plan
 
@@ -95,14 +99,14 @@ def best_below(
 def _parts_below(
     low: FloatArray, high: FloatArray, layers: int, least: float
 ) -> tuple[FloatArray, ...]:
-    """What ``best_layers`` needs besides the cost of a split, which is no less than ``least``."""
+    """Return the arguments of ``best_layers`` for any cost of a split of at least ``least``."""
     leaves = [leaf_costs(low), leaf_costs(high)]
     if layers == 2:
         single = [split_costs(low), split_costs(high)]
         room = [leaf - split for leaf, split in zip(leaves, single, strict=True)]
         shared = pair_costs(low, high, *room, least)
     else:
-        # Without halves there is no split.
+        # Without layers, pass only the whole sides, so that nothing is split.
         leaves = [costs if layers else costs[:1] for costs in leaves]
         single = [np.full(costs.size, np.inf) for costs in leaves]
         shared = np.full((leaves[0].size, leaves[1].size), np.inf)
@@ -110,8 +114,9 @@ def _parts_below(
 
 
 def sums(cost: FloatArray, below: BoolArray, side: BoolArray) -> FloatArray:
-    """Cost of each schedule on each set (the side, and its halves by each condition), divided by
-    each condition.
+    """Return the cost of each schedule on each set, on both sides of each condition.
+
+    The sets are the side and its halves by each condition: float64 (2 n + 1, n, 2, n_schedules).
     """
     n, holds, cost = len(below), below[:, side].astype(np.float64), cost[side]
     halves = np.stack([holds, 1 - holds], axis=1).reshape(2 * n, -1)

@@ -1,4 +1,4 @@
-"""How well policies pick backends for what they have not seen."""
+"""Evaluation of policies on rows that they were not trained on."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,33 +23,34 @@ from selector.logs.summary import PAR_FACTOR
 
 __all__ = ["Score", "by_diagram", "evaluate", "follow", "left_out"]
 
-RESAMPLES = 1000  # of the bootstrap
-NO_GAP = 1e-9  # seconds; what share of it is closed has no meaning
+RESAMPLES = 1000  # bootstrap samples
+NO_GAP = 1e-9  # seconds; of a smaller gap the closed share is undefined
 MILD_FACTOR = 2  # the other customary penalty, PAR2
-AT_LEAST = 1  # a run without proof took its limit at least
+AT_LEAST = 1  # without penalty: a run without proof counts as its time limit
 
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Score:
-    """A policy on all rows that judge, each predicted by what was learned from others.
+    """The results of a policy on all test rows.
 
     The measures are those of the ASlib format; times are wall-clock seconds.
 
     Attributes
     ----------
-    rows : that judge
-    par10_s, par2_s : mean seconds, a run without proof counting ten or two times its limit
-    at_least_s : mean seconds, a run without proof counting its limit: a bound from below of what
-        would be seen without one
-    core_s : as ``par10_s``, every second counted once for each core that is kept busy
-    proved : share of rows
-    regret_s, worst_regret_s : mean and maximum of PAR10 beyond the virtual best
+    rows : number of test rows
+    par10_s, par2_s : mean seconds; a run without proof counts as ten or two time limits
+    at_least_s : mean seconds; a run without proof counts as its limit, which gives a lower bound of
+        the mean without limits
+    core_s : mean core seconds, with the penalty of ``par10_s``
+    proved : share of rows with a proof
+    regret_s, worst_regret_s : mean and maximum of PAR10 minus that of the virtual best solver
     closed : share of the gap between the single best and the virtual best solver that is closed,
-        nan if there is none
-    worst_set : largest PAR10 on any one data set as a multiple of the single best's there
-    par10_interval_s, closed_interval : 95 % bootstrap intervals over data sets, nan with one only
+        nan if there is no gap
+    worst_set : largest ratio of PAR10 to that of the single best solver on any data set
+    par10_interval_s, closed_interval : 95 % bootstrap intervals over data sets, nan with one data
+        set
     """
 
     policy: str
@@ -75,18 +76,18 @@ def evaluate(
     rows: BoolArray | None = None,
     others: Mapping[str, Policy] | None = None,
 ) -> list[Score]:
-    """Judge policies by rows that they did not learn from."""
+    """Evaluate policies on rows that they were not trained on."""
     judged = np.ones(len(examples), dtype=bool) if rows is None else rows
     folds = folds_of(examples, by, judged)
-    own = [Fold(fold.train & judged, fold.test) for fold in folds]
+    judged_folds = [Fold(fold.train & judged, fold.test) for fold in folds]
     factors = (PAR_FACTOR, MILD_FACTOR, AT_LEAST)
     took = {
-        name: left_out(examples, policy, own, factors)
+        name: left_out(examples, policy, judged_folds, factors)
         for name, policy in baselines(examples.backends).items()
     }
-    # scikit-learn's forests exchange the filters of warnings, which threads share.
+    # scikit-learn's forests change the warning filters, which threads share, so use one thread.
     took |= {
-        name: left_out(examples, policy, own, factors, at_once=1)
+        name: left_out(examples, policy, judged_folds, factors, at_once=1)
         for name, policy in (others or {}).items()
     }
     took |= {name: left_out(examples, policy, folds, factors) for name, policy in policies.items()}
@@ -105,7 +106,7 @@ def left_out(
     factors: tuple[int, ...] = (PAR_FACTOR,),
     at_once: int | None = None,
 ) -> list[Spent]:
-    """What rows take by a policy that was fitted to others; one entry per factor."""
+    """Return the time of each row by a policy trained on other rows, one entry per factor."""
     wall, cores = np.full((2, len(factors), len(examples)), np.nan)
 
     def judge(fold: Fold) -> None:
@@ -125,10 +126,10 @@ class HeldOut:
 
     Attributes
     ----------
-    rows, data_sets : number of queries, and of data sets that they are from
-    policy_s, single_s : mean seconds
-    ratio : the policy's seconds as a multiple of the single best's
-    interval : 95 % bootstrap interval of the ratio, over data sets, or over queries of one data set
+    rows, data_sets : number of queries and of their data sets
+    policy_s, single_s : mean seconds of the policy and of the single best backend
+    ratio : ``policy_s`` divided by ``single_s``
+    interval : 95 % bootstrap interval of the ratio, over data sets or over queries of one data set
     """
 
     rows: int
@@ -142,24 +143,24 @@ class HeldOut:
         low, high = self.interval
         drawn = f"{self.data_sets} data sets" if self.data_sets > 1 else "the queries"
         return (
-            f"On {self.rows} queries left out in turn it takes {self.policy_s:.3g} s on average, "
-            f"the single best backend {self.single_s:.3g} s: {self.ratio:.2f} times as long "
-            f"(95 % interval over {drawn}: {low:.2f} to {high:.2f})."
+            f"On {self.rows} queries left out in turn, the diagram takes {self.policy_s:.3g} s on "
+            f"average and the single best backend {self.single_s:.3g} s. The ratio is "
+            f"{self.ratio:.2f} (95 % interval over {drawn}: {low:.2f} to {high:.2f})."
         )
 
 
 def held_out(examples: Examples, policy: Policy, folds: Sequence[Fold], seed: int = 0) -> HeldOut:
-    """Compare a policy with the single best backend on rows that neither learned from."""
+    """Compare a policy with the single best backend on rows that neither was trained on."""
     single = left_out(examples, baselines(examples.backends)[SINGLE_BEST], folds)[0].wall
-    own = left_out(examples, policy, folds)[0].wall
+    wall = left_out(examples, policy, folds)[0].wall
     draws = _resampled(examples, seed) or _resampled_rows(len(examples), seed)
-    ratios = np.array([own[rows].mean() / single[rows].mean() for rows in draws])
+    ratios = np.array([wall[rows].mean() / single[rows].mean() for rows in draws])
     return HeldOut(
         rows=len(examples),
         data_sets=np.unique(examples.groups).size,
-        policy_s=float(own.mean()),
+        policy_s=float(wall.mean()),
         single_s=float(single.mean()),
-        ratio=float(own.mean() / single.mean()),
+        ratio=float(wall.mean() / single.mean()),
         interval=_interval(ratios),
     )
 
@@ -174,7 +175,7 @@ def _scores(examples: Examples, took: Mapping[str, list[Spent]], seed: int) -> l
     means = _means_of_draws(np.array([spent[0].wall for spent in took.values()]), examples, seed)
     drawn = dict(zip(took, means.T, strict=True))
     sets = _members(examples)
-    found = []
+    scores = []
     for name, (strong, mild, least) in took.items():
         wall = strong.wall
         regret = wall - best
@@ -189,14 +190,14 @@ def _scores(examples: Examples, took: Mapping[str, list[Spent]], seed: int) -> l
             regret_s=float(regret.mean()),
             worst_regret_s=float(regret.max()),
             closed=float(_closed(wall.mean(), best.mean(), single.mean())),
-            worst_set=max(float(wall[own].mean() / single[own].mean()) for own in sets),
+            worst_set=max(float(wall[rows].mean() / single[rows].mean()) for rows in sets),
             par10_interval_s=_interval(drawn[name]),
             closed_interval=_interval(
                 _closed(drawn[name], drawn[VIRTUAL_BEST], drawn[SINGLE_BEST])
             ),
         )
-        found.append(score)
-    return found
+        scores.append(score)
+    return scores
 
 
 def _closed(took: FloatArray, best: FloatArray, single: FloatArray) -> FloatArray:
@@ -205,19 +206,19 @@ def _closed(took: FloatArray, best: FloatArray, single: FloatArray) -> FloatArra
 
 
 def _members(examples: Examples) -> list[IntArray]:
-    """Rows of each data set."""
+    """Return the row indices of each data set."""
     return [np.flatnonzero(examples.groups == group) for group in np.unique(examples.groups)]
 
 
 def _means_of_draws(walls: FloatArray, examples: Examples, seed: int) -> FloatArray:
-    """Mean seconds of policies on resampled rows, float64 (n_draws, n_policies)."""
+    """Return the mean seconds of policies on resampled rows, float64 (n_draws, n_policies)."""
     draws = _resampled(examples, seed)
     means = [np.take(walls, rows, axis=1).mean(axis=1) for rows in draws]
     return np.array(means).reshape(-1, len(walls))
 
 
 def _resampled(examples: Examples, seed: int) -> list[IntArray]:
-    """Rows of data sets drawn with replacement; nothing to draw from if there is one only."""
+    """Draw data sets with replacement and return their rows; empty if there is only one."""
     rng = np.random.default_rng(seed)
     members = _members(examples)
     if len(members) < 2:

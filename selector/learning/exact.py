@@ -1,7 +1,7 @@
-"""Learn a decision diagram from what backends cost: exactly, by enumeration with bounds.
+"""Exact learning of decision diagrams from costs, by enumeration with bounds.
 
-The diagrams are those of figure 1 of the paper: one, two and two splits in three layers, leaves
-and splits shared. The paper learned its own by the optimal decision diagrams of Florio et al.
+The diagrams have the shape of figure 1 of the paper: one, two and two splits in three layers, with
+shared leaves and splits. The paper used the optimal decision diagrams of Florio et al.
 """
 
 import time
@@ -16,23 +16,23 @@ from selector.learning.enumeration import Enumeration
 from selector.learning.kernel import NO_PART, PAIR, SINGLE
 from selector.schedule import complexity
 
-MAX_THRESHOLDS = 12  # per descriptor, at quantiles between its values
-TIME_LIMIT_S = 600.0  # of each diagram, as in the paper's appendix
+MAX_THRESHOLDS = 12  # per descriptor, at quantiles of its values
+TIME_LIMIT_S = 600.0  # per diagram, as in the paper's appendix
 TIE = 1e-9  # costs that differ by less are equal
-NEAR = 1.25  # times the least cost of a row still counts as good, see Leaf.purity
+NEAR = 1.25  # multiple of a row's smallest cost that still counts as good, see Leaf.purity
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What to learn from; nothing here changes its arrays.
+    """Training data: descriptors of rows and the cost of each schedule on them.
 
     Attributes
     ----------
     features : names, one per column of ``values``
-    values : float64 (n_rows, n_features), finite
-    schedules : what a leaf may hold, one per column of ``cost``; ties go to the one of least
+    values : finite descriptors, float64 (n_rows, n_features)
+    schedules : candidates for leaves, one per column of ``cost``; ties go to the smallest
         :func:`selector.schedule.complexity`, then to the last
-    cost : float64 (n_rows, n_schedules), finite and >= 0, in any unit (seconds or mistakes)
+    cost : finite costs >= 0 in any unit (seconds or errors), float64 (n_rows, n_schedules)
     """
 
     features: tuple[str, ...]
@@ -43,13 +43,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Learned:
-    """A diagram and what is known of its optimality.
+    """A diagram with its cost and a lower bound.
 
     Attributes
     ----------
-    cost : sum over rows, plus alpha per split, in the unit of the table
-    lower : no diagram of this shape on these conditions costs less
-    seconds : that learning took
+    cost : sum over rows plus alpha per split, in the unit of the table
+    lower : lower bound of the cost of all diagrams of this shape with these conditions
+    seconds : wall-clock seconds of learning
     """
 
     diagram: Diagram
@@ -69,12 +69,12 @@ Condition = tuple[int, float]  # column of a table, and threshold
 def conditions(
     table: Table, max_thresholds: int = MAX_THRESHOLDS, without: Collection[str] = ()
 ) -> list[Condition]:
-    """Splits to choose among.
+    """Return the candidate splits.
 
-    Thresholds are the lower one of two neighbouring values, so that ``<=`` is exact; conditions
-    that divide the rows alike are kept once, the first descriptor's.
+    A threshold is the lower one of two neighbouring values, so that ``<=`` is exact. If several
+    conditions divide the rows equally, only the first is returned.
     """
-    found: list[Condition] = []
+    candidates: list[Condition] = []
     seen: set[bytes] = set()
     for column in range(table.values.shape[1]):
         if table.features[column] in without:
@@ -89,8 +89,8 @@ def conditions(
             key = np.packbits(below if below[0] else ~below).tobytes()
             if key not in seen:
                 seen.add(key)
-                found.append((column, cut))
-    return found
+                candidates.append((column, cut))
+    return candidates
 
 
 def learn(
@@ -100,11 +100,11 @@ def learn(
     time_limit_s: float = TIME_LIMIT_S,
     layers: int = 3,
 ) -> Learned:
-    """The cheapest diagram with one, two and two splits in its layers and shared leaves.
+    """Learn the cheapest diagram with one, two and two splits in its layers and shared leaves.
 
-    Roots are tried in the order of their bounds until none can be better; below each, all pairs
-    of second-layer splits and all ways to share third-layer splits are enumerated. Ties go to
-    what is tried first, so equal tables give equal diagrams.
+    Roots are tried in the order of their bounds until none can be better. Below each root, all
+    pairs of second-layer splits and all ways to share third-layer splits are enumerated. Ties go to
+    the first, so equal tables give equal diagrams.
     """
     return learn_each(table, (alpha,), splits, time_limit_s, layers)[0]
 
@@ -116,7 +116,7 @@ def learn_each(
     time_limit_s: float = TIME_LIMIT_S,
     layers: int = 3,
 ) -> list[Learned]:
-    """What :func:`learn` gives for each cost of a split, for little more than for one."""
+    """Learn a diagram for each cost of a split, in little more time than for one."""
     chosen = list(conditions(table) if splits is None else splits)
     if not chosen:
         return [learned_leaf(table) for _ in alphas]
@@ -135,18 +135,18 @@ def _cheapest(
     place: int,
     time_limit_s: float,
 ) -> Learned:
-    """The diagram for one cost of a split, given its place."""
+    """Return the diagram for one cost of a split, given by its index."""
     began = time.perf_counter()
     best, plan = float(table.cost.sum(axis=0).min()), None
-    ideal = float(table.cost.min(axis=1).sum()) + search.alphas[place]  # with a split, at least
+    ideal = float(table.cost.min(axis=1).sum()) + search.alphas[place]  # lower bound with a split
     lower, roots = min(best, ideal), search.roots(place, began + time_limit_s)
     for bound, root in roots:
         lower = min(best, max(lower, bound))
         if bound >= best - TIE or time.perf_counter() - began > time_limit_s:
             break
-        cost, found = search.under(root, place)
+        cost, layers = search.under(root, place)
         if cost < best - TIE:
-            best, plan = cost, (root, found)
+            best, plan = cost, (root, layers)
     else:
         lower = best if len(roots) == len(chosen) else min(best, lower)
     builder = Builder(table, chosen, below)
@@ -154,27 +154,27 @@ def _cheapest(
     if plan is None:
         builder.leaf(every)
     else:
-        root, found = plan
-        builder.split_by(root, *builder.sides((below[root], ~below[root]), found))
+        root, layers = plan
+        builder.split_by(root, *builder.sides((below[root], ~below[root]), layers))
     return Learned(builder.diagram(), best, lower, time.perf_counter() - began)
 
 
 def learned_leaf(table: Table) -> Learned:
-    """All there is to learn where nothing can be split: the schedule that is cheapest on all."""
+    """Return the diagram with a single leaf: the schedule that is cheapest on all rows."""
     cost = float(table.cost.sum(axis=0).min())
     return Learned(Diagram((_leaf(table, np.ones(len(table.cost), dtype=bool)),)), cost, cost, 0.0)
 
 
 class Builder:
-    """Puts a diagram together, from the leaves up; for one thread."""
+    """A builder of diagrams from the leaves up; not thread safe."""
 
     def __init__(self, table: Table, chosen: Sequence[Condition], below: BoolArray) -> None:
         self._table, self._chosen, self._below = table, chosen, below
         self._nodes: list[Node] = []
 
     def diagram(self) -> Diagram:
-        """What was built; the node built last is the root. Equal nodes are merged."""
-        last = len(self._nodes) - 1  # turned round, so that edges lead on
+        """Return the diagram, with the last node as root and equal nodes merged."""
+        last = len(self._nodes) - 1  # reversed, so that parents come first
         nodes = [
             Split(n.feature, n.threshold, last - n.low, last - n.high)
             if isinstance(n, Split)
@@ -184,16 +184,16 @@ class Builder:
         return Diagram(compact(nodes))
 
     def leaf(self, rows: BoolArray) -> int:
-        """A leaf with the schedule that is cheapest on some rows; its place."""
+        """Add a leaf with the cheapest schedule of some rows, and return its index."""
         return self._place(_leaf(self._table, rows))
 
     def split_by(self, condition: int, low: int, high: int) -> int:
-        """A split; its place."""
+        """Add a split, and return its index."""
         feature, cut = self._chosen[condition]
         return self._place(Split(self._table.features[feature], cut, low, high))
 
     def sides(self, sides: tuple[BoolArray, BoolArray], layers: IntArray) -> list[int]:
-        """What was planned below two sets of rows; the places of the two tops."""
+        """Build the planned layers below two sets of rows, and return the indices of their tops."""
         tops = []
         for side in (0, 1):
             ends = [

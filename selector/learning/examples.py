@@ -1,4 +1,4 @@
-"""What logs teach: one row per query and metric, with what every backend costs there."""
+"""Training examples from logs: one row per query and metric, with the time of each backend."""
 
 import hashlib
 import math
@@ -26,37 +26,38 @@ from selector.logs.whole_runs import whole_runs
 from selector.schedule import Schedule
 
 METRIC_OF_MODE = MappingProxyType[str, Metric]({"solo": "total", "session": "solver"})
-# Of the longest limit on a query: whoever had less was stopped by a schedule, or tried by a session
-# that learns, so that this says little of what the whole limit would have been good for.
+# Runs with a shorter limit than this share of the longest limit on a query count as censored: a
+# schedule or a learning session gave the backend only a brief turn.
 BRIEF = 0.5
 TextArray = np.ndarray[Any, np.dtype[np.str_]]
 Objective = Literal["regret", "accuracy"]
-Record = dict[str, Any]  # of a log, by the names of its columns
+LOG_RUNS = "Log runs of every backend; see `counterfolio bench --protocol`."
+Record = dict[str, Any]  # a log record by column name
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Rows to learn from, a query and a metric each; all arrays have one entry per row.
+    """Training rows, one per query and metric.
 
-    Times are wall-clock seconds: whole queries where the metric is "total", solving alone where
-    it is "solver". Nothing here changes an array, so that threads may share one.
+    Times are wall-clock seconds: of whole queries if the metric is "total", of solving alone if it
+    is "solver". Methods do not change arrays, so threads can share an object.
 
     Attributes
     ----------
-    values : descriptors, float64 (n_rows, n_descriptors), in the order of
-        :data:`selector.case.NAMES`; finite
+    values : finite descriptors in the order of :data:`selector.case.NAMES`, float64 (n_rows,
+        n_descriptors)
     backends : names, one per column of ``seconds``
-    seconds : float64 (n_rows, n_backends), until the proof; inf without one
-    least : float64 (n_rows, n_backends), it takes at least this long: less than ``seconds`` only
-        where that is inf
+    seconds : time until the proof, inf without one, float64 (n_rows, n_backends)
+    least : lower bound of the time until the proof, float64 (n_rows, n_backends); less than
+        ``seconds`` only where that is inf
     limit_s : time limit of the row's runs, float64 (n_rows,)
     groups : data sets, text (n_rows,)
-    solver : whether seconds are those of a kept model, bool (n_rows,)
-    describe_s : what the descriptors took, float64 (n_rows,)
-    time : when, ISO 8601 as in the logs, text (n_rows,)
-    questions : types of questions, in words, text (n_rows,); see the glossary
-    contention : what races cost
-    known : the examples whose runs tell what others would have taken, None for these
+    solver : whether a backend reused its model, bool (n_rows,)
+    describe_s : seconds that computing descriptors took, float64 (n_rows,)
+    time : ISO 8601 times of the newest runs, text (n_rows,)
+    questions : question types, text (n_rows,)
+    contention : measured slow-down of races
+    known : examples from which censored runs are imputed, None for these examples
     """
 
     values: FloatArray
@@ -76,44 +77,45 @@ class Examples:
         return len(self.values)
 
     def of(self, rows: BoolArray) -> "Examples":
-        """Some of the rows."""
-        own = {name: getattr(self, name)[rows] for name in OF_ROWS}
-        return replace(self, **own, known=None)
+        """Return the examples of some rows."""
+        arrays = {name: getattr(self, name)[rows] for name in OF_ROWS}
+        return replace(self, **arrays, known=None)
 
     def judging(self, rows: BoolArray) -> "Examples":
-        """Some of the rows, to judge by: what was not seen to its end counts by all of these."""
+        """Return some rows for testing; their censored runs are imputed from all of these rows."""
         return replace(self.of(rows), known=self)
 
     @property
     def digest(self) -> str:
-        """Of descriptors and seconds, 16 hexadecimal digits."""
+        """Digest of descriptors and seconds, 16 hexadecimal digits."""
         whole = hashlib.sha256(self.values.tobytes() + self.seconds.tobytes())
         return whole.hexdigest()[:16]
 
     @property
     def imputed(self) -> BoolArray:
-        """Runs of which only a bound from below is known, less than the limit: they lost a race,
-        had a brief turn, or were never made; bool (n_rows, n_backends)."""
-        followed = self.least >= self.limit_s[:, None] * (1 - 1e-6)
-        return ~np.isfinite(self.seconds) & ~followed
+        """Mask of runs with only a lower bound below the time limit, bool (n_rows, n_backends).
+
+        They lost a race, had a brief turn, or never took place.
+        """
+        complete = self.least >= self.limit_s[:, None] * (1 - 1e-6)
+        return ~np.isfinite(self.seconds) & ~complete
 
     def penalised(self, factor: int = PAR_FACTOR) -> FloatArray:
-        """Seconds, float64 (n_rows, n_backends); without proof ``factor`` times the limit (PAR).
+        """Return seconds, or ``factor`` limits without proof (PAR), float64 (n_rows, n_backends).
 
-        One that was stopped before its limit (it lost a race, or had a brief turn), or never made,
-        counts what runs of the same backend cost on average that took longer, and at least twice
-        the time to which it was followed, and twice what proved the row first: a run that nobody
-        saw end does not beat one that did.
+        A censored run lost a race, had a brief turn, or never took place. It counts as the mean of
+        the backend's runs that took longer. It counts as at least twice its observed time and twice
+        the fastest proof of the row. So an unfinished run never beats a finished one.
         """
         cost, cut = self._followed(factor), self.imputed
         fastest = self.seconds.min(axis=1, initial=np.inf)
         pool = self if self.known is None else self.known
         known = np.where(pool.imputed, np.nan, pool._followed(factor))
         for row, column in np.argwhere(cut).tolist():
-            others, followed = known[:, column], self.least[row, column]
-            longer = others[others > followed]
-            least = fastest[row] if np.isfinite(fastest[row]) else followed
-            cost[row, column] = max(longer.mean() if longer.size else 0.0, 2 * followed, 2 * least)
+            others, observed = known[:, column], self.least[row, column]
+            longer = others[others > observed]
+            least = fastest[row] if np.isfinite(fastest[row]) else observed
+            cost[row, column] = max(longer.mean() if longer.size else 0.0, 2 * observed, 2 * least)
         return cost
 
     def _followed(self, factor: int) -> FloatArray:
@@ -121,7 +123,7 @@ class Examples:
         return np.where(np.isfinite(self.seconds), self.seconds, factor * limit)
 
     def schedules(self, cores: int = CORES, switches: int = 0) -> tuple[Schedule, ...]:
-        """What a leaf may hold, see :func:`selector.learning.schedules.candidates`."""
+        """Return the schedules for leaves, see :func:`selector.learning.schedules.candidates`."""
         return candidates(self.backends, cores, self.seconds, switches)
 
     def table(
@@ -131,11 +133,11 @@ class Examples:
         cores: int = CORES,
         switches: int = 0,
     ) -> Table:
-        """What schedules cost, one column each.
+        """Return the cost of schedules on each row, one column per schedule.
 
-        With "regret" in seconds: what a row's best backend takes is the same for all, so the
-        least cost is the least regret. With "accuracy" 1 where another backend is the best one;
-        leaves then hold single backends, as in the paper.
+        With "regret" the unit is seconds: the best backend's time is a constant per row, so minimal
+        cost is minimal regret. With "accuracy" the cost is 1 where another backend is faster, and
+        leaves hold single backends, as in the paper.
         """
         schedules = self.schedules(cores, switches)
         if objective == "accuracy":
@@ -147,7 +149,7 @@ class Examples:
         return Table(NAMES, self.values, schedules, np.column_stack(cost))
 
     def spent(self, schedule: Schedule, factor: int = PAR_FACTOR) -> Spent:
-        """What a schedule takes on each row, see :func:`selector.learning.costs.spent_by`."""
+        """Return the time of a schedule per row, see :func:`selector.learning.costs.spent_by`."""
         return spent_by(schedule, self._runs(factor), self.contention)
 
     def _runs(self, factor: int) -> Runs:
@@ -162,7 +164,7 @@ class Examples:
 
     def _column(self, backend: str) -> int:
         if backend not in self.backends:
-            raise InputError(f"the logs hold no run of {backend}.")
+            raise InputError(f"The logs hold no run of {backend}. {LOG_RUNS}")
         return self.backends.index(backend)
 
 
@@ -173,9 +175,9 @@ OF_ROWS = tuple(field.name for field in fields(Examples) if field.name not in OF
 def examples(
     frame: pd.DataFrame, backends: Sequence[str] = (), contention: Contention | None = None
 ) -> Examples:
-    """Queries that some backend proved, but reduction alone did not.
+    """Return one row per query that a backend proved and presolve alone did not.
 
-    A query's runs with a kept model are a row of their own.
+    Runs of a query with a reused model form a separate row.
     """
     runs = solver_runs(frame)
     proofs = runs[runs["status"].isin(PROOFS)]
@@ -190,19 +192,19 @@ def examples(
     rows: dict[tuple[str, bool], list[Record]] = {}
     for record, kept in zip(records, solver.tolist(), strict=True):
         rows.setdefault((record["query"], kept), []).append(record)
-    found = [
+    table = [
         _row(rows[key], names, key[1])
         for key in sorted(rows)
         if any(record["status"] in PROOFS for record in rows[key])
     ]
-    if not found:
+    if not table:
         raise InputError(
-            f"the logs hold no query that a backend proved: {frame['query'].nunique()} queries, "
-            "which presolve alone proved or nothing did."
+            f"The logs hold no query that a backend proved: presolve alone or nothing proved their "
+            f"{frame['query'].nunique()} queries. Log more or harder queries."
         )
-    values, *columns = (np.array(column) for column in zip(*found, strict=True))
-    own: dict[str, Any] = dict(zip(OF_ROWS[1:], columns, strict=True))
-    return Examples(values, names, **own, contention=contention or Contention())
+    values, *columns = (np.array(column) for column in zip(*table, strict=True))
+    arrays: dict[str, Any] = dict(zip(OF_ROWS[1:], columns, strict=True))
+    return Examples(values, names, **arrays, contention=contention or Contention())
 
 
 def solver_runs(frame: pd.DataFrame) -> pd.DataFrame:
@@ -212,15 +214,15 @@ def solver_runs(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _check(runs: pd.DataFrame, names: Sequence[str]) -> None:
-    """Raise :class:`InputError` where there is nothing of a backend, or no time of a run."""
+    """Raise :class:`InputError` if a backend has no run, or a run has no time."""
     if lacking := sorted(set(names) - set(runs["backend"])):
-        raise InputError(f"the logs hold no run of {lacking[0]}.")
+        raise InputError(f"The logs hold no run of {lacking[0]}. {LOG_RUNS}")
     times = runs[["total_s", "solve_s", "limit_s"]]
     bad = ~((times.abs() < math.inf).all(axis=1) & (runs["limit_s"] > 0))
     if bad.any():
         raise InputError(
-            f"the record of run {runs.loc[bad, 'run'].iloc[0]} lacks its seconds or its limit; "
-            "`counterfolio logs check` finds more of them."
+            f"The record of run {runs.loc[bad, 'run'].iloc[0]} lacks its seconds or its limit. Run "
+            "`counterfolio logs check` to list all such records."
         )
 
 
@@ -232,12 +234,12 @@ def _row(
     took = "solve_s" if solver else "total_s"
     seconds, least = [], []
     for name in names:
-        own = [run for run in runs if run["backend"] == name]
-        proofs = [float(run[took]) for run in own if run["status"] in PROOFS]
+        attempts = [run for run in runs if run["backend"] == name]
+        proofs = [float(run[took]) for run in attempts if run["status"] in PROOFS]
         seconds.append(min(proofs, default=math.inf))
-        brief = all(run["limit_s"] < BRIEF * limit for run in own)
-        cut = (brief or any(run["censored"] for run in own)) and not proofs
-        longest = max((float(run["total_s"]) for run in own), default=0.0)  # never asked
+        brief = all(run["limit_s"] < BRIEF * limit for run in attempts)
+        cut = (brief or any(run["censored"] for run in attempts)) and not proofs
+        longest = max((float(run["total_s"]) for run in attempts), default=0.0)  # 0 if never run
         least.append(longest if cut else min(seconds[-1], limit))
     case = Case(
         EnsembleDescriptors(**{f.name: first[f.name] for f in fields(EnsembleDescriptors)}),
@@ -255,8 +257,7 @@ def _row(
 
 
 def _question_type(run: Record, solver: bool) -> str:
-    """What a record tells of the question, but not of the model or the row, and what kind of sums
-    it is about."""
+    """Return the question type of a record: norm, kind of ensemble, constraints, plausibility."""
     sums = "votes" if run["votes"] else "boosted" if run["boosted"] else "means"
     parts = [f"norm {run['norm']}", sums, f"constraints {str(run['constraints'])[:6]}"]
     parts += ["plausible"] if run["plausible"] else []

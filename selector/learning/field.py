@@ -1,4 +1,4 @@
-"""Selectors as the field builds them, on scikit-learn, and one of the package asf."""
+"""Algorithm selectors from the literature, on scikit-learn and on the package asf."""
 
 import importlib.util
 from itertools import combinations
@@ -12,22 +12,25 @@ from selector.learning.examples import Examples
 from selector.learning.policies import Fitted, Policy, picked
 from selector.logs.summary import PAR_FACTOR
 
-TREES = 99  # of each forest, as SATzilla 2011 has them
-ROUNDS = 3  # of fitting; what was imputed is fitted again
-LEAST_S = 1e-3  # below which seconds count alike on a logarithmic scale
+TREES = 99  # trees per forest, as in SATzilla 2011
+ROUNDS = 3  # fits; each one uses the imputed values of the one before
+LEAST_S = 1e-3  # shorter times count as this on a logarithmic scale
 
 
 def field() -> dict[str, Policy]:
-    """Policies of the field, by name; fitting them takes longer than a diagram."""
-    found: dict[str, Policy] = {"SATzilla'11 forests": _pairwise, "censored forests": _censored}
+    """Return selectors from the literature by name; fitting them takes longer than a diagram."""
+    policies: dict[str, Policy] = {"SATzilla'11 forests": _pairwise, "censored forests": _censored}
     if importlib.util.find_spec("asf") is not None:
-        found["SATzilla of asf"] = _of_asf
-    return found
+        policies["SATzilla of asf"] = _of_asf
+    return policies
 
 
 def _pairwise(train: Examples) -> Fitted:
-    """A vote of one forest per pair of backends, each row weighing what the wrong one costs (Xu,
-    Hutter, Hoos and Leyton-Brown, 2012); ties go to the better one on all rows."""
+    """Fit one forest per pair of backends, which vote (Xu, Hutter, Hoos and Leyton-Brown, 2012).
+
+    A row's weight is the cost difference of the pair. Ties go to the backend that is better on all
+    rows.
+    """
     from sklearn.ensemble import RandomForestClassifier
 
     cost = train.penalised()
@@ -51,9 +54,11 @@ def _pairwise(train: Examples) -> Fitted:
 
 
 def _censored(train: Examples) -> Fitted:
-    """A forest per backend of the logarithm of seconds, the least prediction wins. A run that was
-    stopped counts what the forest expects of runs that take longer than that (Schmee and Hahn,
-    1979), at most ten time limits."""
+    """Fit one forest per backend to the logarithm of seconds; the smallest prediction wins.
+
+    A censored run counts as the forest's expectation of runs that take longer than it (Schmee and
+    Hahn, 1979), at most ten time limits.
+    """
     most = np.log(PAR_FACTOR * train.limit_s)
     forests = [
         _imputing(train.values, train.seconds[:, k], train.least[:, k], most)
@@ -67,25 +72,25 @@ def _censored(train: Examples) -> Fitted:
 
 
 def _imputing(values: FloatArray, seconds: FloatArray, least: FloatArray, most: FloatArray) -> Any:
-    """A forest of logarithms of seconds, fitted anew with what it expects of stopped runs."""
+    """Fit a forest to log seconds, and refit it with its own expectations for censored runs."""
     from sklearn.ensemble import RandomForestRegressor
 
     known = np.isfinite(seconds)
-    wanted = np.log(np.maximum(np.where(known, seconds, least), LEAST_S))
-    bound = wanted.copy()
+    target = np.log(np.maximum(np.where(known, seconds, least), LEAST_S))
+    bound = target.copy()
     forest = RandomForestRegressor(TREES, max_features=1 / 3, oob_score=True, random_state=0)
     for _ in range(ROUNDS):
-        forest.fit(values, wanted)
+        forest.fit(values, target)
         if known.all() or not known.any():
             break
         expected = forest.oob_prediction_
-        spread = float(np.std(wanted[known] - expected[known])) or 1.0
-        wanted = np.where(known, wanted, np.minimum(_beyond(expected, spread, bound), most))
+        spread = float(np.std(target[known] - expected[known])) or 1.0
+        target = np.where(known, target, np.minimum(_beyond(expected, spread, bound), most))
     return forest
 
 
 def _beyond(mean: FloatArray, spread: float, bound: FloatArray) -> FloatArray:
-    """Mean of a normal distribution where it is above a bound."""
+    """Return the mean of a normal distribution truncated to values above a bound."""
     from scipy.stats import norm
 
     z = (bound - mean) / spread
@@ -94,7 +99,7 @@ def _beyond(mean: FloatArray, spread: float, bound: FloatArray) -> FloatArray:
 
 
 def _of_asf(train: Examples) -> Fitted:
-    """What asf calls SATzilla: a ridge regression per backend, with its own defaults."""
+    """Fit the SATzilla of asf, a ridge regression per backend, with its default settings."""
     import pandas as pd
     from asf.selectors.satzilla import SATzilla
 
@@ -107,7 +112,7 @@ def _of_asf(train: Examples) -> Fitted:
 
     def pick(test: Examples) -> IntArray:
         rows = [str(row) for row in range(len(test))]
-        told = selector.predict(pd.DataFrame(test.values, columns=list(NAMES), index=rows))
-        return np.array([test.backends.index(told[row][0][0]) for row in rows])
+        answers = selector.predict(pd.DataFrame(test.values, columns=list(NAMES), index=rows))
+        return np.array([test.backends.index(answers[row][0][0]) for row in rows])
 
     return picked(pick)

@@ -1,4 +1,4 @@
-"""Which rows are learned from and which ones judge what was learned."""
+"""Cross-validation folds: rows to train on and rows to test on."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,12 +7,13 @@ from types import MappingProxyType
 import numpy as np
 
 from encoders.arrays import BoolArray, IntArray
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from selector.case import NAMES
 from selector.learning.examples import Examples, TextArray
 
 DATA_SET, TIME = "data-set", "time"
-# What is left out as a whole, by the name of the protocol, and what error messages call it.
+# Hold-out schemes by name, with the plural that error messages use.
 LEFT_OUT: Mapping[str, str] = MappingProxyType(
     {
         DATA_SET: "data sets",
@@ -21,17 +22,17 @@ LEFT_OUT: Mapping[str, str] = MappingProxyType(
         TIME: "points in time",
     }
 )
-MOST_FOLDS = 40  # each learns anew; more groups than that are joined
-BLOCKS = 5  # of equal numbers of rows in time order; the first one is learned from only
+MOST_FOLDS = 40  # each fold trains once; if there are more groups, they are merged
+BLOCKS = 5  # blocks of equal size in time order; the first one is only trained on
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Learn from some rows, judge on others.
+    """A split of rows into training and test rows.
 
     Attributes
     ----------
-    train, test : bool (n_rows,) each; no row is both
+    train, test : masks, bool (n_rows,) each, without common rows
     """
 
     train: BoolArray
@@ -39,36 +40,40 @@ class Fold:
 
 
 def folds_of(examples: Examples, by: str = DATA_SET, rows: BoolArray | None = None) -> list[Fold]:
-    """Folds that leave out one group after the other, or all that came later.
+    """Return folds that leave out one group each, or all later rows if ``by`` is "time".
 
-    In time order rows are cut into five blocks, and each but the first is judged by what was
-    learned from everything older, whatever its metric.
+    In time order rows are cut into five blocks. Each block but the first is tested with what was
+    trained on all older rows, of both metrics.
     """
     check_left_out([by])
     judged = np.ones(len(examples), dtype=bool) if rows is None else rows
     if by == TIME:
-        found = _in_time(examples, judged)
+        folds = _in_time(examples, judged)
     else:
         labels = _labels(examples, by, judged)
         names = np.unique(labels[judged]).tolist()
-        found = [Fold(labels != name, judged & (labels == name)) for name in names]
-        found = found if len(names) > 1 else []
-    # Baselines learn from what is judged elsewhere.
-    found = [fold for fold in found if (fold.train & judged).any()]
-    if not found:
+        folds = [Fold(labels != name, judged & (labels == name)) for name in names]
+        folds = folds if len(names) > 1 else []
+    # Baselines are trained on the judged rows of the other folds, so these must exist.
+    folds = [fold for fold in folds if (fold.train & judged).any()]
+    if not folds:
         raise InputError(
-            f"evaluation leaves {LEFT_OUT[by]} out: it needs logs of at least two of them."
+            f"Evaluation by {by!r} leaves {LEFT_OUT[by]} out, but the logs have fewer than two of "
+            "them. Add logs, or use another --leave-out."
         )
-    return found
+    return folds
 
 
 def check_left_out(names: Iterable[str]) -> tuple[str, ...]:
-    """Names of protocols, or InputError if there is no such one."""
-    found = tuple(names)
-    for name in found:
+    """Return the names of hold-out schemes; raise InputError if one is unknown."""
+    schemes = tuple(names)
+    for name in schemes:
         if name not in LEFT_OUT:
-            raise InputError(f"{name!r} can't be left out; known are {', '.join(LEFT_OUT)}.")
-    return found
+            raise InputError(
+                f"unknown hold-out scheme {name!r}.{close_names(name, LEFT_OUT)} Use one of "
+                f"{', '.join(LEFT_OUT)}."
+            )
+    return schemes
 
 
 def _labels(examples: Examples, by: str, judged: BoolArray) -> TextArray:
@@ -84,18 +89,18 @@ def _labels(examples: Examples, by: str, judged: BoolArray) -> TextArray:
 
 
 def joined_evenly(counts: IntArray, bins: int) -> list[int]:
-    """A bin for each group, such that bins get about equal numbers of rows."""
+    """Return a bin for each group so that bins get about equal numbers of rows."""
     sizes = np.zeros(bins, dtype=np.int64)
-    found = [0] * len(counts)
+    bin_of_group = [0] * len(counts)
     for group in np.argsort(-counts, kind="stable").tolist():
-        found[group] = int(sizes.argmin())
-        sizes[found[group]] += counts[group]
-    return found
+        bin_of_group[group] = int(sizes.argmin())
+        sizes[bin_of_group[group]] += counts[group]
+    return bin_of_group
 
 
 def _in_time(examples: Examples, judged: BoolArray) -> list[Fold]:
     order = np.flatnonzero(judged)[np.argsort(examples.time[judged], kind="stable")]
-    found = []
+    folds = []
     for block in np.array_split(order, BLOCKS)[1:]:
         if not block.size:
             continue
@@ -103,5 +108,5 @@ def _in_time(examples: Examples, judged: BoolArray) -> list[Fold]:
         test[block] = True
         older = np.asarray(examples.time < examples.time[block[0]])
         if older.any():
-            found.append(Fold(older & ~test, test))
-    return found
+            folds.append(Fold(older & ~test, test))
+    return folds

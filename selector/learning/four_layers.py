@@ -1,4 +1,4 @@
-"""Four layers: branch and bound over the first two, enumeration of the last two."""
+"""Learning of four-layer diagrams: branch and bound over two layers, enumeration of the rest."""
 
 import heapq
 import itertools
@@ -22,9 +22,9 @@ from selector.learning.exact import (
 )
 from selector.learning.kernel import leaf_costs, split_costs
 
-Top = tuple[int, int, int]  # condition of the root and of both nodes below it, -1 for none
-Groups = tuple[int, ...]  # for each part: 0 a leaf, 1 or 2 a node of the third layer
-MAX_SUMS = 50  # tables kept; each has 4 * conditions ** 2 * schedules entries of 8 bytes
+Top = tuple[int, int, int]  # conditions of the root and of the two nodes below it, -1 for none
+Groups = tuple[int, ...]  # of each part: 0 for a leaf, 1 or 2 for a node of the third layer
+MAX_SUMS = 50  # cached tables; each has 4 * conditions ** 2 * schedules entries of 8 bytes
 
 
 def learn_deep(
@@ -33,12 +33,12 @@ def learn_deep(
     splits: Sequence[Condition] | None = None,
     time_limit_s: float = TIME_LIMIT_S,
 ) -> Learned:
-    """The cheapest diagram found with one, two, two and two splits in its layers.
+    """Learn a diagram with one, two, two and two splits in its layers.
 
-    The first two layers are branched on, in the order of a bound: that of trees, in which every
-    part below them has two layers of its own, for the price of one split in each. The parts are
-    then shared out to leaves and two nodes, and what is below these is enumerated unless it is
-    bound to be too dear. Where time runs out, ``lower`` tells the gap.
+    The first two layers are branched on in the order of a lower bound. The bound is the cost of
+    trees in which every part has two layers of its own, at the cost of one split per layer. Then
+    the parts are assigned to leaves and to two nodes, and the layers below these nodes are
+    enumerated unless their bound prunes them. After a timeout ``lower`` may be below ``cost``.
     """
     began = time.perf_counter()
     chosen = list(conditions(table) if splits is None else splits)
@@ -68,7 +68,7 @@ def learn_deep(
 
 
 def _groupings(top: Top) -> Iterator[Groups]:
-    """Ways to share parts out; two nodes are alike, so the first one named is 1."""
+    """Yield assignments of parts to leaves and nodes; by symmetry the first node is 1."""
     parts = 2 + (top[1] >= 0) + (top[2] >= 0)
     for groups in itertools.product((0, 1, 2), repeat=parts):
         nodes = [group for group in groups if group]
@@ -77,21 +77,20 @@ def _groupings(top: Top) -> Iterator[Groups]:
 
 
 def _parts(below: BoolArray, top: Top) -> list[BoolArray]:
-    """Rows that reach the end of the second layer, by the way they came."""
-    found: list[BoolArray] = []
+    """Return the masks of rows at the end of the second layer, one per path."""
+    parts: list[BoolArray] = []
     for side, split in zip((below[top[0]], ~below[top[0]]), top[1:], strict=True):
-        found += [side] if split < 0 else [side & below[split], side & ~below[split]]
-    return found
+        parts += [side] if split < 0 else [side & below[split], side & ~below[split]]
+    return parts
 
 
 class _Side(NamedTuple):
-    """The least that a side of a root costs, left whole and then split by each condition, float64
-    (1 + n_conditions,) each.
+    """The minimum costs of a side of a root, without a split and with each condition as split.
 
     Attributes
     ----------
-    leaf : its parts being leaves
-    split : its parts being leaves, or split once, free of charge
+    leaf : costs if its parts are leaves, float64 (1 + n_conditions,)
+    split : costs if its parts are leaves or have one free split, float64 (1 + n_conditions,)
     """
 
     leaf: FloatArray
@@ -99,11 +98,12 @@ class _Side(NamedTuple):
 
 
 class _Branching:
-    """Bounds of the first two layers, and what is best below them.
+    """A branch-and-bound search over the first two layers.
 
     Attributes
     ----------
-    best : cost of the cheapest diagram known; what is bound to cost as much is not looked into
+    best : cost of the incumbent; nodes whose bound reaches it are pruned
+    least : lower bound of the cost of any diagram with a split
     """
 
     def __init__(
@@ -114,7 +114,6 @@ class _Branching:
         self._sums: dict[bytes, FloatArray] = {}
         self._ideal = float(cost.min(axis=1).sum())
         self.best = best
-        # With a split at all, at least this.
         self.least = self._ideal + alpha
 
     @property
@@ -122,10 +121,10 @@ class _Branching:
         return time.perf_counter() > self._until
 
     def tops(self) -> Iterator[tuple[float, Top]]:
-        """First two layers with their bounds, the least first; the last one's holds for all that
-        do not come.
+        """Yield first two layers with their bounds, the smallest bound first.
 
-        A bound that takes no time is improved once it is the least.
+        After a timeout the last bound holds for all layers that are not yielded. A quick bound is
+        improved once it is the smallest.
         """
         ways = len(self._below) + 1
         sides: list[tuple[_Side, _Side]] = []
@@ -160,14 +159,13 @@ class _Branching:
         return _Side(*(np.append(each[:1], halves_of(each)) for each in (leaf, split)))
 
     def _quick(self, low: _Side, high: _Side) -> FloatArray:
-        """Bounds for all splits of both sides, float64 (1 + n_conditions, 1 + n_conditions)."""
+        """Return quick bounds for each pair of splits, float64 (n_conditions + 1,) * 2."""
         leaf, split = np.add.outer(low.leaf, high.leaf), np.add.outer(low.split, high.split)
         paid = np.add.outer(np.arange(low.leaf.size) > 0, np.arange(high.leaf.size) > 0, dtype=int)
         return np.asarray(self._alpha * paid + self._paid(leaf, split, self._ideal))
 
     def _improved(self, low: _Side, high: _Side, root: int, i: int, j: int) -> float:
-        """With two layers of its own below each part, the last two of them for the price of two
-        splits."""
+        """Return the bound with two layers below each part, at the cost of two splits in total."""
         parts = _parts(self._below, (root, i - 1, j - 1))
         ends = sum(self._tree(rows)[1] for rows in parts)
         leaf, split = low.leaf[i] + high.leaf[j], low.split[i] + high.split[j]
@@ -175,36 +173,39 @@ class _Branching:
         return paid + self._alpha * ((i > 0) + (j > 0))
 
     def _paid(self, leaf: Any, split: Any, deep: float) -> Any:
-        """The least with a root, and then no split of the last two layers, one of the third, or
-        one of each at least."""
+        """Return the minimum with no split below, one in the third layer, or one in each layer."""
         alpha = self._alpha
         return alpha + np.minimum(leaf, np.minimum(alpha + split, 2 * alpha + deep))
 
     def _tree(self, rows: BoolArray) -> tuple[float, float]:
-        """The least cost of rows with one layer of splits of their own, and with two, free of
-        charge: others may pay for a node that is shared."""
+        """Return the minimum cost of rows with one and with two layers of free splits.
+
+        The splits are free because other parts may pay for a shared node.
+        """
         key = np.packbits(rows).tobytes()
         if key not in self._trees:
             self._trees[key] = least_of_trees(self._cost[rows], self._below[:, rows])
         return self._trees[key]
 
     def complete(self, top: Top, groups: Groups) -> tuple[float, IntArray | None]:
-        """The cheapest end of a diagram: its whole cost, and its last two layers; inf and None
-        where it can't be cheaper than the best one."""
+        """Return the total cost and the last two layers of the cheapest completion.
+
+        They are inf and None if its bound shows that it cannot improve on the incumbent.
+        """
         parts = _parts(self._below, top)
         cost = self._alpha * (1 + sum(split >= 0 for split in top[1:]))
         for rows, group in zip(parts, groups, strict=True):
             if group == 0:
                 cost += float(self._cost[rows].sum(axis=0).min())
         sides = [joined(parts, groups, node) for node in (1, 2)]
-        # A node that is not split is leaves, which other groupings have.
+        # A node without a split is a leaf, which other groupings cover.
         trees = [self._tree(rows) for node, rows in enumerate(sides, 1) if node in groups]
         split, deep = (sum(tree[k] for tree in trees) for k in (0, 1))
         least = cost + self._alpha * len(trees) + min(split, self._alpha + deep)
         if least >= self.best - TIE:
             return np.inf, None
-        found, layers = best_below(self._table(sides[0]), self._table(sides[1]), self._alpha)
-        return cost + found, layers
+        rest, layers = best_below(self._table(sides[0]), self._table(sides[1]), self._alpha)
+        return cost + rest, layers
 
     def _table(self, rows: BoolArray) -> FloatArray:
         key = np.packbits(rows).tobytes()
@@ -216,27 +217,27 @@ class _Branching:
 
 
 def least_of_trees(cost: FloatArray, below: BoolArray) -> tuple[float, float]:
-    """The least cost of rows with at most one layer of splits, and with at most two.
+    """Return the minimum cost of rows with at most one layer of splits, and with at most two.
 
-    What is on the other side of a split is what is left of the whole, so that a quarter of what
-    :func:`selector.learning.enumeration.sums` adds up is enough.
+    The cost on the other side of a split is the total minus this side. So a quarter of the sums of
+    :func:`selector.learning.enumeration.sums` is enough.
     """
     holds = below.astype(np.float64)
     n, whole = len(holds), cost.sum(axis=0)
     each = (holds.T[:, :, None] * cost[:, None, :]).reshape(len(cost), n * cost.shape[1])
-    both = (holds @ each).reshape(n, n, cost.shape[1])  # where two conditions hold
+    both = (holds @ each).reshape(n, n, cost.shape[1])  # rows where both conditions hold
     one = holds @ cost
-    first, second = one[:, None] - both, one[None, :] - both  # only the first, only the second
+    first, second = one[:, None] - both, one[None, :] - both  # exactly one of them holds
     neither = whole - one[:, None] - second
-    # A condition is no split of its own halves, so that leaves are among these.
-    held = (both.min(axis=2) + first.min(axis=2)).min(axis=1)
-    failed = (second.min(axis=2) + neither.min(axis=2)).min(axis=1)
+    # A condition does not divide its own halves, so these minima include leaves.
+    low = (both.min(axis=2) + first.min(axis=2)).min(axis=1)
+    high = (second.min(axis=2) + neither.min(axis=2)).min(axis=1)
     single = min(float((one.min(axis=1) + (whole - one).min(axis=1)).min()), float(whole.min()))
-    return single, min(single, float((held + failed).min()))
+    return single, min(single, float((low + high).min()))
 
 
 def joined(parts: list[BoolArray], groups: Groups, node: int) -> BoolArray:
-    """Rows that reach a node of the third layer, bool (n_rows,)."""
+    """Return the mask of rows that reach a node of the third layer, bool (n_rows,)."""
     rows = np.zeros(parts[0].size, dtype=bool)
     for part, group in zip(parts, groups, strict=True):
         if group == node:

@@ -1,25 +1,25 @@
-"""The enumeration of diagrams with one, two and two splits a layer, compiled."""
+"""Compiled enumeration of diagrams with one, two and two splits per layer."""
 
 import numpy as np
 
 from encoders.arrays import FloatArray, IntArray
 from encoders.compiled import kernel
 
-# What becomes of a part of a side: a leaf, a split of its own, or (PAIR + part of the other side) a
-# split that it shares with that part.
+# The end of a part of a side: a leaf, a split of its own, or a split shared with a part of the
+# other side (PAIR + that part).
 LEAF, SINGLE, PAIR = 0, 1, 2
 
-# The splits that the third layer may have, by number: of part p of the low side, of part q of the
-# high side, shared by both (OF_BOTH + 2 * p + q), or none at all.
+# Numbers of the possible third-layer splits: of part p of the low side (OF_LOW + p), of part q of
+# the high side (OF_HIGH + q), shared by both (OF_BOTH + 2 * p + q), or none.
 OF_LOW, OF_HIGH, OF_BOTH, NO_SPLIT = 0, 2, 4, 8
 N_SPLITS = 9
 NO_PART = -1
-TIE = 1e-12  # costs that differ by less are equal, so that rounding does not choose
+TIE = 1e-12  # costs that differ by less are equal, so that rounding does not decide
 
 
 @kernel
 def leaf_costs(table: FloatArray) -> FloatArray:
-    """Cost of the cheapest schedule for each set, float64 (n_sets,)."""
+    """Return the cost of the cheapest schedule for each set, float64 (n_sets,)."""
     n_sets, _, _, n_schedules = table.shape
     best = np.full(n_sets, np.inf)
     for i in range(n_sets):
@@ -30,7 +30,7 @@ def leaf_costs(table: FloatArray) -> FloatArray:
 
 @kernel
 def split_costs(table: FloatArray) -> FloatArray:
-    """Cost of the cheapest split of each set, float64 (n_sets,)."""
+    """Return the cost of the cheapest split of each set, float64 (n_sets,)."""
     n_sets, n_conditions, _, n_schedules = table.shape
     best = np.full(n_sets, np.inf)
     for i in range(n_sets):
@@ -49,8 +49,9 @@ def split_costs(table: FloatArray) -> FloatArray:
 def pair_costs(
     low: FloatArray, high: FloatArray, room_low: FloatArray, room_high: FloatArray, alpha: float
 ) -> FloatArray:
-    """As :func:`split_costs`, for the union of a set of the low side and one of the
-    high side: float64 (n_low_sets, n_high_sets), inf where a shared split saves nothing.
+    """Return the cost of the cheapest split of each union of a low and a high set.
+
+    The result is float64 (n_low_sets, n_high_sets), inf where a shared split saves nothing.
     """
     n_low, n_conditions, _, n_schedules = low.shape
     n_high = high.shape[0]
@@ -79,11 +80,11 @@ def best_layers(
     pair: FloatArray,
     alpha: float,
 ) -> tuple[float, IntArray]:
-    """The cheapest second and third layer below one root split.
+    """Find the cheapest second and third layer below one root split; return cost and plan.
 
-    Sets come as 0: the whole side, then for condition s its two halves 1 + 2 s and 2 + 2 s. A
-    side is either left whole or split once; each part ends in a leaf, in a split of its own, or
-    in a split shared with a part of the other side; at most two splits in the third layer.
+    Set 0 is the whole side; sets 1 + 2 s and 2 + 2 s are its halves by condition s. A side is split
+    at most once. Each part ends in a leaf, in a split of its own, or in a split shared with a part
+    of the other side. The third layer has at most two splits.
     """
     n_low, n_high = (leaf_low.size - 1) // 2, (leaf_high.size - 1) // 2
     best = np.inf
@@ -131,7 +132,7 @@ def best_layers(
 
 @kernel
 def _end_in(plan: IntArray, split: int) -> None:
-    """Write into a plan that the parts which a third-layer split is for end in it."""
+    """Record a third-layer split as the end of its parts in a plan."""
     p, q = _low_part(split), _high_part(split)
     if p != NO_PART:
         plan[0, p, 1] = SINGLE if q == NO_PART else PAIR + q
@@ -141,7 +142,7 @@ def _end_in(plan: IntArray, split: int) -> None:
 
 @kernel
 def _clash(x: int, y: int) -> bool:
-    """Whether two third-layer splits want the same part."""
+    """Return whether two third-layer splits need the same part."""
     same_low: bool = _low_part(x) != NO_PART and _low_part(x) == _low_part(y)
     same_high: bool = _high_part(x) != NO_PART and _high_part(x) == _high_part(y)
     return same_low or same_high

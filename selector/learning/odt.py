@@ -1,6 +1,6 @@
-"""Trees by odtlearn (FlowOCT, Aghaei et al. 2025), as diagrams whose equal subtrees are one.
+"""Decision trees by odtlearn (FlowOCT, Aghaei et al. 2025), with equal subtrees merged.
 
-odtlearn is under the GPL: it is optional, and runs in a process of its own.
+odtlearn is licensed under the GPL, so it is optional and runs in a separate process.
 """
 
 import importlib.util
@@ -16,21 +16,21 @@ from encoders.arrays import BoolArray
 from encoders.errors import InputError, UnavailableBackendError
 from selector.learning.exact import Builder, Condition, Learned, Table
 
-START_S = 60.0  # beyond the time limit, for starting Python and building the model
+START_S = 60.0  # seconds added to the time limit for starting Python and building the model
 
 
 def has_odt() -> bool:
-    """Whether odtlearn is installed."""
+    """Return whether odtlearn is installed."""
     return importlib.util.find_spec("odtlearn") is not None
 
 
 def learn_odt(
     table: Table, alpha: float, splits: Sequence[Condition], time_limit_s: float, layers: int
 ) -> Learned:
-    """A tree that gives as much weight as possible its cheapest schedule.
+    """Learn the tree that assigns as much row weight as possible to the cheapest schedule.
 
-    A row weighs what a schedule costs more than the cheapest one, on average. Leaves hold what is
-    cheapest for their rows. The bound that comes with it is that of the cheapest schedule on every
+    The weight of a row is the mean cost of schedules minus the smallest one. Each leaf gets the
+    schedule that is cheapest for its rows. The lower bound is the sum of the smallest cost of each
     row.
     """
     if not has_odt():
@@ -50,8 +50,8 @@ def learn_odt(
 def _solved(
     table: Table, below: BoolArray, alpha: float, time_limit_s: float, layers: int
 ) -> dict[int, int]:
-    """The condition of each node that splits; node n has the children 2 n and 2 n + 1."""
-    question = {
+    """Return the condition of each split node; node n has the children 2 n and 2 n + 1."""
+    request = {
         "values": below.T.astype(int).tolist(),
         "labels": table.cost.argmin(axis=1).tolist(),
         "weights": (table.cost.mean(axis=1) - table.cost.min(axis=1)).tolist(),
@@ -62,24 +62,27 @@ def _solved(
     try:
         done = subprocess.run(
             [sys.executable, "-m", "selector.learning.odt_process"],
-            input=json.dumps(question),
+            input=json.dumps(request),
             capture_output=True,
             text=True,
             timeout=time_limit_s + START_S,
         )
     except subprocess.TimeoutExpired as error:
-        raise InputError("odtlearn did not stop in time; take fewer --thresholds.") from error
+        raise InputError(
+            f"odtlearn did not stop {START_S:g} s after its time limit of {time_limit_s:g} s; use "
+            "fewer --thresholds."
+        ) from error
     answer = done.stdout.rpartition("\n{")[2] if done.returncode == 0 else ""
     if not answer:
-        words = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        raise InputError(f"odtlearn found no tree ({words[0]}); take fewer --thresholds.")
+        reason = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        raise InputError(f"odtlearn found no tree ({reason[0]}); use fewer --thresholds.")
     return {int(node): split for node, split in json.loads("{" + answer).items()}
 
 
 def _grow(
     builder: Builder, table: Table, below: BoolArray, tree: dict[int, int], alpha: float
 ) -> float:
-    """Build a tree, its root last; its cost."""
+    """Build a tree, its root last, and return its cost."""
     places: list[int] = []
 
     def grown(node: int, rows: BoolArray) -> float:
@@ -87,7 +90,7 @@ def _grow(
             places.append(builder.leaf(rows))
             return float(table.cost[rows].sum(axis=0).min())
         split = tree[node]
-        # odtlearn's left child is where the condition does not hold.
+        # In odtlearn the left child gets the rows for which the condition does not hold.
         cost = grown(2 * node, rows & ~below[split]) + grown(2 * node + 1, rows & below[split])
         low, high = places.pop(), places.pop()
         places.append(builder.split_by(split, low, high))

@@ -1,4 +1,4 @@
-"""The process in which odtlearn runs: a question on standard input, the tree as last line."""
+"""Child process that runs odtlearn: request on standard input, tree as last output line."""
 
 import json
 import sys
@@ -8,21 +8,21 @@ import pandas as pd
 
 
 def main() -> None:
-    """Answer one question of :mod:`selector.learning.odt`."""
+    """Answer one request of :mod:`selector.learning.odt`."""
     from odtlearn.flow_oct import FlowOCT
 
-    question = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     model = FlowOCT(
         solver="cbc",
-        _lambda=question["price"] / (1 + question["price"]),
+        _lambda=request["price"] / (1 + request["price"]),
         obj_mode="weighted",
-        depth=question["depth"],
-        time_limit=question["seconds"],
+        depth=request["depth"],
+        time_limit=request["seconds"],
         num_threads=1,
     )
-    columns = [str(index) for index in range(len(question["values"][0]))]
-    values = pd.DataFrame(question["values"], columns=columns)
-    model.fit(values, np.array(question["labels"]), question["weights"])
+    columns = [str(index) for index in range(len(request["values"][0]))]
+    values = pd.DataFrame(request["values"], columns=columns)
+    model.fit(values, np.array(request["labels"]), request["weights"])
     tree = {node: int(name) for (node, name), chosen in model.b_value.items() if chosen > 0.5}
     sys.stdout.write("\n" + json.dumps(tree) + "\n")
 

@@ -1,4 +1,4 @@
-"""What picks backends: diagrams, and what they are compared with."""
+"""Policies that pick backends: diagrams and the baselines of evaluations."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,9 +17,9 @@ from selector.learning.examples import Examples
 from selector.logs.summary import PAR_FACTOR
 from selector.schedule import Schedule, alone
 
-NEIGHBOURS = 5  # scikit-learn's own default
+NEIGHBOURS = 5  # default of scikit-learn
 
-# What each row takes, given by what factor a run without proof is penalised.
+# Seconds of each row, given the penalty factor of a run without proof.
 Fitted = Callable[[Examples, int], Spent]
 Policy = Callable[[Examples], Fitted]
 
@@ -27,7 +27,7 @@ VIRTUAL_BEST, SINGLE_BEST = "virtual best", "single best"
 
 
 def baselines(backends: Sequence[str]) -> dict[str, Policy]:
-    """Policies that need no diagram, by name."""
+    """Return the baseline policies by name."""
     papers = {f"always {PAPER_BACKEND}": _always(PAPER_BACKEND)}
     return (papers if PAPER_BACKEND in backends else {}) | {
         VIRTUAL_BEST: lambda train: lambda test, factor: _alone(test.penalised(factor).min(axis=1)),
@@ -40,22 +40,22 @@ def baselines(backends: Sequence[str]) -> dict[str, Policy]:
 
 
 def by_diagram(learn: Callable[[Examples], Diagram]) -> Policy:
-    """The policy of a diagram learned from the training rows; computing descriptors is charged."""
+    """Return the policy that learns a diagram from training rows; includes descriptor time."""
 
     return lambda train: partial(follow, learn(train))
 
 
 def follow(diagram: Diagram, examples: Examples, factor: int = PAR_FACTOR) -> Spent:
-    """Compute what a diagram's schedules take; descriptors are charged.
+    """Compute the seconds of a diagram's schedules, including the time of descriptors.
 
-    Backends that keep no models are passed over where models are kept, as in a session.
+    On rows with reused models, backends that do not support sessions are skipped, as in a session.
     """
     wall, cores = np.empty(len(examples)), np.empty(len(examples))
     picked = _picked(diagram, examples)
     if missing := missing_runs(diagram, examples):
         raise InputError(
-            f"the logs have no run of {', '.join(missing)}, which the diagram picks, so its time "
-            "is not known; log runs of every backend it names."
+            f"The diagram picks {', '.join(missing)}, of which the logs hold no run, so its time "
+            "is unknown. Log runs of every backend that the diagram names."
         )
     keepers = [b.name for b in all_backends() if b.capability.sessions]
     able = {False: examples.backends, True: [k for k in keepers if k in examples.backends]}
@@ -75,7 +75,7 @@ def missing_runs(diagram: Diagram, examples: Examples) -> list[str]:
 
 
 def _picked(diagram: Diagram, examples: Examples) -> list[tuple[Schedule, bool]]:
-    """Return the schedule of each row, and whether its models are kept."""
+    """Return the schedule of each row, and whether backends reuse their models."""
     return [
         (diagram.decide(dict(zip(NAMES, values.tolist(), strict=True))).leaf.schedule, kept)
         for values, kept in zip(examples.values, examples.solver.tolist(), strict=True)
@@ -102,7 +102,7 @@ def _single_best(train: Examples) -> Fitted:
 
 
 def _race(train: Examples, count: int) -> Fitted:
-    """The backends that are best together, from the start, each with a share of the cores."""
+    """Fit a race of the backends that are best together, which share the cores evenly."""
     cost = train.penalised()
     chosen: list[int] = []
     for _ in range(count):
@@ -121,12 +121,12 @@ def _race(train: Examples, count: int) -> Fitted:
 
 
 def _boosted(train: Examples) -> Fitted:
-    """One regression of the logarithm of seconds per backend, the least prediction wins."""
+    """Fit one regression of log seconds per backend; the smallest prediction wins."""
     from sklearn import config_context
     from sklearn.ensemble import GradientBoostingRegressor
 
     cost = np.log(train.penalised())
-    # Each of a model's hundred trees would be held against all kinds of bad input.
+    # Without this, scikit-learn validates the input again for each of the hundred trees.
     with config_context(assume_finite=True, skip_parameter_validation=True):
         models = [
             GradientBoostingRegressor(random_state=0).fit(train.values, cost[:, k])
@@ -136,7 +136,7 @@ def _boosted(train: Examples) -> Fitted:
 
 
 def _nearest(train: Examples) -> Fitted:
-    """The backend that is best on average for the nearest rows, on a logarithmic scale."""
+    """Pick the backend that is best on average for the nearest rows, on a logarithmic scale."""
     from sklearn.neighbors import NearestNeighbors
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -158,9 +158,9 @@ def _log(values: FloatArray) -> FloatArray:
 
 
 def picked(pick: Callable[[Examples], IntArray]) -> Fitted:
-    """What the backends picked take; computing descriptors is charged."""
+    """Return the seconds of the picked backends, including the time of descriptors."""
 
-    once = lru_cache(maxsize=1)(pick)  # whatever runs without proof count
+    once = lru_cache(maxsize=1)(pick)  # picks do not depend on the penalty factor
 
     def fitted(test: Examples, factor: int) -> Spent:
         cost = test.penalised(factor)[np.arange(len(test)), once(test)]

@@ -1,4 +1,4 @@
-"""What a leaf may hold: backends, and who comes first, for how long, and who joins then."""
+"""Candidate schedules for the leaves of diagrams."""
 
 import math
 from collections.abc import Sequence
@@ -10,23 +10,24 @@ from encoders.arrays import FloatArray
 from selector.backend_facts import HEAD_STARTER
 from selector.schedule import Schedule, alone
 
-# The head starter itself proves 97 % of the solo queries of training_logs within the first, and
-# 77 % within the second, in which no other process need be woken.
-SLICE_S = 2.0  # of the first of two that follow each other
-HEAD_STARTS_S = (0.1, SLICE_S)  # before others join a race
-DIGITS = 3  # of switch times, which are rounded up
+# Of the solo queries of training_logs the head starter alone proves 97 % within SLICE_S, and 77 %
+# within 0.1 s, so that no other process has to start.
+SLICE_S = 2.0  # time limit of the first of two backends in sequence
+HEAD_STARTS_S = (0.1, SLICE_S)  # delays before others join a race
+DIGITS = 3  # significant digits of switch times, which are rounded up
 
 
 def candidates(
     backends: Sequence[str], cores: int, seconds: FloatArray, switches: int = 0
 ) -> tuple[Schedule, ...]:
-    """Schedules to choose among, what copes with more surprises last.
+    """Return the candidate schedules, more robust ones later.
 
-    Single backends; a slice of the head starter before another one, or of another one before
-    it; as many that race as there are cores, the head starter being alone before. With
-    switch times of one's own also each backend before each other one, which takes its place or,
-    given two cores, joins it, at some of the times that the first was seen to prove at: whatever
-    the rows, the best time to switch is one of those.
+    They are: single backends; the head starter for a time slice before or after another backend;
+    races of up to as many backends as cores, with a head start for the head starter.
+
+    If ``switches`` is above 0, each backend is also followed by each other one at that many times.
+    With two cores the other one may join instead of replacing the first. The times are quantiles of
+    the proof times of the first backend, because the best switch time is always a proof time.
     """
     single = [alone(name) for name in backends]
     others = [name for name in backends if name != HEAD_STARTER]
@@ -57,7 +58,7 @@ def _races(names: tuple[str, ...]) -> list[Schedule]:
 
 
 def _times(seconds: FloatArray, count: int) -> list[float]:
-    """Some of the times of proofs, rounded up to few digits."""
+    """Return quantiles of the times of proofs, rounded up to few digits."""
     proofs = seconds[np.isfinite(seconds)]
     if not count or not proofs.size:
         return []

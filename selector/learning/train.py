@@ -1,4 +1,4 @@
-"""From examples to a diagram: how much a split must save, and whether the result is better."""
+"""Training of diagrams: choice of the split penalty, and comparison with an old diagram."""
 
 import platform
 from collections.abc import Callable, Sequence
@@ -30,33 +30,34 @@ from selector.learning.four_layers import learn_deep
 from selector.learning.odt import learn_odt
 
 LAYERS_OF_SKELETON = {"1": 1, "1-2": 2, "1-2-2": 3, "1-2-2-2": 4}
-ENUMERATED = 3  # layers; four are branched on
-# Shares of what the single best backend takes; cross-validation chose 0.3 on training_logs.
+ENUMERATED = 3  # up to this many layers are enumerated; four use branch and bound
+# Shares of the time of the single best backend; cross-validation chose 0.3 on training_logs.
 ALPHAS = (0.01, 0.03, 0.1, 0.3)
-# What tells data sets apart rather than problems: a split on it says little of another data set.
+# Descriptors of the data set rather than of the problem; splits on them generalise badly.
 LOCAL = frozenset(
     ("numeric", "ordinal", "categorical", "binary", "classes", "nodes_total", "nodes_mean",
      "nodes_max", "thresholds_total", "thresholds_mean", "thresholds_max", "left_axes")
 )  # fmt: skip
-FOLDS = 5  # of whole data sets
-NEWEST = 0.2  # share of the rows, the newest, that the gate looks at by themselves
+FOLDS = 5  # each holds whole data sets
+NEWEST = 0.2  # share of newest rows on which the promotion test compares separately
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to learn.
+    """Settings of training.
 
     Attributes
     ----------
-    objective : what a row costs, see :meth:`selector.learning.examples.Examples.table`
-    skeleton : most splits per layer; with 1-2-2-2 and an alpha below 0.1 expect a gap
-    engine : "exact" or "odtlearn"
-    alpha : what a split must save, as a share of what the single best backend takes in all
-    thresholds : most per descriptor
-    time_limit_s : of each diagram
-    local : split also on descriptors of the data set (see ``LOCAL``), as the paper does
-    cores : that a query has: as many backends may race
-    switches : how many times of each backend another may follow or join it at, besides fixed ones
+    objective : cost of a row, see :meth:`selector.learning.examples.Examples.table`
+    skeleton : maximum splits per layer; with 1-2-2-2 and an alpha below 0.1 expect a gap
+    engine : learner, "exact" or "odtlearn"
+    alpha : minimum saving per split, as a share of the total time of the single best backend
+    thresholds : maximum number of thresholds per descriptor
+    time_limit_s : time limit per diagram in seconds
+    local : bool, whether to split on descriptors of the data set too (see ``LOCAL``), as the paper
+        does
+    cores : number of cores per query, which bounds the number of racers
+    switches : number of learned switch times per backend, in addition to the fixed ones
     """
 
     objective: Objective = "regret"
@@ -70,17 +71,17 @@ class Recipe:
     switches: int = 0
 
     def learn(self, examples: Examples) -> Learned:
-        """Learn from all examples; the diagram is optimal for them if it is proved."""
+        """Learn a diagram from all examples; it is optimal for them if ``proved`` is true."""
         return self.learn_each(examples, (self.alpha,))[0]
 
     def learn_each(self, examples: Examples, alphas: Sequence[float]) -> list[Learned]:
-        """What :meth:`learn` gives with each alpha in the place of the recipe's own."""
+        """Learn one diagram per alpha, instead of the alpha of the recipe."""
         table = examples.table(self.objective, cores=self.cores, switches=self.switches)
         prices = [alpha * float(table.cost.sum(axis=0).min()) for alpha in alphas]
         splits = conditions(table, self.thresholds, () if self.local else LOCAL)
         if self.skeleton not in LAYERS_OF_SKELETON:
             known = ", ".join(LAYERS_OF_SKELETON)
-            raise InputError(f"there is no skeleton {self.skeleton!r}; known are {known}.")
+            raise InputError(f"unknown skeleton {self.skeleton!r}. Use one of {known}.")
         layers, limit_s = LAYERS_OF_SKELETON[self.skeleton], self.time_limit_s
         if not splits:
             return [learned_leaf(table) for _ in prices]
@@ -91,7 +92,7 @@ class Recipe:
         return learn_each(table, prices, splits, limit_s, layers)
 
     def diagram(self, examples: Examples) -> Diagram:
-        """What :meth:`learn` gives, the diagram alone."""
+        """Learn a diagram from all examples."""
         return self.learn(examples).diagram
 
 
@@ -99,9 +100,9 @@ Fit = Callable[[Examples], Diagram]
 
 
 def choose_alpha(examples: Examples, recipe: Recipe, alphas: Sequence[float] = ALPHAS) -> Recipe:
-    """The recipe whose alpha costs least on folds of whole data sets; ties go to the larger.
+    """Return the recipe with the best alpha by cross-validation over data sets.
 
-    All but alpha is the recipe's own.
+    Ties go to the larger alpha.
     """
     folded, largest_first = in_folds(examples), sorted(alphas, reverse=True)
 
@@ -116,8 +117,10 @@ def choose_alpha(examples: Examples, recipe: Recipe, alphas: Sequence[float] = A
 
 
 def in_folds(examples: Examples, folds: int = FOLDS) -> Examples:
-    """The same examples with groups "0", "1", ...: whole data sets joined to about equal numbers of
-    rows, or single rows if there is one data set only.
+    """Return the examples with fold numbers "0", "1", ... as groups.
+
+    Folds consist of whole data sets and have about equal numbers of rows. If there is only one data
+    set, rows are distributed one by one.
     """
     if np.unique(examples.groups).size == 1:
         return replace(examples, groups=(np.arange(len(examples)) % folds).astype(np.str_))
@@ -128,12 +131,12 @@ def in_folds(examples: Examples, folds: int = FOLDS) -> Examples:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a new diagram may take the place of an old one; mean PAR10 seconds.
+    """A comparison of a new diagram with an old one, in mean PAR10 seconds.
 
     Attributes
     ----------
-    unseen_s, old_unseen_s : on data sets left out; the old diagram may have seen them
-    newest_s, old_newest_s : on the newest fifth of the logs, learned from the rest
+    unseen_s, old_unseen_s : seconds on held-out data sets, which the old diagram may have seen
+    newest_s, old_newest_s : seconds on the newest fifth of the logs, after training on the rest
     """
 
     unseen_s: float
@@ -143,13 +146,13 @@ class Verdict:
 
     @property
     def better(self) -> bool:
-        """Better on one and not worse on the other."""
+        """Whether the new diagram is better on one and not worse on the other."""
         pairs = ((self.unseen_s, self.old_unseen_s), (self.newest_s, self.old_newest_s))
         return all(new <= old for new, old in pairs) and any(new < old for new, old in pairs)
 
 
 def compare(examples: Examples, fit: Fit, old: Diagram) -> Verdict:
-    """Whether diagrams learned like this one are better than an old one."""
+    """Compare diagrams that ``fit`` learns with an old diagram."""
     cut = np.sort(examples.time)[int(len(examples) * (1 - NEWEST))]
     newest = examples.time >= cut
     before, after = examples.of(~newest), examples.judging(newest)
@@ -163,7 +166,7 @@ def compare(examples: Examples, fit: Fit, old: Diagram) -> Verdict:
 
 
 def manifest(examples: Examples, recipe: Recipe, learned: Learned) -> dict[str, object]:
-    """How a diagram was made, plain values for :attr:`selector.diagram.Diagram.manifest`."""
+    """Return the provenance of a diagram for :attr:`selector.diagram.Diagram.manifest`."""
     rows = [dict(zip(NAMES, v, strict=True)) for v in examples.values.tolist()]
     return {
         "schema": VERSION,

@@ -35,9 +35,9 @@ def test_they_tell_what_they_know(taught):
 
 
 def test_another_diagram_is_refused(taught):
-    with pytest.raises(InputError, match="belongs to another diagram .* Start new online costs"):
+    with pytest.raises(InputError, match=r"belongs to another diagram .* Start new online costs"):
         OnlineCosts.from_json(taught.to_json(), OTHER, "it")
-    with pytest.raises(InputError, match="belong to another diagram .* Start new ones"):
+    with pytest.raises(InputError, match=r"belong to another diagram .* Start new ones"):
         taught.check(OTHER)
     taught.check(DIAGRAM)
 

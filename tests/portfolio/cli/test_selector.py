@@ -194,7 +194,7 @@ def measured(two_queries):
 
 def test_races_are_judged_by_what_lies_beside_the_logs(measured):
     done = run("selector", "evaluate", measured, *FEW)
-    assert "Races as measured on 2 cores: 2 race 1.50 times as slow" in done.output
+    assert "Races measured on 2 cores: 2 racers take 1.50 times as long" in done.output
     more = run("selector", "evaluate", measured, *FEW, "--cores", 3)
     assert "Races are not measured: on 3 cores" in more.output
 
@@ -235,7 +235,7 @@ def test_few_logs_are_enough_to_judge(two_queries, words):
         (("train", "NO", "--out", "/proc/x.json"), "can't write"),
         (("train", "NO", "--out", "NO/x.json"), "there is no folder"),
         (("train", "NO", "--out", "LOGS"), "it is a folder"),
-        (("evaluate", "LOGS", "--leave-out", "luck"), "known are data-set, question-type, norm"),
+        (("evaluate", "LOGS", "--leave-out", "luck"), "Use one of data-set, question-type, norm"),
         (("evaluate", "LOGS", "--leave-out", "norm"), "leaves norms out"),
         (("evaluate", "LOGS", "--contention", "NO"), "can't read the contention"),
         (("draw", "SHIPPED", "--out", "x.gif"), "known kinds"),

@@ -47,4 +47,4 @@ def test_the_file_that_is_left_can_be_read(tmp_path, monkeypatch):
     assert contention_report.run_and_report_contention(SMALL, out, None, console) == 0
     assert read_contention(out / "contention.json").slower(2) == 1.2
     told = console.export_text()
-    assert "Interrupted" in told and "2 race 1.20 times as slow" in told
+    assert "Interrupted" in told and "2 racers take 1.20 times as long" in told

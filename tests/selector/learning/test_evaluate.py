@@ -102,5 +102,5 @@ def test_each_data_set_is_left_out_of_what_judges_it(six_sets):
 
 def test_one_data_set_is_not_enough_to_judge(six_sets):
     one = six_sets.of(six_sets.groups == six_sets.groups[0])
-    with pytest.raises(InputError, match="at least two"):
+    with pytest.raises(InputError, match="fewer than two"):
         evaluate(one, {})

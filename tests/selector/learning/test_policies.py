@@ -13,7 +13,7 @@ from selector.schedule import alone
 def test_a_diagram_that_picks_a_backend_without_runs_has_no_time(six_sets):
     diagram = Diagram((Leaf(((("maxsat",), 1.0), (("cp",), math.inf))),))
     assert missing_runs(diagram, six_sets) == ["maxsat"]
-    with pytest.raises(InputError, match="no run of maxsat"):
+    with pytest.raises(InputError, match="picks maxsat, of which the logs hold no run"):
         follow(diagram, six_sets)
 
 

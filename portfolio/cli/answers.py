@@ -1,4 +1,4 @@
-"""The command line's questions about answers: why there is none, how far one reaches."""
+"""Commands about counterfactuals: why-not, region and robust."""
 
 from typing import Annotated, Any
 
@@ -8,8 +8,8 @@ from encoders.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.one_row import Asked, RowOptions, without_log
 
-THERE_IS_ONE = 1
-WHY_NOT_CODES = {"minimal": 0, "feasible": THERE_IS_ONE, "conflict": 3, "unknown": 5}
+EXISTS = 1
+WHY_NOT_CODES = {"minimal": 0, "feasible": EXISTS, "conflict": 3, "unknown": 5}
 
 
 @options.spread
@@ -18,7 +18,10 @@ def why_not(
     question: options.QuestionOptions,
     one: RowOptions,
 ) -> None:
-    """Why there is no answer: exit code 0 all proved, 1 there is one, 3 not all, 5 unknown."""
+    """Explain why no counterfactual exists.
+
+    Exit code: 0 if all is proved, 1 if a counterfactual exists, 3 if not all is proved, 5 unknown.
+    """
     asked, words = _asked(model, question, one)
     answer = asked.explainer.why_not(asked.row, **words)
     asked.print(answer, one.as_json, WHY_NOT_CODES[answer.status])
@@ -30,22 +33,25 @@ def region(
     question: options.QuestionOptions,
     one: RowOptions,
     itself: Annotated[
-        bool, typer.Option("--itself", help="Around the row itself, and not around its answer.")
+        bool, typer.Option("--itself", help="Enclose the row itself instead of its counterfactual.")
     ] = False,
     order: Annotated[str, typer.Option(help="Features to widen first: a,b.")] = "",
 ) -> None:
-    """A box around an answer in which every row is decided alike: exit codes of explain."""
+    """Find a box around a counterfactual in which the prediction stays the same.
+
+    Exit codes as for explain.
+    """
     asked, words = _asked(model, question, one)
     first = options.names(order) or None
     limits = one.limits(model.seed)
     if itself:
-        found = asked.explainer.region(asked.row, words["target"], first, **limits)
+        box = asked.explainer.region(asked.row, words["target"], first, **limits)
     else:
         result = asked.explainer.explain(asked.row, **words)
         if result.row is None:
             asked.print(result, one.as_json)
-        found = result.region(first, **limits)
-    asked.print(found, one.as_json)
+        box = result.region(first, **limits)
+    asked.print(box, one.as_json)
 
 
 @options.spread
@@ -54,17 +60,23 @@ def robust(
     question: options.QuestionOptions,
     one: RowOptions,
     confidence: Annotated[
-        float | None, typer.Option(help="That a forest trained anew decides alike: 0.9.")
+        float | None,
+        typer.Option(help="Probability that a retrained forest predicts the same: 0.9."),
     ] = None,
     certainty: Annotated[
         float | None,
-        typer.Option(help="That votes are not overestimated, with --confidence."),
+        typer.Option(
+            help="Probability that the share of votes is not overestimated. Needs --confidence."
+        ),
     ] = None,
     around: Annotated[
-        str, typer.Option(help="By how much numbers may miss the answer: income=50,age=1.")
+        str, typer.Option(help="Largest deviation from the answer per feature: income=50,age=1.")
     ] = "",
 ) -> None:
-    """The nearest answer that withstands retraining or a miss: exit codes of explain."""
+    """Find the nearest counterfactual that is robust to retraining or to deviations.
+
+    Exit codes as for explain.
+    """
     from portfolio.questions.robust.nearby import Around
     from portfolio.questions.robust.retraining import Retraining
 
@@ -78,7 +90,7 @@ def robust(
 def _asked(
     model: options.ModelOptions, question: options.QuestionOptions, one: RowOptions
 ) -> tuple[Asked, dict[str, Any]]:
-    """The row, and the arguments that make the question."""
+    """Return the row to explain and the arguments of the question method."""
     constraints = without_log(question).constraints()
     asked = one.asked(model, question)
     words = question.words(asked.explainer) | one.limits(model.seed)
@@ -86,11 +98,11 @@ def _asked(
 
 
 def _radii(text: str) -> dict[str, float]:
-    found = {}
+    radii = {}
     for part in options.names(text):
         name, _, radius = part.partition("=")
         try:
-            found[name.strip()] = float(radius)
+            radii[name.strip()] = float(radius)
         except ValueError as error:
-            raise InputError(f"--around {part}: expected name=radius.") from error
-    return found
+            raise InputError(f"--around {part} cannot be read. Write name=radius.") from error
+    return radii

@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command-line application."""
 
 import sys
 import warnings
@@ -47,38 +47,40 @@ app.add_typer(logs_app, name="logs")
 app.add_typer(selector_app, name="selector")
 
 
-def _tell_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"counterfolio {version('counterfolio')}")
         raise typer.Exit
 
 
 @app.callback()
 def about(
-    asked: Annotated[
+    show_version: Annotated[
         bool,
-        typer.Option("--version", is_eager=True, callback=_tell_version, help="Print the version."),
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="Print the version."
+        ),
     ] = False,
 ) -> None:
-    """The smallest change that makes a tree ensemble decide otherwise, with a proof."""
+    """Compute exact counterfactual explanations of tree ensembles, with proofs."""
 
 
-def _tell_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """A warning as a sentence; where in a program it came up says nothing to people."""
+def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning as one sentence, without the source line that raised it."""
     Console(stderr=True).print(f"Warning: {message}", soft_wrap=True, markup=False)
 
 
 def main() -> None:
-    """Run the command line; every error of ours is one sentence and exit code 2."""
+    """Run the command line; print errors of counterfolio as one sentence and exit with code 2."""
     hear_interrupts()
-    warnings.showwarning = _tell_warning
+    warnings.showwarning = _print_warning
     try:
         app()
-    except (KeyboardInterrupt, SystemExit) as ended:
-        # Typer makes an exit of Ctrl-C, without a word, but not of one that comes late.
-        if isinstance(ended, SystemExit) and ended.code != INTERRUPTED:
+    except (KeyboardInterrupt, SystemExit) as signal:
+        # Typer turns Ctrl-C into a silent exit, except when it arrives late.
+        if isinstance(signal, SystemExit) and signal.code != INTERRUPTED:
             raise
-        Console(stderr=True).print("Interrupted before there was anything to tell.")
+        Console(stderr=True).print("Interrupted: no result.")
         sys.exit(INTERRUPTED)
     except CounterfolioError as error:
         print_error(str(error))

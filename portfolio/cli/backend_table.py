@@ -1,4 +1,4 @@
-"""The command line: ``counterfolio backends``, what solvers there are."""
+"""Command ``counterfolio backends``: the table of solvers."""
 
 import importlib
 import importlib.util
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def backends() -> None:
-    """List the solvers: what they are, whether they can be used, what they can do."""
+    """List the solvers, whether they are installed, and their capabilities."""
     wide_console().print(backend_table())
 
 
 def backend_table() -> Table:
-    """One line per registered backend; starts none, but for those whose licence is looked at."""
+    """Return a table with one line per registered backend; import only those with a licence."""
     from encoders.backends.registry import all_backends
 
     table = Table(
@@ -50,7 +50,7 @@ def _engines(backend: "Backend") -> str:
 
 
 def _licensed(engine: str, module: str) -> str:
-    """What the licence of an engine allows; its package may be missing."""
+    """Return what the licence of an engine allows, or how to install its package."""
     try:
         licence: str = importlib.import_module(module).licence()
     except ImportError as error:
@@ -59,17 +59,17 @@ def _licensed(engine: str, module: str) -> str:
 
 
 def _words(backend: "Backend") -> str:
-    """What it can do, what single engines can't, and how it is run."""
+    """Return the capabilities of a backend, the exceptions by engine, and how it is run."""
     from encoders.backends.interface import AGGREGATES
 
-    able = backend.capability
-    words = ["/".join(name for name in AGGREGATES if name in able.aggregates) + " costs"]
-    others = sorted(able.features - set(AGGREGATES.values()), key=str)
+    capability = backend.capability
+    words = ["/".join(name for name in AGGREGATES if name in capability.aggregates) + " costs"]
+    others = sorted(capability.features - set(AGGREGATES.values()), key=str)
     for feature in others:
         without = [name for name, lacks in backend.lacks if feature in lacks]
         words.append(f"{feature} (not {', '.join(without)})" if without else str(feature))
-    if able.isolated:
+    if capability.isolated:
         words.append("worker process")
-    if able.epsilon:
-        words.append(f"stops at a gap of {able.epsilon:g}")
+    if capability.epsilon:
+        words.append(f"stops at a gap of {capability.epsilon:g}")
     return ", ".join(words)

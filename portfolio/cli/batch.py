@@ -1,4 +1,4 @@
-"""The command line: ``counterfolio batch``."""
+"""Command ``counterfolio batch``."""
 
 from functools import partial
 from pathlib import Path
@@ -20,36 +20,51 @@ from portfolio.running.interrupt import ended_gently
 @options.spread
 def batch(
     model: options.ModelOptions,
-    out: Annotated[Path, typer.Option(help="Folder for the answers, made if need be.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for the answers. It is created if it does not exist.")
+    ],
     question: options.QuestionOptions,
     maps: options.MapOptions,
     asking: Annotated[
-        str, typer.Option("--question", help="explain, reasons, several, why-not, ...")
+        str,
+        typer.Option(
+            "--question", help="Question to answer: explain, reasons, several, why-not, ..."
+        ),
     ] = EXPLAIN,
     settings: Annotated[
-        str, typer.Option(help='More of another question than explain: {"smallest": true}.')
+        str, typer.Option(help='Further arguments of the question as JSON: {"smallest": true}.')
     ] = "{}",
     rows: Annotated[
         Path | None,
-        typer.Option("--input", help="CSV or Parquet of rows; default the data set's own."),
+        typer.Option(
+            "--input", help="CSV or Parquet file of rows. Default: the rows of the data set."
+        ),
     ] = None,
     places: Rows = "",
     time_limit: options.TimeLimitPerRow = 60.0,
-    deadline: Annotated[float | None, typer.Option(help="Seconds for all rows.")] = None,
-    threads: Annotated[int, typer.Option(min=1, help="Solver threads of each worker.")] = 1,
+    deadline: Annotated[
+        float | None, typer.Option(help="Time limit for all rows in seconds.")
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Solver threads per worker.")] = 1,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Workers; default one per core and threads.")
+        int | None,
+        typer.Option(min=1, help="Number of workers. Default: number of cores / --threads."),
     ] = None,
     executor: options.Executor = "local",
     address: options.Address = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where OUT was left.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Resume from the results in OUT.")
+    ] = False,
     tie_break: options.TieBreak = False,
     records: Annotated[
-        bool, typer.Option("--records", help="A record with a proof beside each answer.")
+        bool, typer.Option("--records", help="Store a record with a proof for each answer.")
     ] = False,
     proof_mb: options.ProofMb = PROOF_MB,
 ) -> None:
-    """Explain every row of a file, or ask another question: exit code 0 all answered, 3 not all."""
+    """Explain every row of a file, or answer another question about each row.
+
+    Exit code: 0 if all rows are answered, 3 if not.
+    """
     from portfolio.batch.answer_log import refuse_used
     from portfolio.cli.batch_report import batch_and_report
 
@@ -59,14 +74,14 @@ def batch(
         refuse_used(out, resume)
         reader = Reader(model, question)
         data = reader.table
-        asked = part.of(data.X if rows is None else data.rows(rows))
+        X = part.of(data.X if rows is None else data.rows(rows))
         ask, words = question_of(reader.explainer, question, asking, settings, data.X)
         log = question.logged(data) if asking == EXPLAIN else {}
         first = {"tie_break": True} if tie_break else {}
-        kept = {"records": True, "proof_mb": proof_mb} if records else {}
+        recorded = {"records": True, "proof_mb": proof_mb} if records else {}
         run = partial(
             ask,
-            asked,
+            X,
             time_limit_s=time_limit,
             deadline_s=deadline,
             threads=threads,
@@ -76,7 +91,7 @@ def batch(
             resume=resume,
             **log,
             **words,
-            **(first | kept | maps.given),
+            **(first | recorded | maps.given),
         )
-        complete = batch_and_report(run, len(asked), out, Console())
+        complete = batch_and_report(run, len(X), out, Console())
     raise typer.Exit(0 if complete else EXIT_CODES["feasible"])

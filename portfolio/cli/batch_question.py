@@ -1,4 +1,4 @@
-"""Which question ``counterfolio batch`` asks of every row, from options and JSON."""
+"""The question method and its arguments for ``counterfolio batch``, from options and JSON."""
 
 import json
 from collections.abc import Callable
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from portfolio.explainer import Explainer
 
 EXPLAIN = "explain"
-METHODS = {"robust": "explain_robust"}  # where a command is not named as its method
+METHODS = {"robust": "explain_robust"}  # commands whose name differs from the method
 
 
 def question_of(
     explainer: "Explainer", question: options.QuestionOptions, command: str, settings: str, X: Any
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """What asks a batch, and the arguments that make the question."""
+    """Return the function that answers a batch and the arguments of the question."""
     words = question.words(explainer) | {"constraints": question.constraints()}
     more = _object(settings)
     if command == EXPLAIN:
         if more:
-            raise InputError("--settings is for other questions than explain, which has options.")
+            raise InputError("--settings does not apply to explain. Use its options instead.")
         return explainer.explain_batch, words
     from portfolio.questions.batch_job import settings_of
 
@@ -33,8 +33,8 @@ def question_of(
     _refuse_others(command, question, known)
     if "against" in known:
         more = {"against": _against(more)}
-    if given := sorted(more.keys() & words.keys()):
-        raise InputError(f"--settings has {given[0]!r}, for which there are options.")
+    if shared := sorted(more.keys() & words.keys()):
+        raise InputError(f"--settings contains {shared[0]!r}. Use the option of that name instead.")
     if "y" in more:
         more["y"] = _row(X, more["y"])
     return _by_name(explainer, name), {key: words[key] for key in words.keys() & known} | more
@@ -49,29 +49,37 @@ def _by_name(explainer: "Explainer", name: str) -> Callable[..., Any]:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text, object_pairs_hook=distinct_members)
+        content = json.loads(text, object_pairs_hook=distinct_members)
     except (RecursionError, ValueError) as error:
-        raise InputError(f"--settings {text}: {error}.") from error
-    if not isinstance(found, dict):
-        raise InputError(f'--settings {text}: expected a JSON object, as in {{"smallest": true}}.')
-    return found
+        raise InputError(
+            f'--settings {text} is not valid JSON: {error}. Write an object: {{"smallest": true}}.'
+        ) from error
+    if not isinstance(content, dict):
+        raise InputError(
+            f'--settings {text} is not a JSON object. Write it like {{"smallest": true}}.'
+        )
+    return content
 
 
 def _refuse_others(command: str, question: options.QuestionOptions, known: frozenset[str]) -> None:
-    """A question must not be asked without what the user said of it."""
+    """Raise InputError if the user set an option that the question does not take."""
     if question.log is not None:
-        raise InputError(f"--log is for explain; {command} keeps its answers in --out.")
+        raise InputError(f"{command} does not support --log. Omit it: answers are stored in --out.")
     limits = {"fix", "increase", "decrease", "ranges", "max_changes", "constraints_file"}
     for field in fields(question):
         needs = "constraints" if field.name in limits else field.name
-        asks = {"norm", "scale", "margin", "strategy", "constraints"}
-        if needs in asks - known and getattr(question, field.name) != field.default:
-            raise InputError(f"{command} takes no --{field.name.replace('_', '-')}.")
+        optional = {"norm", "scale", "margin", "strategy", "constraints"}
+        if needs in optional - known and getattr(question, field.name) != field.default:
+            raise InputError(
+                f"{command} does not support --{field.name.replace('_', '-')}. Omit it."
+            )
 
 
 def _row(X: Any, place: Any) -> Any:
     if not isinstance(place, int) or not 0 <= place < len(X):
-        raise InputError(f"--settings: y is the place of a row, from 0 to {len(X) - 1}.")
+        raise InputError(
+            f"--settings: y={place!r} is not a row number. Give a number from 0 to {len(X) - 1}."
+        )
     return X.iloc[place]
 
 
@@ -84,5 +92,6 @@ def _against(settings: dict[str, Any]) -> Any:
     if "confidence" in settings and settings.keys() <= {"confidence", "certainty"}:
         return Retraining(**settings)
     raise InputError(
-        'robust needs --settings \'{"confidence": 0.9}\' or \'{"around": {"income": 50}}\'.'
+        f"--settings {json.dumps(settings)} does not apply to robust. "
+        'Write \'{"confidence": 0.9}\' or \'{"around": {"income": 50}}\'.'
     )

@@ -1,4 +1,4 @@
-"""The command line: ``counterfolio bench`` and ``counterfolio figures``."""
+"""Commands ``counterfolio bench`` and ``counterfolio figures``."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,46 +10,50 @@ from portfolio.cli import options
 from portfolio.cli.executors import executor_of
 from portfolio.cli.output import Console, needing, wide_console
 
-LINE_S = 3600.0  # seconds for a line of the frontier
+LINE_S = 3600.0  # time limit of one line of --protocol frontier, in seconds
 
 
 @dataclass(frozen=True)
 class BenchmarkOptions:
-    """What one benchmark runs; a protocol has settings of its own instead."""
+    """Settings of one benchmark; a protocol has its own settings instead."""
 
-    only: Annotated[str, typer.Option(help="Data sets to take: CP,AD.")] = ""
-    kind: Annotated[str, typer.Option(help="Of soft, hard, xgb.")] = "soft"
-    trees: Annotated[int, typer.Option(min=1)] = 100
-    depth: Annotated[int, typer.Option(min=0, help="0 for no limit.")] = 5
+    only: Annotated[str, typer.Option(help="Data sets to use: CP,AD. Default: all.")] = ""
+    kind: Annotated[str, typer.Option(help="Kinds of models: soft, hard, xgb.")] = "soft"
+    trees: Annotated[int, typer.Option(min=1, help="Trees per model.")] = 100
+    depth: Annotated[int, typer.Option(min=0, help="Largest depth of trees; 0 for no limit.")] = 5
     queries: Annotated[int, typer.Option(min=1, help="Queries per model.")] = 20
-    seed: Annotated[int, typer.Option(min=0)] = 0
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0
     norm: options.Norm = "1"
     backends: Annotated[
         str,
-        typer.Option(help="Backends; auto picks; also plain-cp, milp:ocean, plain-cp:published."),
+        typer.Option(
+            help="Backends to compare; also auto, plain-cp, milp:ocean, plain-cp:published."
+        ),
     ] = "auto,search,cp"
-    against: Annotated[str, typer.Option(help="Baseline of the ratios.")] = "plain-cp"
+    against: Annotated[str, typer.Option(help="Backend that is the baseline of the ratios.")] = (
+        "plain-cp"
+    )
     time_limit: options.TimeLimitPerRow = 60.0
-    threads: Annotated[int | None, typer.Option(help="Solver threads.")] = None
+    threads: Annotated[int | None, typer.Option(help="Number of solver threads.")] = None
     questions: Annotated[
-        str, typer.Option(help="Time questions, not backends: all, or reasons,several,...")
+        str, typer.Option(help="Time questions instead of backends: all, or reasons,several,...")
     ] = ""
     proofs: Annotated[
         bool, typer.Option("--proofs", help="Record every answer and check its proof.")
     ] = False
-    work: Annotated[float | None, typer.Option(min=0, help="Most for the checker of --proofs.")] = (
-        None
-    )
+    work: Annotated[
+        float | None, typer.Option(min=0, help="Work limit for the proof checker of --proofs.")
+    ] = None
     service: Annotated[
-        bool, typer.Option("--service", help="Time the service beside explain and explain_batch.")
+        bool, typer.Option("--service", help="Compare the service with explain and explain_batch.")
     ] = False
     requests: Annotated[
-        int, typer.Option(min=0, help="Questions to --service by whose end memory is looked at.")
+        int, typer.Option(min=0, help="Number of requests to --service before memory is measured.")
     ] = 0
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write all runs here.")] = None
+    json_file: Annotated[Path | None, typer.Option("--json", help="JSON file for all runs.")] = None
 
     def run(self, folder: Path | None, deadline: float | None = None) -> int:
-        """Print the table; the exit code."""
+        """Run the benchmark, print its table, and return the exit code."""
         from portfolio.cli.bench_report import run_and_report
         from portfolio.cli.question_report import run_and_report_questions
         from portfolio.study.benchmark import Benchmark
@@ -79,56 +83,59 @@ class BenchmarkOptions:
             from portfolio.cli.proof_report import run_and_report_proofs
 
             return run_and_report_proofs(benchmark, self.work, self.json_file, wide_console())
-        if asked := options.names(self.questions):
-            return run_and_report_questions(benchmark, asked, self.json_file, wide_console())
+        if questions := options.names(self.questions):
+            return run_and_report_questions(benchmark, questions, self.json_file, wide_console())
         return run_and_report(benchmark, self.against, self.json_file, wide_console())
 
 
 @options.spread
 def bench(
-    own: BenchmarkOptions,
+    benchmark: BenchmarkOptions,
     datasets: Annotated[
-        Path | None, typer.Option(help="Folder of CSV data sets; default two bundled ones.")
+        Path | None, typer.Option(help="Folder of CSV data sets. Default: two bundled ones.")
     ] = None,
     protocol: Annotated[
         str | None,
         typer.Option(
-            help="quick, paper or a .toml file, which leave logs and figures; or frontier: how far "
-            "we are, line by line (--only names lines); or contention: what races cost."
+            help="quick, paper or a .toml file (write logs and figures), frontier (measure goals; "
+            "--only names its lines) or contention (measure the cost of races)."
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of a protocol's logs.")] = Path("bench"),
+    out: Annotated[Path, typer.Option(help="Folder for the logs of --protocol.")] = Path("bench"),
     deadline: Annotated[
-        float | None, typer.Option(help="Seconds for a protocol, or for --service.")
+        float | None, typer.Option(help="Time limit for --protocol or --service in seconds.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Runs of a protocol at once; default one per core.")
+        int | None,
+        typer.Option(min=1, help="Concurrent runs of --protocol. Default: one per core."),
     ] = None,
     executor: options.Executor = "local",
     address: options.Address = None,
 ) -> None:
-    """Time backends on the same queries, questions or proofs.
+    """Time backends, questions, proofs or the service on the same queries.
 
-    Exit code 1 if two proofs disagree, or the checker does not accept one.
+    Exit code: 1 if two proofs disagree or the checker rejects a proof.
 
-    With --protocol the options above --datasets are the protocol's, but for --only of frontier and
-    contention and --json of frontier, whose --deadline is for each line. A run that is logged in
-    --out is not made again.
+    With --protocol, the protocol replaces the options listed above --datasets. Exceptions: frontier
+    and contention use --only, and frontier uses --json. For frontier, --deadline applies to each
+    line. Runs that are already logged in --out are not repeated.
     """
     if protocol is None:
-        raise typer.Exit(own.run(datasets, deadline))
+        raise typer.Exit(benchmark.run(datasets, deadline))
     if protocol == "frontier":
         from portfolio.cli.frontier_report import run_and_report_frontier
 
-        lines, limit_s = options.names(own.only), LINE_S if deadline is None else deadline
-        told = run_and_report_frontier(datasets, lines, limit_s, own.json_file, wide_console())
-        raise typer.Exit(told)
+        lines, limit_s = options.names(benchmark.only), LINE_S if deadline is None else deadline
+        code = run_and_report_frontier(
+            datasets, lines, limit_s, benchmark.json_file, wide_console()
+        )
+        raise typer.Exit(code)
     if protocol == "contention":
         from encoders.cores import usable_cores
         from portfolio.cli.contention_report import run_and_report_contention
         from portfolio.study.races import RaceStudy
 
-        study = RaceStudy(datasets, options.names(own.only), threads=usable_cores())
+        study = RaceStudy(datasets, options.names(benchmark.only), threads=usable_cores())
         raise typer.Exit(run_and_report_contention(study, out, deadline, wide_console()))
     from portfolio.cli.campaign_report import run_protocol
     from portfolio.study.protocol import load_protocol
@@ -140,11 +147,11 @@ def bench(
 
 def figures(
     source: Annotated[Path, typer.Argument(help="Folder or file of logs.")],
-    out: Annotated[Path, typer.Option(help="Folder for PNG, SVG and the HTML page.")] = Path(
-        "figures"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Folder for PNG and SVG files and the HTML page.")
+    ] = Path("figures"),
 ) -> None:
-    """Draw logs: who proves how much in which time, scaling, and where the time goes."""
+    """Draw figures of logs: proofs over time, scaling, and the share of each phase."""
     from portfolio.study.figures import draw_all
     from selector.logs.files import read
 

@@ -1,4 +1,4 @@
-"""Run a benchmark with a progress bar, print its table, keep what is done."""
+"""Run a benchmark with a progress bar, print its table, and write its runs."""
 
 import json
 import os
@@ -30,9 +30,9 @@ PACKAGES = ("counterfolio", "ortools", "scikit-learn", "xgboost", "numpy", "numb
 def run_and_report(
     benchmark: Benchmark, against: str, json_file: Path | None, console: Console
 ) -> int:
-    """Run, print, optionally write JSON; 0, or 1 if two proofs disagree.
+    """Run a benchmark, print and optionally write it; return 1 if two proofs disagree, else 0.
 
-    Ctrl-C ends the run and reports what is done.
+    Ctrl-C ends the run; finished runs are reported.
     """
     runs: list[BenchmarkRun] = []
     sets = names(benchmark.folder, benchmark.only)
@@ -45,7 +45,7 @@ def run_and_report(
     try:
         _run_with_bar(benchmark, runs, console)
     except KeyboardInterrupt:
-        console.print("Interrupted: reporting what is done.")
+        console.print("Interrupted: reporting finished runs.")
     finally:
         if json_file is not None:
             _write(json_file, benchmark, runs)
@@ -53,28 +53,28 @@ def run_and_report(
         return 0
     lines = summarise(runs, against)
     _print(console, lines, against)
-    wrong = disagreements(runs)
-    for text in wrong:
+    disagreeing = disagreements(runs)
+    for text in disagreeing:
         console.print(f"[red]Proofs disagree[/red] on {text}", markup=True)
-    if not wrong:
+    if not disagreeing:
         console.print(f"All proofs agree ({len(runs)} runs).")
-    return 1 if wrong else 0
+    return 1 if disagreeing else 0
 
 
 def _run_with_bar(benchmark: Benchmark, runs: list[BenchmarkRun], console: Console) -> None:
     total = size(benchmark)
-    with progress_bar(console, "running", total) as tell:
+    with progress_bar(console, "running", total) as update:
 
         def on_run(run: BenchmarkRun) -> None:
             runs.append(run)
-            tell(len(runs), total, f"{run.dataset} {run.kind} {run.backend}")
+            update(len(runs), total, f"{run.dataset} {run.kind} {run.backend}")
 
         run_benchmark(benchmark, on_run)
 
 
 def _print(console: Console, lines: list[BackendSummary], against: str) -> None:
     table = Table(
-        "set", "kind", "backend", "n", "median s", "p90 s", "proved", f"{against} / it",
+        "set", "kind", "backend", "n", "median s", "p90 s", "proved", f"{against} / this",
         "by reduction", "options", "leaves",
     )  # fmt: skip
     for line in lines:
@@ -103,7 +103,7 @@ def _print(console: Console, lines: list[BackendSummary], against: str) -> None:
 
 
 def _write(path: Path, benchmark: Benchmark, runs: list[BenchmarkRun]) -> None:
-    """One JSON object."""
+    """Write plan, machine, versions and runs as one JSON object."""
     content = {
         "plan": {k: str(v) if isinstance(v, Path) else v for k, v in vars(benchmark).items()},
         "machine": {"cores": usable_cores(), "python": platform.python_version()},

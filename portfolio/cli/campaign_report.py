@@ -8,6 +8,7 @@ from portfolio.data.collection import names
 from portfolio.study.campaign import run_campaign
 from portfolio.study.figures import draw_all
 from portfolio.study.protocol import Protocol, size
+from portfolio.timings import duration
 from selector import logs
 from selector.logs.summary import per_backend, second_opinions
 
@@ -20,9 +21,9 @@ def run_protocol(
     deadline_s: float | None,
     console: Console,
 ) -> int:
-    """Exit code: 0, 1 if proofs disagree, records can't be right, or configurations failed.
+    """Run a protocol; return 1 if proofs disagree, records are faulty or configurations failed.
 
-    Ctrl-C and the deadline end it; the same command goes on where it stopped.
+    Ctrl-C and the deadline end the run. The same command resumes it.
     """
     sets = names(folder, protocol.datasets)
     count, most = size(protocol, sets)
@@ -36,7 +37,7 @@ def run_protocol(
     try:
         failed = _run_with_bar(protocol, folder, out / "logs", executor, deadline_s, console)
     except KeyboardInterrupt:
-        console.print("Interrupted: the same command goes on from here.")
+        console.print("Interrupted: run the same command again to resume.")
     return max(report(out, console), min(failed, 1))
 
 
@@ -48,42 +49,43 @@ def _run_with_bar(
     deadline_s: float | None,
     console: Console,
 ) -> int:
-    """How many configurations failed."""
+    """Run all configurations and return how many failed."""
     failures: list[str] = []
-    with progress_bar(console, "configurations") as tell:
+    with progress_bar(console, "configurations") as update:
 
-        def on_done(done: int, total: int, wrong: str) -> None:
-            tell(done, total, "configurations")
-            if wrong:
-                failures.append(wrong)
-                console.print(f"a configuration failed: {wrong}", highlight=False, markup=False)
+        def on_done(done: int, total: int, error: str) -> None:
+            update(done, total, "configurations")
+            if error:
+                failures.append(error)
+                console.print(f"a configuration failed: {error}", highlight=False, markup=False)
 
-        made = run_campaign(protocol, folder, out, executor, deadline_s, on_done)
-    console.print(f"{made} runs made.", highlight=False)
+        count = run_campaign(protocol, folder, out, executor, deadline_s, on_done)
+    console.print(f"{count} runs finished.", highlight=False)
     return len(failures)
 
 
 def report(out: Path, console: Console) -> int:
-    """Check and draw the logs of a folder made by :func:`run_protocol`."""
+    """Check and draw the logs in a folder that :func:`run_protocol` filled."""
     if not any((out / "logs").iterdir()):
         return 0
     frame = logs.read(out / "logs")
     logs.write_table(frame, out / logs.TABLE)
-    wrong = logs.check(frame)
-    for words in wrong:
+    faults = logs.check(frame)
+    for words in faults:
         console.print(words, soft_wrap=True, highlight=False, style="red")
     for line in per_backend(frame):
         console.print(
             f"{line.mode:8} {line.backend:8} {line.records:5} records, {line.proved:4.0%} proved, "
-            f"median {line.median_s:.3f} s, PAR10 {line.par10_s:.2f} s, best on {line.best:.0%}",
+            f"median {duration(line.median_s)}, PAR10 {duration(line.par10_s)}, "
+            f"best on {line.best:.0%}",
             highlight=False,
         )
-    for of in second_opinions(frame):
+    for line in second_opinions(frame):
         console.print(
-            f"{of.backend} proved once more {of.confirmed} of {of.asked} proofs, "
-            f"median {of.median_s:.3f} s, and contradicted {of.contradicted or 'none'}.",
+            f"{line.backend} confirmed {line.confirmed} of {line.asked} proofs, "
+            f"median {duration(line.median_s)}, and contradicted {line.contradicted or 'none'}.",
             highlight=False,
         )
     page = draw_all(frame, out / "figures")
     console.print(f"logs: {out / logs.TABLE}; figures: {page}", soft_wrap=True, highlight=False)
-    return 1 if wrong else 0
+    return 1 if faults else 0

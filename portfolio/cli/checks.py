@@ -1,4 +1,4 @@
-"""Checks of options that need neither data nor model, before either is read."""
+"""Checks of options that run before data and model are read."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from portfolio.cli.options import ModelOptions, QuestionOptions
 def check_options(
     model: ModelOptions, question: QuestionOptions, limits: dict[str, Any] | None = None
 ) -> None:
-    """Raise :class:`InputError` where an option is wrong by itself."""
+    """Raise :class:`InputError` if an option is invalid regardless of data and model."""
     from encoders.query.cost import make_cost
     from encoders.query.features import FeatureSpace
     from portfolio.question import MAP, Options, strategy_name
@@ -21,8 +21,8 @@ def check_options(
     question.constraints()
     question.goal(())
     make_cost(FeatureSpace((), ()), question.norm, question.scale, None)
-    own = question.chosen_strategy()  # a batch takes a map, too
-    Options(own if own == MAP else strategy_name(own), **(limits or {}))
+    strategy = question.chosen_strategy()  # batches also accept a map
+    Options(strategy if strategy == MAP else strategy_name(strategy), **(limits or {}))
     if question.features is not None:
         from encoders.query.overrides import as_entries
 
@@ -35,4 +35,4 @@ def check_options(
 
 def _check_file(path: Path | None, kind: str) -> None:
     if path is not None and not path.is_file():
-        raise InputError(f"there is no {kind} file {path}.")
+        raise InputError(f"{kind} file {path} does not exist. Check the path.")

@@ -1,4 +1,4 @@
-"""Runs of a benchmark as they come: a progress bar, and a file that is written whatever ends it."""
+"""Collect the runs of a benchmark: progress bar, and a file that is written in any case."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def collected(
     json_file: Path | None,
     console: Console,
 ) -> list[Any]:
-    """All runs; after Ctrl-C those that are done."""
+    """Return all runs of a benchmark, or the finished ones after Ctrl-C."""
     runs: list[Any] = []
     sets = names(benchmark.folder, benchmark.only)
     total = len(sets) * len(benchmark.kinds) * benchmark.queries * each
@@ -33,16 +33,16 @@ def collected(
         f"{usable_cores()} cores."
     )
     try:
-        with progress_bar(console, "running", total) as tell:
+        with progress_bar(console, "running", total) as update:
 
             def on_run(done: Any) -> None:
                 runs.append(done)
-                of = [done.dataset, done.kind, getattr(done, "question", "")]
-                tell(len(runs), total, " ".join(filter(None, of)))
+                labels = [done.dataset, done.kind, getattr(done, "question", "")]
+                update(len(runs), total, " ".join(filter(None, labels)))
 
             run(on_run)
     except KeyboardInterrupt:
-        console.print("Interrupted: reporting what is done.")
+        console.print("Interrupted: reporting finished runs.")
     finally:
         if json_file is not None:
             text = json.dumps({"runs": [asdict(done) for done in runs]}, indent=1)

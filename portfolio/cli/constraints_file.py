@@ -1,4 +1,4 @@
-"""Constraints of a JSON file, written as :mod:`portfolio.written` says."""
+"""Constraints of a JSON file, in the format of :mod:`portfolio.written`."""
 
 import json
 from pathlib import Path
@@ -10,10 +10,12 @@ from portfolio import written
 
 
 def read_constraints(path: Path) -> list[Any]:
-    """The constraints of a file."""
+    """Return the constraints in a file; raise InputError if it cannot be read."""
     text = read_text(path, "the file of --constraints")
     try:
-        given = json.loads(text, object_pairs_hook=distinct_members)
+        content = json.loads(text, object_pairs_hook=distinct_members)
     except (RecursionError, ValueError) as error:
-        raise InputError(f"--constraints {path} is not valid JSON: {error}.") from error
-    return written.read_constraints(given, f"--constraints {path}")
+        raise InputError(
+            f"--constraints {path} is not valid JSON: {error}. Fix the file."
+        ) from error
+    return written.read_constraints(content, f"--constraints {path}")

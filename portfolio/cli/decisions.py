@@ -1,4 +1,4 @@
-"""The command line's questions about a decision: why it is so, and how firm."""
+"""Commands that explain a prediction: reasons, robustness, necessary, reason-codes, contrast."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,21 +15,25 @@ NOT_ROBUST = 1
 
 @dataclass(frozen=True)
 class DecisionOptions:
-    """Which decision about a row."""
+    """Options that name the prediction to explain."""
 
     target: Annotated[
-        str | None, typer.Option(help="Class that the question is about; default see the docs.")
+        str | None,
+        typer.Option(
+            help="Class to explain. Default: the predicted class for reasons, else any other class."
+        ),
     ] = None
     probability: Annotated[
-        str | None, typer.Option(help="Limits of the target's probability: 0.8: or low:high.")
+        str | None, typer.Option(help="Limits of the target's probability: 0.8:, low:high or :0.2.")
     ] = None
     score: Annotated[
-        str | None, typer.Option(help="Limits of the score or prediction: low:high.")
+        str | None,
+        typer.Option(help="Limits of the raw score or of a regressor's prediction: low:high."),
     ] = None
-    features: Annotated[Path | None, typer.Option(help="JSON that overrides features.")] = None
+    features: Annotated[Path | None, typer.Option(help="JSON file that overrides features.")] = None
 
     def question(self, **more: Any) -> options.QuestionOptions:
-        """The same as options of a question."""
+        """Return these options as options of a query, together with further ones."""
         return options.QuestionOptions(
             target=self.target,
             probability=self.probability,
@@ -41,25 +45,29 @@ class DecisionOptions:
 
 @dataclass(frozen=True)
 class ConstraintOptions:
-    """What may change."""
+    """Options that limit what may change."""
 
-    fix: Annotated[str, typer.Option(help="Features that must stay: a,b.")] = ""
-    increase: Annotated[str, typer.Option(help="Features that may only grow: a,b.")] = ""
-    decrease: Annotated[str, typer.Option(help="Features that may only shrink: a,b.")] = ""
+    fix: Annotated[str, typer.Option(help="Features that must not change: a,b.")] = ""
+    increase: Annotated[str, typer.Option(help="Features that may only increase: a,b.")] = ""
+    decrease: Annotated[str, typer.Option(help="Features that may only decrease: a,b.")] = ""
     ranges: Annotated[
         list[str] | None, typer.Option("--range", help="Limits of a feature: name=low:high.")
     ] = None
-    max_changes: Annotated[int | None, typer.Option(help="At most so many features change.")] = None
+    max_changes: Annotated[int | None, typer.Option(help="Largest number of changed features.")] = (
+        None
+    )
     constraints_file: Annotated[
         Path | None,
-        typer.Option("--constraints", help="JSON list of constraints, relations among them."),
+        typer.Option(
+            "--constraints", help="JSON file with a list of constraints, including relations."
+        ),
     ] = None
 
 
 def _asked(
     model: options.ModelOptions, question: options.QuestionOptions, one: RowOptions
 ) -> tuple[Asked, dict[str, Any]]:
-    """The row, and the arguments that every question has."""
+    """Return the row to explain and the arguments that every question method takes."""
     asked = one.asked(model, question)
     target = question.words(asked.explainer)["target"]
     return asked, {"target": target, **one.limits(model.seed)}
@@ -70,9 +78,14 @@ def reasons(
     model: options.ModelOptions,
     one: RowOptions,
     about: DecisionOptions,
-    smallest: Annotated[bool, typer.Option("--smallest", help="The fewest that suffice.")] = False,
+    smallest: Annotated[
+        bool, typer.Option("--smallest", help="Find a smallest set of features.")
+    ] = False,
 ) -> None:
-    """Features that alone decide a row: exit code 0 all proved, 3 not all, 2 bad input."""
+    """Find features that suffice for the prediction.
+
+    Exit code: 0 if all is proved, 3 if not, 2 for bad input.
+    """
     asked, words = _asked(model, about.question(), one)
     answer = asked.explainer.reasons(asked.row, smallest=smallest, **words)
     asked.print(answer, one.as_json)
@@ -84,15 +97,18 @@ def robustness(
     one: RowOptions,
     about: DecisionOptions,
     radius: Annotated[
-        float | None, typer.Option(help="Only tell whether all within it is decided alike.")
+        float | None, typer.Option(help="Verify this radius instead of minimising.")
     ] = None,
     norm: options.Norm = "inf",
-    scale: Annotated[str, typer.Option(help="range, std, mad or none.")] = "none",
+    scale: Annotated[str, typer.Option(help="Scaling of costs: range, std, mad or none.")] = "none",
     unbounded: Annotated[
-        bool, typer.Option("--unbounded", help="Numbers beyond the features' bounds, too.")
+        bool, typer.Option("--unbounded", help="Also search beyond the features' bounds.")
     ] = False,
 ) -> None:
-    """The smallest perturbation: codes of explain; with --radius 0 robust, 1 not, 5 unknown."""
+    """Find the smallest perturbation that changes the prediction.
+
+    Exit codes as for explain. With --radius: 0 robust, 1 not robust, 5 unknown.
+    """
     asked, words = _asked(model, about.question(), one)
     more: dict[str, Any] = {
         "norm": norm,
@@ -115,7 +131,7 @@ def necessary(
     about: DecisionOptions,
     allowed: ConstraintOptions,
 ) -> None:
-    """Features without which there is no recourse: exit codes of explain."""
+    """Find features without which no counterfactual exists. Exit codes as for explain."""
     question = about.question(**vars(allowed))
     asked, words = _asked(model, question, one)
     answer = asked.explainer.necessary(asked.row, constraints=question.constraints(), **words)
@@ -128,11 +144,13 @@ def reason_codes(
     one: RowOptions,
     about: DecisionOptions,
     allowed: ConstraintOptions,
-    n: Annotated[int, typer.Option(min=1, help="At most so many.")] = 4,
+    n: Annotated[int, typer.Option(min=1, help="Largest number of reason codes.")] = 4,
     norm: options.Norm = "1",
-    scale: Annotated[str, typer.Option(help="range, std, mad or none.")] = "range",
+    scale: Annotated[
+        str, typer.Option(help="Scaling of costs: range, std, mad or none.")
+    ] = "range",
 ) -> None:
-    """The principal reasons of an adverse decision: exit codes of explain."""
+    """List the principal reasons for an adverse prediction. Exit codes as for explain."""
     question = about.question(**vars(allowed))
     asked, words = _asked(model, question, one)
     answer = asked.explainer.reason_codes(
@@ -145,10 +163,15 @@ def reason_codes(
 def contrast(
     model: options.ModelOptions,
     one: RowOptions,
-    other: Annotated[int, typer.Option(help="Row that is decided otherwise, from 0.")],
-    features: Annotated[Path | None, typer.Option(help="JSON that overrides features.")] = None,
+    other: Annotated[int, typer.Option(help="Row with a different prediction, counted from 0.")],
+    features: Annotated[
+        Path | None, typer.Option(help="JSON file that overrides features.")
+    ] = None,
 ) -> None:
-    """The fewest differences that explain why two rows are decided apart: codes of explain."""
+    """Find the fewest differences that explain the predictions of two rows.
+
+    Exit codes as for explain.
+    """
     asked = one.asked(model, options.QuestionOptions(features=features))
     y = options.pick(asked.data.X, other, model.data or model.dataset)
     answer = asked.explainer.contrast(asked.row, y, **one.limits(model.seed))

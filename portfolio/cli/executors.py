@@ -1,4 +1,4 @@
-"""Executors of batches and protocols, as the command line names them."""
+"""Executors of batches and protocols, by their names on the command line."""
 
 from typing import Any
 
@@ -7,15 +7,15 @@ from encoders.errors import InputError
 
 
 def executor_of(name: str, workers: int | None, threads: int, address: str | None) -> Any:
-    """Return who answers the rows of batches and runs protocols."""
+    """Return the executor that a command's options describe."""
     if name == "ray":
         from portfolio.running.ray.executor import RayExecutor
 
         return RayExecutor(address, workers, threads)
     if name != "local":
-        raise InputError(f"--executor {name}: known are local and ray.")
+        raise InputError(f"--executor {name} is unknown. Use local or ray.")
     if address is not None:
-        raise InputError("--address is for --executor ray.")
+        raise InputError("--address needs --executor ray. Add it or omit --address.")
     from portfolio.running.local_executor import LocalExecutor
     from portfolio.running.small_batches import SmallBatchesHere
 

@@ -15,10 +15,13 @@ from portfolio.running.interrupt import ended_gently
 
 
 def demo(
-    rows: Annotated[int, typer.Option(min=1, max=100, help="How many rows to explain.")] = 3,
+    rows: Annotated[int, typer.Option(min=1, max=100, help="Number of rows to explain.")] = 3,
     norm: options.Norm = "1",
     seed: Annotated[
-        int, typer.Option(min=0, max=options.LARGEST_SEED, help="Seed of forest and rows.")
+        int,
+        typer.Option(
+            min=0, max=options.LARGEST_SEED, help="Random seed of the forest and the rows."
+        ),
     ] = 0,
     time_limit: options.TimeLimitPerRow = 60.0,
 ) -> None:
@@ -53,17 +56,20 @@ def explain(
     one: RowOptions,
     tie_break: options.TieBreak = False,
     second: Annotated[
-        str | None, typer.Option(help="Backend that proves once more, without reduction.")
+        str | None, typer.Option(help="Second backend that repeats the proof without presolve.")
     ] = None,
     record: Annotated[
         Path | None,
-        typer.Option(help="File for the answer's record, with a proof; .json or .json.gz."),
+        typer.Option(help="File for a record of the answer with its proof: .json or .json.gz."),
     ] = None,
     proof_mb: options.ProofMb = PROOF_MB,
 ) -> None:
-    """Explain one row: exit code 0 optimal, 3 feasible, 4 infeasible, 5 unknown, 2 bad input."""
+    """Find the cheapest counterfactual of one row.
+
+    Exit code: 0 optimal, 3 feasible, 4 infeasible, 5 unknown, 2 bad input.
+    """
     if record is not None and not record.absolute().parent.is_dir():
-        raise InputError(f"there is no folder {record.parent} for the record.")
+        raise InputError(f"--record {record}: folder {record.parent} does not exist. Create it.")
     constraints = question.constraints()
     asked = one.asked(model, question)
     result = asked.explainer.explain(

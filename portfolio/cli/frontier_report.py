@@ -1,4 +1,4 @@
-"""Measure how far we are, line by line, and print it beside what is to be reached."""
+"""Measure each line of the frontier and print it beside its goal."""
 
 import json
 import os
@@ -22,21 +22,24 @@ def run_and_report_frontier(
     json_file: Path | None,
     console: Console,
 ) -> int:
-    """Exit code: 0, whether goals are reached or not; 1 if a line could not be measured.
+    """Measure lines and print a table; return 1 if a line could not be measured, else 0.
 
-    Ctrl-C ends it; what is done is in the table and in the file.
+    Goals that are missed do not change the exit code. Ctrl-C ends the run; the table and the file
+    contain the lines measured so far.
     """
-    there = [] if folder is None else names(folder)
-    asked = chosen(only)
+    present = [] if folder is None else names(folder)
+    lines = chosen(only)
     table = Table(title=f"load {os.getloadavg()[0]:.2f} on {usable_cores()} cores")
     for title in ("line", "what", "figure", "goal", "measured", "reached"):
         table.add_column(title)
-    found: dict[str, Figures] = {}
+    measured: dict[str, Figures] = {}
     failed = 0
     try:
-        for line in asked:
-            if line.dataset and line.dataset not in there:
-                console.print(f"{line.name} needs {line.dataset}: give --datasets.")
+        for line in lines:
+            if line.dataset and line.dataset not in present:
+                console.print(
+                    f"{line.name} needs data set {line.dataset}. Give its folder with --datasets."
+                )
                 continue
             with console.status(f"measuring {line.name}"):
                 try:
@@ -45,17 +48,17 @@ def run_and_report_frontier(
                     failed = 1
                     console.print(str(error), highlight=False, markup=False)
                     continue
-            found[line.name] = figures
+            measured[line.name] = figures
             for figure, goal in line.goals.items():
                 sign = "at least" if figure in AT_LEAST else "at most"
                 good = "yes" if reached(figure, figures[figure], goal) else "no"
-                told = f"{figures[figure]:.3g}"
-                table.add_row(line.name, line.words, figure, f"{sign} {goal:g}", told, good)
+                value = f"{figures[figure]:.3g}"
+                table.add_row(line.name, line.words, figure, f"{sign} {goal:g}", value, good)
             if json_file is not None:
-                text = json.dumps(found, indent=1)
+                text = json.dumps(measured, indent=1)
                 replace_whole(json_file, partial(_write, text))
     except KeyboardInterrupt:
-        console.print("Interrupted: reporting what is done.")
+        console.print("Interrupted: reporting finished lines.")
     console.print(table)
     return failed
 

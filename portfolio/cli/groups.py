@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.executors import executor_of
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 RowsOption = Annotated[
     Path | None,
-    typer.Option("--input", help="CSV or Parquet of rows; default the data set's own."),
+    typer.Option("--input", help="CSV or Parquet file of rows. Default: the rows of the data set."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -31,23 +32,30 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 def group(
     model: options.ModelOptions,
     question: options.QuestionOptions,
-    actions: Annotated[int, typer.Option(min=1, help="How many actions at most.")] = 1,
+    actions: Annotated[int, typer.Option(min=1, help="Largest number of actions.")] = 1,
     budget: Annotated[
-        float | None, typer.Option(help="What an action may cost each row; default no limit.")
+        float | None, typer.Option(help="Largest cost of an action per row. Default: no limit.")
     ] = None,
     rows: RowsOption = None,
     places: Rows = "",
     time_limit: options.TimeLimit = 60.0,
-    out: Annotated[Path | None, typer.Option(help="CSV to write: what became of each row.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="CSV file to write, with the outcome of each row.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """A few actions that give recourse to as many rows as possible; exit codes as of explain."""
+    """Find a few actions that give recourse to as many rows as possible.
+
+    Exit codes as for explain.
+    """
     part = row_places(places)
     explainer, asked, constraints = _asked(model, question, rows)
     words = question.words(explainer)
     if words.pop("strategy") != "auto":
-        raise InputError("--strategy is not for group, whose problems all go to the same search.")
-    found = explainer.explain_group(
+        raise InputError(
+            "group does not support --strategy: it has one search of its own. Omit it."
+        )
+    result = explainer.explain_group(
         part.of(asked),
         actions,
         budget,
@@ -57,42 +65,53 @@ def group(
         **words,
     )
     if out is not None:
-        found.table().to_csv(out, index=False)
+        result.table().to_csv(out, index=False)
     if as_json:
-        sys.stdout.write(found.to_json() + "\n")
+        sys.stdout.write(result.to_json() + "\n")
     else:
-        Console().print(escape(str(found)), highlight=False)
-    raise typer.Exit(EXIT_CODES[found.status])
+        Console().print(escape(str(result)), highlight=False)
+    raise typer.Exit(EXIT_CODES[result.status])
 
 
 @options.spread
 def audit(
     model: options.ModelOptions,
     question: options.QuestionOptions,
-    by: Annotated[str, typer.Option(help="The attribute: a feature, or a column of --by-file.")],
+    by: Annotated[
+        str,
+        typer.Option(help="Attribute that defines the groups: a feature or a column of --by-file."),
+    ],
     by_file: Annotated[
-        Path | None, typer.Option(help="CSV or Parquet with the attribute, a line for each row.")
+        Path | None, typer.Option(help="CSV or Parquet file with the attribute, one line per row.")
     ] = None,
     rows: RowsOption = None,
     places: Rows = "",
     reference: Annotated[
-        str | None, typer.Option(help="Group to compare others with; default the largest.")
+        str | None, typer.Option(help="Group to compare the others with. Default: the largest.")
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Of all intervals.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Confidence level of all intervals.")] = 0.95,
     time_limit: options.TimeLimitPerRow = 60.0,
-    deadline: Annotated[float | None, typer.Option(help="Seconds for all rows.")] = None,
-    threads: Annotated[int, typer.Option(min=1, help="Solver threads of each worker.")] = 1,
+    deadline: Annotated[
+        float | None, typer.Option(help="Time limit for all rows in seconds.")
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Solver threads per worker.")] = 1,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Workers; default one per core and threads.")
+        int | None,
+        typer.Option(min=1, help="Number of workers. Default: number of cores / --threads."),
     ] = None,
     executor: options.Executor = "local",
     address: options.Address = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the answers.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where OUT was left.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Resume from the results in OUT.")
+    ] = False,
     plot: Annotated[Path | None, typer.Option(help="Picture to write: .png, .svg or .pdf.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Cost of recourse by group: exit code 0 all proved, 3 not all, 5 nothing."""
+    """Compare the cost of recourse between groups.
+
+    Exit code: 0 if all is proved, 3 if not, 5 if nothing is known.
+    """
     part = row_places(places)
     with ended_gently():
         explainer, asked, constraints = _asked(model, question, rows)
@@ -115,25 +134,25 @@ def audit(
             **question.words(explainer),
         )
         if as_json:
-            found = run()
+            result = run()
         else:
-            from portfolio.cli.batch_report import told_in_lines
+            from portfolio.cli.batch_report import progress_in_lines
 
-            with told_in_lines(len(asked), Console(stderr=True)) as on_answer:
-                found = run(on_answer=on_answer)
+            with progress_in_lines(len(asked), Console(stderr=True)) as on_answer:
+                result = run(on_answer=on_answer)
     if plot is not None:
-        _draw(found, plot)
-    _print(found, as_json)
-    raise typer.Exit(EXIT_CODES[found.status])
+        _draw(result, plot)
+    _print(result, as_json)
+    raise typer.Exit(EXIT_CODES[result.status])
 
 
 def _asked(
     model: options.ModelOptions, question: options.QuestionOptions, rows: Path | None
 ) -> tuple[Any, Any, Any]:
-    """Explainer, rows and constraints."""
+    """Return the explainer, the rows and the constraints."""
     model.check()
     if question.log is not None:
-        raise InputError("--log is for explain and batch.")
+        raise InputError("--log is supported by explain and batch only. Omit it.")
     constraints = question.constraints()
     reader = Reader(model, question)
     asked = reader.table.X if rows is None else reader.table.rows(rows)
@@ -143,34 +162,41 @@ def _asked(
 def _column(path: Path, name: str) -> Any:
     from portfolio.data.datasets import open_table
 
-    found = open_table(path)
-    if name not in found.columns:
-        raise InputError(f"{path} has no column {name!r}.")
-    return found[[name]]
+    frame = open_table(path)
+    if name not in frame.columns:
+        hint = close_names(name, map(str, frame.columns))
+        raise InputError(f"{path} has no column {name!r}.{hint}")
+    return frame[[name]]
 
 
-def _draw(found: "Audit", path: Path) -> None:
+def _draw(result: "Audit", path: Path) -> None:
     try:
-        found.plot().savefig(path)
+        result.plot().savefig(path)
     except ValueError as error:
         raise InputError(f"--plot {path}: {error}.") from error
 
 
-def _print(found: "Audit", as_json: bool) -> None:
+def _print(result: "Audit", as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(found.to_json() + "\n")
+        sys.stdout.write(result.to_json() + "\n")
         return
     console = wide_console()
     table = Table(
-        escape(found.by), "rows", "adverse", "without recourse", "mean cost", "median", "not proved"
+        escape(result.by),
+        "rows",
+        "adverse",
+        "without recourse",
+        "mean cost",
+        "median",
+        "not proved",
     )
-    for own in found.groups:
-        cells = (_told(own.without), _told(own.mean), _told(own.median), str(own.unproved))
-        table.add_row(escape(str(own.name)), str(own.rows), str(own.adverse), *cells)
+    for group in result.groups:
+        cells = (_cell(group.without), _cell(group.mean), _cell(group.median), str(group.unproved))
+        table.add_row(escape(str(group.name)), str(group.rows), str(group.adverse), *cells)
     console.print(table)
-    for line in map(str, found.differences):
+    for line in map(str, result.differences):
         console.print(escape(line), highlight=False)
 
 
-def _told(estimate: "Estimate | None") -> str:
+def _cell(estimate: "Estimate | None") -> str:
     return "" if estimate is None else str(estimate)

@@ -1,4 +1,4 @@
-"""A hint for users who have not said what people can't change."""
+"""A hint for users who have not fixed any feature."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ def nothing_fixed(result: Result, constraints: Sequence[object], space: FeatureS
     shown = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
     first = names[0]
     return (
-        f"Hint: nothing was fixed, and the answer changes {shown}. If people can't change one of "
-        f"these, fix it: --fix '{first}', or --features with "
+        f"Hint: no feature is fixed, and the answer changes {shown}. Fix features that people "
+        f"cannot change: --fix '{first}', or --features with "
         f'{{"{first}": {{"action": "fixed"}}}} for every query.'
     )

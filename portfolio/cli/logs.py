@@ -1,4 +1,4 @@
-"""The command line: ``counterfolio logs``."""
+"""Command group ``counterfolio logs``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,16 +9,16 @@ from rich.table import Table
 from encoders.errors import InputError
 from portfolio.cli.output import Console
 
-app = typer.Typer(no_args_is_help=True, help="Look after training logs.")
+app = typer.Typer(no_args_is_help=True, help="Manage training logs.")
 
 Source = Annotated[Path, typer.Argument(help="Folder or file of logs.")]
 
 
 @app.command()
 def compact(
-    source: Source, out: Annotated[Path | None, typer.Option(help="Parquet file.")] = None
+    source: Source, out: Annotated[Path | None, typer.Option(help="Parquet file to write.")] = None
 ) -> None:
-    """Write a folder's records as one Parquet file, each run once."""
+    """Write the records of a folder as one Parquet file without duplicate runs."""
     from selector.logs.files import compact as write
 
     Console().print(f"records: {write(source, out)}", soft_wrap=True, markup=False)
@@ -27,9 +27,9 @@ def compact(
 @app.command()
 def merge(
     sources: Annotated[list[Path], typer.Argument(help="Folders and files of logs.")],
-    out: Annotated[Path, typer.Option(help="Parquet file.")],
+    out: Annotated[Path, typer.Option(help="Parquet file to write.")],
 ) -> None:
-    """Write the records of several sources as one Parquet file, each run once."""
+    """Write the records of several sources as one Parquet file without duplicate runs."""
     from selector.logs.files import merge as write
 
     Console().print(f"{write(sources, out)} records: {out}", soft_wrap=True, markup=False)
@@ -37,7 +37,7 @@ def merge(
 
 @app.command()
 def show(source: Source) -> None:
-    """Print what the records are about: sets, kinds, backends, shares proved."""
+    """Print a summary of the records: data sets, backends and shares proved."""
     from selector.logs.files import read
     from selector.logs.summary import per_backend
 
@@ -64,30 +64,33 @@ def show(source: Source) -> None:
 
 @app.command()
 def check(source: Source) -> None:
-    """Check records for faults (exit code 1 if there are any), and say what they can teach."""
+    """Check records for faults and print what can be learned from them.
+
+    Exit code: 1 if there are faults.
+    """
     from selector.learning.coverage import covered
     from selector.logs.files import check as look
     from selector.logs.files import read
 
     frame = read(source)
-    wrong = look(frame)
-    for words in wrong:
+    faults = look(frame)
+    for words in faults:
         Console().print(words, soft_wrap=True, highlight=False, markup=False)
-    if wrong:
+    if faults:
         raise typer.Exit(1)
-    Console().print(f"{len(frame)} records, nothing wrong, all proofs agree.", highlight=False)
+    Console().print(f"{len(frame)} records without faults, all proofs agree.", highlight=False)
     try:
-        told = str(covered(frame)[1])
+        words = str(covered(frame)[1])
     except InputError as error:
-        told = f"Nothing can be learned: {error}"
-    Console().print(told, soft_wrap=True, highlight=False, markup=False)
+        words = f"Nothing can be learned: {error}"
+    Console().print(words, soft_wrap=True, highlight=False, markup=False)
 
 
 @app.command(name="export-aslib")
 def export_aslib(
-    source: Source, out: Annotated[Path, typer.Option(help="Folder of the scenario.")]
+    source: Source, out: Annotated[Path, typer.Option(help="Folder for the scenario.")]
 ) -> None:
-    """Write an ASlib scenario, for other tools of algorithm selection."""
+    """Write an ASlib scenario for other algorithm selection tools."""
     from selector.logs.aslib import export
     from selector.logs.files import read
 

@@ -1,4 +1,4 @@
-"""Options of commands about one row: which row, for how long; and how answers are printed."""
+"""Options and output of the commands that explain one row."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ import typer
 from encoders.errors import InputError
 from portfolio.cli import options
 from portfolio.cli.checks import check_options
-from portfolio.cli.output import EXIT_CODES, Console, escape, told
+from portfolio.cli.output import EXIT_CODES, Console, as_json_value, escape
 from portfolio.cli.read_cache import Reader
 
 if TYPE_CHECKING:
@@ -20,60 +20,60 @@ if TYPE_CHECKING:
     from portfolio.explainer import Explainer
 
 
-class Told(Protocol):
+class Printable(Protocol):
     """An answer that can be printed."""
 
     @property
     def status(self) -> Any:
-        """What is proved."""
+        """Status of the answer, a key of ``EXIT_CODES``."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values for JSON."""
         ...
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A row, and who is asked about it.
+    """A row and the explainer of its model.
 
     Attributes
     ----------
-    explainer : of the model
-    row : a frame of one row
-    data : the data set
+    explainer : Explainer of the model
+    row : DataFrame of one row
+    data : Table on which the model was trained
     """
 
     explainer: "Explainer"
     row: Any
     data: "Dataset | PlainTable"
 
-    def print(self, answer: Told, as_json: bool, code: int | None = None) -> NoReturn:
-        """Sentences, or one JSON object with the row; then the end, with an exit code."""
+    def print(self, answer: Printable, as_json: bool, code: int | None = None) -> NoReturn:
+        """Print an answer as sentences or as one JSON object, then exit."""
         if as_json:
             self.print_json(answer)
         else:
             Console().print(escape(str(answer)), highlight=False)
         raise typer.Exit(EXIT_CODES[answer.status] if code is None else code)
 
-    def print_json(self, answer: Told) -> None:
-        """One JSON object with the row."""
-        own = {str(name): told(value) for name, value in self.row.iloc[0].items()}
-        sys.stdout.write(json.dumps(answer.to_dict() | {"query": own}, allow_nan=False) + "\n")
+    def print_json(self, answer: Printable) -> None:
+        """Print one JSON object that includes the row."""
+        query = {str(name): as_json_value(value) for name, value in self.row.iloc[0].items()}
+        sys.stdout.write(json.dumps(answer.to_dict() | {"query": query}, allow_nan=False) + "\n")
 
 
 @dataclass(frozen=True)
 class RowOptions:
-    """Which row, for how long, and in which form."""
+    """Options that name a row, limits and the output format."""
 
-    row: Annotated[int | None, typer.Option(help="Row of the data set, from 0.")] = None
-    query: Annotated[Path | None, typer.Option(help="CSV with one row.")] = None
+    row: Annotated[int | None, typer.Option(help="Row of the data set, counted from 0.")] = None
+    query: Annotated[Path | None, typer.Option(help="CSV file with one row.")] = None
     time_limit: options.TimeLimit = 60.0
-    threads: Annotated[int | None, typer.Option(help="Solver threads.")] = None
+    threads: Annotated[int | None, typer.Option(help="Number of solver threads.")] = None
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
 
     def asked(self, model: options.ModelOptions, question: options.QuestionOptions) -> Asked:
-        """The row, and who is asked about it."""
+        """Return the row and the explainer of its model."""
         options.one_of("--row", self.row, "--query", self.query)
         check_options(model, question, self.limits(model.seed))
         reader = Reader(model, question)
@@ -83,12 +83,12 @@ class RowOptions:
         return Asked(reader.explainer, row, data)
 
     def limits(self, seed: int) -> dict[str, Any]:
-        """Arguments that every question has."""
+        """Return the arguments that every question method takes."""
         return {"time_limit_s": self.time_limit, "threads": self.threads, "seed": seed}
 
 
 def without_log(question: options.QuestionOptions) -> options.QuestionOptions:
-    """The same options; InputError where a log is asked for."""
+    """Return the same options; raise InputError if they include --log or --explore."""
     if question.log is not None or question.explore:
-        raise InputError("--log is for explain and batch, and so is --explore.")
+        raise InputError("--log and --explore are supported by explain and batch only. Omit them.")
     return question

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what their text means."""
+"""Options that several commands share, and parsers for their text."""
 
 import functools
 import inspect
@@ -22,29 +22,27 @@ if TYPE_CHECKING:
 LARGEST_SEED = 2**31 - 1
 TRAINABLE = ("forest", "hard-forest", "xgboost")
 
-Norm = Annotated[str, typer.Option(help="Any p from 0 to 100, or inf.")]
-TieBreak = Annotated[
-    bool, typer.Option("--tie-break", help="Of answers that cost the same give the first.")
-]
+Norm = Annotated[str, typer.Option(help="Norm of the distance: a number p from 0 to 100, or inf.")]
+TieBreak = Annotated[bool, typer.Option("--tie-break", help="Break ties deterministically.")]
 ProofMb = Annotated[
-    float, typer.Option("--proof-mb", help="Megabytes that a record's proof may take, compressed.")
+    float, typer.Option("--proof-mb", help="Largest size of a proof in megabytes, compressed.")
 ]
 TimeLimit = Annotated[
-    float, typer.Option("--time-limit-s", "--time-limit", help="Seconds for the answer.")
+    float, typer.Option("--time-limit-s", "--time-limit", help="Time limit in seconds.")
 ]
 TimeLimitPerRow = Annotated[
-    float, typer.Option("--time-limit-s", "--time-limit", help="Seconds per row.")
+    float, typer.Option("--time-limit-s", "--time-limit", help="Time limit per row in seconds.")
 ]
-Executor = Annotated[str, typer.Option(help="local or ray.")]
+Executor = Annotated[str, typer.Option(help="Where to run: local or ray.")]
 Address = Annotated[
-    str | None, typer.Option(help="Ray cluster, auto for the one at hand; default its own.")
+    str | None, typer.Option(help="Ray cluster address, or auto. Default: start a local cluster.")
 ]
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameters that are dataclasses are given field by field, as options.
+    """Return a command that takes the fields of its dataclass parameters as separate options.
 
-    Fields are declared as Typer's parameters are. The command itself gets the dataclasses.
+    Dataclass fields are declared like Typer parameters. The wrapped command receives dataclasses.
     """
     signature = inspect.signature(command)
     groups: dict[str, Any] = {
@@ -53,16 +51,16 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
         if is_dataclass(parameter.annotation)
     }
     parameters = [
-        own
+        option
         for name, parameter in signature.parameters.items()
-        for own in (_parameters(groups[name]) if name in groups else [parameter])
+        for option in (_parameters(groups[name]) if name in groups else [parameter])
     ]
 
     @functools.wraps(command)
-    def spread_out(**given: Any) -> None:
+    def spread_out(**values: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        command(**given)
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
 
     keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
     spread_out.__signature__ = signature.replace(parameters=keyword)  # type: ignore[attr-defined]
@@ -80,87 +78,97 @@ def _parameters(group: Any) -> Iterator[inspect.Parameter]:
 
 @dataclass(frozen=True)
 class MapOptions:
-    """Where maps of a batch are kept, and what they may take."""
+    """Folder and limits of the maps that a batch may use."""
 
     map_folder: Annotated[
-        Path | None, typer.Option(help="Where --strategy map keeps its maps for the next time.")
+        Path | None,
+        typer.Option(help="Folder in which --strategy map stores its maps for later runs."),
     ] = None
     map_seconds: Annotated[
-        float | None, typer.Option(help="What making maps may take; default 60.")
+        float | None, typer.Option(help="Seconds for building maps. Default: 60.")
     ] = None
     map_mb: Annotated[
-        float | None, typer.Option(help="Megabytes that maps may take; default 256.")
+        float | None, typer.Option(help="Largest size of maps in megabytes. Default: 256.")
     ] = None
 
     @property
     def given(self) -> dict[str, Any]:
-        """Those that the user gave."""
+        """Options that were set on the command line, by name."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
 class QuestionOptions:
-    """What is asked of a row, and of whom."""
+    """Options of a query: goal, cost, constraints and strategy."""
 
     target: Annotated[
-        str | None, typer.Option(help="Class to reach; default any other than the current.")
+        str | None,
+        typer.Option(help="Class to reach. Default: any class except the predicted one."),
     ] = None
     probability: Annotated[
         str | None,
-        typer.Option(help="Limits of the target's probability: 0.8: or low:high or :0.2."),
+        typer.Option(help="Limits of the target's probability: 0.8:, low:high or :0.2."),
     ] = None
     score: Annotated[
         str | None,
-        typer.Option(help="Limits of the raw score, or of a regressor's prediction: low:high."),
+        typer.Option(help="Limits of the raw score or of a regressor's prediction: low:high."),
     ] = None
     less: Annotated[
-        str | None, typer.Option(help="A regressor's prediction falls by this: 10 or 10%.")
+        str | None, typer.Option(help="Lower a regressor's prediction by this much: 10 or 10%.")
     ] = None
     more: Annotated[
-        str | None, typer.Option(help="A regressor's prediction rises by this: 10 or 10%.")
+        str | None, typer.Option(help="Raise a regressor's prediction by this much: 10 or 10%.")
     ] = None
     norm: Norm = "1"
-    scale: Annotated[str, typer.Option(help="range, std, mad or none.")] = "range"
-    features: Annotated[Path | None, typer.Option(help="JSON that overrides features.")] = None
-    fix: Annotated[str, typer.Option(help="Features that must stay: a,b.")] = ""
-    increase: Annotated[str, typer.Option(help="Features that may only grow: a,b.")] = ""
-    decrease: Annotated[str, typer.Option(help="Features that may only shrink: a,b.")] = ""
+    scale: Annotated[str, typer.Option(help="Scaling of costs: range, std, mad or none.")] = "range"
+    features: Annotated[Path | None, typer.Option(help="JSON file that overrides features.")] = None
+    fix: Annotated[str, typer.Option(help="Features that must not change: a,b.")] = ""
+    increase: Annotated[str, typer.Option(help="Features that may only increase: a,b.")] = ""
+    decrease: Annotated[str, typer.Option(help="Features that may only decrease: a,b.")] = ""
     ranges: Annotated[
         list[str] | None, typer.Option("--range", help="Limits of a feature: name=low:high.")
     ] = None
-    max_changes: Annotated[int | None, typer.Option(help="At most so many features change.")] = None
+    max_changes: Annotated[int | None, typer.Option(help="Largest number of changed features.")] = (
+        None
+    )
     constraints_file: Annotated[
         Path | None,
-        typer.Option("--constraints", help="JSON list of constraints, relations among them."),
+        typer.Option(
+            "--constraints", help="JSON file with a list of constraints, including relations."
+        ),
     ] = None
     margin: Annotated[
         float | None,
-        typer.Option(help="Lead over every other class; default what predict decides."),
+        typer.Option(
+            help="Required lead over every other class. Default: the class that predict returns."
+        ),
     ] = None
     strategy: Annotated[
         str | None,
         typer.Option(
-            help="auto, race, a backend as in milp/highs:ocean, plain-cp, or names that race: "
-            "search,milp; of a batch also map; default auto."
+            help="auto, race, plain-cp, a backend such as milp/highs:ocean, or backends to race: "
+            "search,milp. For batches also map. Default: auto."
         ),
     ] = None
-    backend: Annotated[str | None, typer.Option(help="Another name of --strategy.")] = None
     diagram: Annotated[
-        Path | None, typer.Option(help="Decision diagram for auto; default ours.")
+        Path | None,
+        typer.Option(help="Decision diagram for auto. Default: the promoted or the shipped one."),
     ] = None
-    log: Annotated[Path | None, typer.Option(help="Folder for a record of each attempt.")] = None
+    log: Annotated[
+        Path | None, typer.Option(help="Folder for training logs, one record per solver attempt.")
+    ] = None
     explore: Annotated[
         float,
         typer.Option(
-            min=0, max=1, help="Share of queries to solve with every backend, for --log to compare."
+            min=0, max=1, help="Share of queries to solve again with every backend, for --log."
         ),
     ] = 0.0
-    explore_budget: Annotated[
-        float, typer.Option(help="Seconds that --explore may add in all.")
-    ] = 60.0
+    explore_budget: Annotated[float, typer.Option(help="Total seconds that --explore may add.")] = (
+        60.0
+    )
 
     def words(self, explainer: "Explainer") -> dict[str, Any]:
-        """Arguments of :meth:`Explainer.explain`, apart from the constraints."""
+        """Return the arguments of :meth:`Explainer.explain` except the constraints."""
         return {
             "target": self.goal(explainer.classes),
             "norm": self.norm,
@@ -170,49 +178,46 @@ class QuestionOptions:
         }
 
     def goal(self, classes: tuple[Any, ...]) -> Any:
-        """The label or the goal to reach; InputError where the text is none."""
+        """Return the label or the goal to reach; raise InputError if the text names none."""
         from portfolio.cli.targets import parse_goal
 
         kinds = ("probability", "score", "less", "more")
-        given = {f"--{kind}": getattr(self, kind) for kind in kinds}
-        told = [name for name, text in given.items() if text is not None]
-        if len(told) > 1:
-            raise InputError(f"give {told[0]} or {told[1]}, not both.")
-        return parse_goal(
-            self.target, told[0] if told else "", given[told[0]] if told else "", classes
-        )
+        texts = {f"--{kind}": getattr(self, kind) for kind in kinds}
+        present = [name for name, text in texts.items() if text is not None]
+        if len(present) > 1:
+            raise InputError(f"{present[0]} and {present[1]} exclude each other. Give one of them.")
+        name = present[0] if present else ""
+        return parse_goal(self.target, name, texts.get(name, ""), classes)
 
     def chosen_strategy(self) -> str | tuple[str, ...]:
-        """The name of the strategy, or those that race."""
-        if None not in (self.strategy, self.backend):
-            raise InputError("give --strategy or --backend, not both: they mean the same.")
-        found = names(self.strategy or self.backend or "auto")
-        return found[0] if len(found) == 1 else found
+        """Return the name of the strategy, or the names of backends that race."""
+        listed = names(self.strategy or "auto")
+        return listed[0] if len(listed) == 1 else listed
 
     def constraints(self) -> "list[Constraint]":
-        """The constraints; InputError where their text is none."""
+        """Return the constraints; raise InputError if an option cannot be parsed."""
         from encoders.query.constraints import Decrease, Fixed, Increase, MaxChanges
 
         named = ((Fixed, self.fix), (Increase, self.increase), (Decrease, self.decrease))
-        found: list[Constraint] = [kind(name) for kind, text in named for name in names(text)]
-        found += [_range(part) for text in self.ranges or () for part in names(text)]
+        constraints: list[Constraint] = [kind(name) for kind, text in named for name in names(text)]
+        constraints += [_range(part) for text in self.ranges or () for part in names(text)]
         if self.max_changes is not None:
-            found.append(MaxChanges(self.max_changes))
+            constraints.append(MaxChanges(self.max_changes))
         if self.constraints_file is not None:
             from portfolio.cli.constraints_file import read_constraints
 
-            found += read_constraints(self.constraints_file)
-        return found
+            constraints += read_constraints(self.constraints_file)
+        return constraints
 
     def logged(self, data: "Dataset | PlainTable") -> dict[str, Any]:
-        """Return the arguments of ``explain`` that name the log and what is explored."""
+        """Return the arguments of ``explain`` for logging and exploration."""
         from portfolio.exploration import Exploration
 
         explore = Exploration(self.explore, self.explore_budget)
         return {"log": self.book(data), "explore": explore}
 
     def book(self, data: "Dataset | PlainTable") -> "Logbook | None":
-        """Where records go."""
+        """Return the logbook of --log, or None without one."""
         from portfolio.logbook import Logbook
 
         return None if self.log is None else Logbook(self.log, data.name)
@@ -220,53 +225,56 @@ class QuestionOptions:
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """A data set, and a model of it that is loaded or trained."""
+    """Options that name a data set and a model to load or to train."""
 
     dataset: Annotated[
-        Path | None, typer.Option(help="CSV with header lines names / types / actionability.")
+        Path | None, typer.Option(help="CSV whose header lines are names, types and actionability.")
     ] = None
     data: Annotated[
-        Path | None, typer.Option(help="Any CSV or Parquet table that the model was trained on.")
+        Path | None, typer.Option(help="CSV or Parquet table on which the model was trained.")
     ] = None
     label: Annotated[str | None, typer.Option(help="Column of --data that the model predicts.")] = (
         None
     )
     train: Annotated[
-        str | None, typer.Option(help="Train forest, hard-forest or xgboost on the data set.")
+        str | None,
+        typer.Option(help="Model to train on the data set: forest, hard-forest or xgboost."),
     ] = None
-    trees: Annotated[int, typer.Option(min=1, help="Trees to train.")] = 100
-    depth: Annotated[int, typer.Option(min=0, help="Largest depth to train, 0 for no limit.")] = 5
+    trees: Annotated[int, typer.Option(min=1, help="Number of trees to train.")] = 100
+    depth: Annotated[
+        int, typer.Option(min=0, help="Largest depth of trained trees; 0 for no limit.")
+    ] = 5
     seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of training and solving.")
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed of training and solving.")
     ] = 0
     model: Annotated[
-        Path | None, typer.Option(help="Model file: .json, .ubj, .txt, .cbm, .skops, or a pickle.")
+        Path | None, typer.Option(help="Model file: .json, .ubj, .txt, .cbm, .skops or a pickle.")
     ] = None
     also: Annotated[
         list[Path] | None,
-        typer.Option(help="Model file under which answers have to hold, too; may be repeated."),
+        typer.Option(help="Further model that answers must satisfy as well; may be repeated."),
     ] = None
     plausible: Annotated[
         bool,
         typer.Option(
-            "--plausible", help="Answers must be inliers of an isolation forest of their class."
+            "--plausible", help="Require answers to be inliers of their class's isolation forest."
         ),
     ] = False
     trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Load pickles, which can run any code.")
+        bool, typer.Option("--trust-pickle", help="Load pickles, which can run arbitrary code.")
     ] = False
 
     def check(self) -> None:
-        """Raise :class:`InputError` unless there is one way to a model, and one to its data."""
+        """Raise :class:`InputError` unless exactly one model and one data set are named."""
         one_of("--train", self.train, "--model", self.model)
         if self.train is not None and self.train not in TRAINABLE:
-            raise InputError(f"--train {self.train}: known are {', '.join(TRAINABLE)}.")
+            raise InputError(f"--train {self.train} is unknown. Use one of {', '.join(TRAINABLE)}.")
         one_of("--dataset", self.dataset, "--data", self.data)
         if self.label is not None and self.data is None:
-            raise InputError("--label is for --data; a --dataset names its own label.")
+            raise InputError("--label needs --data. Omit it: a --dataset names its own label.")
 
     def table(self) -> "Dataset | PlainTable":
-        """What the model is, or was, trained on."""
+        """Return the table on which the model is or was trained."""
         from portfolio.data.datasets import read_dataset
         from portfolio.data.plain_tables import read_plain
 
@@ -276,7 +284,7 @@ class ModelOptions:
         return read_dataset(self.dataset)
 
     def explainer(self, data: "Dataset | PlainTable", question: QuestionOptions) -> "Explainer":
-        """Explains the model, with the features and the diagram of the question."""
+        """Return an explainer of the model with the features and the diagram of the query."""
         from portfolio.data.plain_tables import PlainTable
         from portfolio.explainer import Explainer
         from portfolio.model.categories import typed_as_trained
@@ -284,13 +292,13 @@ class ModelOptions:
 
         model = self._load_or_train(data)
         also = [load_model(path, self.trust_pickle) for path in self.also or ()]
-        stated: Any = question.features
+        features: Any = question.features
         if not isinstance(data, PlainTable):
-            stated = data.space if stated is None else data.overridden(stated)
+            features = data.space if features is None else data.overridden(features)
         return Explainer(
             model,
             typed_as_trained(model, data.X),
-            features=stated,
+            features=features,
             plausibility=self._forests(data) if self.plausible else None,
             diagram=question.diagram,
             also=also,
@@ -301,7 +309,9 @@ class ModelOptions:
         from portfolio.model.plausibility import Plausibility
 
         if data.y is None:
-            raise InputError("--plausible needs --label: each class has a forest of its own.")
+            raise InputError(
+                "--plausible needs class labels, one isolation forest per class. Give --label."
+            )
         return Plausibility.fit(data.X, data.y, seed=self.seed)
 
     def _load_or_train(self, data: "Dataset | PlainTable") -> Any:
@@ -314,20 +324,20 @@ class ModelOptions:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Split a list with commas."""
+    """Return the names in a comma-separated text."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def one_of(first: str, a: object, second: str, b: object) -> None:
     """Raise :class:`InputError` unless exactly one of two options is given."""
     if (a is None) == (b is None):
-        raise InputError(f"give exactly one of {first} and {second}.")
+        raise InputError(f"Give exactly one of {first} and {second}.")
 
 
 def pick(frame: Any, row: int | None, path: Path | None) -> Any:
-    """A row of a data set by its place, as a frame."""
+    """Return the row at a position of a data set, as a frame of one row."""
     if row is None or not 0 <= row < len(frame):
-        raise InputError(f"{path} has the rows 0 to {len(frame) - 1}; there is no row {row}.")
+        raise InputError(f"{path} has no row {row}. Give a row from 0 to {len(frame) - 1}.")
     return frame.iloc[[row]]
 
 
@@ -341,4 +351,4 @@ def _range(text: str) -> "Range":
             raise ValueError
         return Range(name.strip(), float(low or "-inf"), float(high or "inf"))
     except ValueError as error:
-        raise InputError(f"--range {text}: expected name=low:high.") from error
+        raise InputError(f"--range {text} cannot be read. Write name=low:high.") from error

@@ -1,4 +1,4 @@
-"""What commands print: answers, tables, progress; and the exit codes that go with it."""
+"""Printed output of commands (answers, tables, progress) and their exit codes."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from rich.table import Table
 from encoders.errors import UnavailableBackendError
 from encoders.visible_text import visible
 from portfolio.change import in_short
+from portfolio.timings import duration
 
 if TYPE_CHECKING:
     from portfolio.result import Result
@@ -32,13 +33,13 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 WIDE = 200
 
-# Tells a bar how much is done, of how much, and what is under way.
+# (done, total, description of the current step)
 BarUpdate = Callable[[int, int | None, str], None]
 
 
 @contextmanager
 def needing(extra: str) -> Iterator[None]:
-    """Say in one sentence what to install where the service's packages are missing."""
+    """Raise UnavailableBackendError with the install command if a package is missing."""
     try:
         yield
     except ImportError as error:
@@ -54,7 +55,7 @@ class Console(PlainConsole):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Yield the segments of what is printed, with control characters as escapes."""
+        """Yield the segments of the output, with control characters escaped."""
         for segment in super().render(renderable, options):
             text = segment.text
             if segment.control or text.isprintable():
@@ -64,7 +65,7 @@ class Console(PlainConsole):
 
 
 def wide_console() -> Console:
-    """For tables: in a file or a pipe nothing is cut off."""
+    """Return a console for tables, which does not truncate lines in files and pipes."""
     console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = WIDE
@@ -75,7 +76,7 @@ def wide_console() -> Console:
 def progress_bar(
     console: Console, words: str, total: int | None = None, *more: ProgressColumn
 ) -> Iterator[BarUpdate]:
-    """A bar that is gone when the block ends."""
+    """Show a progress bar that disappears when the block ends."""
     shown = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*shown, *more, TimeRemainingColumn(), console=console, transient=True) as bar:
         task = bar.add_task(words, total=total)
@@ -85,41 +86,40 @@ def progress_bar(
 
 
 def escape(text: str) -> str:
-    """Return a text that is not taken for markup, with control characters as escapes."""
+    """Return a text with markup and control characters escaped."""
     from rich.markup import escape as escaped
 
     return escaped(visible(text))
 
 
 def print_error(words: str) -> None:
-    """One sentence on standard error."""
+    """Print one sentence to standard error."""
     console = Console(stderr=True, emoji=False)
     console.print(f"[red]Error:[/red] {escape(words)}", soft_wrap=True)
 
 
 def print_result(console: Console, result: Result) -> None:
-    """The headline, a line per change, and how it was found."""
+    """Print the headline, a table of the changes, the backend and the times."""
     console.print(escape(str(result).splitlines()[0]), highlight=False)
     if not result.changed:
         return
     table = Table("feature", "from", "to", "cost")
-    for change, told in zip(result.changed, result.told, strict=True):
-        before, after = escape(in_short(change.before)), escape(told.reached)
-        table.add_row(escape(change.feature), before, after, f"{change.cost:.6f}")
+    for change, shown in zip(result.changed, result.told, strict=True):
+        before, after = escape(in_short(change.before)), escape(shown.reached)
+        table.add_row(escape(change.feature), before, after, f"{change.cost:.4g}")
     console.print(table)
     if result.in_fewer_digits:
         console.print(escape(result.in_fewer_digits), highlight=False)
-    seconds = result.timings
+    total, solve = duration(result.timings.total), duration(result.timings.solve)
     console.print(
-        f"verified by the model's own predict; backend {result.backend}, "
-        f"{seconds.total:.3f} s (solve {seconds.solve:.3f} s)",
+        f"verified by the model's predict; backend {result.backend}, {total} (solver {solve})",
         style="dim",
         highlight=False,
     )
 
 
-def told(value: Any) -> Any:
-    """A value of a row as JSON takes it; None where it is missing."""
+def as_json_value(value: Any) -> Any:
+    """Return a value of a row as a JSON value, None if it is missing."""
     from encoders.query.features import is_missing
 
     if is_missing(value):

@@ -1,4 +1,4 @@
-"""The command line: ``counterfolio paper``."""
+"""Command ``counterfolio paper``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,10 +11,10 @@ from portfolio.cli.output import Console
 def paper(
     source: Annotated[Path, typer.Argument(help="Folder or file of logs.")],
     out: Annotated[
-        Path, typer.Option(help="Markdown file; its pictures go to a folder beside it.")
+        Path, typer.Option(help="Markdown file to write; its pictures go to a folder beside it.")
     ] = Path("paper.md"),
 ) -> None:
-    """Write a page that sets the paper's tables, figures and claims beside logs."""
+    """Write a page that compares the paper's tables, figures and claims with logs."""
     from portfolio.cli.selector_report import check_writable
     from portfolio.study.paper.page import write_page
     from selector.logs.files import read

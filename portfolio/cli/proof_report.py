@@ -1,4 +1,4 @@
-"""Run the benchmark of proofs with a progress bar, print its table, keep what is done."""
+"""Run the benchmark of proofs with a progress bar, print its table, and write its runs."""
 
 from pathlib import Path
 
@@ -14,12 +14,12 @@ from selector.logs.record import PROOFS
 def run_and_report_proofs(
     benchmark: Benchmark, work: float | None, json_file: Path | None, console: Console
 ) -> int:
-    """Run, print, optionally write JSON; 1 if an answer that is a proof has none that checks.
+    """Run and print the benchmark; return 1 if a proved answer lacks a verified proof, else 0.
 
-    Ctrl-C ends the run and reports what is done.
+    Ctrl-C ends the run; finished rows are reported.
     """
     runs = collected(
-        benchmark, 1, "rows", lambda tell: run_proofs(benchmark, tell, work), json_file, console
+        benchmark, 1, "rows", lambda on_run: run_proofs(benchmark, on_run, work), json_file, console
     )
     return _print(console, runs)
 
@@ -40,8 +40,8 @@ def _print(console: Console, runs: list[ProofRun]) -> int:
             f"{line.n_bytes / 1000:.1f}",
         )
     console.print(table)
-    bare = [run for run in runs if run.status in PROOFS and run.verdict != VERIFIED]
-    for run in bare:
-        told = f"{run.dataset} {run.kind}, row {run.query} ({run.status}): {run.verdict}"
-        console.print(told, soft_wrap=True, markup=False)
-    return int(bool(bare))
+    unverified = [run for run in runs if run.status in PROOFS and run.verdict != VERIFIED]
+    for run in unverified:
+        words = f"{run.dataset} {run.kind}, row {run.query} ({run.status}): {run.verdict}"
+        console.print(words, soft_wrap=True, markup=False)
+    return int(bool(unverified))

@@ -1,4 +1,4 @@
-"""Run a benchmark of questions with a progress bar, print its table, keep what is done."""
+"""Run a benchmark of questions with a progress bar, print its table, and write its runs."""
 
 import statistics
 from pathlib import Path
@@ -19,16 +19,16 @@ from portfolio.study.question_benchmark import (
 def run_and_report_questions(
     benchmark: Benchmark, questions: tuple[str, ...], json_file: Path | None, console: Console
 ) -> int:
-    """Run, print, optionally write JSON; 0.
+    """Run a benchmark of questions, print and optionally write it, and return 0.
 
-    Ctrl-C ends the run and reports what is done.
+    Ctrl-C ends the run; finished runs are reported.
     """
     each = len(chosen_questions(questions))
     runs = collected(
         benchmark,
         each,
         "runs",
-        lambda tell: run_questions(benchmark, questions, tell),
+        lambda on_run: run_questions(benchmark, questions, on_run),
         json_file,
         console,
     )
@@ -39,7 +39,7 @@ def run_and_report_questions(
 
 def _print(console: Console, lines: list[QuestionSummary]) -> None:
     table = Table(
-        "set", "kind", "question", "n", "median s", "p90 s", "CPU s", "proved", "it / explain"
+        "set", "kind", "question", "n", "median s", "p90 s", "CPU s", "proved", "this / explain"
     )
     for line in lines:
         table.add_row(
@@ -57,6 +57,6 @@ def _print(console: Console, lines: list[QuestionSummary]) -> None:
     for question in dict.fromkeys(line.question for line in lines):
         ratios = [line.ratio for line in lines if line.question == question]
         console.print(
-            f"{question}: {statistics.median(ratios):.1f} times one answer "
+            f"{question}: {statistics.median(ratios):.1f} times the time of explain "
             "(median over data sets and kinds)"
         )

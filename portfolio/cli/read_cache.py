@@ -1,4 +1,4 @@
-"""Explainers that an earlier command has read, kept in the user's cache folder."""
+"""Cache of explainers that earlier commands have read, in the user's cache folder."""
 
 import hashlib
 import os
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     from portfolio.data.plain_tables import PlainTable
     from portfolio.explainer import Explainer
 
-LEAST_S = 1.0  # seconds of reading that are worth a file
-MOST_BYTES = 2**30  # of all files
-ENDING = ".explainer"  # of a digest, and the pickle that it is of
+LEAST_S = 1.0  # reading must take longer than this to be cached
+MOST_BYTES = 2**30  # of all cached files
+ENDING = ".explainer"  # content: a digest and a pickle
 DIGEST_BYTES = 32
-OWN = ("counterfolio", "portfolio", "encoders", "selector", "training_logs")
+PACKAGES = ("counterfolio", "portfolio", "encoders", "selector", "training_logs")
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads a table, and then the model over it; or returns both as an earlier command read them.
+    """Table and explainer of a command, read from files or from the cache.
 
-    Files are looked up by a digest of every option, of the content of every file that is named, and
-    of the installed packages. ``COUNTERFOLIO_CACHE`` names the folder; none is used if it is empty.
+    The key of a cached file is a digest of all options, the content of all named files, and the
+    installed packages. ``COUNTERFOLIO_CACHE`` names the folder; an empty value disables the cache.
 
     Attributes
     ----------
     model : ModelOptions
-    question : QuestionOptions, whose features and diagram count
+    question : QuestionOptions, used for its features and diagram
     """
 
     model: "ModelOptions"
@@ -48,19 +48,19 @@ class Reader:
 
     @cached_property
     def table(self) -> "Dataset | PlainTable":
-        """The table that the model is, or was, trained on."""
+        """Table on which the model is or was trained."""
         return self.model.table() if self._kept is None else self._kept[0]
 
     @cached_property
     def explainer(self) -> "Explainer":
-        """The explainer of the model, with the features and the diagram of the question."""
+        """Explainer of the model, with the features and the diagram of the query."""
         if self._kept is not None:
             return self._kept[1]
         path, table = self._path, self.table
         began = time.perf_counter()
         explainer = self.model.explainer(table, self.question)
         slow = time.perf_counter() - began > LEAST_S
-        # Files may have changed while they were read, and code of the user may change later.
+        # Files may have changed while they were read, and the user's own code may change later.
         if (
             path is not None
             and slow
@@ -79,14 +79,14 @@ class Reader:
         return None if self._path is None else _load(self._path)
 
     def _place(self) -> Path | None:
-        """Return where the explainer is kept, there or not; None where it can't be."""
+        """Return the path of the cached explainer, existing or not; None if it cannot be cached."""
         folder = _folder()
         key = None if folder is None else _key(self.model, self.question)
         return None if folder is None or key is None else folder / f"{key}{ENDING}"
 
 
 def _folder() -> Path | None:
-    """Return a folder that only this user can write to; None if there is none."""
+    """Return a folder that only this user can write to, or None."""
     chosen, base = os.environ.get("COUNTERFOLIO_CACHE"), os.environ.get("XDG_CACHE_HOME", "")
     if chosen == "" or not hasattr(os, "getuid"):
         return None
@@ -94,15 +94,15 @@ def _folder() -> Path | None:
         home = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
         folder = Path(chosen) if chosen else home / "counterfolio" / "models"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.stat()
-    except (OSError, RuntimeError):  # no home, or nothing can be written there
+        status = folder.stat()
+    except (OSError, RuntimeError):  # no home folder, or not writable
         return None
-    shared = found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    shared = status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     return None if shared else folder
 
 
 def _key(model: "ModelOptions", question: "QuestionOptions") -> str | None:
-    """Return a digest of all that an explainer comes from; None where a file is missing."""
+    """Return a digest of everything that determines an explainer; None if a file is missing."""
     from selector.diagram_places import default_place
 
     files = (model.dataset, model.data, model.model, *(model.also or ()), question.features)
@@ -112,7 +112,7 @@ def _key(model: "ModelOptions", question: "QuestionOptions") -> str | None:
             if path is not None:
                 with Path(path).open("rb") as file:
                     digest.update(hashlib.file_digest(file, "sha256").digest())
-        for folder in filter(os.path.isdir, sys.path):  # changes with every package
+        for folder in filter(os.path.isdir, sys.path):  # changes when packages are installed
             digest.update(os.fsencode(f"{folder} {os.stat(folder).st_mtime_ns}"))
         for source in _sources():
             digest.update(str(source.stat().st_mtime_ns).encode())
@@ -123,49 +123,49 @@ def _key(model: "ModelOptions", question: "QuestionOptions") -> str | None:
 
 def _sources() -> list[Path]:
     root = Path(__file__).parents[2]
-    return sorted(path for name in OWN for path in (root / name).rglob("*.py"))
+    return sorted(path for name in PACKAGES for path in (root / name).rglob("*.py"))
 
 
 def _has_local_code(modules: Mapping[str, Any]) -> bool:
     """Return whether a module comes from outside Python's own folders and this library."""
-    own = (*site.getsitepackages(), *sysconfig.get_paths().values())
-    folders = tuple(str(Path(folder).resolve()) + os.sep for folder in own)
+    installed = (*site.getsitepackages(), *sysconfig.get_paths().values())
+    folders = tuple(str(Path(folder).resolve()) + os.sep for folder in installed)
     files = (
         getattr(module, "__file__", None)
         for name, module in modules.items()
-        if name.partition(".")[0] not in (*OWN, "__main__")
+        if name.partition(".")[0] not in (*PACKAGES, "__main__")
     )
     return any(not str(Path(file).resolve()).startswith(folders) for file in files if file)
 
 
 def _load(path: Path) -> Any:
-    """Return what a file holds; None if there is none, or it is damaged."""
+    """Return the content of a cached file, or None if it is missing or damaged."""
     try:
         content = path.read_bytes()
         digest, pickled = content[:DIGEST_BYTES], memoryview(content)[DIGEST_BYTES:]
         if hashlib.sha256(pickled).digest() != digest:
             path.unlink()
             return None
-        os.utime(path)  # the oldest are removed first
+        os.utime(path)  # the least recently used are removed first
     except OSError:
         return None
     try:
         return pickle.loads(pickled)
-    except Exception:  # of classes that have changed; the file is written anew
+    except Exception:  # classes have changed; the file is written again
         return None
 
 
-def _store(path: Path, found: object) -> None:
-    """Write a file and remove old ones; nothing is written where that is not possible."""
+def _store(path: Path, content: object) -> None:
+    """Write a cached file and remove old ones; do nothing if the folder is not writable."""
     with suppress(OSError, pickle.PicklingError, TypeError, AttributeError):
-        pickled = pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL)
+        pickled = pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL)
         replace_whole(path, partial(_dump, hashlib.sha256(pickled).digest(), pickled))
-        files = sorted(path.parent.glob(f"*{ENDING}"), key=lambda own: -own.lstat().st_mtime)
+        files = sorted(path.parent.glob(f"*{ENDING}"), key=lambda file: -file.lstat().st_mtime)
         total = 0
-        for own in files:
-            total += own.lstat().st_size
+        for file in files:
+            total += file.lstat().st_size
             if total > MOST_BYTES:
-                own.unlink(missing_ok=True)
+                file.unlink(missing_ok=True)
 
 
 def _dump(digest: bytes, pickled: bytes, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command line: ``counterfolio report``."""
+"""Command ``counterfolio report``."""
 
 import gzip
 import json
@@ -11,14 +11,14 @@ import typer
 from encoders.errors import InputError
 from encoders.whole_files import replace_whole
 
-LARGEST = 2**28  # bytes of a record
+LARGEST = 2**28  # size of a record in bytes
 
 
 def report(
-    record: Annotated[Path, typer.Argument(help="Record of an answer, .json or .json.gz.")],
+    record: Annotated[Path, typer.Argument(help="Record of an answer: .json or .json.gz.")],
     out: Annotated[Path, typer.Option(help="HTML file to write.")],
 ) -> None:
-    """A record as a page that people read and print; it opens without a network."""
+    """Write the record of an answer as a self-contained HTML page."""
     from portfolio.proofs.report import report as page_of
 
     opened = gzip.open if record.suffix == ".gz" else open
@@ -26,6 +26,8 @@ def report(
         with opened(record, "rb") as file:
             content = json.loads(file.read(LARGEST))
     except (ValueError, EOFError, RecursionError, zlib.error) as error:
-        raise InputError(f"{record} is no record: {error}.") from error
+        raise InputError(
+            f"{record} is not a record: {error}. Write one with explain --record."
+        ) from error
     page = page_of(content)
     replace_whole(out, lambda partial: partial.write_text(page, encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Rows of a table as the command line names them: ``--rows 20``, ``0:20`` or ``0-9,15``."""
+"""Parser of ``--rows``: a count (``20``), a slice (``0:20``) or positions (``0-9,15``)."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Rows = Annotated[
     str,
     typer.Option(
-        "--rows", help="Only these rows: 20 (the first 20), 0:20, or 0-9,15. Default all rows."
+        "--rows", help="Rows to use: 20 (the first 20), 0:20, or 0-9,15. Default: all rows."
     ),
 ]
 SHAPE = re.compile(r"\d+(-\d+)?")
@@ -22,13 +22,13 @@ SHAPE = re.compile(r"\d+(-\d+)?")
 
 @dataclass(frozen=True)
 class RowPlaces:
-    """Places of rows, counted from 0.
+    """Positions of rows, counted from 0.
 
     Attributes
     ----------
     text : str, as on the command line; "" for all rows
-    part : slice, for a count or from:to; None for listed places
-    ranges : tuple of (first, last), places of listed rows, both included
+    part : slice, for a count or from:to; None for listed positions
+    ranges : tuple of (first, last), positions of listed rows, both included
     """
 
     text: str
@@ -41,13 +41,14 @@ class RowPlaces:
         beyond = [max(ends[0], last + 1) for ends in self.ranges if ends[1] > last]
         if beyond:
             raise InputError(
-                f"--rows {self.text}: there is no row {beyond[0]}. Give places from 0 to {last}."
+                f"--rows {self.text}: row {beyond[0]} does not exist. "
+                f"Give positions from 0 to {last}."
             )
         places = dict.fromkeys(at for low, high in self.ranges for at in range(low, high + 1))
         chosen = frame.iloc[list(places) if self.part is None else self.part]
         if self.text and not len(chosen):
             raise InputError(
-                f"--rows {self.text} selects no row. Give places from 0 to {last}, such as 0:20."
+                f"--rows {self.text} selects no row. Give positions from 0 to {last}, such as 0:20."
             )
         return chosen
 
@@ -65,7 +66,7 @@ def row_places(text: str) -> RowPlaces:
     ranges = [tuple(map(int, part.split("-"))) for part in parts] if listed else []
     if not ranges or any(ends[-1] < ends[0] for ends in ranges):
         raise InputError(
-            f"--rows {text}: not a choice of rows. Give a count such as 20, from:to such as 0:20, "
-            "or places such as 0-9,15."
+            f"--rows {text} cannot be read. Give a count such as 20, from:to such as 0:20, "
+            "or positions such as 0-9,15."
         )
     return RowPlaces(text, None, tuple((ends[0], ends[-1]) for ends in ranges))

@@ -1,4 +1,4 @@
-"""Logs of a service, as far as there is something to learn from them."""
+"""The part of a service's logs from which a selector can learn."""
 
 from pathlib import Path
 
@@ -12,16 +12,16 @@ from selector.logs.record import PROOFS
 
 
 def explored(folder: Path) -> Path:
-    """Where the explored questions are.
+    """Return the folder of explored queries; raise InputError if there are too few.
 
-    What one backend answered teaches nothing of the others, so the rest is left alone.
+    Other records are ignored: a single backend's answer does not compare backends.
     """
-    found = folder / EXPLORED
-    frame = logs.read(found) if found.is_dir() else pd.DataFrame(columns=["query", "status"])
+    source = folder / EXPLORED
+    frame = logs.read(source) if source.is_dir() else pd.DataFrame(columns=["query", "status"])
     count = frame.loc[frame["status"].isin(PROOFS), "query"].nunique()
     if count < FOLDS:
         raise InputError(
-            f"{folder} has {count} explored questions that were proved, and {FOLDS} are needed: "
-            "keep counterfolio serve --logs FOLDER --explore 0.05 running until there are more."
+            f"{folder} has {count} explored queries with a proof, but training needs {FOLDS}. "
+            "Run counterfolio serve --logs FOLDER --explore 0.05 longer."
         )
-    return found
+    return source

@@ -15,15 +15,17 @@ def several(
     model: options.ModelOptions,
     question: options.QuestionOptions,
     one: RowOptions,
-    k: Annotated[int, typer.Option("--count", help="How many answers at most.")] = 5,
+    k: Annotated[int, typer.Option("--count", help="Largest number of answers.")] = 5,
     tie_break: options.TieBreak = False,
-    different: Annotated[str, typer.Option(help="In what: features or region.")] = "features",
+    different: Annotated[
+        str, typer.Option(help="How answers must differ: features or region.")
+    ] = "features",
 ) -> None:
-    """The cheapest answers that differ; exit codes as of explain."""
+    """Find the cheapest counterfactuals that differ. Exit codes as for explain."""
     constraints = without_log(question).constraints()
     asked = one.asked(model, question)
-    explainer: Any = asked.explainer  # checks what text the user gave
-    found = explainer.several(
+    explainer: Any = asked.explainer  # validates the text options itself
+    result = explainer.several(
         asked.row,
         k,
         constraints=constraints,
@@ -32,7 +34,7 @@ def several(
         **one.limits(model.seed),
         **question.words(asked.explainer),
     )
-    asked.print(found, one.as_json)
+    asked.print(result, one.as_json)
 
 
 @options.spread
@@ -40,16 +42,19 @@ def diverse(
     model: options.ModelOptions,
     question: options.QuestionOptions,
     one: RowOptions,
-    k: Annotated[int, typer.Option("--count", help="How many answers.")] = 3,
+    k: Annotated[int, typer.Option("--count", help="Number of answers.")] = 3,
     within: Annotated[
-        float, typer.Option(help="Share by which they may cost more than the cheapest.")
+        float, typer.Option(help="Largest extra cost, as a share of the cheapest answer's cost.")
     ] = 0.1,
 ) -> None:
-    """Answers that are far apart, and cost little more than the cheapest; codes as of explain."""
+    """Find counterfactuals that are far apart and cost little more than the cheapest.
+
+    Exit codes as for explain.
+    """
     constraints = without_log(question).constraints()
     asked = one.asked(model, question)
     explainer: Any = asked.explainer
-    found = explainer.diverse(
+    result = explainer.diverse(
         asked.row,
         k,
         within,
@@ -57,7 +62,7 @@ def diverse(
         **one.limits(model.seed),
         **question.words(asked.explainer),
     )
-    asked.print(found, one.as_json)
+    asked.print(result, one.as_json)
 
 
 @options.spread
@@ -65,19 +70,23 @@ def front(
     model: options.ModelOptions,
     question: options.QuestionOptions,
     one: RowOptions,
-    by: Annotated[str, typer.Option(help="changes or probability.")] = "changes",
+    by: Annotated[
+        str,
+        typer.Option(help="Objective to trade against cost: changes, probability or plausibility."),
+    ] = "changes",
     levels: Annotated[
-        str, typer.Option(help="Most changes, or least probabilities: 0.6,0.7,0.8.")
+        str,
+        typer.Option(help="Numbers of changes, or lower limits of the probability: 0.6,0.7,0.8."),
     ] = "",
     plot: Annotated[Path | None, typer.Option(help="Picture to write: .png, .svg or .pdf.")] = None,
     tie_break: options.TieBreak = False,
 ) -> None:
-    """What fewer changes cost, or a higher probability; exit codes as of explain."""
+    """Compute the trade-off between cost and changes, or probability. Exit codes as for explain."""
     chosen = _levels(levels)
     constraints = without_log(question).constraints()
     asked = one.asked(model, question)
     explainer: Any = asked.explainer
-    found = explainer.front(
+    result = explainer.front(
         asked.row,
         by,
         chosen,
@@ -87,19 +96,21 @@ def front(
         **question.words(asked.explainer),
     )
     if plot is not None:
-        _draw(found, plot)
-    asked.print(found, one.as_json)
+        _draw(result, plot)
+    asked.print(result, one.as_json)
 
 
 def _levels(text: str) -> list[float] | None:
     try:
         return [float(part) for part in options.names(text)] or None
     except ValueError as error:
-        raise InputError(f"--levels {text}: expected numbers such as 0.6,0.7,0.8.") from error
+        raise InputError(
+            f"--levels {text} cannot be read. Write numbers such as 0.6,0.7,0.8."
+        ) from error
 
 
-def _draw(found: Any, path: Path) -> None:
+def _draw(result: Any, path: Path) -> None:
     try:
-        found.plot().savefig(path)
+        result.plot().savefig(path)
     except ValueError as error:
         raise InputError(f"--plot {path}: {error}.") from error

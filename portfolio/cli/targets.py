@@ -1,4 +1,4 @@
-"""What a row is to reach, as it is written on the command line."""
+"""Parsers of the target and goal options."""
 
 from typing import Any
 
@@ -7,23 +7,25 @@ from encoders.query.goal import Less, More, Probability, Score
 
 
 def parse_target(text: str | None, classes: tuple[Any, ...]) -> Any:
-    """The label that is written like this; unknown text is left to the explainer to refuse."""
+    """Return the label with this text, or the text itself, which the explainer then rejects."""
     if text is None:
         return None
     return next((label for label in classes if str(label) == text), text)
 
 
 def parse_goal(target: str | None, option: str, text: str | None, classes: tuple[Any, ...]) -> Any:
-    """The label or the goal that the options name."""
+    """Return the label or the goal that the options describe."""
     label = parse_target(target, classes)
     if not option or text is None:
         return label
     if option == "--probability":
         if target is None:
-            raise InputError("--probability needs --target, the class whose probability is meant.")
+            raise InputError(
+                f"--probability {text} needs a class. Give --target, the class it applies to."
+            )
         return Probability(label, *_limits(option, text))
     if target is not None:
-        raise InputError(f"give --target or {option}, not both.")
+        raise InputError(f"--target and {option} exclude each other. Give one of them.")
     if option == "--score":
         return Score(*_limits(option, text))
     kind = Less if option == "--less" else More
@@ -34,7 +36,7 @@ def parse_goal(target: str | None, option: str, text: str | None, classes: tuple
 def _limits(option: str, text: str) -> tuple[float | None, float | None]:
     low, colon, high = text.partition(":")
     if not colon:
-        raise InputError(f"{option} {text}: expected low:high, low: or :high.")
+        raise InputError(f"{option} {text} cannot be read. Write low:high, low: or :high.")
     first, last = (
         _number(option, part, "low:high") if part.strip() else None for part in (low, high)
     )
@@ -45,4 +47,4 @@ def _number(option: str, text: str, shape: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise InputError(f"{option} {text}: expected {shape}, in numbers.") from error
+        raise InputError(f"{option} {text} cannot be read. Write {shape}, in numbers.") from error

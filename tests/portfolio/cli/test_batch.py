@@ -15,7 +15,7 @@ from encoders.errors import InputError
 from portfolio.batch.answer_log import LINES, TABLE, AnswerLog
 from portfolio.batch.job import FIELDS
 from portfolio.cli.app import app
-from portfolio.cli.batch_report import told_in_lines
+from portfolio.cli.batch_report import progress_in_lines
 from tests.support.answers import lines, same
 from tests.support.processes import batch_workers, command
 
@@ -97,7 +97,7 @@ def test_a_row_of_a_file_that_cannot_be_encoded_is_told(tmp_path):
 
 def test_a_line_now_and_then_where_there_is_no_terminal():
     console = Console(file=io.StringIO(), width=200)
-    with told_in_lines(40, console, every_s=0.01) as on_answer:
+    with progress_in_lines(40, console, every_s=0.01) as on_answer:
         on_answer(10, 40)
         while "10 of 40 rows" not in console.file.getvalue():
             time.sleep(0.01)

@@ -11,14 +11,14 @@ from typer.testing import CliRunner
 from portfolio.cli.app import app, main
 
 WRONG = {
-    "norm": (["--norm", "foo"], "norm 'foo' is not known"),
+    "norm": (["--norm", "foo"], "unknown norm 'foo'"),
     "scale": (["--scale", "foo"], "unknown scale"),
     "strategy": (["--strategy", "foo"], "unknown backend 'foo'"),
     "time": (["--time-limit", "-1"], "must be above 0 seconds"),
     "threads": (["--threads", "0"], "threads must be at least 1"),
-    "score": (["--score", "a"], "expected low:high"),
+    "score": (["--score", "a"], "--score a cannot be read. Write low:high"),
     "range": (["--range", "a"], "--range"),
-    "changes": (["--train", "tree"], "known are"),
+    "changes": (["--train", "tree"], "--train tree is unknown. Use one of"),
     "features": (["--features", "no.json"], "no.json"),
     "constraints": (["--constraints", "no.json"], "no.json"),
     "row": (["--query", "a.csv"], "--query"),
@@ -65,7 +65,7 @@ def test_a_hint_names_what_may_be_fixed_unless_something_is(tmp_path):
     words += ["--label", "y", "--row", "0"]
     plain = CliRunner().invoke(app, words)
     told = " ".join(plain.output.split())
-    assert told.count("Hint: nothing was fixed") == 1 and "--fix" in told
+    assert told.count("Hint: no feature is fixed") == 1 and "--fix" in told
     for more in (["--fix", "age"], ["--increase", "age"], ["--json"]):
         assert "Hint" not in CliRunner().invoke(app, [*words, *more]).output
 

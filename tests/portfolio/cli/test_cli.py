@@ -69,7 +69,7 @@ def test_a_regressors_file_is_explained(loans, tmp_path):
 def test_table_shows_labels(loans):
     out = explain(loans, "--row", refused_row(loans), "--norm", "0")
     assert out.exit_code == 0
-    assert "Optimal" in out.stdout and "verified by the model's own predict" in out.stdout
+    assert "Optimal" in out.stdout and "verified by the model's predict" in out.stdout
 
 
 @pytest.mark.parametrize("kind", ["forest", "hard-forest", "xgboost"])
@@ -140,13 +140,13 @@ def test_models_may_come_from_files(loans, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--row", "9999"], "there is no row 9999"),
-        ([], "exactly one of --row and --query"),
+        (["--row", "9999"], "has no row 9999. Give a row from 0 to"),
+        ([], "Give exactly one of --row and --query"),
         (["--row", "0", "--target", "7"], "unknown target '7'"),
         (["--row", "0", "--fix", "Wealth"], "no feature 'Wealth'"),
-        (["--row", "0", "--range", "Age"], "expected name=low:high"),
+        (["--row", "0", "--range", "Age"], "--range Age cannot be read. Write name=low:high"),
         (["--row", "0", "--time-limit", "0"], "must be above 0"),
-        (["--row", "0", "--train", "svm"], "known are forest"),
+        (["--row", "0", "--train", "svm"], "--train svm is unknown. Use one of forest"),
         (["--row", "0", "--model", "m.json"], "exactly one of --train and --model"),
     ],
 )

@@ -43,10 +43,10 @@ def first_rows(loans, count):
     [
         (("group", "--rows", "a"), "from:to such as 0:20"),
         (("group", "--budget", -1), "budget must be"),
-        (("group", "--strategy", "cp"), "not for group"),
+        (("group", "--strategy", "cp"), "group does not support --strategy"),
         (("audit", "--by", "nothing"), "is no feature"),
         (("audit", "--by", "Sex", "--reference", "7"), "is no group"),
-        (("audit", "--by", "Sex", "--log", "logs"), "--log is for"),
+        (("audit", "--by", "Sex", "--log", "logs"), "--log is supported by explain and batch only"),
     ],
 )
 def test_what_does_not_fit_is_told(loans, more, words):

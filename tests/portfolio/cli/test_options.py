@@ -65,7 +65,7 @@ def test_text_becomes_constraints():
 
 @pytest.mark.parametrize("text", ["age", "age=3", "age=x:y"])
 def test_a_range_without_limits_is_told(text):
-    with pytest.raises(InputError, match="expected name=low:high"):
+    with pytest.raises(InputError, match=r"cannot be read\. Write name=low:high"):
         QuestionOptions(ranges=[text]).constraints()
 
 
@@ -90,12 +90,12 @@ def test_goals_are_written_with_limits():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"probability": "0.8:"}, "needs --target"),
-        ({"probability": "0.8", "target": "1"}, "expected low:high"),
-        ({"probability": "a:b", "target": "1"}, "expected low:high"),
-        ({"score": "1:2", "target": "1"}, "give --target or --score"),
-        ({"score": "1:2", "less": "3"}, "give --score or --less"),
-        ({"more": "much"}, "expected 10 or 10%"),
+        ({"probability": "0.8:"}, "Give --target, the class it applies to"),
+        ({"probability": "0.8", "target": "1"}, "cannot be read. Write low:high"),
+        ({"probability": "a:b", "target": "1"}, "cannot be read. Write low:high"),
+        ({"score": "1:2", "target": "1"}, "--target and --score exclude each other"),
+        ({"score": "1:2", "less": "3"}, "--score and --less exclude each other"),
+        ({"more": "much"}, "cannot be read. Write 10 or 10%"),
     ],
 )
 def test_goals_that_cannot_be_read_are_told(options, words):

@@ -37,8 +37,8 @@ def test_another_form_is_refused_before_a_table_is_read(text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0-20", "there is no row 20. Give places from 0 to 19"),
-        ("5,99999999999", "there is no row 99999999999"),
+        ("0-20", "row 20 does not exist. Give positions from 0 to 19"),
+        ("5,99999999999", "row 99999999999 does not exist"),
         ("20:30", "selects no row"),
     ],
 )

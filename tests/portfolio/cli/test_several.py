@@ -52,13 +52,13 @@ def test_nothing_within_reach_has_its_exit_code(loans):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("front", "--levels", "a,b"), "expected numbers"),
+        (("front", "--levels", "a,b"), "--levels a,b cannot be read. Write numbers"),
         (("front", "--by", "cost"), "by must be"),
         (("front", "--plot", "front.docx"), "--plot front.docx"),
         (("several", "--count", 0), "k must be"),
         (("several", "--different", "value"), "different must be"),
         (("diverse", "--within", "-1"), "within must be"),
-        (("several", "--log", "logs"), "--log is for"),
+        (("several", "--log", "logs"), "--log and --explore are supported by explain"),
     ],
 )
 def test_what_does_not_fit_is_told(loans, more, words):

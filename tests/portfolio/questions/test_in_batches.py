@@ -116,10 +116,10 @@ def test_the_command_asks_other_questions(loans, tmp_path):
     assert done.exit_code == 0, done.output
     assert set(pd.read_parquet(out / TABLE)["smallest"]) == {True}
     for more, message in (
-        (["--norm", "2"], "reasons takes no --norm"),
+        (["--norm", "2"], "reasons does not support --norm. Omit it"),
         (["--settings", "[]"], "expected a JSON object"),
         (["--settings", '{"n": 2}'], "takes no 'n'"),
-        (["--settings", '{"target": 1}'], "has 'target', for which there are options"),
+        (["--settings", '{"target": 1}'], "contains 'target'. Use the option of that name instead"),
     ):
         done = CliRunner().invoke(app, [*call, "--resume", *more])
         assert message in str(done.exception)

@@ -45,7 +45,7 @@ def test_a_killed_protocol_is_resumed(tmp_path):
     done = CliRunner().invoke(app, options(protocol, whole, "--workers", "1"))
     assert done.exit_code == 0, done.output
     assert "4 configurations on 1 data sets" in done.output
-    assert "cp proved once more 8 of 8 proofs" in done.output
+    assert "cp confirmed 8 of 8 proofs" in done.output
     process = subprocess.Popen(bench(protocol, parts), stdout=subprocess.DEVNULL)
     until = time.monotonic() + 120
     while time.monotonic() < until:
@@ -69,7 +69,7 @@ def test_a_killed_protocol_is_resumed(tmp_path):
     ]
     assert len(lines) == len(set(lines))
     again = CliRunner().invoke(app, options(protocol, parts))
-    assert "0 runs made" in again.output
+    assert "0 runs finished" in again.output
     assert (parts / "figures" / "index.html").exists()
 
 

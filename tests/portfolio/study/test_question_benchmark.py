@@ -48,5 +48,5 @@ def test_the_command_prints_a_line_each(tmp_path):
     out = tmp_path / "runs.json"
     done = CliRunner().invoke(app, [*call, "--questions", "reasons", "--json", str(out)])
     assert done.exit_code == 0, done.output
-    assert "reasons:" in done.output and "times one answer" in done.output
+    assert "reasons:" in done.output and "times the time of explain" in done.output
     assert [r["question"] for r in json.loads(out.read_text())["runs"]] == [ANSWER, "reasons"]

@@ -196,7 +196,7 @@ def test_races_are_judged_by_what_lies_beside_the_logs(measured):
     done = run("selector", "evaluate", measured, *FEW)
     assert "Races measured on 2 cores: 2 racers take 1.50 times as long" in done.output
     more = run("selector", "evaluate", measured, *FEW, "--cores", 3)
-    assert "Races are not measured: on 3 cores" in more.output
+    assert "Races not measured: more racers than the 3 cores" in more.output
 
 
 def test_measurements_of_other_cores_are_refused(measured, folder):
@@ -226,7 +226,7 @@ def test_few_logs_are_enough_to_judge(two_queries, words):
     ("words", "message"),
     [
         (("train", "NO", "--out", "OUT"), "no logs at"),
-        (("train", "LOGS", "--out", "OUT", "--skeleton", "9"), "no skeleton"),
+        (("train", "LOGS", "--out", "OUT", "--skeleton", "9"), "unknown skeleton '9'"),
         (("train", "LOGS", "--out", "OUT", "--alpha", "much"), "from 0 to 1, or cv"),
         (("train", "LOGS", "--out", "OUT", "--alpha", "2"), "from 0 to 1, or cv"),
         (("train", "LOGS", "--out", "OUT", "--objective", "luck"), "regret and accuracy"),

@@ -1,4 +1,4 @@
-"""What each feature may become: constraints, default actions and bounds, intersected."""
+"""Admissible values of each feature: the intersection of constraints, actions and bounds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encoders.arrays import FloatArray
+from encoders.close_names import close_names
 from encoders.errors import InputError, NothingAdmissibleError
 from encoders.query.conditions import named_feature
 from encoders.query.constraints import (
@@ -23,17 +24,17 @@ from encoders.query.features import Feature, FeatureSpace, parse_value
 from encoders.query.relations import Precedence, Relation
 
 MAX_CHANGES = 2**31 - 1  # changes; no model has as many columns
-LARGEST_PRICE = 1e100  # of having no value; more could overflow
+LARGEST_PRICE = 1e100  # cost of a missing value; sums of larger costs could overflow
 
 
 @dataclass(frozen=True)
 class ChangeLimit:
-    """At most so many of some features change.
+    """Limit on the number of changed features.
 
     Attributes
     ----------
-    count : at least 0
-    features : their indices, None for all
+    count : int, largest number of changes, at least 0
+    features : frozenset of int, indices of the counted features; None for all
     """
 
     count: int
@@ -42,17 +43,17 @@ class ChangeLimit:
 
 @dataclass(frozen=True)
 class Admissible:
-    """What one feature may become, all its constraints intersected.
+    """Admissible values of one feature: the intersection of all its constraints.
 
     Attributes
     ----------
-    lower, upper : float
-    values : None (no list), or the allowed values; category indices if categorical
-    stay : whether the query's own value is admissible
-    missing : what it costs to have no value, before the weight; None: it must have one
-    cuts : last values before which cells are parted, as relations and codes need it; ascending
-    codes : codes for a missing value that are admissible
-    code_cost : what it costs to become a code, before the weight; None: what a category costs
+    lower, upper : float, bounds
+    values : tuple of float, allowed values (category indices if categorical); None without a list
+    stay : bool, whether the query's own value is admissible
+    missing : float, cost of a missing value before the weight; None if it may not be missing
+    cuts : tuple of float, ascending last values of cells at which relations and codes split them
+    codes : tuple of float, admissible codes for a missing value
+    code_cost : float, cost of becoming a code before the weight; None for the cost of a category
     """
 
     lower: float
@@ -68,26 +69,27 @@ class Admissible:
 def resolve(
     space: FeatureSpace, query: FloatArray, constraints: Sequence[Constraint]
 ) -> tuple[tuple[Admissible, ...], tuple[ChangeLimit, ...]]:
-    """Intersect all constraints, the features' default actions and bounds."""
+    """Return what each feature may become, and the limits on the number of changes."""
     per_feature: dict[str, list[FeatureConstraint]] = {f.name: [] for f in space.features}
     limits: list[ChangeLimit] = []
     for constraint in constraints:
         if isinstance(constraint, MaxChanges):
             limits.append(_change_limit(constraint, space))
         elif isinstance(constraint, Relation):
-            continue  # of several features: see encoders.query.related
+            continue  # relations of several features: see encoders.query.related
         elif isinstance(constraint, Precedence):
             per_feature[constraint.feature] += _onward(constraint, space, query)
         elif isinstance(constraint, FeatureConstraint):
             if constraint.feature not in per_feature:
                 raise InputError(
-                    f"{constraint}: there is no feature {constraint.feature!r}; "
-                    f"features are {', '.join(per_feature)}."
+                    f"{constraint}: unknown feature {constraint.feature!r}."
+                    f"{close_names(constraint.feature, per_feature)} "
+                    f"The features are {', '.join(per_feature)}."
                 )
             per_feature[constraint.feature].append(constraint)
         else:
             raise InputError(
-                f"{constraint!r} is not a constraint; use Fixed, Increase, Decrease, Range, "
+                f"{constraint!r} is not a constraint. Use Fixed, Increase, Decrease, Range, "
                 "Allowed, AllowMissing, MaxChanges, or a relation such as Linear or Implies."
             )
     admissible = tuple(
@@ -98,17 +100,19 @@ def resolve(
 
 
 def _onward(rule: Precedence, space: FeatureSpace, query: FloatArray) -> list[FeatureConstraint]:
-    """The categories that may follow the query's."""
+    """Return the constraint that allows the categories that may follow the query's."""
     index, feature = named_feature(rule.feature, space, rule)
     if feature.kind != "categorical":
-        raise InputError(f"{rule}: {rule.feature} has no categories; use Increase or Decrease.")
+        raise InputError(
+            f"{rule}: {rule.feature} is {feature.kind}, not categorical. Use Increase or Decrease."
+        )
     order = [parse_value(feature, label, str(rule)) for label in rule.order]
     if len(set(order)) < len(order):
-        raise InputError(f"{rule}: a category is listed twice.")
+        raise InputError(f"{rule} lists a category twice. List each category once.")
     if query[index] not in order:
         return []
-    behind = set(order[: order.index(query[index])])
-    labels = [own for at, own in enumerate(feature.labels) if at not in behind]
+    earlier = set(order[: order.index(query[index])])
+    labels = [label for at, label in enumerate(feature.labels) if at not in earlier]
     missing = [None] if feature.missing else []
     return [Allowed(rule.feature, [*labels, *missing])]
 
@@ -117,49 +121,52 @@ def _change_limit(rule: MaxChanges, space: FeatureSpace) -> ChangeLimit:
     count = rule.count
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
         raise InputError(f"MaxChanges needs a whole number of at least 0, got {count!r}.")
-    own = None
+    features = None
     if rule.among is not None:
-        own = frozenset(named_feature(name, space, rule)[0] for name in rule.among)
-    return ChangeLimit(min(int(count), MAX_CHANGES), own)
+        features = frozenset(named_feature(name, space, rule)[0] for name in rule.among)
+    return ChangeLimit(min(int(count), MAX_CHANGES), features)
 
 
 def _tightest(limits: list[ChangeLimit]) -> tuple[ChangeLimit, ...]:
-    """One limit for each set of features."""
+    """Return the tightest limit for each set of features."""
     least: dict[frozenset[int] | None, int] = {}
     for limit in limits:
         least[limit.features] = min(limit.count, least.get(limit.features, limit.count))
-    return tuple(ChangeLimit(count, own) for own, count in least.items())
+    return tuple(ChangeLimit(count, features) for features, count in least.items())
 
 
-def _intersect(feature: Feature, own: float, given: list[FeatureConstraint]) -> Admissible:
-    rules = given + _default_rules(feature)
+def _intersect(feature: Feature, start: float, constraints: list[FeatureConstraint]) -> Admissible:
+    rules = constraints + _default_rules(feature)
     kinds = {type(rule) for rule in rules}
     if {Increase, Decrease} <= kinds:
         raise InputError(
-            f"contradictory constraints on {feature.name}: Increase and Decrease; "
-            "use Fixed to keep it as it is."
+            f"contradictory constraints on {feature.name}: Increase and Decrease. "
+            f"Use Fixed({feature.name!r}) to keep its value."
         )
-    absent = own != own or own in feature.codes
+    absent = start != start or start in feature.codes
     lower, upper = feature.lower, feature.upper
     if not absent:
-        lower, upper = min(lower, own), max(upper, own)
+        lower, upper = min(lower, start), max(upper, start)
     values: set[float] | None = None
     if feature.kind == "categorical":
         lower, upper = 0.0, float(len(feature.labels) - 1)
-        if own > upper:  # a category that training rows do not have; it may stay
-            upper = own
+        if start > upper:  # a category that training rows do not have; it may stay
+            upper = start
     for rule in rules:
         match rule:
             case Increase() | Decrease() | Range() if feature.kind == "categorical":
-                raise InputError(f"{rule}: categories have no order; use Fixed or Allowed.")
+                raise InputError(
+                    f"{rule}: {feature.name} is categorical, and categories have no order. "
+                    "Use Fixed or Allowed."
+                )
             case Fixed() | Increase() | Decrease() if absent:
-                lower, upper = np.inf, -np.inf  # what is missing has no order: it stays
+                lower, upper = np.inf, -np.inf  # a missing value has no order: it stays
             case Fixed():
-                lower, upper = max(lower, own), min(upper, own)
+                lower, upper = max(lower, start), min(upper, start)
             case Increase():
-                lower = max(lower, own)
+                lower = max(lower, start)
             case Decrease():
-                upper = min(upper, own)
+                upper = min(upper, start)
             case Range():
                 low, high = _limits(rule)
                 lower, upper = max(lower, low), min(upper, high)
@@ -172,20 +179,21 @@ def _intersect(feature: Feature, own: float, given: list[FeatureConstraint]) -> 
         inside = tuple(sorted(value for value in numbers if lower <= value <= upper))
     price = None
     if absent or any(isinstance(rule, AllowMissing) for rule in rules):
-        price = _missing_price(feature, own, rules, values)
+        price = _missing_price(feature, start, rules, values)
     if absent:
-        stay = own != own and price is not None
+        stay = start != start and price is not None
     else:
-        stay = lower <= own <= upper and (inside is None or own in inside)
+        stay = lower <= start <= upper and (inside is None or start in inside)
     result = Admissible(lower, upper, inside, stay, price)
     if feature.codes:
-        result = _with_codes(result, feature, own, rules, values)
-    none_left = lower > upper or inside == () or not has_value(feature, own, result)
-    if none_left and not result.stay and price is None and not result.codes:
+        result = _with_codes(result, feature, start, rules, values)
+    is_empty = lower > upper or inside == () or not has_value(feature, start, result)
+    if is_empty and not result.stay and price is None and not result.codes:
         words = ", ".join(str(rule) for rule in rules) or "its bounds"
         raise NothingAdmissibleError(
             f"contradictory constraints on {feature.name}: {words} leave no admissible value "
-            f"(now {feature.show(own)}; feature: {feature.describe_values()})."
+            f"(query: {feature.show(start)}; feature: {feature.describe_values()}). "
+            "Remove or relax one of them."
         )
     return result
 
@@ -193,11 +201,11 @@ def _intersect(feature: Feature, own: float, given: list[FeatureConstraint]) -> 
 def _with_codes(
     admissible: Admissible,
     feature: Feature,
-    own: float,
+    start: float,
     rules: list[FeatureConstraint],
     values: set[float] | None,
 ) -> Admissible:
-    """Admit codes for a missing value: the query's own, and those that a rule allows."""
+    """Add admissible codes for a missing value: the query's own, and those that a rule allows."""
     prices = [_price(rule) for rule in rules if isinstance(rule, AllowMissing)]
     asks_for_number = any(isinstance(rule, Range) for rule in rules)
     stays = any(isinstance(rule, Fixed | Increase | Decrease) for rule in rules)
@@ -205,14 +213,14 @@ def _with_codes(
     codes = tuple(
         code
         for code in feature.codes
-        if (code == own or code in allowed)
+        if (code == start or code in allowed)
         and (values is None or code in values)
         and not asks_for_number
     )
     ends = {end for code in feature.codes for end in (float(np.nextafter(code, -np.inf)), code)}
     return replace(
         admissible,
-        stay=admissible.stay or own in codes,
+        stay=admissible.stay or start in codes,
         cuts=tuple(sorted(ends)),
         codes=codes,
         code_cost=min(prices, default=None),
@@ -231,37 +239,39 @@ def _default_rules(feature: Feature) -> list[FeatureConstraint]:
 
 
 def _missing_price(
-    feature: Feature, own: float, rules: list[FeatureConstraint], values: set[float] | None
+    feature: Feature, start: float, rules: list[FeatureConstraint], values: set[float] | None
 ) -> float | None:
-    """What it costs to have no value; None where a rule asks for one, or nothing allows it."""
-    given = [rule for rule in rules if isinstance(rule, AllowMissing)]
-    if given and feature.codes and not feature.missing:
-        return None  # a code says that there is no value
-    if given and not feature.missing:
+    """Return the cost of a missing value; None if the feature must have a value."""
+    permissions = [rule for rule in rules if isinstance(rule, AllowMissing)]
+    if permissions and feature.codes and not feature.missing:
+        return None  # a code stands for a missing value instead
+    if permissions and not feature.missing:
         raise InputError(
-            f"{given[0]}: no training row misses {feature.name}; if it may be missing, say so: "
-            f"features={{{feature.name!r}: {{'missing': True}}}}."
+            f"{permissions[0]}: {feature.name} is missing in no training row. If it may be "
+            f"missing, pass features={{{feature.name!r}: {{'missing': True}}}}."
         )
     if any(isinstance(rule, Range) for rule in rules):
         return None
     if values is not None and not any(map(np.isnan, values)):
         return None
-    if np.isnan(own):
+    if np.isnan(start):
         return 0.0
-    if not given or any(isinstance(rule, Fixed | Increase | Decrease) for rule in rules):
+    if not permissions or any(isinstance(rule, Fixed | Increase | Decrease) for rule in rules):
         return None
-    return min(_price(rule) for rule in given)
+    return min(_price(rule) for rule in permissions)
 
 
 def _price(rule: AllowMissing) -> float:
     number = isinstance(rule.cost, int | float | np.number) and not isinstance(rule.cost, bool)
     if not (number and 0 <= rule.cost <= LARGEST_PRICE):
-        raise InputError(f"{rule}: the cost must be a number from 0 to {LARGEST_PRICE:g}.")
+        raise InputError(
+            f"{rule}: cost must be a number from 0 to {LARGEST_PRICE:g}, got {rule.cost!r}."
+        )
     return float(rule.cost)
 
 
 def has_value(feature: Feature, own: float, admissible: Admissible) -> bool:
-    """Whether any admissible level is left, for features that have levels."""
+    """Return whether a feature with a list of values or whole numbers has an admissible one."""
     if admissible.stay or feature.kind in ("numeric", "categorical"):
         return True
     if feature.values:
@@ -280,13 +290,15 @@ def _limits(rule: Range) -> tuple[float, float]:
     try:
         low, high = float(rule.lower), float(rule.upper)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{rule}: lower and upper must be numbers.") from error
+        raise InputError(
+            f"{rule}: lower and upper must be numbers, got {rule.lower!r} and {rule.upper!r}."
+        ) from error
     if not low <= high:
-        raise InputError(f"{rule}: lower must not exceed upper.")
+        raise InputError(f"{rule}: lower ({low:g}) is above upper ({high:g}). Swap them.")
     return low, high
 
 
 def _allowed_values(feature: Feature, rule: Allowed) -> set[float]:
     if not rule.values:
-        raise InputError(f"{rule}: the list of allowed values is empty.")
+        raise InputError(f"{rule}: the list of allowed values is empty. Give at least one value.")
     return {parse_value(feature, value, str(rule)) for value in rule.values}

@@ -1,4 +1,4 @@
-"""What can be said of one feature of an answer; relations between features are made of these."""
+"""Conditions on one feature of a counterfactual, from which relations are built."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.query.features import Feature, FeatureSpace, parse_value
 from encoders.query.names import OfFeature, feature_name
@@ -14,11 +15,17 @@ from encoders.query.names import OfFeature, feature_name
 
 @dataclass(frozen=True)
 class Changes(OfFeature):
-    """The feature differs from the query.
+    """Condition that a feature differs from the query.
 
     Attributes
     ----------
-    feature : its name
+    feature : str
+        Name of the feature.
+
+    Examples
+    --------
+    >>> print(Implies(Changes("job"), Rises("income")))
+    Implies(if_=Changes(feature='job'), then=Rises(feature='income', by=0.0))
     """
 
     feature: str
@@ -26,11 +33,18 @@ class Changes(OfFeature):
 
 @dataclass(frozen=True)
 class Stays(OfFeature):
-    """The feature keeps the query's value.
+    """Condition that a feature keeps the query's value.
 
     Attributes
     ----------
-    feature : its name
+    feature : str
+        Name of the feature.
+
+    Examples
+    --------
+    >>> rule = Implies(Stays("job"), Stays("income"))
+    >>> explainer.explain(row, target="granted", constraints=[rule]).status
+    'optimal'
     """
 
     feature: str
@@ -38,12 +52,20 @@ class Stays(OfFeature):
 
 @dataclass(frozen=True)
 class Rises(OfFeature):
-    """The feature is above the query's value (numeric, ordinal, binary).
+    """Condition that a numeric, ordinal or binary feature is above the query's value.
 
     Attributes
     ----------
-    feature : its name
-    by : at least so much; 0: at all
+    feature : str
+        Name of the feature.
+    by : float, default 0.0
+        Smallest increase, in the unit of the feature; 0 for any increase.
+
+    Examples
+    --------
+    >>> rule = Implies(Changes("job"), Rises("age", by=1))
+    >>> explainer.explain(row, target="granted", constraints=[rule]).status
+    'optimal'
     """
 
     feature: str
@@ -52,12 +74,20 @@ class Rises(OfFeature):
 
 @dataclass(frozen=True)
 class Falls(OfFeature):
-    """The feature is below the query's value (numeric, ordinal, binary).
+    """Condition that a numeric, ordinal or binary feature is below the query's value.
 
     Attributes
     ----------
-    feature : its name
-    by : at least so much; 0: at all
+    feature : str
+        Name of the feature.
+    by : float, default 0.0
+        Smallest decrease, in the unit of the feature; 0 for any decrease.
+
+    Examples
+    --------
+    >>> rule = Forbidden(Falls("rooms"), Falls("income"))
+    >>> explainer.explain(row, target="granted", constraints=[rule]).status
+    'optimal'
     """
 
     feature: str
@@ -66,14 +96,29 @@ class Falls(OfFeature):
 
 @dataclass(frozen=True)
 class Within(OfFeature):
-    """The feature lies in [lower, upper] (numeric, ordinal, binary).
+    """Condition that a numeric, ordinal or binary feature lies in [lower, upper].
 
     Attributes
     ----------
-    feature : its name
-    lower, upper : in the feature's own unit
-    missing : bool, whether a missing value passes, too
-    codes : tuple of float, codes for a missing value that pass, too; other codes do not
+    feature : str
+        Name of the feature.
+    lower, upper : float, default -inf and inf
+        Smallest and largest value, in the unit of the feature.
+    missing : bool, default False
+        Whether a missing value fulfils the condition, too.
+    codes : tuple of float, default ()
+        Codes for a missing value that fulfil the condition, too. Other codes do not.
+
+    Raises
+    ------
+    InputError
+        If ``codes`` is not a list.
+
+    Examples
+    --------
+    >>> rule = Implies(Within("age", upper=25), Stays("rooms"))
+    >>> explainer.explain(row, target="granted", constraints=[rule]).status
+    'optimal'
     """
 
     feature: str
@@ -85,18 +130,29 @@ class Within(OfFeature):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.codes, str) or not isinstance(self.codes, Iterable):
-            raise InputError(f"Within takes a list of codes, got codes={self.codes!r}.")
+            raise InputError(
+                f"Within needs a list of codes, got codes={self.codes!r}. "
+                f"Write codes=[{self.codes!r}]."
+            )
         object.__setattr__(self, "codes", tuple(self.codes))
 
 
 @dataclass(frozen=True)
 class Becomes:
-    """The feature has one of these values, changed or not.
+    """Condition that a feature has one of some values, changed or not.
 
     Parameters
     ----------
-    feature : its name
-    *values : numbers or labels, at least one
+    feature : str
+        Name of the feature.
+    *values : number or label
+        Values that fulfil the condition, at least one.
+
+    Examples
+    --------
+    >>> rule = Implies(Becomes("housing", "own"), Rises("income", by=5))
+    >>> explainer.explain(row, target="granted", constraints=[rule]).status
+    'optimal'
     """
 
     feature: str
@@ -113,17 +169,17 @@ CONDITIONS = "Changes, Stays, Rises, Falls, Within or Becomes"
 
 @dataclass(frozen=True)
 class Test:
-    """A condition on one row: its feature lies in one of some intervals, or in none of them.
+    """Condition bound to one row: a feature lies in one of several intervals, or in none.
 
     Attributes
     ----------
-    index : of the feature
-    intervals : of numbers, ends included; of indices of categories
-    inside : whether it lies in one, or in none
-    missing : whether a missing value passes
+    index : int, index of the feature
+    intervals : pairs of float, closed intervals of numbers or of category indices
+    inside : bool, True if the value must lie in an interval, False if it must lie in none
+    missing : bool, whether a missing value passes
     """
 
-    __test__ = False  # not one of pytest's
+    __test__ = False  # keeps pytest from collecting the class
 
     index: int
     intervals: tuple[tuple[float, float], ...]
@@ -131,25 +187,25 @@ class Test:
     missing: bool = False
 
     def passes(self, values: FloatArray) -> BoolArray:
-        """Which values pass, bool of their shape."""
-        held = np.zeros(values.shape, dtype=np.bool_)
+        """Return which values pass, bool of the same shape."""
+        covered = np.zeros(values.shape, dtype=np.bool_)
         for low, high in self.intervals:
-            held |= (low <= values) & (values <= high)
-        return np.where(np.isnan(values), self.missing, held == self.inside)
+            covered |= (low <= values) & (values <= high)
+        return np.where(np.isnan(values), self.missing, covered == self.inside)
 
     def may_pass(self, one: float, other: float) -> bool:
-        """Return whether any value between two passes."""
+        """Return whether any value between two values passes."""
         low, high = min(one, other), max(one, other)
         inside = [cut for cut in self.cuts() if low <= cut <= high]
         after = [value for value in map(_next, inside) if value <= high]
         return bool(self.passes(np.array([low, high, *inside, *after])).any())
 
     def negated(self) -> "Test":
-        """What passes where this does not."""
+        """Return the test that passes exactly where this one does not."""
         return replace(self, inside=not self.inside, missing=not self.missing)
 
     def cuts(self) -> set[float]:
-        """Last values before which, and after which, it may pass: no cell may go across them."""
+        """Return the last values before a change of the outcome; no cell may cross them."""
         ends = {float(np.nextafter(low, -np.inf)) for low, _ in self.intervals}
         ends |= {high for _, high in self.intervals}
         return {end for end in ends if np.isfinite(end)}
@@ -160,29 +216,32 @@ def _next(value: float) -> float:
 
 
 def written(value: float) -> Fraction:
-    """The decimal number that a float64 is written as, exactly: 0.1 is one tenth."""
+    """Return the exact decimal number that a float64 is printed as: 0.1 is one tenth."""
     return Fraction(repr(float(value)))
 
 
 def bind_condition(condition: object, space: FeatureSpace, before: FloatArray) -> Test:
-    """A condition about one row."""
+    """Return the test that a condition stands for on one row."""
     if not isinstance(condition, Condition):
-        raise InputError(f"{condition!r} is not a condition; use {CONDITIONS}.")
+        raise InputError(f"{condition!r} is not a condition. Use {CONDITIONS}.")
     index, feature = named_feature(condition.feature, space, condition)
-    own = float(before[index])
+    start = float(before[index])
     if isinstance(condition, Rises | Falls | Within) and feature.kind == "categorical":
-        raise InputError(f"{condition}: categories have no order; use Becomes or Changes.")
+        raise InputError(
+            f"{condition}: {feature.name} is categorical, and categories have no order. "
+            "Use Becomes or Changes."
+        )
     match condition:
         case Stays() | Changes():
-            stays = Test(index, ((own, own),) if own == own else (), missing=own != own)
+            stays = Test(index, ((start, start),) if start == start else (), missing=start != start)
             return stays if isinstance(condition, Stays) else stays.negated()
         case Rises() | Falls():
-            return _moved(condition, index, own, feature)
+            return _moved(condition, index, start, feature)
         case Within():
             low, high = _numbers(condition, condition.lower, condition.upper)
             if not isinstance(condition.missing, bool):
                 raise InputError(
-                    f"{condition}: missing is {condition.missing!r}; use True or False."
+                    f"{condition}: missing must be True or False, got {condition.missing!r}."
                 )
             numbers = _without_codes((low, high), feature)
             for code in condition.codes:
@@ -194,12 +253,15 @@ def bind_condition(condition: object, space: FeatureSpace, before: FloatArray) -
 
 
 def named_feature(name: object, space: FeatureSpace, where: object) -> tuple[int, Feature]:
-    """A feature and its index."""
+    """Return the index of a feature and the feature; raise InputError if there is none."""
     for index, feature in enumerate(space.features):
         if feature.name == name:
             return index, feature
-    names = ", ".join(feature.name for feature in space.features)
-    raise InputError(f"{where}: there is no feature {name!r}; features are {names}.")
+    names = [feature.name for feature in space.features]
+    raise InputError(
+        f"{where}: unknown feature {name!r}.{close_names(name, names)} "
+        f"The features are {', '.join(names)}."
+    )
 
 
 def _without_codes(interval: tuple[float, float], feature: Feature) -> list[tuple[float, float]]:
@@ -213,18 +275,18 @@ def _without_codes(interval: tuple[float, float], feature: Feature) -> list[tupl
     return [(low, high) for low, high in parts if low <= high]
 
 
-def _moved(condition: Rises | Falls, index: int, own: float, feature: Feature) -> Test:
-    """Above or below the query's value, by so much in decimal numbers."""
+def _moved(condition: Rises | Falls, index: int, start: float, feature: Feature) -> Test:
+    """Return the test that a value is above or below the query's by a decimal amount."""
     (by,) = _numbers(condition, condition.by)
     if not 0 <= by < np.inf:
-        raise InputError(f"{condition}: by must be 0 or a number above it.")
-    if own != own or own in feature.codes:
-        return Test(index, ())  # what is missing has no order
+        raise InputError(f"{condition}: by must be a finite number of at least 0, got {by:g}.")
+    if start != start or start in feature.codes:
+        return Test(index, ())  # a missing value has no order
     way = np.inf if isinstance(condition, Rises) else -np.inf
     sign = 1 if way > 0 else -1
-    end = float(np.nextafter(own, way))
+    end = float(np.nextafter(start, way))
     if by > 0:
-        needed = written(own) + sign * written(by)
+        needed = written(start) + sign * written(by)
         end = float(np.nextafter(np.nextafter(float(needed), -way), -way))
         while sign * (written(end) - needed) < 0:
             end = float(np.nextafter(end, way))
@@ -234,7 +296,7 @@ def _moved(condition: Rises | Falls, index: int, own: float, feature: Feature) -
 
 def _becomes(condition: Becomes, index: int, feature: Feature) -> Test:
     if not condition.values:
-        raise InputError(f"{condition}: give at least one value.")
+        raise InputError(f"{condition} lists no values. Give at least one.")
     values = [parse_value(feature, value, str(condition)) for value in condition.values]
     present = tuple(sorted((v, v) for v in set(values) if v == v))
     return Test(index, present, missing=any(v != v for v in values))
@@ -245,17 +307,19 @@ def _numbers(condition: object, *values: object) -> tuple[float, ...]:
     for value in values:
         fits = isinstance(value, int | float | np.integer | np.floating)
         if not fits or isinstance(value, bool) or value != value:
-            raise InputError(f"{condition}: {value!r} is no number.")
+            raise InputError(f"{condition}: {value!r} is not a number.")
         numbers.append(float(value))  # type: ignore[arg-type]
     if len(numbers) == 2 and numbers[0] > numbers[1]:
-        raise InputError(f"{condition}: lower must not exceed upper.")
+        raise InputError(
+            f"{condition}: lower ({numbers[0]:g}) is above upper ({numbers[1]:g}). Swap them."
+        )
     return tuple(numbers)
 
 
 def listed_conditions(conditions: object, where: str) -> tuple[object, ...]:
-    """Conditions as a tuple."""
+    """Return conditions as a tuple; raise InputError if there are none."""
     several = isinstance(conditions, Iterable) and not isinstance(conditions, str)
-    found = tuple(conditions) if several else (conditions,)  # type: ignore[arg-type]
-    if not found:
-        raise InputError(f"{where}: give at least one condition.")
-    return found
+    listed = tuple(conditions) if several else (conditions,)  # type: ignore[arg-type]
+    if not listed:
+        raise InputError(f"{where} has no conditions. Give at least one.")
+    return listed

@@ -1,4 +1,4 @@
-"""Actionability: what may change, in which direction, how far, and how many features at once."""
+"""Actionability constraints: what may change, in which direction, how far, and how often."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,11 +12,17 @@ from encoders.query.relations import Precedence, Relation
 
 @dataclass(frozen=True)
 class Fixed(OfFeature):
-    """The feature keeps the query's value.
+    """Constraint that a feature keeps the query's value.
 
     Attributes
     ----------
-    feature : its name
+    feature : str
+        Name of the feature.
+
+    Examples
+    --------
+    >>> explainer.explain(row, target="granted", constraints=[Fixed("age")]).status
+    'optimal'
     """
 
     feature: str
@@ -24,11 +30,17 @@ class Fixed(OfFeature):
 
 @dataclass(frozen=True)
 class Increase(OfFeature):
-    """The feature may grow or stay, never shrink (numeric, ordinal, binary).
+    """Constraint that a numeric, ordinal or binary feature does not decrease.
 
     Attributes
     ----------
-    feature : its name
+    feature : str
+        Name of the feature.
+
+    Examples
+    --------
+    >>> explainer.explain(row, target="granted", constraints=[Increase("age")]).status
+    'optimal'
     """
 
     feature: str
@@ -36,11 +48,17 @@ class Increase(OfFeature):
 
 @dataclass(frozen=True)
 class Decrease(OfFeature):
-    """The feature may shrink or stay, never grow (numeric, ordinal, binary).
+    """Constraint that a numeric, ordinal or binary feature does not increase.
 
     Attributes
     ----------
-    feature : its name
+    feature : str
+        Name of the feature.
+
+    Examples
+    --------
+    >>> explainer.explain(row, target="granted", constraints=[Decrease("rooms")]).status
+    'optimal'
     """
 
     feature: str
@@ -48,12 +66,22 @@ class Decrease(OfFeature):
 
 @dataclass(frozen=True)
 class Range(OfFeature):
-    """The counterfactual's value lies in [lower, upper], within the feature's own bounds.
+    """Constraint that the counterfactual's value lies in [lower, upper].
+
+    The bounds of the feature still apply.
 
     Attributes
     ----------
-    feature : its name
-    lower, upper : float, in the feature's own unit
+    feature : str
+        Name of the feature.
+    lower, upper : float, default -inf and inf
+        Smallest and largest value, in the unit of the feature.
+
+    Examples
+    --------
+    >>> constraint = Range("income", lower=10, upper=40)
+    >>> explainer.explain(row, target="granted", constraints=[constraint]).status
+    'optimal'
     """
 
     feature: str
@@ -63,14 +91,27 @@ class Range(OfFeature):
 
 @dataclass(frozen=True)
 class Allowed:
-    """The counterfactual's value is one of these (category labels for a categorical feature).
+    """Constraint that the counterfactual's value is one of a list.
 
-    Staying at the query's value is allowed only if that value is listed.
+    The feature may keep the query's value only if that value is listed.
 
     Parameters
     ----------
-    feature : its name
-    values : numbers or labels
+    feature : str
+        Name of the feature.
+    values : iterable of numbers or labels
+        Allowed values; category labels for a categorical feature.
+
+    Raises
+    ------
+    InputError
+        If ``values`` is not a list.
+
+    Examples
+    --------
+    >>> constraint = Allowed("housing", ["own", "rent"])
+    >>> explainer.explain(row, target="granted", constraints=[constraint]).status
+    'optimal'
     """
 
     feature: str
@@ -78,19 +119,29 @@ class Allowed:
 
     def __init__(self, feature: str, values: Iterable[object]) -> None:
         if not isinstance(values, Iterable):
-            raise InputError(f"Allowed({feature!r}, ...) takes a list of values, got {values!r}.")
+            raise InputError(
+                f"Allowed({feature!r}, ...) needs a list of values, got {values!r}. "
+                f"Write Allowed({feature!r}, [{values!r}])."
+            )
         object.__setattr__(self, "feature", feature_name(feature))
         object.__setattr__(self, "values", tuple(values))
 
 
 @dataclass(frozen=True)
 class AllowMissing(OfFeature):
-    """The counterfactual may have no value here, or a code for that, though the query has one.
+    """Permission to make a value missing (or a code for a missing value) that the query has.
 
     Attributes
     ----------
-    feature : its name; training rows must miss it, too, or it has ``missing_codes``
-    cost : of having none, before the feature's weight
+    feature : str
+        Name of the feature. It must be missing in some training row or have ``missing_codes``.
+    cost : float, default 1.0
+        Cost of a missing value, before the weight of the feature.
+
+    Examples
+    --------
+    >>> AllowMissing("income", cost=2.0)
+    AllowMissing(feature='income', cost=2.0)
     """
 
     feature: str
@@ -99,12 +150,25 @@ class AllowMissing(OfFeature):
 
 @dataclass(frozen=True)
 class MaxChanges:
-    """At most ``count`` features differ from the query (sparsity bound).
+    """Constraint that at most ``count`` features differ from the query.
 
     Attributes
     ----------
-    count : a whole number of at least 0; a one-hot group counts once
-    among : names of the features that are counted; None for all
+    count : int
+        Largest number of changed features, at least 0. A one-hot group counts once.
+    among : tuple of str or None, default None
+        Names of the features to count; None counts all features.
+
+    Raises
+    ------
+    InputError
+        If ``among`` is not a list of names.
+
+    Examples
+    --------
+    >>> result = explainer.explain(row, target="granted", constraints=[MaxChanges(1)])
+    >>> len(result.changes)
+    1
     """
 
     count: int
@@ -114,7 +178,10 @@ class MaxChanges:
         if self.among is None:
             return
         if isinstance(self.among, str) or not isinstance(self.among, Iterable):
-            raise InputError(f"MaxChanges takes a list of features, got among={self.among!r}.")
+            raise InputError(
+                f"MaxChanges needs a list of feature names, got among={self.among!r}. "
+                f"Write among=[{self.among!r}]."
+            )
         object.__setattr__(self, "among", tuple(map(feature_name, self.among)))
 
 
@@ -123,7 +190,10 @@ Constraint = FeatureConstraint | MaxChanges | Precedence | Relation
 
 
 def listed(constraints: object) -> tuple[Constraint, ...]:
-    """The constraints as a tuple, or an InputError when they come alone or as a text."""
+    """Return constraints as a tuple; raise InputError if they are a text or not a sequence."""
     if isinstance(constraints, str) or not isinstance(constraints, Iterable):
-        raise InputError("constraints must be a sequence such as [Fixed('age'), MaxChanges(2)].")
+        raise InputError(
+            f"constraints must be a sequence, got {constraints!r}. "
+            "Write, for example, [Fixed('age'), MaxChanges(2)]."
+        )
     return tuple(constraints)

@@ -1,4 +1,4 @@
-"""What a change costs: equations (8) and (9) of the paper, per feature ``alpha_f * delta_f``."""
+"""Cost of changes: equations (8) and (9) of the paper, per feature ``alpha_f * delta_f``."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from encoders.arrays import FloatArray
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.query.admissible import Admissible
 from encoders.query.features import Feature, FeatureSpace, parse_value
@@ -15,7 +16,7 @@ from encoders.query.names import feature_name
 Scale = Literal["range", "std", "mad", "none"]
 SCALES: tuple[Scale, ...] = ("range", "std", "mad", "none")
 LARGEST = float(np.finfo(np.float64).max)
-# Beyond these sums of costs overflow, or vanish; see docs/exactness.md.
+# Outside these limits, sums of costs overflow or vanish; see docs/exactness.md.
 SMALLEST_WEIGHT, LARGEST_WEIGHT, LARGEST_POWER = 1e-100, 1e100, 100.0
 CostFunction = Callable[[str, Any, Any], float]
 FeatureCost = Mapping[Any, float] | Callable[[Any, Any], float]
@@ -24,15 +25,16 @@ Norm = float | str | CostFunction | Mapping[str, FeatureCost]
 
 @dataclass(frozen=True)
 class Cost:
-    """A separable cost of moving features.
+    """Separable cost of moving features.
 
     Attributes
     ----------
-    power : p of ``(|change| / unit) ** p``; 0 counts changes, inf is linear
+    power : float, p of ``(|change| / unit) ** p``; 0 counts changes, inf is linear
     aggregate : "sum", or "max" for L-infinity
-    unit : float64 per feature, the change that costs 1 (before weighting)
-    weight : float64 per feature, alpha_f
-    own : per feature None, a table {value: cost} or a function (from, to) -> cost
+    unit : tuple of float, change of each feature that costs 1 before the weight
+    weight : tuple of float, alpha_f of each feature
+    own : tuple, user-defined cost of each feature: None, a table {value: cost} or a function
+        (from, to) -> cost
     """
 
     power: float
@@ -42,9 +44,9 @@ class Cost:
     own: tuple[FeatureCost | None, ...]
 
     def table(self, index: int) -> Mapping[Any, float] | None:
-        """The user's cost table of a feature, if it has one."""
-        own = self.own[index]
-        return own if isinstance(own, Mapping) else None
+        """Return the user's cost table of a feature, or None."""
+        custom = self.own[index]
+        return custom if isinstance(custom, Mapping) else None
 
     def of(
         self,
@@ -54,21 +56,20 @@ class Cost:
         values: FloatArray,
         admissible: Admissible | None = None,
     ) -> FloatArray:
-        """Cost of moving feature ``index`` from ``start`` to each of ``values``, float64.
+        """Return the cost of moving feature ``index`` from ``start`` to each value, float64.
 
-        Staying costs nothing, and a missing value, or a code for one, is filled in at the feature's
-        ``missing_cost`` unless the user has costs of his own for it. To become a code costs 1
-        unless AllowMissing or the user's own costs say otherwise. For a function of the user the
-        value nearest to the query stands for its whole interval, so costs must not fall with
-        distance.
+        Staying costs nothing. Filling in a missing value or a code for one costs ``missing_cost``
+        of the feature, unless the user defined its cost. Becoming a code costs 1, unless
+        AllowMissing or the user defined its cost. A cost function is evaluated at the value of each
+        interval that is nearest to the query, so costs must not decrease with distance.
         """
-        own = self.own[index]
-        if own is None:
+        custom = self.own[index]
+        if custom is None:
             cost = self._delta(index, feature, start, values)
-        elif callable(own):
-            cost = _asked(own, feature, start, values)
+        elif callable(custom):
+            cost = _function_costs(custom, feature, start, values)
         else:
-            priced = _parse_table(feature, own)
+            priced = _parse_table(feature, custom)
             free = (values == start) | np.isnan(values)
             if admissible is not None and admissible.code_cost is not None:
                 free |= np.isin(values, feature.codes)
@@ -79,20 +80,21 @@ class Cost:
             cost = cost.astype(np.float64)
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
-                f"the cost of feature {feature.name} must be one number for every value; {error}."
+                f"the cost of feature {feature.name} is not one number for every value ({error}). "
+                "Return a number from the cost function."
             ) from error
         if admissible is not None and admissible.code_cost is not None:
             becomes = np.isin(values, feature.codes) & (values != start)
             cost = np.where(becomes, admissible.code_cost, cost)
         missing = None if admissible is None else admissible.missing
-        if missing is not None or start != start:  # else there is no NaN among the values
+        if missing is not None or start != start:  # otherwise no value is NaN
             nothing = 0.0 if np.isnan(start) or missing is None else missing
             cost = np.where(np.isnan(values), nothing, cost)
         fits = (cost >= 0) & (cost <= LARGEST_WEIGHT)
         if not fits.all():
             raise InputError(
                 f"the cost of feature {feature.name} must be from 0 to {LARGEST_WEIGHT:g} for "
-                f"every value; got {cost[~fits][0]:g}."
+                f"every value, got {cost[~fits][0]:g}."
             )
         weighted: FloatArray = self.weight[index] * cost
         return weighted
@@ -110,22 +112,22 @@ class Cost:
         return powered if is_code is None else np.where(is_code, changed, powered)
 
 
-def _asked(
-    own: Callable[[Any, Any], Any], feature: Feature, start: float, values: FloatArray
+def _function_costs(
+    function: Callable[[Any, Any], Any], feature: Feature, start: float, values: FloatArray
 ) -> "np.ndarray[Any, Any]":
-    """What the user's function says; it gets None for a query's value that is missing."""
+    """Return the results of the user's cost function, which gets None for a missing query value."""
     free = (values == start) | np.isnan(values)
     try:
         costs = [
-            0.0 if unmoved else own(feature.show(start), feature.show(value))
+            0.0 if unmoved else function(feature.show(start), feature.show(value))
             for unmoved, value in zip(free, values, strict=True)
         ]
     except Exception as error:
         if start == start:
-            raise  # not NaN: the user's own error, as it is
+            raise  # the query has a value: pass the user's error on unchanged
         raise InputError(
-            f"the cost function of feature {feature.name} fails where the query has no value "
-            f"({type(error).__name__}: {error}); it is given None for that value then."
+            f"the cost function of feature {feature.name} fails if the query's value is missing "
+            f"({type(error).__name__}: {error}). Handle None as its first value."
         ) from error
     return np.array(costs, dtype=object)
 
@@ -139,13 +141,13 @@ def _parse_table(feature: Feature, table: Mapping[Any, float]) -> dict[float, fl
             priced[number] = float(cost)
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(
-                f"the {where} must hold one number per value, got {cost!r} for {value!r}."
+                f"the {where} must contain one number per value, got {cost!r} for {value!r}."
             ) from error
     return priced
 
 
 def table_values(feature: Feature, table: Mapping[Any, float]) -> tuple[float, ...]:
-    """The values a cost table lists, as numbers, ascending."""
+    """Return the values that a cost table lists, as numbers in ascending order."""
     return tuple(sorted(_parse_table(feature, table)))
 
 
@@ -155,29 +157,36 @@ def make_cost(
     scale: str,
     weights: Mapping[str, float] | Sequence[float] | None,
 ) -> Cost:
-    """Check the user's cost and bind it to the features."""
-    power, own = _parse_norm(space, norm)
+    """Check the user's norm, scale and weights and bind them to the features."""
+    power, custom = _parse_norm(space, norm)
     if scale not in SCALES:
-        raise InputError(f"unknown scale {scale!r}; known are {', '.join(SCALES)}.")
+        raise InputError(
+            f"unknown scale {scale!r}.{close_names(scale, SCALES)} "
+            f"The scales are {', '.join(SCALES)}."
+        )
     return Cost(
         power=power,
         aggregate="max" if np.isinf(power) else "sum",
         unit=tuple(_unit(feature, scale) for feature in space.features),
         weight=_parse_weights(space, weights),
-        own=own,
+        own=custom,
     )
 
 
 def _parse_norm(space: FeatureSpace, norm: Norm) -> tuple[float, tuple[FeatureCost | None, ...]]:
     none = (None,) * len(space.features)
     if isinstance(norm, Mapping):
-        norm = {feature_name(name): own for name, own in norm.items()}
-        unknown = [name for name in norm if space.named(name) is None]
-        if unknown:
-            raise InputError(f"the cost mapping names {unknown[0]!r}, which is no feature.")
-        wrong = [n for n, own in norm.items() if not (callable(own) or isinstance(own, Mapping))]
-        if wrong:
-            raise InputError(f"the cost of {wrong[0]!r} must be a table or a function (from, to).")
+        norm = {feature_name(name): cost for name, cost in norm.items()}
+        names = [feature.name for feature in space.features]
+        for name in norm:
+            if name not in names:
+                raise _unknown_feature("the cost mapping", name, names)
+        for name, cost in norm.items():
+            if not (callable(cost) or isinstance(cost, Mapping)):
+                raise InputError(
+                    f"the cost of {name!r} must be a table {{value: cost}} or a function "
+                    f"(from, to), got {cost!r}."
+                )
         return 1.0, tuple(norm.get(feature.name) for feature in space.features)
     if callable(norm):
         return 1.0, tuple(_bind(norm, feature.name) for feature in space.features)
@@ -185,7 +194,7 @@ def _parse_norm(space: FeatureSpace, norm: Norm) -> tuple[float, tuple[FeatureCo
         power = float(norm)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
-            f"norm {norm!r} is not known; use any p from 0 to 100, 'inf', a function "
+            f"unknown norm {norm!r}. Use any p from 0 to 100, 'inf', a function "
             "(feature, from, to) or a mapping {feature: table or function}."
         ) from error
     if not (0 <= power <= LARGEST_POWER or np.isinf(power)) or power < 0:
@@ -193,12 +202,19 @@ def _parse_norm(space: FeatureSpace, norm: Norm) -> tuple[float, tuple[FeatureCo
     return power, none
 
 
+def _unknown_feature(where: str, name: str, names: Sequence[str]) -> InputError:
+    return InputError(
+        f"{where} has an unknown feature {name!r}.{close_names(name, names)} "
+        f"The features are {', '.join(names)}."
+    )
+
+
 def _bind(function: CostFunction, name: str) -> Callable[[Any, Any], float]:
     return lambda start, value: function(name, start, value)
 
 
 def _unit(feature: Feature, scale: str) -> float:
-    """The change of a numeric or ordinal feature that costs 1; 1 where there is no spread."""
+    """Return the change of a numeric or ordinal feature that costs 1; 1 without any spread."""
     spread = {
         "range": feature.upper - feature.lower,
         "std": feature.std,
@@ -207,7 +223,7 @@ def _unit(feature: Feature, scale: str) -> float:
     }[scale]
     if np.isnan(spread):
         raise InputError(
-            f"scale {scale!r} needs training rows, and the explainer has none; use 'range'."
+            f"scale {scale!r} needs training rows, but the explainer has none. Use scale='range'."
         )
     return spread if spread > 0 and np.isfinite(spread) else 1.0
 
@@ -218,31 +234,34 @@ def _parse_weights(
     names = [feature.name for feature in space.features]
     if weights is None:
         return (1.0,) * len(names)
-    if hasattr(weights, "to_dict"):  # a Series of pandas, which need not be imported
+    if hasattr(weights, "to_dict"):  # a pandas Series; avoids an import of pandas
         weights = weights.to_dict()
     if isinstance(weights, str) or not isinstance(weights, Iterable):
         raise InputError(f"weights must be a mapping or one number per feature, got {weights!r}.")
     if isinstance(weights, Mapping):
-        weights = {feature_name(name): own for name, own in weights.items()}
+        weights = {feature_name(name): weight for name, weight in weights.items()}
         unknown = [name for name in weights if name not in names]
         if unknown:
-            raise InputError(f"weights name {unknown[0]!r}, which is no feature.")
-        given = [weights.get(name, 1.0) for name in names]
+            raise _unknown_feature("weights", unknown[0], names)
+        per_feature = [weights.get(name, 1.0) for name in names]
     else:
-        given = list(weights)
-        if len(given) != len(names):
-            raise InputError(f"{len(given)} weights for {len(names)} features.")
-    for name, weight in zip(names, given, strict=True):
+        per_feature = list(weights)
+        if len(per_feature) != len(names):
+            raise InputError(
+                f"weights has {len(per_feature)} numbers, but there are {len(names)} features. "
+                "Give one weight per feature, or a mapping {feature: weight}."
+            )
+    for name, weight in zip(names, per_feature, strict=True):
         if not _is_weight(weight):
             raise InputError(
                 f"the weight of {name} must be 0 or a number from {SMALLEST_WEIGHT:g} to "
                 f"{LARGEST_WEIGHT:g}, got {weight!r}."
             )
-    return tuple(float(weight) for weight in given)
+    return tuple(float(weight) for weight in per_feature)
 
 
 def _is_weight(weight: Any) -> bool:
-    """Return whether a value is a real number that costs may be multiplied by."""
+    """Return whether a value is a number by which costs may be multiplied."""
     if not isinstance(weight, int | float | np.integer | np.floating):
         return False
     value = weight.item() if isinstance(weight, np.generic) else weight

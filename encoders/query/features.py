@@ -1,4 +1,4 @@
-"""What the columns of a row mean: numeric, ordinal, binary or categorical features."""
+"""Descriptions of features: numeric, ordinal, binary or categorical."""
 
 import sys
 from collections.abc import Sequence
@@ -9,46 +9,70 @@ import numpy as np
 
 from encoders.arrays import BoolArray, FloatArray
 from encoders.as_html import table
+from encoders.close_names import close_names
 from encoders.errors import InputError
 
 Kind = Literal["numeric", "ordinal", "binary", "categorical"]
 Action = Literal["free", "fixed", "increase", "decrease"]
 KINDS: tuple[Kind, ...] = ("numeric", "ordinal", "binary", "categorical")
 ACTIONS: tuple[Action, ...] = ("free", "fixed", "increase", "decrease")
-MISSING = float("nan")  # the one that lists of values hold, for no two NaN are equal
-TRUTHS = ("False", "True")  # as files have them
-NEW = "(new)"  # a category that no training row has; its index comes after those of the labels
-MAX_LISTED_VALUES = 12  # values that a message names before it says how many there are
+MISSING = float("nan")  # one shared object, which lists find by identity: NaN never equals NaN
+TRUTHS = ("False", "True")  # spelling in files
+NEW = "(new)"  # label of a category that is in no training row; its index follows the other labels
+MAX_LISTED_VALUES = 12  # a message lists so many values, then only their number
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature: a column, or for a categorical one maybe the columns of its one-hot group.
+    """Description of one feature: a column, or the columns of a one-hot group.
 
     Attributes
     ----------
     name : str
-    kind : numeric (any value within the bounds), ordinal (whole numbers within the bounds, or
-        the given ``values``), binary (two ``values``), categorical (one column of codes, or a
-        one-hot group in which at most one column is 1)
-    columns : indices into the model's columns
-    lower, upper : bounds of admissible values; a query outside widens them up to itself. Their
-        difference is what ``scale="range"`` takes for the feature's range
-    values : admissible values, ascending; empty for numeric, whole-number and categorical
-    labels : names of the categories or of the two binary values, else empty. A one-hot group has
-        one per column, and one more, the last, where a row of zeros is a category (the base)
-    std, mad : standard deviation and median absolute deviation of the training column
-    action : default actionability: "free", "fixed", "increase" or "decrease"
-    allow_off_levels : accept a query value that is not an admissible one
-    coded : categorical in one column, which holds the index of the category
-    missing : whether a query's value may be missing (NaN inside)
-    missing_cost : of filling in a value that is missing, before the weight
-    codes : numbers that stand for a missing value, ascending; categories beside the numbers, which
-        are no part of bounds and scales
-    typical : median of the training column where a value may be missing, else 0
-    step : values of an answer are whole multiples of it, if the feature moves; 0 for any
-    truth : binary, and 0 and 1 are False and True to the user
-    note : what was found in the training data that users should know, "" for nothing
+        Name of the feature.
+    kind : {"numeric", "ordinal", "binary", "categorical"}
+        Type of the feature. Numeric: any value within the bounds. Ordinal: whole numbers within
+        the bounds, or the listed ``values``. Binary: two ``values``. Categorical: one column of
+        category indices, or a one-hot group in which at most one column is 1.
+    columns : tuple of int
+        Indices of the feature's columns in the model's input.
+    lower, upper : float
+        Bounds of admissible values. A query outside widens them up to its own value. Their
+        difference is the range for ``scale="range"``.
+    values : tuple of float, default ()
+        Admissible values in ascending order. Empty for numeric, whole-number and categorical
+        features.
+    labels : tuple of str, default ()
+        Names of the categories or of the two binary values, else empty. A one-hot group has one
+        label per column. If a row of zeros is a category (the base), its label comes last.
+    std, mad : float, default 0.0
+        Standard deviation and median absolute deviation of the training column.
+    action : {"free", "fixed", "increase", "decrease"}, default "free"
+        Default actionability.
+    allow_off_levels : bool, default False
+        Whether the query's value may be one that is not admissible.
+    coded : bool, default False
+        Whether a categorical feature is one column with the index of the category.
+    missing : bool, default False
+        Whether the value of a query may be missing (NaN internally).
+    missing_cost : float, default 1.0
+        Cost of filling in a missing value, before the weight of the feature.
+    codes : tuple of float, default ()
+        Numbers that stand for a missing value, in ascending order. They are treated as
+        categories, and bounds and scales ignore them.
+    typical : float, default 0.0
+        Median of the training column if a value may be missing, else 0.
+    step : float, default 0.0
+        Step size: a changed value is a whole multiple of it. 0 allows any value.
+    truth : bool, default False
+        Whether the values 0 and 1 are shown as False and True.
+    note : str, default ""
+        Remark on the training data for users, or "".
+
+    Examples
+    --------
+    >>> explainer.features.named("age").kind
+    'ordinal'
     """
 
     name: str
@@ -73,7 +97,7 @@ class Feature:
 
     @property
     def one_hot(self) -> bool:
-        """Whether it has a column per category."""
+        """Whether the feature has one column per category."""
         return self.kind == "categorical" and not self.coded
 
     @property
@@ -83,29 +107,41 @@ class Feature:
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """The name that 0.1 had for ``values``."""
+        """Alias of ``values``."""
         return self.values
 
     @property
     def column(self) -> int:
-        """The only column of a feature that is not categorical."""
+        """Index of the only column of a feature that is not a one-hot group."""
         return self.columns[0]
 
     def without_code(self, value: float) -> float:
-        """Return a value, or NaN if it is a code for a missing one.
+        """Return a value, or NaN if it is a code for a missing value.
 
         Parameters
         ----------
         value : float
+            Internal value of the feature.
+
+        Returns
+        -------
+        float
+            The value, or NaN for a code.
         """
         return MISSING if value in self.codes else value
 
     def show(self, value: float) -> object:
-        """A value as people read it: category label, bool, whole number or float; None if missing.
+        """Return an internal value as users write it.
 
         Parameters
         ----------
-        value : as used inside; a category's index
+        value : float
+            Internal value; the index of the category for a categorical feature.
+
+        Returns
+        -------
+        str, bool, int, float or None
+            Label of the category, truth value or number; None for a missing value.
         """
         if np.isnan(value):
             return None
@@ -120,7 +156,13 @@ class Feature:
         return float(value)
 
     def describe_values(self) -> str:
-        """Admissible values in a few words."""
+        """Return a short description of the admissible values.
+
+        Returns
+        -------
+        str
+            For example "18 to 69" or "free, own, rent".
+        """
         codes = ", ".join(f"{code:g}" for code in self.codes)
         return self._describe_numbers() + (f", or missing ({codes})" if codes else "")
 
@@ -146,19 +188,26 @@ def _shorten(words: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class FeatureSpace:
-    """All features of a model's input, covering each column exactly once.
+    """Features of a model's input, which cover each column exactly once.
 
-    ``str()`` prints what was inferred, one feature a line.
+    ``print()`` shows one feature per line.
 
     Attributes
     ----------
-    features : in order of their columns
-    columns : names, in the model's order
+    features : tuple of Feature
+        The features in order of their columns.
+    columns : tuple of str
+        Names of the columns in the order of the model.
 
     Raises
     ------
     InputError
-        Two features have one name.
+        If two features have the same name.
+
+    Examples
+    --------
+    >>> [feature.name for feature in explainer.features.features]
+    ['age', 'sex', 'income', 'rooms', 'job', 'housing']
     """
 
     features: tuple[Feature, ...]
@@ -169,8 +218,8 @@ class FeatureSpace:
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise InputError(
-                f"two features are called {twice!r}, and a constraint or weight for one would hit "
-                "both; name their columns apart, or name them under features."
+                f"two features have the name {twice!r}, so constraints and weights would be "
+                "ambiguous. Rename a column, or name the features in features=."
             )
 
     def __str__(self) -> str:
@@ -182,30 +231,37 @@ class FeatureSpace:
         )
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return an HTML table for notebooks."""
         rows = [(f.name, f.kind, f.action, f.describe_values(), f.note) for f in self.features]
         if any(f.note for f in self.features):
             return table(("feature", "kind", "action", "values", "note"), rows)
         return table(("feature", "kind", "action", "values"), [row[:-1] for row in rows])
 
     def ordered(self, columns: Sequence[str]) -> "FeatureSpace":
-        """The same features over the same columns in another order.
+        """Return the same features for the same columns in another order.
 
         Parameters
         ----------
-        columns : names
+        columns : sequence of str
+            Names of the columns in the new order.
+
+        Returns
+        -------
+        FeatureSpace
+            The features, with indices of the reordered columns.
 
         Raises
         ------
         InputError
-            The columns are others.
+            If the columns differ from those of the features.
         """
         if tuple(columns) == self.columns:
             return self
         if sorted(columns) != sorted(self.columns):
             raise InputError(
-                "the features described are over other columns than the training data: "
-                f"{self.columns[0]!r}, … and {columns[0]!r}, …."
+                "the described features and the training data have different columns: "
+                f"{_listed(self.columns)} versus {_listed(columns)}. "
+                "Pass features that were inferred from the same columns."
             )
         place = {name: at for at, name in enumerate(columns)}
         moved = [
@@ -215,34 +271,51 @@ class FeatureSpace:
         return FeatureSpace(tuple(sorted(moved, key=lambda f: f.columns)), tuple(columns))
 
     def named(self, name: str) -> Feature | None:
-        """The feature of that name, or None.
+        """Return the feature of a name, or None.
 
         Parameters
         ----------
-        name : of a feature
+        name : str
+            Name of a feature.
+
+        Returns
+        -------
+        Feature or None
+            The feature, or None if no feature has the name.
         """
         return next((f for f in self.features if f.name == name), None)
 
     def values(self, row: FloatArray) -> FloatArray:
-        """Return one value per feature; for a categorical feature the index of its category.
+        """Return one internal value per feature; for categories the index of the category.
 
-        ``row`` has one float64 per column and has been checked. The index of a row of zeros in a
-        one-hot group is the number of its columns.
+        The index of a row of zeros in a one-hot group is the number of its columns.
 
         Parameters
         ----------
-        row : float64 (n_columns,)
+        row : ndarray of shape (n_columns,), float64
+            Checked values of the columns.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), float64
+            Values of the features.
         """
         return np.array(
             [_category(row[list(f.columns)]) if f.one_hot else row[f.column] for f in self.features]
         )
 
     def without_codes(self, values: FloatArray) -> FloatArray:
-        """Return one value per feature, with NaN for a code for a missing value.
+        """Return values of features with NaN in place of codes for a missing value.
 
         Parameters
         ----------
-        values : float64 (n_features,)
+        values : ndarray of shape (n_features,), float64
+            Values of the features.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), float64
+            Values without codes.
         """
         if not any(feature.codes for feature in self.features):
             return values
@@ -250,45 +323,56 @@ class FeatureSpace:
         return np.array([feature.without_code(float(value)) for feature, value in pairs])
 
     def values_of_rows(self, rows: FloatArray) -> FloatArray:
-        """Return the values of several rows, float64 (n_rows, n_features).
+        """Return the values of the features of several rows.
 
         Parameters
         ----------
-        rows : float64 (n_rows, n_columns)
+        rows : ndarray of shape (n_rows, n_columns), float64
+            Checked values of the columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features), float64
+            Values of the features, as :meth:`values` returns them for one row.
         """
         columns = []
         for feature in self.features:
             if feature.one_hot:
-                own = rows[:, list(feature.columns)]
-                place = own.argmax(axis=1)
-                columns.append(np.where(own.any(axis=1), place, len(feature.columns)))
+                block = rows[:, list(feature.columns)]
+                place = block.argmax(axis=1)
+                columns.append(np.where(block.any(axis=1), place, len(feature.columns)))
             else:
                 columns.append(rows[:, feature.column])
         return np.column_stack(columns).astype(np.float64)
 
 
-def _category(own: FloatArray) -> float:
-    """Return the index of the column that is 1, or their number if none is."""
-    place = int(own.argmax())
-    return float(place if own[place] else own.size)
+def _listed(columns: Sequence[str]) -> str:
+    """Return names of columns as text, shortened if there are many."""
+    return _shorten(tuple(map(repr, columns)))
+
+
+def _category(block: FloatArray) -> float:
+    """Return the index of the column that is 1, or the number of columns if none is."""
+    place = int(block.argmax())
+    return float(place if block[place] else block.size)
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value as users write it says that there is none: None, NaN, pandas' NA or NaT."""
-    pandas = sys.modules.get("pandas")  # whoever has a missing value of its own has imported it
+    """Return whether a user's value is missing: None, NaN, or NA or NaT of pandas."""
+    pandas = sys.modules.get("pandas")  # a value can only be pandas.NA once pandas is imported
     if pandas is not None and value is pandas.NA:
         return True
     return value is None or bool(value != value)
 
 
 def same(before: FloatArray, after: FloatArray) -> BoolArray:
-    """Where values are equal, or both missing, of the shape of both."""
+    """Return where values are equal or both missing, bool of the common shape."""
     equal: BoolArray = (before == after) | (np.isnan(before) & np.isnan(after))
     return equal
 
 
 def parse_value(feature: Feature, value: object, where: str) -> float:
-    """A value as users write it (number or label) -> the number used inside."""
+    """Return the internal number of a user's value (a number or a label)."""
     if feature.missing and is_missing(value):
         return MISSING
     whole = isinstance(value, float) and value.is_integer() and str(value) not in feature.labels
@@ -300,15 +384,19 @@ def parse_value(feature: Feature, value: object, where: str) -> float:
         return float(len(feature.labels))
     if feature.kind == "categorical":
         raise InputError(
-            f"{where}: {feature.name} has no category {value!r}; "
-            f"categories are {feature.describe_values()}."
+            f"{where}: {feature.name} has no category {value!r}."
+            f"{close_names(value, feature.labels)} "
+            f"The categories are {feature.describe_values()}."
         )
     if feature.truth and written in TRUTHS:
         return float(written == TRUTHS[1])
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{where}: {value!r} is not a value of {feature.name}.") from error
+        raise InputError(
+            f"{where}: {value!r} is not a value of {feature.name}. "
+            f"Its values are {feature.describe_values()}."
+        ) from error
     if not np.isfinite(number):
-        raise InputError(f"{where}: {value!r} is not a finite number.")
+        raise InputError(f"{where}: {value!r} is not finite. Give a finite number.")
     return number

@@ -1,7 +1,7 @@
-"""What an answer must reach besides a class: a probability, a score, a prediction.
+"""Targets of a query: a class, or limits of a probability, a score or a prediction.
 
-The records of the first part are what users write. Those of the second are what is left once a
-row and a model are known: a class that the model must decide for, or limits of one of its outputs.
+Users write the records of the first part. Those of the second part are bound to a row and a model:
+a class that the model must predict, or limits of one of its outputs.
 """
 
 import math
@@ -12,23 +12,32 @@ import numpy as np
 
 from encoders.errors import InputError
 
-# Which of the model's numbers a goal is about.
+# Output of the model that a goal limits.
 Scale = Literal["probability", "raw", "prediction"]
 
 
 @dataclass(frozen=True)
 class Probability:
-    """The model's own ``predict_proba`` gives the label a probability within limits.
+    """Target that ``predict_proba`` gives a class a probability within limits.
 
     Attributes
     ----------
-    label : of the class
-    at_least, at_most : from 0 to 1; at least one of the two is needed
+    label : label of a class
+        Class whose probability is limited.
+    at_least, at_most : float or None, default None
+        Limits from 0 to 1; at least one of the two is needed.
 
     Raises
     ------
     InputError
-        Limits that are none.
+        If the limits are missing, contradict each other or are not probabilities.
+
+    Examples
+    --------
+    >>> target = Probability("granted", at_least=0.6)
+    >>> result = explainer.explain(row, target=target)
+    >>> result.status
+    'optimal'
     """
 
     label: Any
@@ -37,33 +46,46 @@ class Probability:
 
     def __post_init__(self) -> None:
         if isinstance(self.label, np.bool_ | np.number | np.str_):
-            object.__setattr__(self, "label", self.label.item())  # as sentences have it
+            object.__setattr__(self, "label", self.label.item())  # for messages
         _check_limits(self, self.at_least, self.at_most)
         for bound in (self.at_least, self.at_most):
             if bound is not None and not 0 <= bound <= 1:
-                raise InputError(f"{self}: a probability is from 0 to 1, not {bound!r}.")
+                raise InputError(f"{self}: a probability must be from 0 to 1, got {bound!r}.")
 
     def words(self) -> str:
-        """What is to be reached, for sentences."""
+        """Return the target in words, for messages.
+
+        Returns
+        -------
+        str
+            A noun phrase.
+        """
         return f"a probability of {self.label!r} {_within(self.at_least, self.at_most)}"
 
 
 @dataclass(frozen=True)
 class Score:
-    """The model's own score lies within limits.
+    """Target that the model's score lies within limits.
 
-    The score is the raw score (``decision_function``, ``output_margin``, ``raw_score``) where two
-    classes are boosted, the probability of the second class where two classes are averaged by a
-    forest, its votes in hard voting, and a regressor's prediction.
+    The score depends on the model. For boosted trees with two classes it is the raw score
+    (``decision_function``, ``output_margin``, ``raw_score``). For a forest with two classes it is
+    the probability of the second class, for hard voting the votes for that class. For a regressor
+    it is the prediction.
 
     Attributes
     ----------
-    low, high : at least one of the two is needed
+    low, high : float or None, default None
+        Limits of the score; at least one of the two is needed.
 
     Raises
     ------
     InputError
-        Limits that are none.
+        If the limits are missing, contradict each other or are not numbers.
+
+    Examples
+    --------
+    >>> explainer.explain(row, target=Score(low=0.6)).status
+    'optimal'
     """
 
     low: float | None = None
@@ -73,22 +95,34 @@ class Score:
         _check_limits(self, self.low, self.high)
 
     def words(self) -> str:
-        """What is to be reached, for sentences."""
+        """Return the target in words, for messages.
+
+        Returns
+        -------
+        str
+            A noun phrase.
+        """
         return f"a score {_within(self.low, self.high)}"
 
 
 @dataclass(frozen=True)
 class AtLeast:
-    """A regressor predicts at least this.
+    """Target that a regressor predicts at least a value.
 
     Attributes
     ----------
-    value : in the unit of the prediction
+    value : float
+        Smallest prediction, in the unit of the prediction.
 
     Raises
     ------
     InputError
-        It is no number.
+        If ``value`` is not a number.
+
+    Examples
+    --------
+    >>> AtLeast(250_000).words()
+    'a prediction of at least 250000'
     """
 
     value: float
@@ -97,22 +131,34 @@ class AtLeast:
         _check_limits(self, self.value, None)
 
     def words(self) -> str:
-        """What is to be reached, for sentences."""
+        """Return the target in words, for messages.
+
+        Returns
+        -------
+        str
+            A noun phrase.
+        """
         return f"a prediction {_within(self.value, None)}"
 
 
 @dataclass(frozen=True)
 class AtMost:
-    """A regressor predicts at most this.
+    """Target that a regressor predicts at most a value.
 
     Attributes
     ----------
-    value : in the unit of the prediction
+    value : float
+        Largest prediction, in the unit of the prediction.
 
     Raises
     ------
     InputError
-        It is no number.
+        If ``value`` is not a number.
+
+    Examples
+    --------
+    >>> AtMost(12.5).words()
+    'a prediction of at most 12.5'
     """
 
     value: float
@@ -121,23 +167,36 @@ class AtMost:
         _check_limits(self, None, self.value)
 
     def words(self) -> str:
-        """What is to be reached, for sentences."""
+        """Return the target in words, for messages.
+
+        Returns
+        -------
+        str
+            A noun phrase.
+        """
         return f"a prediction {_within(None, self.value)}"
 
 
 @dataclass(frozen=True)
 class Less:
-    """A regressor predicts less than it does for the query.
+    """Target that a regressor predicts less than for the query.
 
     Attributes
     ----------
-    by : at least so much, in the unit of the prediction
-    percent : or at least so many per cent of the query's prediction (of its magnitude)
+    by : float or None, default None
+        Smallest decrease, in the unit of the prediction.
+    percent : float or None, default None
+        Smallest decrease in per cent of the magnitude of the query's prediction.
 
     Raises
     ------
     InputError
-        Not exactly one of the two, or one that is not above 0.
+        If not exactly one of ``by`` and ``percent`` is given, or if it is not above 0.
+
+    Examples
+    --------
+    >>> Less(percent=10).words()
+    'a prediction lower by at least 10 %'
     """
 
     by: float | None = None
@@ -147,23 +206,36 @@ class Less:
         _check_amount(self, self.by, self.percent)
 
     def words(self) -> str:
-        """What is to be reached, for sentences."""
+        """Return the target in words, for messages.
+
+        Returns
+        -------
+        str
+            A noun phrase.
+        """
         return f"a prediction lower by at least {_amount(self.by, self.percent)}"
 
 
 @dataclass(frozen=True)
 class More:
-    """A regressor predicts more than it does for the query.
+    """Target that a regressor predicts more than for the query.
 
     Attributes
     ----------
-    by : at least so much, in the unit of the prediction
-    percent : or at least so many per cent of the query's prediction (of its magnitude)
+    by : float or None, default None
+        Smallest increase, in the unit of the prediction.
+    percent : float or None, default None
+        Smallest increase in per cent of the magnitude of the query's prediction.
 
     Raises
     ------
     InputError
-        Not exactly one of the two, or one that is not above 0.
+        If not exactly one of ``by`` and ``percent`` is given, or if it is not above 0.
+
+    Examples
+    --------
+    >>> More(by=5_000).words()
+    'a prediction higher by at least 5000'
     """
 
     by: float | None = None
@@ -173,21 +245,27 @@ class More:
         _check_amount(self, self.by, self.percent)
 
     def words(self) -> str:
-        """What is to be reached, for sentences."""
+        """Return the target in words, for messages.
+
+        Returns
+        -------
+        str
+            A noun phrase.
+        """
         return f"a prediction higher by at least {_amount(self.by, self.percent)}"
 
 
 Wanted = Probability | Score | AtLeast | AtMost | Less | More
-OF_PREDICTIONS = (AtLeast, AtMost, Less, More)  # those that need a regressor
+OF_PREDICTIONS = (AtLeast, AtMost, Less, More)  # targets that need a regressor
 
 
 @dataclass(frozen=True)
 class ClassGoal:
-    """The model decides for a class.
+    """Goal that the model predicts a class.
 
     Attributes
     ----------
-    target : class index
+    target : int, class index
     """
 
     target: int
@@ -195,14 +273,14 @@ class ClassGoal:
 
 @dataclass(frozen=True)
 class ValueGoal:
-    """One of the model's numbers, as the float that the model itself gives, lies within limits.
+    """Goal that one output of the model, as the float it returns, lies within limits.
 
     Attributes
     ----------
-    target : index of the class whose training rows, isolation forest and kept models are used
-    scale : which number
-    output : index of the class that it is of; 0 for a regressor
-    low, high : may be infinite; ``low <= high``
+    target : int, index of the class whose training rows, isolation forest and kept models are used
+    scale : "probability", "raw" or "prediction", kind of output
+    output : int, index of the class of that output; 0 for a regressor
+    low, high : float, limits, possibly infinite; ``low <= high``
     """
 
     target: int
@@ -216,7 +294,7 @@ Goal = ClassGoal | ValueGoal
 
 
 def limits_of(wanted: Wanted, now: float = math.nan) -> tuple[float, float]:
-    """The limits that a record of the user's stands for."""
+    """Return the limits (low, high) of a target; ``now`` is the query's prediction."""
     match wanted:
         case Probability():
             return _floats(wanted.at_least, wanted.at_most)
@@ -233,7 +311,7 @@ def limits_of(wanted: Wanted, now: float = math.nan) -> tuple[float, float]:
 
 
 def relative(wanted: object) -> bool:
-    """Whether the limits depend on what the model says of the query."""
+    """Return whether the limits of a target depend on the query's prediction."""
     return isinstance(wanted, Less | More)
 
 
@@ -249,33 +327,35 @@ def _floats(low: float | None, high: float | None) -> tuple[float, float]:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value can be a limit."""
+    """Return whether a value can be a limit."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return False
     try:
         return not math.isnan(float(value))
-    except OverflowError:  # a whole number beyond float64
+    except OverflowError:  # an integer beyond float64
         return False
 
 
 def _check_limits(goal: object, low: float | None, high: float | None) -> None:
     if low is None and high is None:
-        raise InputError(f"{goal} says nothing; give a lower limit, an upper limit, or both.")
+        raise InputError(f"{goal} has no limits. Give a lower limit, an upper limit, or both.")
     for bound in (low, high):
         if bound is not None and not is_number(bound):
-            raise InputError(f"{goal}: a limit must be a number, not {bound!r}.")
+            raise InputError(f"{goal}: a limit must be a number, got {bound!r}.")
     if low is not None and high is not None and not low <= high:
-        raise InputError(f"{goal}: the lower limit {low:g} is above the upper limit {high:g}.")
+        raise InputError(
+            f"{goal}: the lower limit {low:g} is above the upper limit {high:g}. Swap them."
+        )
     if low == math.inf or high == -math.inf:
-        raise InputError(f"{goal}: no number reaches an infinite limit.")
+        raise InputError(f"{goal}: no number reaches an infinite limit. Give a finite limit.")
 
 
 def _check_amount(goal: object, by: float | None, percent: float | None) -> None:
     if (by is None) == (percent is None):
-        raise InputError(f"{goal}: give either by=, a difference, or percent=.")
-    amount = by if percent is None else percent
+        raise InputError(f"{goal} needs exactly one amount. Give either by= or percent=.")
+    name, amount = ("by", by) if percent is None else ("percent", percent)
     if not is_number(amount) or not 0 < amount < math.inf:  # type: ignore[operator]
-        raise InputError(f"{goal}: by how much must be a number above 0, not {amount!r}.")
+        raise InputError(f"{goal}: {name} must be a finite number above 0, got {amount!r}.")
 
 
 def _within(low: float | None, high: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Feature kinds from the training frame, and a small mapping that overrides them."""
+"""Inference of features from a training frame, with overrides by the user."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.arrays import FloatArray
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.query.features import MISSING, Action, Feature, FeatureSpace, Kind
 from encoders.query.grid import grid_of
@@ -17,11 +18,11 @@ from encoders.query.names import feature_name
 from encoders.query.one_hot_groups import begins_with, inferred_groups, one_hot_feature
 from encoders.query.overrides import as_entries
 
-LARGEST_COST = 1e100  # of filling in a value; more could overflow
-# Entry of columns that the model does not read.
+LARGEST_COST = 1e100  # cost of filling in a value; sums of larger costs could overflow
+# Override for columns that the model does not read.
 UNREAD = {"action": "fixed", "allow_off_levels": True, "missing": True}
-NOT_READ, NO_VALUE = "no step reads it", "no training row has a value"
-Categories = Mapping[str, Sequence[str]]  # names of categories by column that holds their index
+NOT_READ, NO_VALUE = "not used by the model", "missing in all training rows"
+Categories = Mapping[str, Sequence[str]]  # names of the categories of each column of indices
 
 
 def infer_features(
@@ -32,18 +33,18 @@ def infer_features(
     absent: Mapping[str, float] | None = None,
     unread: frozenset[int] = frozenset(),
 ) -> FeatureSpace:
-    """Describe the columns of a training frame of numbers, NaN where one is missing.
+    """Infer the features of a training frame of numbers, in which NaN is a missing value.
 
-    Two distinct values: binary. 0/1 columns with a common prefix, exactly one or evidently at most
-    one of which is 1 in every row: one categorical feature. Whole numbers: ordinal. Else numeric.
-    Bounds are the smallest and largest training value.
+    A column of two distinct values is binary. 0/1 columns with a common prefix are one categorical
+    feature if exactly one of them, or evidently at most one, is 1 in every row. A column of whole
+    numbers is ordinal, any other column numeric. Bounds are the extreme training values.
     """
-    given = as_entries(overrides)
+    entries = as_entries(overrides)
     names = [feature_name(column) for column in frame.columns]
     values = frame.to_numpy(dtype=np.float64)
-    claimed = _claimed_columns(given, names, coded or {})
-    taken = {column for columns in claimed.values() for column in columns}
-    free = [column for column in range(len(names)) if column not in taken]
+    claimed = _claimed_columns(entries, names, coded or {})
+    described_columns = {column for columns in claimed.values() for column in columns}
+    free = [column for column in range(len(names)) if column not in described_columns]
     numbers = [column for column in free if names[column] not in (coded or {})]
     groups = [
         group
@@ -53,7 +54,7 @@ def infer_features(
     grouped = {column for _, columns in groups for column in columns}
     alone = [(names[column], [column]) for column in free if column not in grouped]
     described = [
-        (name, columns, (UNREAD if unread.issuperset(columns) else {}) | given.get(name, {}))
+        (name, columns, (UNREAD if unread.issuperset(columns) else {}) | entries.get(name, {}))
         for name, columns in [*claimed.items(), *groups, *alone]
     ]
     features = [
@@ -74,40 +75,42 @@ def infer_features(
 
 
 def _claimed_columns(
-    given: Mapping[str, dict[str, Any]], names: list[str], coded: Categories
+    entries: Mapping[str, dict[str, Any]], names: list[str], coded: Categories
 ) -> dict[str, list[int]]:
-    """Columns that the overrides speak for, by feature."""
+    """Return indices of the columns that the overrides describe, by feature."""
     claimed: dict[str, list[int]] = {}
-    for name, entry in given.items():
+    for name, entry in entries.items():
         if name in names and (entry.get("kind") != "categorical" or name in coded):
-            wanted = [name]
+            columns_of_entry = [name]
         else:
-            wanted = list(entry.get("columns") or [])
-            wanted = wanted or [c for c in names if begins_with(c, name)]
-            taken = next((column for column in wanted if column in coded), None)
-            if taken is not None:
+            columns_of_entry = list(entry.get("columns") or [])
+            columns_of_entry = columns_of_entry or [c for c in names if begins_with(c, name)]
+            native = next((column for column in columns_of_entry if column in coded), None)
+            if native is not None:
                 raise InputError(
-                    f"feature {name}: the model takes column {taken!r} for categories by itself; "
-                    "describe columns of a group only where the model takes them for numbers."
+                    f"feature {name}: the model reads column {native!r} as categories already. "
+                    "Describe a one-hot group only for columns that the model reads as numbers."
                 )
-        missing = [column for column in wanted if column not in names]
-        if name in names and not wanted:
+        missing = [column for column in columns_of_entry if column not in names]
+        if name in names and not columns_of_entry:
             raise InputError(
-                f"feature {name}: the model takes numbers there, not categories; a categorical "
-                "feature needs one-hot columns, or a step or model that takes it as categories."
+                f"feature {name} is declared categorical, but the model reads column {name!r} as "
+                "numbers. Use one-hot columns, or a pipeline step or model that reads categories."
             )
-        if missing or not wanted:
+        if missing or not columns_of_entry:
+            unknown = (missing or [name])[0]
             raise InputError(
-                f"feature {name}: there is no column {(missing or [name])[0]!r} "
-                "in the training data."
+                f"feature {name}: there is no column {unknown!r} in the training data."
+                f"{close_names(unknown, names)} Correct the name in features=."
             )
-        claimed[name] = [names.index(column) for column in wanted]
+        claimed[name] = [names.index(column) for column in columns_of_entry]
     seen: dict[int, str] = {}
     for name, columns in claimed.items():
         for column in columns:
             if column in seen:
                 raise InputError(
-                    f"column {names[column]!r} is claimed by both {seen[column]} and {name}."
+                    f"column {names[column]!r} belongs to both {seen[column]} and {name}. "
+                    "Remove it from one of them in features=."
                 )
             seen[column] = name
     return claimed
@@ -132,15 +135,21 @@ def _feature(
         _check_categorical(name, action, entry)
         return one_hot_feature(name, columns, names, values, entry, action)
     if len(columns) != 1:
-        raise InputError(f"feature {name}: only a categorical feature has several columns.")
+        raise InputError(
+            f"feature {name} has {len(columns)} columns, but only a categorical feature may have "
+            "several. Set its kind to categorical."
+        )
     missing = _may_be_missing(name, whole, entry)
     admissible = _values(name, kind, column, entry)
     lower, upper = _bounds(name, column, admissible, entry)
-    with np.errstate(over="ignore"):  # an infinite one is no scale, and known as such
+    with np.errstate(over="ignore"):  # an infinite deviation is recognised later, in the cost
         std = float(np.std(column))
     labels = tuple(str(label) for label in entry.get("labels", ()))
     if labels and len(labels) != len(admissible):
-        raise InputError(f"feature {name}: {len(labels)} labels for {len(admissible)} values.")
+        raise InputError(
+            f"feature {name} has {len(labels)} labels for {len(admissible)} values. "
+            "Give one label per value."
+        )
     return Feature(
         name=name,
         kind=kind,
@@ -163,7 +172,7 @@ def _feature(
 
 
 def _empty(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the entry of a column without any value: it is fixed unless the entry has some."""
+    """Return the override of a column without values: fixed unless it lists values or bounds."""
     if "values" in entry:
         return {"kind": "ordinal", **entry}
     return {"kind": "numeric", "action": "free" if "bounds" in entry else "fixed", **entry}
@@ -172,21 +181,27 @@ def _empty(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 def _step(name: str, kind: Kind, entry: Mapping[str, Any]) -> float:
     step = grid_of(entry.get("step"), entry.get("digits"), name)
     if step and kind != "numeric":
-        raise InputError(f"feature {name}: step and digits are for numeric features, not {kind}.")
+        raise InputError(
+            f"feature {name}: step and digits are for numeric features, not {kind} ones. "
+            "Remove them."
+        )
     return step
 
 
 def _coded(
     name: str, place: int, labels: Sequence[str], values: FloatArray, entry: Mapping[str, Any]
 ) -> Feature:
-    """A category column that holds the index of its label; what was seen is admissible."""
+    """Return the feature of a column of category indices; categories of the data are admissible."""
     if entry.get("kind", "categorical") != "categorical":
-        raise InputError(f"feature {name}: the model takes categories there, not {entry['kind']}.")
+        raise InputError(
+            f"feature {name} is declared {entry['kind']}, but the model reads it as categories. "
+            "Set its kind to categorical."
+        )
     ignored = [key for key in ("values", "labels", "bounds", "columns") if key in entry]
     if ignored:
         raise InputError(
-            f"feature {name}: {ignored[0]} is for columns of numbers; this one holds categories: "
-            f"limit it by a constraint, such as Allowed({name!r}, [...])."
+            f"feature {name}: {ignored[0]} is for columns of numbers, but this column has "
+            f"categories. Limit it by a constraint such as Allowed({name!r}, [...])."
         )
     _step(name, "categorical", entry)
     column = values[:, place]
@@ -240,11 +255,14 @@ def _infer_kind(column: FloatArray, n_columns: int) -> Kind:
 def _check_categorical(name: str, action: Action, entry: Mapping[str, Any]) -> None:
     if entry.get("missing_codes"):
         raise InputError(
-            f"feature {name}: missing_codes are for columns of numbers; here they are categories "
-            "already, so leave missing_codes out."
+            f"feature {name}: missing_codes are for columns of numbers, but the feature is "
+            "categorical, and its codes are categories already. Remove missing_codes."
         )
     if action in ("increase", "decrease"):
-        raise InputError(f"feature {name}: categories have no order, so it can't only {action}.")
+        raise InputError(
+            f"feature {name}: action {action!r} needs an order, and categories have none. "
+            "Use 'free' or 'fixed'."
+        )
 
 
 def _values(
@@ -252,19 +270,28 @@ def _values(
 ) -> tuple[float, ...]:
     if "values" in entry:
         if kind == "numeric":
-            raise InputError(f"feature {name}: values need kind ordinal or binary, not numeric.")
+            raise InputError(
+                f"feature {name} is numeric, but has a list of values. "
+                "Set its kind to ordinal or binary."
+            )
         values = _numbers(name, "values", entry["values"])
         if kind == "binary" and len(values) != 2:
-            raise InputError(f"feature {name}: a binary feature has two values, not {len(values)}.")
+            raise InputError(
+                f"feature {name} is binary, but has {len(values)} values. "
+                "List two values, or set its kind to ordinal."
+            )
         return tuple(sorted(set(values)))
     distinct = np.unique(column)
     if kind == "binary":
         if distinct.size > 2:
-            raise InputError(f"feature {name}: binary, but the data hold {distinct.size} values.")
+            raise InputError(
+                f"feature {name} is declared binary, but the training data contain "
+                f"{distinct.size} values. Set its kind to ordinal or numeric."
+            )
         zero_one = distinct.size < 2 and np.isin(distinct, (0, 1)).all()
         return (0.0, 1.0) if zero_one else tuple(distinct.tolist())
     if kind == "ordinal" and (distinct != np.round(distinct)).any():
-        return tuple(distinct.tolist())  # what was seen is admissible
+        return tuple(distinct.tolist())  # the training values are admissible
     return ()
 
 
@@ -281,15 +308,17 @@ def _bounds(
     return float(column.min()), float(column.max())
 
 
-def _numbers(name: str, what: str, given: Any) -> list[float]:
-    if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str) or not len(given):
-        raise InputError(f"feature {name}: {what} must be a list of numbers, got {given!r}.")
+def _numbers(name: str, what: str, values: Any) -> list[float]:
+    if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str) or not len(values):
+        raise InputError(f"feature {name}: {what} must be a list of numbers, got {values!r}.")
     try:
-        numbers = [float(value) for value in given]
+        numbers = [float(value) for value in values]
     except OverflowError as error:
-        raise InputError(f"feature {name}: {what} are larger than any float64.") from error
+        raise InputError(
+            f"feature {name}: {what} are larger than any float64. Give smaller numbers."
+        ) from error
     except (TypeError, ValueError) as error:
-        raise InputError(f"feature {name}: {what} must be numbers, got {given!r}.") from error
+        raise InputError(f"feature {name}: {what} must be numbers, got {values!r}.") from error
     if not np.isfinite(numbers).all():
-        raise InputError(f"feature {name}: {what} must be finite, got {given!r}.")
+        raise InputError(f"feature {name}: {what} must be finite, got {values!r}.")
     return numbers

@@ -1,4 +1,4 @@
-"""Numbers that stand for a missing value, such as -999: declared, or found in a training column."""
+"""Codes for a missing value, such as -999: declared, or detected in a training column."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,10 +8,8 @@ import numpy as np
 from encoders.arrays import FloatArray
 from encoders.errors import InputError
 
-FEWEST = (
-    3  # other values of a column; with fewer, such as a flag's, the number is a value like them
-)
-SHORTEST_CODE = 2  # digits, all of which are 9
+FEWEST = 3  # distinct other values that a code needs; a number beside fewer is an ordinary value
+SHORTEST_CODE = 2  # digits of the shortest detected code; all its digits are 9
 
 
 def without_codes(
@@ -19,8 +17,8 @@ def without_codes(
 ) -> tuple[FloatArray, tuple[float, ...], str]:
     """Return a column without codes for a missing value, the codes, and a note for users.
 
-    Codes are those declared, or else the number that the model takes for missing where the column
-    has it beyond its other values.
+    Codes are the declared ones. Without any, the number that the model treats as missing is a code
+    if it lies outside the range of the other values.
     """
     declared = entry.get("missing_codes")
     if declared is not None:
@@ -29,29 +27,29 @@ def without_codes(
     others = column[column != absent]
     seen = others.size < column.size and np.unique(others).size >= FEWEST
     if seen and (absent < others.min() or absent > others.max()):
-        return others, (absent,), f"the model takes {absent:g} for missing"
-    found = _isolated_codes(column)
-    if not found:
+        return others, (absent,), f"the model treats {absent:g} as missing"
+    codes = _isolated_codes(column)
+    if not codes:
         return column, (), ""
-    written = ", ".join(f"{code:g}" for code in found)
-    look = "look like codes" if len(found) > 1 else "looks like a code"
-    remedy = f'features={{"{name}": {{"missing_codes": [{written}]}}}}'
-    return column, (), f"{written} {look} for a missing value; declare it: {remedy}"
+    numbers = ", ".join(f"{code:g}" for code in codes)
+    look, it = ("look like codes", "them") if len(codes) > 1 else ("looks like a code", "it")
+    remedy = f'features={{"{name}": {{"missing_codes": [{numbers}]}}}}'
+    return column, (), f"{numbers} {look} for a missing value; declare {it}: {remedy}"
 
 
 def _codes(name: str, declared: Any, entry: Mapping[str, Any]) -> tuple[float, ...]:
     several = isinstance(declared, list | tuple | np.ndarray)
     if not several or not all(_is_number(code) for code in declared):
         raise InputError(
-            f"feature {name}: missing_codes must be a list of finite numbers, got {declared!r}; "
-            "give such as [-7, -8]."
+            f"feature {name}: missing_codes must be a list of finite numbers, got {declared!r}. "
+            "Give, for example, [-7, -8]."
         )
     codes = tuple(sorted({float(code) for code in declared}))
     both = [value for value in entry.get("values", ()) if value in codes]
     if both:
         raise InputError(
-            f"feature {name}: {both[0]!r} is listed as a value and in missing_codes; "
-            "list it in one of them."
+            f"feature {name}: {both[0]!r} is listed in values and in missing_codes. "
+            "Remove it from one of them."
         )
     return codes
 
@@ -65,15 +63,15 @@ def _is_number(code: Any) -> bool:
 
 
 def _isolated_codes(column: FloatArray) -> list[float]:
-    """Return smallest or largest values of nines alone, farther from the others than these are."""
-    found: list[float] = []
+    """Return extreme values such as -99 or 999 that lie farther out than the others' range."""
+    codes: list[float] = []
     while True:
-        rest = column[~np.isin(column, found)]
+        rest = column[~np.isin(column, codes)]
         ends = (rest.min(initial=0.0), rest.max(initial=0.0))
         code = next((float(end) for end in ends if _is_isolated(end, rest)), None)
         if code is None:
-            return sorted(found)
-        found.append(code)
+            return sorted(codes)
+        codes.append(code)
 
 
 def _is_isolated(code: float, column: FloatArray) -> bool:

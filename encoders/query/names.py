@@ -1,4 +1,4 @@
-"""Names of columns and features as text, whatever type they have in the user's frame."""
+"""Conversion of names of columns and features to text."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ import numpy as np
 
 
 def feature_name(name: Any) -> str:
-    """Return a name as text; numbers and tuples are written as Python writes them."""
+    """Return the name of a column or feature as text, tuples as Python writes them."""
     if isinstance(name, tuple):
-        return str(tuple(own.item() if isinstance(own, np.generic) else own for own in name))
+        return str(tuple(part.item() if isinstance(part, np.generic) else part for part in name))
     return str(name)
 
 
 class OfFeature:
-    """Base of what names one feature: the name becomes text."""
+    """Base class of records with the name of one feature, which it converts to text."""
 
     feature: str
 

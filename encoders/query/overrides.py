@@ -1,10 +1,11 @@
-"""Descriptions of features that users give, by name."""
+"""User descriptions of features that override what is inferred."""
 
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.query.features import ACTIONS, KINDS
 from encoders.query.names import feature_name
@@ -17,14 +18,14 @@ _KEYS = {
 
 
 def load_overrides(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[str, Any]:
-    """The mapping itself, or the one in a JSON file."""
+    """Return overrides as a mapping, read from a JSON file if they are a path."""
     if overrides is None:
         return {}
     if isinstance(overrides, Mapping):
         return overrides
     if not isinstance(overrides, str | Path):
         raise InputError(
-            "features must be a mapping, the path of a JSON file, or a FeatureSpace; "
+            "features must be a mapping, the path of a JSON file or a FeatureSpace, "
             f"got {overrides!r}."
         )
     path = Path(overrides)
@@ -34,50 +35,61 @@ def load_overrides(overrides: Mapping[str, Any] | str | Path | None) -> Mapping[
     except ValueError as error:
         raise InputError(f"the feature file {path} is not valid JSON: {error}.") from error
     except RecursionError as error:
-        raise InputError(f"the feature file {path} is nested too deeply to be one.") from error
+        raise InputError(
+            f"the feature file {path} is nested too deeply. Write one object, feature: kind."
+        ) from error
     if not isinstance(loaded, dict):
-        raise InputError(f"the feature file {path} must hold one JSON object, feature: kind.")
+        raise InputError(f"the feature file {path} must contain one JSON object, feature: kind.")
     return loaded
 
 
 def as_entries(overrides: Mapping[str, Any] | str | Path | None) -> dict[str, dict[str, Any]]:
-    """All overrides by name of a feature, checked."""
+    """Return the checked overrides by name of the feature."""
     entries: dict[str, dict[str, Any]] = {}
-    for given, entry in load_overrides(overrides).items():
-        name = feature_name(given)
+    for key, entry in load_overrides(overrides).items():
+        name = feature_name(key)
         if name in entries:
-            raise InputError(f"features describe {name!r} twice, once as text; leave one out.")
+            raise InputError(
+                f"features= describes {name!r} twice, once as text. Remove one of the entries."
+            )
         entries[name] = as_entry(name, entry)
     return entries
 
 
 def as_entry(name: str, entry: Any) -> dict[str, Any]:
-    """One override, checked; a bare kind becomes a mapping."""
+    """Return one checked override as a dictionary; a bare kind becomes a dictionary."""
     entry = {"kind": entry} if isinstance(entry, str) else entry
     if not isinstance(entry, Mapping):
         raise InputError(f"feature {name}: expected a kind or a mapping, got {entry!r}.")
     unknown = set(entry) - _KEYS
     if unknown:
+        key = sorted(unknown)[0]
         raise InputError(
-            f"feature {name}: unknown key {sorted(unknown)[0]!r}; known are {sorted(_KEYS)}."
+            f"feature {name}: unknown key {key!r}.{close_names(key, _KEYS)} "
+            f"The keys are {', '.join(sorted(_KEYS))}."
         )
     if entry.get("kind", "numeric") not in KINDS:
-        raise InputError(f"feature {name}: unknown kind {entry['kind']!r}; known are {KINDS}.")
+        raise InputError(f"feature {name}: unknown kind {_choices(entry['kind'], KINDS)}")
     for key in ("labels", "values", "levels", "columns", "bounds"):
         value = entry.get(key)
         if value is not None and (isinstance(value, str) or not isinstance(value, Sequence)):
             raise InputError(f"feature {name}: {key} must be a list, got {value!r}.")
     if entry.get("action", "free") not in ACTIONS:
-        raise InputError(f"feature {name}: unknown action {entry['action']!r}; known: {ACTIONS}.")
+        raise InputError(f"feature {name}: unknown action {_choices(entry['action'], ACTIONS)}")
     return _with_values(name, dict(entry))
 
 
+def _choices(value: object, known: Sequence[str]) -> str:
+    """Return an unknown value, the closest known one and all known ones, for a message."""
+    return f"{value!r}.{close_names(value, known)} Use {', '.join(known[:-1])} or {known[-1]}."
+
+
 def _with_values(name: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """Return an override with columns as text; its values may have the name they had in 0.1."""
+    """Return an override with names of columns as text, and with its alias ``levels`` resolved."""
     if "columns" in entry:
         entry["columns"] = [feature_name(column) for column in entry["columns"] or ()]
     if "levels" in entry:
         if "values" in entry:
-            raise InputError(f"feature {name}: give its values once, not as levels, too.")
+            raise InputError(f"feature {name} has both values and levels. Give values only.")
         entry["values"] = entry.pop("levels")
     return entry

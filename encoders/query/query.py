@@ -1,4 +1,4 @@
-"""One row, and all that is asked of it."""
+"""A query bound to one row."""
 
 from dataclasses import dataclass
 
@@ -12,18 +12,18 @@ from encoders.query.related import Related
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """Everything that changes from one call to the next, resolved for one row.
+    """All arguments of one call, resolved for one row.
 
     Attributes
     ----------
-    row : float64 (n_columns,), checked
-    goal : what is to be reached, a class or limits of a number
-    cost : of every feature
-    admissible : one per feature
-    max_changes : how many features may change, one for each set of them
-    margin : in the user's score unit, see ``margin_unit`` of
-        :class:`encoders.trees.ensemble.Ensemble`; 0 for what the model itself says
-    related : relations between features, None without any
+    row : float64 (n_columns,), checked row of the user
+    goal : Goal, class or limits of an output to reach
+    cost : Cost, cost of moving each feature
+    admissible : tuple of Admissible, one per feature
+    max_changes : tuple of ChangeLimit, one per limited set of features
+    margin : float, margin in the user's score unit, see ``margin_unit`` of
+        :class:`encoders.trees.ensemble.Ensemble`; 0 for the model's own prediction
+    related : Related or None, relations between features
     """
 
     row: FloatArray
@@ -35,7 +35,7 @@ class Query:
     related: Related | None = None
 
     def any_number(self, index: int, feature: Feature) -> bool:
-        """Whether a feature may become any number of an interval, and not only some."""
+        """Return whether a feature may take every number of an interval."""
         listed = feature.values or self.cost.table(index)
         free = feature.kind == "numeric" and not feature.step and not listed
         return free and self.admissible[index].values is None

@@ -34,19 +34,19 @@ from encoders.query.relations import (
     Together,
 )
 
-MOST_POINTS = 5_000  # values of a feature that relations list one by one; more take longer
-PLAIN_POWERS = (0.0, 1.0, np.inf)  # costs under which numbers in a Linear may be any
+MOST_POINTS = 5_000  # limit on the values of a feature that are listed one by one, for speed
+PLAIN_POWERS = (0.0, 1.0, np.inf)  # norms that allow continuous features in a Linear
 
 
 @dataclass(frozen=True, eq=False)
 class SumRow:
-    """``sum of factor * value <= most``, of the decimals that values are written as.
+    """Linear inequality ``sum of factor * value <= most`` in exact decimal numbers.
 
     Attributes
     ----------
-    features : indices
-    factors : of each, not 0
-    most : what the sum is at most
+    features : tuple of int, indices of features
+    factors : tuple of Fraction, factor of each feature, not 0
+    most : Fraction, upper limit of the sum
     """
 
     features: tuple[int, ...]
@@ -54,15 +54,15 @@ class SumRow:
     most: Fraction
 
     def holds(self, values: FloatArray) -> bool:
-        """Whether it does for a row; a missing value fulfils it."""
-        own = [float(values[index]) for index in self.features]
-        if any(value != value for value in own):
+        """Return whether a row fulfils the inequality; rows with a missing value do."""
+        numbers = [float(values[index]) for index in self.features]
+        if any(value != value for value in numbers):
             return True
-        total = sum(f * written(v) for f, v in zip(self.factors, own, strict=True))
+        total = sum(f * written(v) for f, v in zip(self.factors, numbers, strict=True))
         return total <= self.most
 
     def holds_within(self, values: FloatArray, spans: Mapping[int, tuple[float, float]]) -> bool:
-        """Return whether it does wherever some features lie in intervals."""
+        """Return whether it holds for all values of some features within intervals."""
         worst = values.copy()
         for index, factor in zip(self.features, self.factors, strict=True):
             if index in spans:
@@ -72,12 +72,12 @@ class SumRow:
 
 @dataclass(frozen=True, eq=False)
 class PairCosts:
-    """Costs on top, of pairs of values.
+    """Additional costs of pairs of values.
 
     Attributes
     ----------
-    first, second : indices of features
-    cost : by both values; of what is not listed 0
+    first, second : int, indices of features
+    cost : dict of (float, float) to float, cost of each pair; 0 for pairs that are not listed
     """
 
     first: int
@@ -85,21 +85,21 @@ class PairCosts:
     cost: dict[tuple[float, float], float]
 
     def of(self, values: FloatArray) -> float:
-        """The cost of a row."""
+        """Return the additional cost of a row."""
         return self.cost.get((float(values[self.first]), float(values[self.second])), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Related:
-    """All relations of a question, about one row.
+    """All relations of a query, bound to one row.
 
     Attributes
     ----------
-    never : tests that do not all pass at once
-    rows : sums that have a limit
-    pairs : joint costs
-    any_number : features of the rows that may be any number of an interval
-    codes : by feature, codes for a missing value, which sums treat as one
+    never : tuple of tuples of Test, tests that must not all pass at once
+    rows : tuple of SumRow, linear inequalities
+    pairs : tuple of PairCosts, joint costs
+    any_number : frozenset of int, continuous features of the inequalities
+    codes : mapping of int to tuple of float, codes of each feature that sums treat as missing
     """
 
     never: tuple[tuple[Test, ...], ...]
@@ -109,14 +109,14 @@ class Related:
     codes: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
 
     def holds(self, values: FloatArray) -> bool:
-        """Whether a row keeps all of them."""
+        """Return whether a row fulfils all relations."""
         if self.violated(values) is not None:
             return False
         numbers = self._without_codes(values)
         return all(row.holds(numbers) for row in self.rows)
 
     def _without_codes(self, values: FloatArray) -> FloatArray:
-        """Return values with NaN for codes for a missing value."""
+        """Return values with NaN in place of codes for a missing value."""
         if not self.codes:
             return values
         numbers = values.copy()
@@ -125,7 +125,7 @@ class Related:
         return numbers
 
     def violated(self, values: FloatArray) -> tuple[Test, ...] | None:
-        """Return the first tests that all pass at once, None if there are none."""
+        """Return the first tests that all pass at once, or None."""
         for tests in self.never:
             if all(bool(test.passes(values[test.index : test.index + 1])[0]) for test in tests):
                 return tests
@@ -134,27 +134,28 @@ class Related:
     def broken_within(
         self, values: FloatArray, spans: Mapping[int, tuple[float, float]]
     ) -> frozenset[int]:
-        """Return the features in ``spans`` of relations that may break there."""
-        broken: set[int] = set()
+        """Return the features in ``spans`` whose relations some value there may violate."""
+        features: set[int] = set()
         for tests in self.never:
-            own = [spans.get(test.index, (float(values[test.index]),) * 2) for test in tests]
-            mine = spans.keys() & {test.index for test in tests}
-            if mine and all(t.may_pass(*ends) for t, ends in zip(tests, own, strict=True)):
-                broken |= mine
+            intervals = [spans.get(test.index, (float(values[test.index]),) * 2) for test in tests]
+            inside = spans.keys() & {test.index for test in tests}
+            pairs = zip(tests, intervals, strict=True)
+            if inside and all(test.may_pass(*ends) for test, ends in pairs):
+                features |= inside
         numbers = self._without_codes(values)
         for row in self.rows:
-            mine = spans.keys() & set(row.features)
-            if mine and not row.holds_within(numbers, spans):
-                broken |= mine
-        return frozenset(broken)
+            inside = spans.keys() & set(row.features)
+            if inside and not row.holds_within(numbers, spans):
+                features |= inside
+        return frozenset(features)
 
     def extra(self, values: FloatArray) -> list[float]:
-        """Costs on top of those of each feature."""
+        """Return the additional cost of each pair for a row."""
         return [pair.of(values) for pair in self.pairs]
 
     @property
     def features(self) -> frozenset[int]:
-        """All features that they are about."""
+        """Indices of all features in the relations."""
         tested = {test.index for tests in self.never for test in tests}
         summed = {index for row in self.rows for index in row.features}
         return frozenset(tested | summed | {i for p in self.pairs for i in (p.first, p.second)})
@@ -169,8 +170,8 @@ def relate(
     counted: bool = False,
     over: Over = never,
 ) -> tuple[Related, tuple[Admissible, ...]]:
-    """Relations about one row, and what each feature may become, parted where they need it."""
-    refused: list[tuple[Test, ...]] = []
+    """Return relations bound to one row, and admissible values with the cuts that they need."""
+    forbidden: list[tuple[Test, ...]] = []
     rows: list[SumRow] = []
     pairs: list[PairCosts] = []
     for relation in relations:
@@ -180,9 +181,9 @@ def relate(
         elif isinstance(relation, JointCost):
             pairs.append(_pair_costs(relation, space, before))
         else:
-            refused += _never(relation, space, before)
+            forbidden += _never(relation, space, before)
     cuts: dict[int, set[float]] = {}
-    for tests in refused:
+    for tests in forbidden:
         look(over)
         for test in tests:
             cuts.setdefault(test.index, set()).update(test.cuts())
@@ -193,26 +194,26 @@ def relate(
         if points is None:
             any_number.add(index)
             if counted and before[index] == before[index]:
-                own = Test(index, ((float(before[index]),) * 2,))
-                cuts.setdefault(index, set()).update(own.cuts())
+                start = Test(index, ((float(before[index]),) * 2,))
+                cuts.setdefault(index, set()).update(start.cuts())
         else:
             cuts.setdefault(index, set()).update(points)
     for pair in pairs:
         for at, index in enumerate((pair.first, pair.second)):
             single = {key[at] for key in pair.cost}
-            own = Test(index, tuple((value, value) for value in single))
-            cuts.setdefault(index, set()).update(own.cuts())
+            points_test = Test(index, tuple((value, value) for value in single))
+            cuts.setdefault(index, set()).update(points_test.cuts())
     parted = tuple(
         replace(each, cuts=tuple(sorted(cuts[index].union(each.cuts)))) if cuts.get(index) else each
         for index, each in enumerate(admissible)
     )
     codes = {index: f.codes for index, f in enumerate(space.features) if f.codes}
-    related = Related(tuple(refused), tuple(rows), tuple(pairs), frozenset(any_number), codes)
+    related = Related(tuple(forbidden), tuple(rows), tuple(pairs), frozenset(any_number), codes)
     return related, parted
 
 
 def _never(relation: Relation, space: FeatureSpace, before: FloatArray) -> list[tuple[Test, ...]]:
-    """What must not pass all at once for a relation to hold."""
+    """Return the tests that must not all pass at once for a relation to hold."""
 
     def bound(condition: object) -> Test:
         return bind_condition(condition, space, before)
@@ -227,12 +228,15 @@ def _never(relation: Relation, space: FeatureSpace, before: FloatArray) -> list[
             for name in relation.features:
                 named_feature(name, space, relation)
             if len(set(relation.features)) < 2:
-                raise InputError(f"{relation}: give at least two features.")
+                raise InputError(f"{relation} needs two different features. Give at least two.")
             ring = [*relation.features, relation.features[0]]
             return [(bound(Changes(one)), bound(Stays(other))) for one, other in pairwise(ring)]
         case AllowedPairs():
             return _outside_pairs(relation, bound)
-    raise InputError(f"{relation!r} is not a relation.")
+    raise InputError(
+        f"{relation!r} is not a relation. "
+        "Use Implies, Together, Forbidden, AllowedPairs, Linear or JointCost."
+    )
 
 
 def _outside_pairs(
@@ -249,34 +253,40 @@ def _outside_pairs(
 
 
 def _sum_rows(relation: Linear, space: FeatureSpace) -> list[SumRow]:
-    """One row, or two for an equation."""
+    """Return one inequality, or two for an equation."""
     if relation.sign not in ("<=", ">=", "=="):
-        raise InputError(f"{relation}: the sign must be '<=', '>=' or '=='.")
+        raise InputError(f"{relation}: sign must be '<=', '>=' or '==', got {relation.sign!r}.")
     features, factors = [], []
     for name, factor in relation.terms:
         index, feature = named_feature(name, space, relation)
         if feature.kind == "categorical":
-            raise InputError(f"{relation}: {name} has categories, which can't be added up.")
+            raise InputError(
+                f"{relation}: {name} is categorical, and categories have no sum. "
+                "Use AllowedPairs or Forbidden."
+            )
         features.append(index)
         factors.append(_decimal(factor, relation))
-    kept = [(i, f) for i, f in zip(features, factors, strict=True) if f != 0]
-    if not kept or len(set(features)) < len(features):
-        raise InputError(f"{relation}: give each feature once, and a factor that is not 0.")
-    own, weights = (tuple(part) for part in zip(*kept, strict=True))
+    terms = [(i, f) for i, f in zip(features, factors, strict=True) if f != 0]
+    if not terms or len(set(features)) < len(features):
+        raise InputError(
+            f"{relation}: a feature is repeated, or all factors are 0. "
+            "Give each feature once, and a factor that is not 0."
+        )
+    indices, weights = (tuple(part) for part in zip(*terms, strict=True))
     bound = _decimal(relation.bound, relation)
     rows = []
     if relation.sign in ("<=", "=="):
-        rows.append(SumRow(own, weights, bound))
+        rows.append(SumRow(indices, weights, bound))
     if relation.sign in (">=", "=="):
-        rows.append(SumRow(own, tuple(-weight for weight in weights), -bound))
+        rows.append(SumRow(indices, tuple(-weight for weight in weights), -bound))
     return rows
 
 
 def _decimal(value: object, where: object) -> Fraction:
     number = isinstance(value, int | float | np.integer | np.floating)
-    # A whole number may be larger than any float.
+    # An integer may be larger than any float.
     if not number or isinstance(value, bool) or not abs(value) <= sys.float_info.max:  # type: ignore[arg-type]
-        raise InputError(f"{where}: {value!r} is no finite number.")
+        raise InputError(f"{where}: {value!r} is not a finite number.")
     return Fraction(int(value)) if isinstance(value, int | np.integer) else written(value)  # type: ignore[arg-type]
 
 
@@ -285,7 +295,7 @@ def _pair_costs(relation: JointCost, space: FeatureSpace, before: FloatArray) ->
     first, one = named_feature(relation.first, space, where)
     second, other = named_feature(relation.second, space, where)
     if first == second:
-        raise InputError(f"{where}: give two different features.")
+        raise InputError(f"{where}: both features are {relation.first!r}. Give two different ones.")
     costs = {}
     for (a, b), cost in relation.costs:
         price = float(_decimal(cost, where))
@@ -293,7 +303,10 @@ def _pair_costs(relation: JointCost, space: FeatureSpace, before: FloatArray) ->
             raise InputError(f"{where}: a cost must be from 0 to {LARGEST_WEIGHT:g}, got {cost!r}.")
         key = parse_value(one, a, where), parse_value(other, b, where)
         if key[0] != key[0] or key[1] != key[1]:
-            raise InputError(f"{where}: pairs with a missing value have no joint cost.")
+            raise InputError(
+                f"{where}: the pair ({a!r}, {b!r}) has a missing value. "
+                "Leave it out: such pairs have no joint cost."
+            )
         costs[key] = price
     costs.pop((float(before[first]), float(before[second])), None)  # staying is no change
     return PairCosts(first, second, costs)
@@ -302,27 +315,27 @@ def _pair_costs(relation: JointCost, space: FeatureSpace, before: FloatArray) ->
 def _points(
     index: int, feature: Feature, before: FloatArray, admissible: Admissible, cost: Cost
 ) -> list[float] | None:
-    """All values that a feature of a sum may have; None if that is any number of an interval."""
-    own = float(before[index])
+    """Return all values that a feature of a sum may take; None if it is continuous."""
+    start = float(before[index])
     low, high = admissible.lower, admissible.upper
     if low > high:
-        found: list[float] = []
+        points: list[float] = []
     elif admissible.values is not None:
-        found = [value for value in admissible.values if value == value]
+        points = [value for value in admissible.values if value == value]
     elif feature.values:
-        found = [value for value in feature.values if low <= value <= high]
+        points = [value for value in feature.values if low <= value <= high]
     elif cost.table(index):
-        found = list(table_values(feature, cost.table(index) or {}))
+        points = list(table_values(feature, cost.table(index) or {}))
     elif feature.kind == "ordinal" or feature.step:
-        found = _multiples(feature, low, high)
+        points = _multiples(feature, low, high)
     else:
         if cost.own[index] is not None or cost.power not in PLAIN_POWERS:
             raise InputError(
-                f"{feature.name} may be any number, and then Linear goes with the norms 0, 1 and "
-                f"'inf' only; give {feature.name} a step or digits, or choose one of these norms."
+                f"{feature.name} may be any number, so Linear supports the norms 0, 1 and 'inf' "
+                f"only. Give {feature.name} a step or digits, or use one of these norms."
             )
         return None
-    return found if own != own else [*found, own]
+    return points if start != start else [*points, start]
 
 
 def _multiples(feature: Feature, low: float, high: float) -> list[float]:
@@ -331,8 +344,8 @@ def _multiples(feature: Feature, low: float, high: float) -> list[float]:
     count = np.rint((last - first) / grid.step) + 1
     if count > MOST_POINTS:
         raise InputError(
-            f"{feature.name} has {count:.0f} admissible values, more than the {MOST_POINTS} that "
-            "Linear can look at one by one; give it a larger step, or a Range."
+            f"{feature.name} has {count:.0f} admissible values, but Linear supports at most "
+            f"{MOST_POINTS}. Give it a larger step, or add a Range."
         )
     every = first + grid.step * np.arange(max(0, int(count)))
     values: list[float] = grid.nearest(every).tolist()

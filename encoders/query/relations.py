@@ -1,4 +1,4 @@
-"""Constraints on several features together, as users write them."""
+"""Constraints that relate several features."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,12 +11,20 @@ from encoders.query.names import feature_name
 
 @dataclass(frozen=True)
 class Implies:
-    """Where the first holds, the second does, too.
+    """Constraint that one condition implies another.
 
     Attributes
     ----------
-    if_ : a condition
-    then : a condition
+    if_ : Condition
+        The premise: Changes, Stays, Rises, Falls, Within or Becomes.
+    then : Condition
+        The consequence, which must hold wherever the premise holds.
+
+    Examples
+    --------
+    >>> rule = Implies(Changes("job"), Rises("age", by=1))
+    >>> explainer.explain(row, target="granted", constraints=[rule]).status
+    'optimal'
     """
 
     if_: Condition
@@ -25,11 +33,18 @@ class Implies:
 
 @dataclass(frozen=True)
 class Together:
-    """Either all of these features change, or none.
+    """Constraint that either all of some features change, or none.
 
     Parameters
     ----------
-    *features : names, at least two
+    *features : str
+        Names of the features, at least two.
+
+    Examples
+    --------
+    >>> rule = Together("income", "job")
+    >>> explainer.explain(row, target="granted", constraints=[rule]).status
+    'optimal'
     """
 
     features: tuple[str, ...]
@@ -40,11 +55,18 @@ class Together:
 
 @dataclass(frozen=True)
 class Forbidden:
-    """These conditions do not all hold at once.
+    """Constraint that some conditions do not all hold at once.
 
     Parameters
     ----------
-    *conditions : at least one
+    *conditions : Condition
+        Conditions, at least one: Changes, Stays, Rises, Falls, Within or Becomes.
+
+    Examples
+    --------
+    >>> rule = Forbidden(Falls("rooms"), Falls("income"))
+    >>> explainer.explain(row, target="granted", constraints=[rule]).status
+    'optimal'
     """
 
     conditions: tuple[Condition, ...]
@@ -55,12 +77,26 @@ class Forbidden:
 
 @dataclass(frozen=True)
 class AllowedPairs:
-    """Two features have one of these pairs of values, as where one follows from the other.
+    """Constraint that two features have one of the listed pairs of values.
 
     Parameters
     ----------
-    first, second : names of features
-    pairs : of values or labels; a mapping from values of the first to the only one of the second
+    first, second : str
+        Names of the two features.
+    pairs : iterable of tuple, or mapping
+        Allowed pairs of numbers or labels. A mapping gives each value of the first feature the
+        only value of the second.
+
+    Raises
+    ------
+    InputError
+        If ``pairs`` does not consist of pairs of values.
+
+    Examples
+    --------
+    >>> rule = AllowedPairs("sex", "job", [(0, 0), (0, 1), (1, 0), (1, 1)])
+    >>> explainer.explain(row, target="granted", constraints=[rule]).status
+    'optimal'
     """
 
     first: str
@@ -70,22 +106,35 @@ class AllowedPairs:
     def __init__(
         self, first: str, second: str, pairs: Mapping[Any, Any] | Iterable[tuple[Any, Any]]
     ) -> None:
-        given = pairs.items() if isinstance(pairs, Mapping) else pairs
+        items = pairs.items() if isinstance(pairs, Mapping) else pairs
         object.__setattr__(self, "first", feature_name(first))
         object.__setattr__(self, "second", feature_name(second))
-        object.__setattr__(self, "pairs", _pairs(given, f"AllowedPairs({first!r}, {second!r})"))
+        object.__setattr__(self, "pairs", _pairs(items, f"AllowedPairs({first!r}, {second!r})"))
 
 
 @dataclass(frozen=True)
 class Precedence:
-    """Categories in the order in which one may follow another: there is no way back.
+    """Constraint that a category is not replaced by an earlier one of an ordered list.
 
-    Categories that are not listed are not concerned.
+    The constraint does not apply to categories that are not listed.
 
     Parameters
     ----------
-    feature : its name
-    order : labels, the first first
+    feature : str
+        Name of the categorical feature.
+    order : iterable of labels
+        Labels of categories, the earliest first.
+
+    Raises
+    ------
+    InputError
+        If ``order`` is not a list.
+
+    Examples
+    --------
+    >>> rule = Precedence("housing", ["free", "rent", "own"])
+    >>> explainer.explain(row, target="granted", constraints=[rule]).status
+    'optimal'
     """
 
     feature: str
@@ -93,23 +142,40 @@ class Precedence:
 
     def __init__(self, feature: str, order: Iterable[object]) -> None:
         if isinstance(order, str) or not isinstance(order, Iterable):
-            raise InputError(f"Precedence({feature!r}, ...) takes a list of labels, got {order!r}.")
+            raise InputError(
+                f"Precedence({feature!r}, ...) needs a list of labels, got {order!r}. "
+                f"Write Precedence({feature!r}, ['low', 'middle', 'high'])."
+            )
         object.__setattr__(self, "feature", feature_name(feature))
         object.__setattr__(self, "order", tuple(order))
 
 
 @dataclass(frozen=True)
 class Linear:
-    """A weighted sum of features is at most, at least, or just a number.
+    """Constraint that a weighted sum of features is at most, at least or equal to a number.
 
-    Numbers are taken for the decimals that they are written as: 0.1 is one tenth. A missing value
-    fulfils it.
+    Numbers are read as the decimals that they are printed as: 0.1 is exactly one tenth. A row in
+    which one of the features is missing fulfils the constraint.
 
     Parameters
     ----------
-    terms : factor of each feature (numeric, ordinal, binary), by name
-    sign : "<=", ">=" or "=="
-    bound : what the sum is compared with
+    terms : mapping of str to float
+        Factor of each feature (numeric, ordinal or binary), by name.
+    sign : {"<=", ">=", "=="}
+        Comparison of the sum with ``bound``.
+    bound : float
+        Right-hand side of the comparison.
+
+    Raises
+    ------
+    InputError
+        If ``terms`` is not a mapping.
+
+    Examples
+    --------
+    >>> rule = Linear({"rooms": 10, "income": -1}, "<=", 100)
+    >>> explainer.explain(row, target="granted", constraints=[rule]).status
+    'optimal'
     """
 
     terms: tuple[tuple[str, float], ...]
@@ -118,7 +184,10 @@ class Linear:
 
     def __init__(self, terms: Mapping[str, float], sign: str, bound: float) -> None:
         if not isinstance(terms, Mapping):
-            raise InputError(f"Linear takes a mapping from features to factors, got {terms!r}.")
+            raise InputError(
+                f"Linear needs a mapping of features to factors, got {terms!r}. "
+                "Write, for example, Linear({'rooms': 10, 'income': -1}, '<=', 100)."
+            )
         named = tuple((feature_name(name), factor) for name, factor in terms.items())
         object.__setattr__(self, "terms", named)
         object.__setattr__(self, "sign", sign)
@@ -127,13 +196,26 @@ class Linear:
 
 @dataclass(frozen=True)
 class JointCost:
-    """What a pair of values costs on top of the costs of both changes.
+    """Additional cost of pairs of values, on top of the costs of both changes.
 
     Parameters
     ----------
-    first, second : names of features
-    costs : (value of the first, value of the second) -> cost, at least 0; other pairs cost nothing
-        on top, nor does the query's own
+    first, second : str
+        Names of the two features.
+    costs : mapping of tuple to float
+        Additional cost, at least 0, of each pair (value of ``first``, value of ``second``). Other
+        pairs and the query's own pair have no additional cost.
+
+    Raises
+    ------
+    InputError
+        If ``costs`` is not a mapping from pairs of values.
+
+    Examples
+    --------
+    >>> rule = JointCost("sex", "job", {(0, 1): 0.5, (1, 1): 0.5})
+    >>> explainer.explain(row, target="granted", constraints=[rule]).status
+    'optimal'
     """
 
     first: str
@@ -142,7 +224,10 @@ class JointCost:
 
     def __init__(self, first: str, second: str, costs: Mapping[tuple[Any, Any], float]) -> None:
         if not isinstance(costs, Mapping):
-            raise InputError(f"JointCost takes a mapping from pairs to costs, got {costs!r}.")
+            raise InputError(
+                f"JointCost needs a mapping of pairs to costs, got {costs!r}. "
+                f"Write, for example, JointCost({first!r}, {second!r}, {{(0, 1): 0.5}})."
+            )
         where = f"JointCost({first!r}, {second!r})"
         pairs = zip(_pairs(costs, where), costs.values(), strict=True)
         object.__setattr__(self, "first", feature_name(first))
@@ -153,17 +238,23 @@ class JointCost:
 Relation = Implies | Together | Forbidden | AllowedPairs | Linear | JointCost
 
 
-def _pairs(given: object, where: str) -> tuple[tuple[object, object], ...]:
-    wrong = InputError(f"{where} takes pairs of values such as [('north', 'A'), ('south', 'B')].")
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise wrong
-    found = []
-    for pair in given:
+def _pairs(values: object, where: str) -> tuple[tuple[object, object], ...]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise _not_pairs(values, where)
+    pairs = []
+    for pair in values:
         if isinstance(pair, str) or not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise wrong
+            raise _not_pairs(pair, where)
         if not all(isinstance(value, Hashable) for value in pair):
-            raise wrong
-        found.append((pair[0], pair[1]))
-    if not found:
-        raise wrong
-    return tuple(found)
+            raise _not_pairs(pair, where)
+        pairs.append((pair[0], pair[1]))
+    if not pairs:
+        raise _not_pairs([], where)
+    return tuple(pairs)
+
+
+def _not_pairs(value: object, where: str) -> InputError:
+    return InputError(
+        f"{where} needs pairs of values, got {value!r}. "
+        "Write pairs such as [('north', 'A'), ('south', 'B')]."
+    )

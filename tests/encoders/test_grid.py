@@ -28,7 +28,7 @@ def test_multiples_of_a_hundredth_are_the_numbers_that_people_write():
 
 @pytest.mark.parametrize("step", [0, -1, float("inf"), True, "x"])
 def test_a_step_that_is_none_is_told(step):
-    with pytest.raises(InputError, match="a step must be a number above 0"):
+    with pytest.raises(InputError, match="a step must be a finite number above 0"):
         Grid(step)
 
 
@@ -57,9 +57,9 @@ def test_the_optimum_on_a_grid_is_that_of_trying_all_of_it():
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ({"step": 5, "digits": 1}, "give step or digits, not both"),
+        ({"step": 5, "digits": 1}, "has both step=5 and digits=1"),
         ({"digits": 99}, "digits must be a whole number"),
-        ({"step": -5}, "feature a: a step must be a number above 0"),
+        ({"step": -5}, "feature a: a step must be a finite number above 0"),
         ({"kind": "ordinal", "step": 5}, "step and digits are for numeric features"),
     ],
 )

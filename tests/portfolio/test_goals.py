@@ -241,16 +241,16 @@ def test_logs_tell_goals_apart(house, tmp_path):
 
 def test_goals_that_say_nothing_are_told(house):
     for words, make in [
-        ("a probability is from 0 to 1, not 1.2", lambda: Probability(1, at_least=1.2)),
-        ("says nothing", lambda: Probability(1)),
-        ("says nothing", Score),
+        ("a probability must be from 0 to 1, got 1.2", lambda: Probability(1, at_least=1.2)),
+        ("has no limits", lambda: Probability(1)),
+        ("has no limits", Score),
         ("lower limit 0.8 is above the upper limit 0.2", lambda: Probability(1, 0.8, 0.2)),
         ("a limit must be a number", lambda: AtLeast("much")),
         ("a limit must be a number", lambda: AtMost(math.nan)),
         ("no number reaches", lambda: AtLeast(math.inf)),
         ("either by=", lambda: Less(by=1, percent=2)),
         ("either by=", More),
-        ("above 0, not -3", lambda: More(by=-3)),
+        ("by must be a finite number above 0, got -3", lambda: More(by=-3)),
     ]:
         with pytest.raises(InputError, match=words):
             make()

@@ -181,7 +181,7 @@ def test_the_number_that_xgboost_takes_for_missing_is_a_code(steps):
     explainer = Explainer(model.fit(frame, label), frame)
     own = explainer.features.named("a")
     assert (own.codes, own.lower, own.upper) == ((-9999.0,), 0.0, 19.0)
-    assert "the model takes -9999 for missing" in str(explainer.features)
+    assert "the model treats -9999 as missing" in str(explainer.features)
     row = frame[frame["a"] == -9999].iloc[[0]]
     moved = explainer.explain(row, constraints=[Fixed("b")])
     assert moved.changed[0].cost == 1 and 0 <= moved.changed[0].after <= 19

@@ -17,7 +17,7 @@ def test_two_groups_of_one_name_are_told_apart():
     frame = pd.DataFrame(columns)
     space = infer_features(frame)
     assert sorted(f.name for f in space.features) == ["a", "a=*"]
-    with pytest.raises(InputError, match="two features are called 'a'"):
+    with pytest.raises(InputError, match="two features have the name 'a'"):
         type(space)((space.features[0], space.features[0]), space.columns)
 
 
@@ -109,7 +109,7 @@ def test_the_default_code_of_a_model_can_be_undone():
         ({"missing_codes": -7}, "must be a list of finite numbers"),
         ({"missing_codes": ["-7"]}, "must be a list of finite numbers"),
         ({"missing_codes": [float("nan")]}, "must be a list of finite numbers"),
-        ({"missing_codes": [5], "values": [3, 5]}, "listed as a value and in missing_codes"),
+        ({"missing_codes": [5], "values": [3, 5]}, "listed in values and in missing_codes"),
     ],
 )
 def test_codes_that_do_not_fit_are_refused(entry, message):

@@ -131,8 +131,8 @@ def test_a_query_that_does_not_fit_the_table_is_told(explained, change, words):
 def test_a_price_or_a_gap_that_cannot_be_is_told(explained):
     explainer, X = explained
     for constraint, words in (
-        (AllowMissing("debt"), "no training row misses debt"),
-        (AllowMissing("income", cost=-1), "the cost must be a number"),
+        (AllowMissing("debt"), "debt is missing in no training row"),
+        (AllowMissing("income", cost=-1), "cost must be a number from 0 to 1e.100, got -1"),
         (Range("job", 0, 1), "categories have no order"),
     ):
         with pytest.raises(InputError, match=words):

@@ -244,7 +244,8 @@ def test_what_has_gaps_in_training_may_be_said_to_have_none(gaps, names):
 
 def test_what_does_not_go_with_a_column_is_told(gaps):
     model, X = gaps
-    with pytest.raises(InputError, match="feature k: the model takes numbers there"):
+    message = "feature k is declared categorical, but the model reads column 'k' as numbers"
+    with pytest.raises(InputError, match=message):
         Explainer(model, X, features={"k": "categorical"})
     X, y = words(none=False)
     pipeline = make_pipeline(OneHotEncoder(), RandomForestClassifier(3)).fit(X[["s"]], y)

@@ -1,4 +1,4 @@
-"""What recourse costs the groups of a protected attribute, and whether they differ."""
+"""Audits: cost of recourse in the groups of an attribute, and differences between groups."""
 
 import math
 from dataclasses import dataclass, field
@@ -16,17 +16,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AuditGroup:
-    """One group.
+    """Numbers of one group.
 
     Attributes
     ----------
-    name : the value of the attribute
-    rows : how many rows it has
-    adverse : how many of them are not decided as wanted
-    adverse_share : their share, with Wilson's interval
-    without : share of the adverse rows that have no recourse (proved); None if none is adverse
-    mean, median : cost of recourse of those that have one; None if none is known to
-    unproved : adverse rows of which not everything is proved
+    name : object
+        Value of the attribute.
+    rows : int
+        Number of rows in the group.
+    adverse : int
+        Number of rows that do not reach the target.
+    adverse_share : Estimate
+        Share of adverse rows, with Wilson's interval.
+    without : Estimate or None
+        Share of adverse rows without recourse (proved); None if no row is adverse.
+    mean, median : Estimate or None
+        Mean and median cost of recourse of the rows that have it; None if none is known to have it.
+    unproved : int
+        Number of adverse rows for which not everything is proved.
+
+    Examples
+    --------
+    >>> group = explainer.audit(X_train[:40], by="sex", target="granted").groups[0]
+    >>> group.name, group.rows, group.adverse
+    (0, 21, 17)
     """
 
     name: Any
@@ -39,27 +52,44 @@ class AuditGroup:
     unproved: int
 
     def __str__(self) -> str:
-        told = f"{self.name}: {self.adverse} of {self.rows} rows are adverse"
+        rows = f"{self.rows} row{'' if self.rows == 1 else 's'}"
+        is_are = "is" if self.adverse == 1 else "are"
+        lines = [f"{self.name}: {self.adverse} of {rows} {is_are} adverse."]
         if self.without is None:
-            return f"{told}."
-        cost = "none of them is known to have recourse"
-        if self.mean is not None:
-            cost = f"recourse costs {self.mean} on average, {self.median} in the median"
-        unproved = f" {self.unproved} not proved." if self.unproved else ""
-        return f"{told}; {cost}; share without recourse {self.without}.{unproved}"
+            return lines[0]
+        if self.mean is None:
+            lines.append("- recourse: none known")
+        else:
+            lines += [f"- mean cost: {self.mean}", f"- median cost: {self.median}"]
+        lines.append(f"- share without recourse: {self.without}")
+        if self.unproved:
+            lines.append(f"- rows not proved: {self.unproved}")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class AuditDifference:
-    """One group compared with the reference group.
+    """Comparison of one group with the reference group.
 
     Attributes
     ----------
-    name, reference : the two groups
-    mean : mean cost of the one minus that of the other; None where one has no known recourse
-    mean_p : p-value of a permutation test; None where costs are only bounded, or rows too few
-    without : share without recourse of the one minus that of the other
-    without_p : p-value of Fisher's exact test; None where not every row is settled
+    name, reference : object
+        The two groups.
+    mean : Estimate or None
+        Mean cost minus that of the reference; None if one of them has no known recourse.
+    mean_p : float or None
+        p-value of a permutation test; None if costs are only bounded or there are too few rows.
+    without : Estimate
+        Share of adverse rows without recourse minus that of the reference.
+    without_p : float or None
+        p-value of Fisher's exact test; None if some rows are undecided.
+
+    Examples
+    --------
+    >>> audit = explainer.audit(X_train[:40], by="sex", target="granted")
+    >>> difference = audit.differences[0]
+    >>> difference.name, difference.reference, difference.without_p
+    (1, 0, 1.0)
     """
 
     name: Any
@@ -70,34 +100,48 @@ class AuditDifference:
     without_p: float | None
 
     def __str__(self) -> str:
-        parts = []
-        for words, found, p_value in (
+        lines = [f"Difference {self.name} minus {self.reference}:"]
+        for words, estimate, p_value in (
             ("mean cost", self.mean, self.mean_p),
             ("share without recourse", self.without, self.without_p),
         ):
-            if found is not None:
-                sure = "" if p_value is None else f", p = {p_value:.2g}"
-                parts.append(f"{words} {found}{sure}")
-        return f"{self.name} minus {self.reference}: {'; '.join(parts)}."
+            if estimate is not None:
+                p_words = "" if p_value is None else f", p = {p_value:.2g}"
+                lines.append(f"- {words}: {estimate}{p_words}")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class Audit(AsJson):
-    """The exact cost of recourse in each group.
+    """Cost of recourse in each group, exact where it is proved.
 
     Attributes
     ----------
-    status : "optimal": every adverse row is proved; "feasible": some are not, and what is told has
-        bounds; "unknown": of no adverse row anything is known
-    stop_reason : "proved", or why the first unproved row was not
-    by : the attribute
-    target : that was asked for
-    confidence : of all intervals
-    groups : the largest first
-    differences : of every other group from the reference
-    seconds : from the call to the result
-    answers : one row per adverse row, as of :meth:`Explainer.explain_batch`, with a column
-        ``group``
+    status : {"optimal", "feasible", "unknown"}
+        "optimal" if every adverse row is proved, "feasible" if the numbers include bounds because
+        some rows are not proved, "unknown" if nothing is known about any adverse row.
+    stop_reason : str
+        "proved", or the reason why the first unproved row is not proved.
+    by : str
+        Name of the attribute.
+    target : label or goal
+        Favourable outcome.
+    confidence : float
+        Confidence level of all intervals.
+    groups : tuple of AuditGroup
+        Groups, the largest first.
+    differences : tuple of AuditDifference
+        Comparisons of the other groups with the reference group.
+    seconds : float
+        Time from the call to the result.
+    answers : DataFrame
+        One row per adverse row as in :meth:`Explainer.explain_batch`, with a column ``group``.
+
+    Examples
+    --------
+    >>> audit = explainer.audit(X_train[:40], by="sex", target="granted")
+    >>> audit.status, [group.adverse for group in audit.groups]
+    ('optimal', [17, 18])
     """
 
     status: Status
@@ -111,29 +155,37 @@ class Audit(AsJson):
     answers: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False, compare=False)
 
     def table(self) -> pd.DataFrame:
-        """One row per group: counts, and each number with the ends of its interval."""
-        found = []
+        """Return one row per group: counts, and each number with the ends of its interval.
+
+        Returns
+        -------
+        DataFrame
+            Columns such as ``mean_low``, ``mean_high``, ``mean_ci_low`` and ``mean_ci_high``; NaN
+            for unknown numbers.
+        """
+        rows = []
         for group in self.groups:
-            told: dict[str, Any] = {
+            row: dict[str, Any] = {
                 "group": group.name,
                 "rows": group.rows,
                 "adverse": group.adverse,
                 "unproved": group.unproved,
             }
             for name in ("adverse_share", "without", "mean", "median"):
-                own: Estimate | None = getattr(group, name)
+                estimate: Estimate | None = getattr(group, name)
                 for end in ("low", "high", "ci_low", "ci_high"):
-                    value = None if own is None else getattr(own, end)
-                    told[f"{name}_{end}"] = math.nan if value is None else value
-            found.append(told)
-        return pd.DataFrame(found)
+                    value = None if estimate is None else getattr(estimate, end)
+                    row[f"{name}_{end}"] = math.nan if value is None else value
+            rows.append(row)
+        return pd.DataFrame(rows)
 
     def plot(self) -> "Figure":
-        """Mean cost and share without recourse of each group, with confidence intervals.
+        """Draw mean cost and share without recourse of each group, with confidence intervals.
 
         Returns
         -------
         matplotlib.figure.Figure
+            The figure; save it with ``figure.savefig(path)``.
         """
         from portfolio.questions.groups.audit_picture import draw
 
@@ -144,20 +196,21 @@ class Audit(AsJson):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON; without the answers."""
-        told = {name: value for name, value in vars(self).items() if name != "answers"}
-        told["groups"] = [_plain(group) for group in self.groups]
-        told["differences"] = [_plain(difference) for difference in self.differences]
-        return dict(as_plain(told))
+        """Return plain Python values for JSON, without the answers."""
+        values = {name: value for name, value in vars(self).items() if name != "answers"}
+        values["groups"] = [_plain(group) for group in self.groups]
+        values["differences"] = [_plain(difference) for difference in self.differences]
+        return dict(as_plain(values))
 
     def __str__(self) -> str:
         lines = [f"{self.by} {group}" for group in self.groups]
         lines += [str(difference) for difference in self.differences]
+        lines.append(f"Intervals in parentheses have confidence level {self.confidence:g}.")
         unproved = sum(group.unproved for group in self.groups)
         if unproved:
             lines.append(
-                f"{unproved} row{' is' if unproved == 1 else 's are'} not proved; numbers are told "
-                f"from the least to the most that they may be. Stopped by: {self.stop_reason}."
+                f"{unproved} row{' is' if unproved == 1 else 's are'} not proved, so some numbers "
+                f"are ranges (stop reason: {self.stop_reason})."
             )
         return "\n".join(lines)
 

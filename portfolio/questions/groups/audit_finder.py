@@ -1,4 +1,4 @@
-"""Asks for recourse of every adverse row, and counts what was found by group."""
+"""Audits: solves every adverse row and aggregates the results by group."""
 
 import time
 from collections.abc import Callable, Hashable, Sequence
@@ -10,6 +10,7 @@ import pandas as pd
 
 from encoders.arrays import BoolArray, FloatArray, IntArray
 from encoders.backends.interface import Status, StopReason
+from encoders.close_names import close_names
 from encoders.errors import InputError
 from encoders.query.features import is_missing
 from encoders.query.goal import ClassGoal
@@ -30,20 +31,20 @@ from portfolio.questions.groups.audit_statistics import (
 )
 
 MOST_GROUPS = 50
-MISSING = "missing"  # the group of rows that have no value
+MISSING = "missing"  # the group of rows without a value
 
 Explain = Callable[[Any], pd.DataFrame]
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Which group each row is in.
+    """Group of each row.
 
     Attributes
     ----------
-    by : the attribute
-    names : of the groups, the largest first
-    of_row : int64 (n_rows,), place among the names
+    by : str, name of the attribute
+    names : tuple of object, names of the groups, the largest first
+    of_row : int64 (n_rows,), index into the names
     """
 
     by: str
@@ -60,16 +61,16 @@ def find_audit(
     sampling: Sampling,
     explain: Explain,
 ) -> Audit:
-    """The cost of recourse by group."""
+    """Return the cost of recourse by group."""
     began = time.perf_counter()
     _check(question, sampling, model)
     model.check_unchanged()
     frame, _ = as_pandas(X)
-    _, _, given = read_rows(frame, model.space, model.input_type, model.native.table)
-    wrong = next((at for at, values in enumerate(given) if isinstance(values, str)), None)
+    _, _, read = read_rows(frame, model.space, model.input_type, model.native.table)
+    wrong = next((at for at, values in enumerate(read) if isinstance(values, str)), None)
     if wrong is not None:
-        raise InputError(f"row {wrong} of the table: {given[wrong]}")
-    rows = np.array(given, dtype=np.float64).reshape(len(given), -1)
+        raise InputError(f"row {wrong} of the table: {read[wrong]}")
+    rows = np.array(read, dtype=np.float64).reshape(len(read), -1)
     if len(rows):
         model.check_decisions(rows)
     groups = _groups(model, frame, rows, by)
@@ -81,7 +82,7 @@ def find_audit(
     of_answer = groups.of_row[places]
     lead = question.lead(model.ensemble.votes)
     costs = [_costs(answers, of_answer == at, lead) for at in range(len(groups.names))]
-    told = [
+    described = [
         _group(name, groups.of_row == at, adverse, costs[at], sampling)
         for at, name in enumerate(groups.names)
     ]
@@ -92,7 +93,7 @@ def find_audit(
         by=groups.by,
         target=question.target,
         confidence=sampling.confidence,
-        groups=tuple(told),
+        groups=tuple(described),
         differences=tuple(_differences(groups.names, costs, first, sampling)),
         seconds=time.perf_counter() - began,
         answers=answers.assign(group=[groups.names[at] for at in of_answer]),
@@ -101,12 +102,15 @@ def find_audit(
 
 def _check(question: Question, sampling: Sampling, model: ExplainedModel) -> None:
     if question.target is None:
-        raise InputError("say what counts as a good decision: target='granted', or a goal.")
+        raise InputError(
+            "audit() needs the favourable outcome. Set target to a class, such as 'granted', or "
+            "to a goal."
+        )
     if wanted_of(model, question.target) is None:
         model.native.class_index(question.target)
     level = sampling.confidence
     if not (isinstance(level, float) and 0 < level < 1):
-        raise InputError(f"confidence must be between 0 and 1, got {level!r}.")
+        raise InputError(f"confidence must be a float between 0 and 1, got {level!r}.")
     count = sampling.resamples
     if not isinstance(count, int) or isinstance(count, bool) or not 100 <= count <= 10**6:
         raise InputError(f"resamples must be a whole number from 100 to 10**6, got {count!r}.")
@@ -117,43 +121,49 @@ def _groups(model: ExplainedModel, frame: Any, rows: FloatArray, by: Any) -> Gro
     if feature is not None or isinstance(by, str):
         if feature is not None:
             at = model.space.features.index(feature)
-            told: list[Any] = [feature.show(float(model.space.values(row)[at])) for row in rows]
+            values: list[Any] = [feature.show(float(model.space.values(row)[at])) for row in rows]
         elif isinstance(frame, pd.DataFrame) and by in frame.columns:
-            told = frame[by].tolist()
+            values = frame[by].tolist()
         else:
-            names = ", ".join(feature.name for feature in model.space.features)
-            raise InputError(f"by={by!r} is no feature; features are {names}.")
+            names = [feature.name for feature in model.space.features]
+            raise InputError(
+                f"by={by!r} is not a feature.{close_names(by, names)} Use one of "
+                f"{', '.join(names)}, a column of X, or one value per row."
+            )
     else:
-        told = list(by)
-        if len(told) != len(rows):
-            raise InputError(f"by has {len(told)} values for {len(rows)} rows.")
-    told = [MISSING if is_missing(value) else value for value in told]
-    counts = pd.Series(told, dtype=object).value_counts()
+        values = list(by)
+        if len(values) != len(rows):
+            raise InputError(
+                f"by has {len(values)} values, but there are {len(rows)} rows. Give one per row."
+            )
+    values = [MISSING if is_missing(value) else value for value in values]
+    counts = pd.Series(values, dtype=object).value_counts()
     if not 1 <= len(counts) <= MOST_GROUPS:
         raise InputError(
-            f"by has {len(counts)} different values; an audit takes 1 to {MOST_GROUPS}: put "
-            "numbers into bands first, as with pandas.cut."
+            f"by has {len(counts)} different values, but an audit supports 1 to {MOST_GROUPS}. Put "
+            "numbers into bands first, for example with pandas.cut."
         )
     ordered = tuple(sorted(counts.index, key=lambda name: (-counts[name], str(name))))
     place = {name: at for at, name in enumerate(ordered)}
     title = by if isinstance(by, str) else str(getattr(by, "name", None) or "group")
-    return Groups(title, ordered, np.array([place[value] for value in told]))
+    return Groups(title, ordered, np.array([place[value] for value in values]))
 
 
 def _place(groups: Groups, reference: Any) -> int:
-    """The place of the reference group, which may be named as text."""
+    """Return the index of the reference group, which may be given as text."""
     if reference is None:
         return 0
     for at, name in enumerate(groups.names):
         if name == reference or str(name) == str(reference):
             return at
     raise InputError(
-        f"reference={reference!r} is no group; groups are {', '.join(map(str, groups.names))}."
+        f"reference={reference!r} is not a group.{close_names(reference, groups.names)} Use one of "
+        f"{', '.join(map(str, groups.names))}."
     )
 
 
 def _reached(model: ExplainedModel, rows: FloatArray, target: Any) -> BoolArray:
-    """Which rows are decided as wanted as they are, as the model itself and all of also say."""
+    """Return which rows reach the target according to all models, bool (n_rows,)."""
     if not len(rows):
         return np.zeros(0, dtype=np.bool_)
     wanted, model = wanted_of(model, target), model.without_plausibility()
@@ -163,7 +173,7 @@ def _reached(model: ExplainedModel, rows: FloatArray, target: Any) -> BoolArray:
     goals = [value_goal(model, wanted, row) for row in rows]
     if model.also:
         each = zip(rows, goals, strict=True)
-        return np.array([model.oracle(own.target).accepts(row, own) for row, own in each])
+        return np.array([model.oracle(goal.target).accepts(row, goal) for row, goal in each])
     number = model.native.values(rows, goals[0].scale, goals[0].output)
     return np.array([g.low <= n <= g.high for g, n in zip(goals, number, strict=True)])
 
@@ -171,16 +181,17 @@ def _reached(model: ExplainedModel, rows: FloatArray, target: Any) -> BoolArray:
 def _costs(answers: pd.DataFrame, mine: BoolArray, lead: float) -> Costs:
     if answers.empty:
         return Costs(np.zeros(0), np.zeros(0), np.zeros(0), 0)
-    own = answers[mine]
-    status = own["status"].to_numpy()
-    upper = own["distance"].to_numpy(dtype=np.float64)
-    lower = own["bound"].to_numpy(dtype=np.float64)
-    sure = own["margin"].to_numpy(dtype=np.float64) == lead  # else only rows with some lead count
+    group = answers[mine]
+    status = group["status"].to_numpy()
+    upper = group["distance"].to_numpy(dtype=np.float64)
+    lower = group["bound"].to_numpy(dtype=np.float64)
+    # With another margin the proof covers only rows that have it.
+    sure = group["margin"].to_numpy(dtype=np.float64) == lead
     lower = np.where((status == "optimal") & sure, upper, np.where(sure, lower, 0.0))
     without = (status == "infeasible") & sure
-    found = np.isfinite(upper)
+    has = np.isfinite(upper)
     bound = np.where(np.isfinite(lower), lower, 0.0)
-    return Costs(bound[found], upper[found], bound[~found & ~without], int(without.sum()))
+    return Costs(bound[has], upper[has], bound[~has & ~without], int(without.sum()))
 
 
 def _group(
@@ -202,14 +213,14 @@ def _group(
 def _differences(
     names: Sequence[Any], costs: Sequence[Costs], first: int, sampling: Sampling
 ) -> list[AuditDifference]:
-    found = []
+    differences = []
     for at, name in enumerate(names):
         if at == first or not (costs[at].rows and costs[first].rows):
             continue
         mean, mean_p = mean_difference(costs[at], costs[first], sampling)
         without, without_p = share_difference(costs[at], costs[first], sampling)
-        found.append(AuditDifference(name, names[first], mean, mean_p, without, without_p))
-    return found
+        differences.append(AuditDifference(name, names[first], mean, mean_p, without, without_p))
+    return differences
 
 
 def _ended(answers: pd.DataFrame, costs: Sequence[Costs], lead: float) -> tuple[Status, StopReason]:
@@ -219,5 +230,5 @@ def _ended(answers: pd.DataFrame, costs: Sequence[Costs], lead: float) -> tuple[
     reasons = [r for r in answers["stop_reason"][~settled] if r != "proved"]
     known = any(each.lower.size or each.without for each in costs)
     reason = str(reasons[0]) if reasons else "error"
-    told: StopReason = "time_limit" if reason == "deadline" else reason  # type: ignore[assignment]
-    return ("feasible" if known else "unknown"), told
+    stop: StopReason = "time_limit" if reason == "deadline" else reason  # type: ignore[assignment]
+    return ("feasible" if known else "unknown"), stop

@@ -1,4 +1,4 @@
-"""A picture of an audit."""
+"""Plot of an audit."""
 
 from collections.abc import Sequence
 
@@ -15,14 +15,14 @@ WIDTH, HEIGHT, PER_GROUP = 7.0, 1.2, 0.35  # inches
 def draw(
     names: Sequence[str], means: Sequence[Estimate | None], shares: Sequence[Estimate | None]
 ) -> Figure:
-    """Two panels: mean cost, and share without recourse; a thick line is what is not proved."""
+    """Draw mean costs and shares without recourse; thick lines are ranges of unproved numbers."""
     figure = Picture(figsize=(WIDTH, HEIGHT + PER_GROUP * len(names)), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
-    for axes, found, words in (
+    for axes, estimates, words in (
         (left, means, "mean cost of recourse"),
         (right, shares, "share without recourse"),
     ):
-        for at, estimate in enumerate(found):
+        for at, estimate in enumerate(estimates):
             if estimate is not None:
                 _draw(axes, at, estimate)
         axes.set_xlabel(words)

@@ -1,8 +1,8 @@
-"""Means, shares and differences with confidence intervals, honest where costs are only bounded.
+"""Means, shares and differences with confidence intervals, valid for costs that are only bounded.
 
-Of a row with an answer that is not proved the cost lies between its bound and that of the answer.
-A row of which nothing is known may have no recourse at all, or one of any cost from its bound on.
-Intervals go from the least that all this allows to the most.
+If the answer of a row is not proved, its cost lies between its lower bound and the cost of the
+answer. An undecided row may have no recourse, or one of any cost from its bound on. Intervals cover
+all these possibilities.
 """
 
 import math
@@ -12,22 +12,30 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # stats is imported when it is used: it takes half a second
+import scipy  # scipy.stats is imported on first use: that takes half a second
 
 from encoders.arrays import FloatArray
 
 Statistic = Callable[..., Any]
-DIGITS = 12  # of the largest cost: what differs by less differs by the order of sums
+DIGITS = 12  # relative to the largest cost; smaller differences depend on the order of sums
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number of a group: what it is, and what it may be.
+    """Number of a group, with its range and confidence interval.
 
     Attributes
     ----------
-    low, high : the number lies between them; equal where every row is proved
-    ci_low, ci_high : confidence interval, of groups like this one; None where rows are too few
+    low, high : float
+        Range of the number; equal if every row is proved.
+    ci_low, ci_high : float or None
+        Confidence interval for groups like this one; None for too few rows.
+
+    Examples
+    --------
+    >>> audit = explainer.audit(X_train[:40], by="sex", target="granted")
+    >>> print(audit.groups[0].adverse_share)
+    0.8095 (0.6 to 0.9233)
     """
 
     low: float
@@ -41,25 +49,25 @@ class Estimate:
         return self.low == self.high
 
     def __str__(self) -> str:
-        told = f"{self.low:.4g}" if self.exact else f"{self.low:.4g} to {_told(self.high)}"
+        text = f"{self.low:.4g}" if self.exact else f"{self.low:.4g} to {_number(self.high)}"
         if self.ci_low is None or self.ci_high is None:
-            return told
-        return f"{told} ({_told(self.ci_low)} to {_told(self.ci_high)})"
+            return text
+        return f"{text} ({_number(self.ci_low)} to {_number(self.ci_high)})"
 
 
-def _told(number: float) -> str:
+def _number(number: float) -> str:
     return f"{number:.4g}" if math.isfinite(number) else "any"
 
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """What recourse costs the rows of a group.
+    """Costs of recourse of the rows of a group.
 
     Attributes
     ----------
-    lower, upper : float64 (n_found,), of each row with an answer
-    open : float64 (n_open,), bounds of the rows of which it is not known whether they have recourse
-    without : how many rows are proved to have none
+    lower, upper : float64 (n_found,), bounds on the cost of each row with an answer
+    open : float64 (n_open,), lower bounds of the rows for which recourse is undecided
+    without : int, number of rows proved to have no recourse
     """
 
     lower: FloatArray
@@ -74,19 +82,19 @@ class Costs:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self.lower.size + self.open.size + self.without
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How intervals are made.
+    """Settings of intervals and tests.
 
     Attributes
     ----------
-    confidence : such as 0.95
-    resamples : of the bootstrap and of permutations
-    seed : of both
+    confidence : float, confidence level such as 0.95
+    resamples : int, number of resamples of the bootstrap and of permutation tests
+    seed : int, random seed of both
     """
 
     confidence: float
@@ -95,15 +103,15 @@ class Sampling:
 
     @property
     def generator(self) -> np.random.Generator:
-        """A fresh source of random numbers, always the same."""
+        """A new random generator, always with the same seed."""
         return np.random.default_rng(self.seed)
 
 
 def average(costs: Costs, statistic: Statistic, sampling: Sampling) -> Estimate | None:
-    """A mean or median cost of the rows that have recourse; None where no row is known to.
+    """Return a mean or median cost of the rows with recourse; None if none is known to have it.
 
-    Its confidence interval is the bootstrap's: bias-corrected and accelerated for means,
-    percentiles for medians.
+    Confidence intervals are by bootstrap: bias-corrected and accelerated for means, percentiles for
+    medians.
     """
     if costs.lower.size == 0:
         return None
@@ -117,7 +125,7 @@ def average(costs: Costs, statistic: Statistic, sampling: Sampling) -> Estimate 
 
 
 def _extremes(costs: Costs, statistic: Statistic) -> tuple[FloatArray, FloatArray]:
-    """The costs of the rows with recourse for which the statistic is least, and largest."""
+    """Return the costs of rows with recourse that minimise and maximise the statistic."""
     least, most = costs.lower, costs.upper
     for count in range(1, costs.open.size + 1):
         lower = np.concatenate([costs.lower, np.sort(costs.open)[:count]])
@@ -128,7 +136,7 @@ def _extremes(costs: Costs, statistic: Statistic) -> tuple[FloatArray, FloatArra
 
 
 def share(sure: int, maybe: int, rows: int, sampling: Sampling) -> Estimate:
-    """A share of the rows, with Wilson's interval."""
+    """Return a share of the rows, with Wilson's interval."""
     ends = [
         scipy.stats.binomtest(count, rows).proportion_ci(sampling.confidence, "wilson")
         for count in (sure, sure + maybe)
@@ -140,10 +148,10 @@ def share(sure: int, maybe: int, rows: int, sampling: Sampling) -> Estimate:
 def mean_difference(
     one: Costs, other: Costs, sampling: Sampling
 ) -> tuple[Estimate | None, float | None]:
-    """The mean cost of one group minus that of another, and the p-value of a permutation test.
+    """Return the mean cost of one group minus that of another, and a p-value or None.
 
-    The test asks how often groups of these sizes differ by as much if rows are dealt to them at
-    random. There is none where costs are only bounded.
+    The p-value is of a permutation test: how often randomly formed groups of these sizes differ by
+    as much. There is none if costs are only bounded.
     """
     if not (one.lower.size and other.lower.size):
         return None, None
@@ -170,9 +178,9 @@ def mean_difference(
 
 
 def share_difference(one: Costs, other: Costs, sampling: Sampling) -> tuple[Estimate, float | None]:
-    """The share without recourse of one group minus that of another, and Fisher's exact p-value.
+    """Return the difference of the shares without recourse, and Fisher's exact p-value.
 
-    The interval is Newcombe's, made of both Wilson intervals.
+    The interval is Newcombe's, from both Wilson intervals.
     """
     mine, theirs = (share(c.without, c.open.size, c.rows, sampling) for c in (one, other))
     low, high = mine.low - theirs.high, mine.high - theirs.low
@@ -192,13 +200,13 @@ def _gap(one: FloatArray, other: FloatArray, axis: int = -1) -> Any:
 
 
 def _steady(statistic: Statistic, samples: Sequence[FloatArray]) -> Statistic:
-    """The same for rows in any order: whether two numbers are equal is asked of them."""
+    """Return the statistic rounded so that it does not depend on the order of rows."""
     most = max(float(sample.max()) for sample in samples)
     if not 0 < most < math.inf:
         return statistic
 
-    def steady(*given: FloatArray, axis: int = -1) -> Any:
-        return np.round(statistic(*given, axis=axis) / most, DIGITS) * most + 0.0
+    def steady(*arrays: FloatArray, axis: int = -1) -> Any:
+        return np.round(statistic(*arrays, axis=axis) / most, DIGITS) * most + 0.0
 
     return steady
 
@@ -206,23 +214,23 @@ def _steady(statistic: Statistic, samples: Sequence[FloatArray]) -> Statistic:
 def _bootstrap(
     samples: Sequence[FloatArray], statistic: Statistic, sampling: Sampling
 ) -> tuple[float, float]:
-    """The confidence interval; where all values are equal it is the one number that there is."""
+    """Return the confidence interval; a single point if all values are equal."""
     if all(sample.min() == sample.max() for sample in samples):
         only = float(statistic(*samples))
         return only, only
     method = "percentile" if statistic is np.median else "BCa"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # scipy tells of samples that BCa is not made for
-        found = _interval(samples, statistic, sampling, method)
-        if not np.isfinite(found).all():
-            found = _interval(samples, statistic, sampling, "percentile")
-    return found
+        warnings.simplefilter("ignore")  # scipy warns about samples that BCa cannot handle
+        ends = _interval(samples, statistic, sampling, method)
+        if not np.isfinite(ends).all():
+            ends = _interval(samples, statistic, sampling, "percentile")
+    return ends
 
 
 def _interval(
     samples: Sequence[FloatArray], statistic: Statistic, sampling: Sampling, method: str
 ) -> tuple[float, float]:
-    found = scipy.stats.bootstrap(
+    interval = scipy.stats.bootstrap(
         tuple(samples),
         _steady(statistic, samples),
         vectorized=True,
@@ -231,4 +239,4 @@ def _interval(
         method=method,
         random_state=sampling.generator,
     ).confidence_interval
-    return float(found.low), float(found.high)
+    return float(interval.low), float(interval.high)

@@ -1,4 +1,4 @@
-"""A few actions that give recourse to as many rows as possible."""
+"""Recourse for groups: a few actions that help as many rows as possible."""
 
 import math
 from dataclasses import dataclass, field
@@ -15,18 +15,27 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 State = Literal["served", "not served", "out of reach", "already there"]
-MOST_NAMED = 12  # rows that a sentence names
+MOST_NAMED = 12  # ids that a sentence lists
 
 
 @dataclass(frozen=True)
 class GroupAction:
-    """One action, and the rows that it gives recourse to.
+    """One action, and the rows that take it.
 
     Attributes
     ----------
-    steps : what it asks for, all of it
-    rows : ids of the rows that take it: those it serves at least cost
-    mean_cost : of these rows
+    steps : tuple of GroupStep
+        Steps of the action; all of them are required.
+    rows : tuple of object
+        Ids of the rows that take the action because it serves them at the lowest cost.
+    mean_cost : float
+        Mean cost of these rows.
+
+    Examples
+    --------
+    >>> action = explainer.explain_group(X, actions=1).actions[0]
+    >>> len(action.rows)
+    4
     """
 
     steps: tuple[GroupStep, ...]
@@ -34,25 +43,35 @@ class GroupAction:
     mean_cost: float
 
     def __str__(self) -> str:
-        asked = "; ".join(str(step) for step in self.steps) or "Change nothing"
+        steps = "; ".join(str(step) for step in self.steps) or "Change nothing"
         one = len(self.rows) == 1
         return (
-            f"{asked}. Serves {len(self.rows)} row{'' if one else 's'}, "
-            f"at a cost of {self.mean_cost:.4g}{'' if one else ' on average'}."
+            f"{steps}.\n   Serves {len(self.rows)} row{'' if one else 's'} at "
+            f"{'a' if one else 'a mean'} cost of {self.mean_cost:.4g}."
         )
 
 
 @dataclass(frozen=True)
 class GroupMember:
-    """What became of one row.
+    """Outcome for one row.
 
     Attributes
     ----------
-    id : of the row
-    state : "served"; "not served"; "out of reach": no action serves it within the budget (proved);
-        "already there": it reaches the target as it is
-    action : place of the action that it takes, from 1; 0 for none
-    distance : what that costs it, inf for none
+    id : object
+        Id of the row.
+    state : {"served", "not served", "out of reach", "already there"}
+        "out of reach" if no action serves the row within the budget (proved), "already there" if
+        the row reaches the target unchanged.
+    action : int
+        Number of the action that the row takes, from 1; 0 for none.
+    distance : float
+        Cost of that action for the row, inf for none.
+
+    Examples
+    --------
+    >>> member = explainer.explain_group(X, actions=1).members[0]
+    >>> member.state, member.action
+    ('served', 1)
     """
 
     id: Any
@@ -67,20 +86,39 @@ class GroupRecourse(AsJson):
 
     Attributes
     ----------
-    status : "optimal": no actions serve more rows (proved); "feasible": maybe some do, at most
-        ``bound``; "infeasible": no action serves any row (proved); "unknown": none was found
-    stop_reason : why the work ended
-    target : that was asked for
-    budget : of each row, inf for none
-    actions : those that serve most rows first, at most as many as were asked for
-    members : one per row, in the order given
-    covered : how many rows the actions serve
-    bound : no actions serve more rows
-    asked : how many problems were solved
-    seconds : from the call to the result
-    message : why it is weaker than a proof, "" if it is not
-    counterfactuals : DataFrame of the rows that are served, after their action, in the order of
-        ``members``; of pandas with the ids as its index, or of the library of the rows
+    status : {"optimal", "feasible", "infeasible", "unknown"}
+        "optimal" if no actions serve more rows (proved), "feasible" if they serve at most
+        ``bound``, "infeasible" if no action serves any row (proved), "unknown" if no action was
+        found.
+    stop_reason : str
+        Reason why the search ended.
+    target : label or goal
+        Requested target; None for the other one of two classes.
+    budget : float
+        Largest cost for each row, inf without a limit.
+    actions : tuple of GroupAction
+        Actions, those that serve most rows first.
+    members : tuple of GroupMember
+        Outcome for each row, in the order of the rows.
+    covered : int
+        Number of rows that the actions serve.
+    bound : int
+        Proved upper bound on the number of rows that any actions serve.
+    asked : int
+        Number of problems solved.
+    seconds : float
+        Time from the call to the result.
+    message : str
+        Reason why the result is weaker than a proof, or "".
+    counterfactuals : DataFrame
+        Served rows after their action, in the order of ``members``. A frame of pandas has the ids
+        as its index; otherwise it is of the library of the given rows.
+
+    Examples
+    --------
+    >>> group = explainer.explain_group(X, actions=1)
+    >>> group.covered, group.rows, group.status
+    (4, 4, 'optimal')
     """
 
     status: Status
@@ -98,74 +136,83 @@ class GroupRecourse(AsJson):
 
     @property
     def rows(self) -> int:
-        """How many rows need recourse: all but those that are there already."""
+        """Number of rows that need recourse, without those that already reach the target."""
         return sum(member.state != "already there" for member in self.members)
 
     def table(self) -> pd.DataFrame:
-        """One row per row: id, state, action, distance."""
-        told = [(m.id, m.state, m.action, m.distance) for m in self.members]
-        return pd.DataFrame(told, columns=["id", "state", "action", "distance"])
+        """Return one row per row: id, state, action and distance.
+
+        Returns
+        -------
+        DataFrame
+            The outcomes in the order of the rows.
+        """
+        rows = [(m.id, m.state, m.action, m.distance) for m in self.members]
+        return pd.DataFrame(rows, columns=["id", "state", "action", "distance"])
 
     def plot(self) -> "Figure":
-        """How many rows each action serves, and all together.
+        """Draw the number of rows that each action serves, and all together.
 
         Returns
         -------
         matplotlib.figure.Figure
+            The figure; save it with ``figure.savefig(path)``.
 
         Raises
         ------
         InputError
-            No action was found.
+            If no action was found.
         """
         from portfolio.plots.bars import Bar, draw
 
         if not self.actions:
-            raise InputError("there is no action to draw.")
+            raise InputError(f"cannot draw actions: there are none (status {self.status!r}).")
         names = [", ".join(step.feature for step in action.steps) for action in self.actions]
         served = [len(action.rows) for action in self.actions]
         counted = enumerate(zip(names, served, strict=True), 1)
         bars = [Bar(f"{at}. {name}", count) for at, (name, count) in counted]
         if len(bars) > 1:
             bars.append(Bar("all together", self.covered))
-        return draw(bars, f"of {self.rows} rows", self.bound)
+        return draw(bars, f"number of rows served, of {self.rows}", self.bound)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
-        told = {name: value for name, value in vars(self).items() if name != "counterfactuals"}
-        told["rows"] = self.rows
-        told["members"] = [vars(member) for member in self.members]
-        told["actions"] = [
+        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        values = {name: value for name, value in vars(self).items() if name != "counterfactuals"}
+        values["rows"] = self.rows
+        values["members"] = [vars(member) for member in self.members]
+        values["actions"] = [
             vars(action) | {"steps": [vars(step) for step in action.steps]}
             for action in self.actions
         ]
-        return dict(as_plain(told))
+        return dict(as_plain(values))
 
     def __str__(self) -> str:
         lines = [self._headline()]
         lines += [f"{at}. {action}" for at, action in enumerate(self.actions, 1)]
         for state, words in (
-            ("out of reach", "Out of reach of every action within the budget (proved)"),
-            ("already there", "There already"),
+            ("out of reach", "Out of reach of any action within the budget (proved)"),
+            ("already there", "Already at the target"),
         ):
             ids = [member.id for member in self.members if member.state == state]
             if ids:
-                named = ", ".join(map(str, ids[:MOST_NAMED]))
-                lines.append(f"{words}: {named}{', …' if len(ids) > MOST_NAMED else ''}.")
+                shown = ", ".join(map(str, ids[:MOST_NAMED]))
+                lines.append(f"{words}: {shown}{', …' if len(ids) > MOST_NAMED else ''}.")
         return "\n".join(lines)
 
     def _headline(self) -> str:
-        within = "" if math.isinf(self.budget) else f" within {self.budget:g}"
-        why = f" {self.message}" if self.message else ""
+        within = "" if math.isinf(self.budget) else f" within a budget of {self.budget:g}"
+        message = f" {self.message}" if self.message else ""
         if not self.rows:
-            return f"Every row reaches {self.target!r} as it is."
+            target = "the target" if self.target is None else repr(self.target)
+            return f"All rows already reach {target}."
+        rows = f"{self.rows} row{'' if self.rows == 1 else 's'}"
         if self.status == "infeasible":
-            return f"Infeasible: no action gives any of {self.rows} rows recourse{within} (proved)."
+            return f"Infeasible: no action gives any of {rows} recourse{within} (proved)."
         if self.status == "unknown":
-            return f"Unknown: no action found; stopped by: {self.stop_reason}.{why}"
+            return f"Unknown: no action found (stop reason: {self.stop_reason}).{message}"
         n = len(self.actions)
         sure = "proved to be the most" if self.status == "optimal" else f"at most {self.bound}"
         return (
             f"{n} action{'' if n == 1 else 's'} give{'s' if n == 1 else ''} {self.covered} of "
-            f"{self.rows} rows recourse{within} ({sure}).{why}"
+            f"{rows} recourse{within} ({sure}).{message}"
         )

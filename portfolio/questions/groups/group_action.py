@@ -1,4 +1,4 @@
-"""An action that several rows share: what it says, and what it makes of a row."""
+"""Actions that several rows share: their steps, and their effect on a row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,22 @@ from portfolio.change import exactly
 
 @dataclass(frozen=True)
 class GroupStep:
-    """One thing that an action asks for. Rows that fulfil it already, or have no value, stay.
+    """One step of an action. Rows that already meet it, or have no value, keep their value.
 
     Attributes
     ----------
-    feature : its name
-    way : "at least" and "at most" move a number to the limit, "becomes" changes a category or a
-        binary value
-    value : the limit, or the value as people read it
+    feature : str
+        Name of the feature.
+    way : {"at least", "at most", "becomes"}
+        Kind of step: a number moves to a limit, or a category or binary value changes.
+    value : object
+        Limit, or label of the new value.
+
+    Examples
+    --------
+    >>> from portfolio.questions.groups.group_action import GroupStep
+    >>> print(GroupStep("income", "at least", 35.5))
+    Raise income to at least 35.5
     """
 
     feature: str
@@ -28,40 +36,40 @@ class GroupStep:
     value: object
 
     def __str__(self) -> str:
-        said = exactly(self.value)
+        value = exactly(self.value)
         if self.way == "becomes":
-            return f"Change {self.feature} to {said}"
+            return f"Change {self.feature} to {value}"
         return (
-            f"{'Raise' if self.way == 'at least' else 'Lower'} {self.feature} to {self.way} {said}"
+            f"{'Raise' if self.way == 'at least' else 'Lower'} {self.feature} to {self.way} {value}"
         )
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A step in numbers as they are used inside.
+    """Step of an action in internal numbers.
 
     Attributes
     ----------
-    index : of the feature
-    way : as of :class:`GroupStep`, but that binary values are moved as numbers are
-    value : a limit, or the index of a category
+    index : int, index of the feature
+    way : str, as in :class:`GroupStep`, except that binary values move like numbers
+    value : float, limit or index of a category
     """
 
     index: int
     way: Literal["at least", "at most", "becomes"]
     value: float
 
-    def told(self, feature: Feature) -> GroupStep:
-        """The step as people read it."""
+    def step(self, feature: Feature) -> GroupStep:
+        """Return the step with the labels that users read."""
         way = "becomes" if feature.kind == "binary" else self.way
         return GroupStep(feature.name, way, feature.show(self.value))
 
 
 def applied(space: FeatureSpace, row: FloatArray, limits: Sequence[Limit]) -> FloatArray:
-    """A row after an action, float64 (n_columns,)."""
-    after, own = row.copy(), space.values(row)
+    """Return a row after an action, float64 (n_columns,)."""
+    after, values = row.copy(), space.values(row)
     for limit in limits:
-        feature, before = space.features[limit.index], float(own[limit.index])
+        feature, before = space.features[limit.index], float(values[limit.index])
         if np.isnan(feature.without_code(before)):
             continue
         if feature.one_hot:
@@ -75,8 +83,8 @@ def applied(space: FeatureSpace, row: FloatArray, limits: Sequence[Limit]) -> Fl
 
 
 def shorter(limit: Limit, feature: Feature, most: float) -> list[Limit]:
-    """The same step with fewer digits, the fewest first; a number moves by at most ``most``."""
-    found = []
+    """Return the same step with fewer digits, the fewest first; a limit moves by up to ``most``."""
+    limits = []
     side = 1.0 if limit.way == "at least" else -1.0
     for digits in range(-12, 16):
         unit = 10.0**-digits
@@ -86,6 +94,6 @@ def shorter(limit: Limit, feature: Feature, most: float) -> list[Limit]:
                 0 <= side * (value - limit.value) <= most
                 and feature.lower <= value <= feature.upper
             ):
-                found.append(Limit(limit.index, limit.way, value))
+                limits.append(Limit(limit.index, limit.way, value))
                 break
-    return found
+    return limits

@@ -1,4 +1,4 @@
-"""Most rows that some groups can hold, given sets of rows that can't be in one: levels alone."""
+"""Largest number of rows that groups without conflicts can contain, as a problem of levels."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,8 @@ from encoders.backends.registry import find_backend
 from encoders.problem.problem import LevelRow, Problem
 from portfolio.solving.ask import Asker
 
-MOST_WEIGHTS = 2**26  # of the levels of a problem, in all of its rows: half a gigabyte
-BACKEND = "maxsat"  # proves such problems in the least time where there are many conflicts
+MOST_WEIGHTS = 2**26  # weights of all rows of a problem: half a gigabyte
+BACKEND = "maxsat"  # the fastest on such problems if there are many conflicts
 
 
 def most_rows(
@@ -21,7 +21,7 @@ def most_rows(
     asker: Asker,
     request: Request,
 ) -> IntArray | None:
-    """Put as many rows as there can be into groups of which none holds a whole conflict."""
+    """Return the group of each row, int64 (n_rows,), 0 for none; None if not proved optimal."""
     if len(conflicts) * n_rows * n_groups**2 > MOST_WEIGHTS:
         return None
     problem = _problem(n_rows, n_groups, conflicts)
@@ -32,7 +32,7 @@ def most_rows(
 
 
 def _problem(n_rows: int, n_groups: int, conflicts: Sequence[frozenset[int]]) -> Problem:
-    """An axis per row, whose level 0 costs 1; groups are numbered by their first rows."""
+    """Return a problem with an axis per row, whose level 0 costs 1; level g is group g."""
     none = np.zeros(0, dtype=np.int64)
     size = np.minimum(np.arange(n_rows) + 1, n_groups) + 1
     start = starts(size)
@@ -40,14 +40,14 @@ def _problem(n_rows: int, n_groups: int, conflicts: Sequence[frozenset[int]]) ->
     cost[start[:-1]] = 1.0
     rows = []
     for members in conflicts:
-        own = np.array(sorted(members))
+        places = np.array(sorted(members))
         for group in range(1, n_groups + 1):
-            inside = own[size[own] > group]
-            if inside.size < own.size:
-                continue  # one of them is never in this group
+            inside = places[size[places] > group]
+            if inside.size < places.size:
+                continue  # one of these rows is never in this group
             weight = np.zeros(cost.size, dtype=np.int64)
-            weight[start[own] + group] = 1
-            rows.append(LevelRow(weight, own.size - 1))
+            weight[start[places] + group] = 1
+            rows.append(LevelRow(weight, places.size - 1))
     return Problem(
         level_start=start,
         cost=cost,

@@ -1,4 +1,4 @@
-"""Asks for the actions of a group, and tells what was found."""
+"""Search for group recourse: reads the rows, solves and builds the result."""
 
 import math
 import threading
@@ -35,21 +35,21 @@ from portfolio.solving.progress import OnProgress
 from portfolio.solving.warm_up import warm_up
 
 MOST_ACTIONS = 20
-TIES = f"The model refused more than {MOST_REFUSED} choices near a tie; ask with a margin."
-POLISH_SHARE = 0.1  # of the time limit, for actions that serve the same rows for less
+TIES = f"The model rejected more than {MOST_REFUSED} candidates near a tie. Set a margin."
+POLISH_SHARE = 0.1  # share of the time limit for simpler and cheaper actions
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """The rows of a group as they were read.
+class GroupQuery:
+    """Rows of a group as read from the user's frame.
 
     Attributes
     ----------
-    ids : one per row
-    queries : one per row; None where constraints leave a feature no value
-    there : places of the rows that reach the target as they are
-    rows : in their user's values
-    form : of the frame that the user gave
+    ids : sequence of object, one per row
+    queries : sequence of Query, one per row; None if constraints leave a feature without any value
+    there : frozenset of int, places of the rows that already reach the target
+    rows : BatchRows, in the user's values
+    form : FrameForm of the user's frame
     """
 
     ids: Sequence[Any]
@@ -74,13 +74,13 @@ def find_group(
     options: Options,
     on_progress: OnProgress | None = None,
 ) -> GroupRecourse:
-    """Actions that give recourse to as many rows as possible."""
+    """Find actions that give recourse to as many rows as possible."""
     warm_up()
     began = time.perf_counter()
     check_progress(on_progress)
     _check(n_actions, budget, question)
     asker.check_classes()
-    asked = _read(asker.model, X, question)
+    group = _read(asker.model, X, question)
     stop = asker.stop or threading.Event()
     limit_s = float(min(options.time_limit_s, LONGEST_S))
     request = Request(limit_s, int(options.threads or 1), int(options.seed), stop=stop)
@@ -91,9 +91,9 @@ def find_group(
             on_progress(time.perf_counter() - began, float(bound), float(covered))
 
     def solve() -> tuple[GroupSearch, list[Polished]] | None:
-        if not asked.open:
+        if not group.open:
             return None
-        queries = [asked.queries[at] for at in asked.open]
+        queries = [group.queries[at] for at in group.open]
         polish_s, end = POLISH_SHARE * limit_s, began + limit_s
         deadline = end - polish_s
 
@@ -106,44 +106,48 @@ def find_group(
         until = min(time.perf_counter() + polish_s, end)
         return search, polish(rows, search.best, request, until)
 
-    found = run_interruptible(solve, stop)
-    return _told(asker.model, asked, found, question.target, most, request, began)
+    outcome = run_interruptible(solve, stop)
+    return _recourse(asker.model, group, outcome, question.target, most, request, began)
 
 
 def _check(n_actions: int, budget: float | None, question: Question) -> None:
     whole = isinstance(n_actions, int) and not isinstance(n_actions, bool)
     if not whole or not 1 <= n_actions <= MOST_ACTIONS:
         raise InputError(
-            f"actions must be a whole number from 1 to {MOST_ACTIONS}, not {n_actions!r}."
+            f"actions must be a whole number from 1 to {MOST_ACTIONS}, got {n_actions!r}."
         )
     number = isinstance(budget, int | float | np.number) and not isinstance(budget, bool)
     if budget is not None and not (number and 0 <= budget < math.inf):
-        raise InputError(f"budget must be a number from 0, or None for no limit, got {budget!r}.")
+        raise InputError(
+            f"budget must be a number of at least 0, or None for no limit, got {budget!r}."
+        )
     for rule in question.constraints:
         if isinstance(rule, Relation | AllowMissing):
             raise InputError(
-                f"{rule} is not for actions that rows share; use constraints on one feature, or "
+                f"explain_group() does not support {rule}. Use constraints on one feature, or "
                 "MaxChanges."
             )
     if question.measure == OWN:
-        raise InputError("actions that rows share need a norm that is a number or 'inf'.")
+        raise InputError(
+            "explain_group() does not support a norm of your own. Use a number or 'inf'."
+        )
 
 
-def _read(model: ExplainedModel, X: Any, question: Question) -> Asked:
-    """The rows, each with its query."""
+def _read(model: ExplainedModel, X: Any, question: Question) -> GroupQuery:
+    """Return the rows, each with its query."""
     rows = rows_of(model, X)
-    ids, given = list(rows.index), rows.values
+    ids, values_of_rows = list(rows.index), rows.values
     if not ids:
-        raise InputError("a group needs at least one row.")
+        raise InputError("X has no rows. Give at least one.")
     wanted = wanted_of(model, question.target)
     if wanted is None and question.target is None and len(model.native.classes) > 2:
         raise InputError(
-            f"the model has {len(model.native.classes)} classes; say which one rows are to reach: "
-            "target=..."
+            "explain_group() needs a target because the model has "
+            f"{len(model.native.classes)} classes. Set target to one of them."
         )
     queries: list[Query | None] = []
-    staying, failed = [], []
-    for at, (name, values) in enumerate(zip(ids, given, strict=True)):
+    unchanged, failed = [], []
+    for at, (name, values) in enumerate(zip(ids, values_of_rows, strict=True)):
         if isinstance(values, str):
             raise InputError(f"row {name}: {values}")
         goal = _goal(model, question.target, values)
@@ -155,13 +159,14 @@ def _read(model: ExplainedModel, X: Any, question: Question) -> Asked:
             continue
         queries.append(query)
         if all(admissible.stay for admissible in query.admissible):
-            staying.append((at, query))
+            unchanged.append((at, query))
     if len(failed) == len(ids):
         raise failed[0]
-    good = reached(model, [query for _, query in staying], np.array([q.row for _, q in staying]))
-    places = zip(staying, good, strict=True)
+    rows_before = np.array([query.row for _, query in unchanged])
+    good = reached(model, [query for _, query in unchanged], rows_before)
+    places = zip(unchanged, good, strict=True)
     there = frozenset(at for (at, _), already in places if already)
-    return Asked(ids, queries, there, rows, form_of(X))
+    return GroupQuery(ids, queries, there, rows, form_of(X))
 
 
 def _goal(model: ExplainedModel, target: Any, values: FloatArray) -> Goal:
@@ -173,38 +178,38 @@ def _goal(model: ExplainedModel, target: Any, values: FloatArray) -> Goal:
     return ClassGoal(model.native.class_index(target))
 
 
-def _told(
+def _recourse(
     model: ExplainedModel,
-    asked: Asked,
-    found: tuple[GroupSearch, list[Polished]] | None,
+    group: GroupQuery,
+    outcome: tuple[GroupSearch, list[Polished]] | None,
     target: Any,
     budget: float,
     request: Request,
     began: float,
 ) -> GroupRecourse:
-    search, polished = found or (None, [])
+    search, polished = outcome or (None, [])
     doubt = "" if search is None else search.rows.doubt
     polished = sorted(polished, key=lambda action: -len(action.rows))
     takes: dict[int, tuple[int, float, FloatArray]] = {}
     for at, action in enumerate(polished, 1):
         for place, (distance, after) in action.rows.items():
-            takes[asked.open[place]] = (at, distance, after)
-    n_open = 0 if search is None else len(asked.open)
+            takes[group.open[place]] = (at, distance, after)
+    n_open = 0 if search is None else len(group.open)
     bound = 0 if search is None else n_open if doubt else search.bound
     able = set(range(n_open)) if search is None or doubt else set(search.able)
     members = []
-    for row, name in enumerate(asked.ids):
+    for row, name in enumerate(group.ids):
         state: State = "not served"
-        if row in asked.there:
+        if row in group.there:
             state = "already there"
         elif row in takes:
             state = "served"
-        elif asked.queries[row] is None or asked.open.index(row) not in able:
+        elif group.queries[row] is None or group.open.index(row) not in able:
             state = "out of reach"
         members.append(GroupMember(name, state, *takes.get(row, (0, math.inf))[:2]))
     proved = not doubt and len(takes) == bound
     status: Status = "optimal" if proved else "feasible"
-    if not takes and len(asked.there) < len(asked.ids):
+    if not takes and len(group.there) < len(group.ids):
         status = "infeasible" if proved else "unknown"
     gave_up = search is not None and search.rows.gave_up and not proved
     stopped: StopReason = "error" if doubt or gave_up else why(request)
@@ -213,30 +218,30 @@ def _told(
         stop_reason="proved" if proved else stopped,
         target=target,
         budget=budget,
-        actions=tuple(_action(model, action, asked) for action in polished),
+        actions=tuple(_action(model, action, group) for action in polished),
         members=tuple(members),
         covered=len(takes),
         bound=bound,
         asked=0 if search is None else search.rows.asked,
         seconds=time.perf_counter() - began,
         message=doubt or (TIES if gave_up else ""),
-        counterfactuals=_frame(model, asked, {row: take[2] for row, take in takes.items()}),
+        counterfactuals=_frame(model, group, {row: take[2] for row, take in takes.items()}),
     )
 
 
-def _action(model: ExplainedModel, action: Polished, asked: Asked) -> GroupAction:
+def _action(model: ExplainedModel, action: Polished, group: GroupQuery) -> GroupAction:
     costs = [distance for distance, _ in action.rows.values()]
     return GroupAction(
-        steps=tuple(limit.told(model.space.features[limit.index]) for limit in action.limits),
-        rows=tuple(asked.ids[asked.open[place]] for place in action.rows),
+        steps=tuple(limit.step(model.space.features[limit.index]) for limit in action.limits),
+        rows=tuple(group.ids[group.open[place]] for place in action.rows),
         mean_cost=math.fsum(costs) / len(costs),
     )
 
 
-def _frame(model: ExplainedModel, asked: Asked, after: dict[int, FloatArray]) -> Any:
+def _frame(model: ExplainedModel, group: GroupQuery, after: dict[int, FloatArray]) -> Any:
     """Return the rows after their action, by id, in the library of the user's frame."""
     places = sorted(after)
-    ids = [asked.ids[place] for place in places]
-    rows = asked.rows.some(places)
+    ids = [group.ids[place] for place in places]
+    rows = group.rows.some(places)
     frame = rows.answered([after[place] for place in places]).set_axis(ids, axis=0)
-    return asked.form.of(frame)
+    return group.form.of(frame)

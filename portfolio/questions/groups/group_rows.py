@@ -1,4 +1,4 @@
-"""Several rows and one action: whether one serves all of some rows, and whom an action serves."""
+"""Several rows and one action: whether one serves all rows, and which rows an action serves."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -24,21 +24,21 @@ from encoders.reduce.incumbent import find_incumbent
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.solving.findings import BROKEN, INEXACT, MISREAD
 
-FEW_ROWS = 8  # rows that are solved together at first
-MOST_WEIGHTS = 2**24  # of the leaves of a problem, in all of its rows
-MOST_REFUSED = 50  # choices that the model refuses before a question counts as not decided
-ROOM = 1e-9  # relative, of the budget: costs are added up in another order here
-SLACK = 1e-6  # relative, of the budget: more than rounding can change in a mean cost
+FEW_ROWS = 8  # rows in the first joint problem
+MOST_WEIGHTS = 2**24  # weights of leaves in all rows of a problem
+MOST_REFUSED = 50  # choices that the model rejects before a problem counts as undecided
+ROOM = 1e-9  # relative tolerance of the budget: costs are summed in another order here
+SLACK = 1e-6  # relative tolerance of the budget, above rounding errors of a mean cost
 
 
 @dataclass(frozen=True, eq=False)
 class Served:
-    """Whom an action serves, as the model itself says.
+    """Action with the rows that it serves, as verified by the model.
 
     Attributes
     ----------
-    chosen : int64 (n_features,), the action's option of each feature
-    distance : float64 (n_rows,), inf where the action does not serve the row
+    chosen : int64 (n_features,), option of each feature
+    distance : float64 (n_rows,), cost for each row, inf for rows that it does not serve
     """
 
     chosen: IntArray
@@ -52,12 +52,12 @@ class Served:
 
 @dataclass(frozen=True)
 class Found:
-    """What is known of the actions that serve all of some rows.
+    """Result of a search for an action that serves all of some rows.
 
     Attributes
     ----------
-    served : Served, one of them, or None
-    conflict : frozenset of int, rows of which it is proved that no action serves them together
+    served : Served or None, such an action
+    conflict : frozenset of int, rows proved to have no action in common; empty if there is no proof
     """
 
     served: Served | None
@@ -65,25 +65,25 @@ class Found:
 
     @property
     def none(self) -> bool:
-        """Whether it is proved that there is none."""
+        """Whether it is proved that there is no such action."""
         return bool(self.conflict)
 
 
 @dataclass(eq=False)
 class GroupRows:
-    """Rows and the actions that they might share.
+    """Rows and the actions that they may share.
 
     Attributes
     ----------
-    model : all that is read of it
-    queries : one per row
-    axes : of an action
-    budget : of each row, inf for none
-    parts : the rows as problems over these axes, without what the model refused
-    open : levels that an action may choose if it is to serve a row, bool (n_levels,) each
-    asked : how many problems were solved
-    doubt : why nothing is proved, "" if proofs hold
-    gave_up : whether the model refused more than ``MOST_REFUSED`` choices of some question
+    model : ExplainedModel
+    queries : sequence of Query, one per row
+    axes : SharedAxes of an action
+    budget : float, largest cost for each row, inf for none
+    parts : list of Problem, one per row over these axes, without cells that the model rejected
+    open : list of bool (n_levels,), levels that an action serving the row may use
+    asked : int, number of problems solved
+    doubt : str, reason why nothing is proved, "" if proofs hold
+    gave_up : bool, whether the model rejected more than ``MOST_REFUSED`` choices of a problem
     """
 
     model: ExplainedModel
@@ -98,46 +98,46 @@ class GroupRows:
     _known: dict[bytes, Served] = field(default_factory=dict, repr=False)
 
     def find(self, rows: Iterable[int], request: Request, deadline: float) -> Found:
-        """Return an action that serves all of some rows, or what is known of them.
+        """Return an action that serves all of some rows, or what is proved about them.
 
-        The rows of one problem share its leaves, so its size is quadratic in them. Therefore a few
-        rows are solved first; those that their action misses join them, until none is missed or
-        some rows are proved to have no action in common.
+        The size of the joint problem is quadratic in the number of rows. Therefore a few rows are
+        solved first, and those that their action misses join them. The loop ends when no row is
+        missed or some rows are proved to have no action in common.
         """
         every = sorted(rows)
-        own = every[:FEW_ROWS]
+        few = every[:FEW_ROWS]
         while True:
-            found = self._find_for_all(own, request, deadline)
-            if found.served is None:
-                return found
-            missed = [row for row in every if not np.isfinite(found.served.distance[row])]
+            outcome = self._find_for_all(few, request, deadline)
+            if outcome.served is None:
+                return outcome
+            missed = [row for row in every if not np.isfinite(outcome.served.distance[row])]
             if not missed:
-                return found
-            own = sorted([*own, *missed[: len(own)]])
+                return outcome
+            few = sorted([*few, *missed[: len(few)]])
 
-    def _find_for_all(self, own: list[int], request: Request, deadline: float) -> Found:
-        """Return an action that serves all rows, by one problem of all of them."""
-        keep = np.logical_and.reduce([self.open[row] for row in own])
+    def _find_for_all(self, rows: list[int], request: Request, deadline: float) -> Found:
+        """Return an action that serves all rows, from one joint problem."""
+        keep = np.logical_and.reduce([self.open[row] for row in rows])
         for _ in range(MOST_REFUSED):
             if _over(request, deadline):
                 return Found(None)
             smaller = None
             try:
-                joint = self._joint(own, keep)
+                joint = self._joint(rows, keep)
                 if joint is not None:
-                    smaller = self._priced(joint, own, keep)
+                    smaller = self._priced(joint, rows, keep)
             except MemoryError:
                 return Found(None)
             if smaller is None:
-                return Found(None, frozenset() if self.doubt else frozenset(own))
+                return Found(None, frozenset() if self.doubt else frozenset(rows))
             self.asked += 1
             choice, none = self._any_choice(smaller[0], request, deadline)
             if choice is None:
                 proved = none and not self.doubt
-                return Found(None, frozenset(own if proved else ()))
+                return Found(None, frozenset(rows if proved else ()))
             levels = smaller[1].up(choice)
             served = self.serve(self.axes.chosen(levels))
-            missed = [row for row in own if not np.isfinite(served.distance[row])]
+            missed = [row for row in rows if not np.isfinite(served.distance[row])]
             if not missed:
                 return Found(served)
             for row in missed:
@@ -145,32 +145,32 @@ class GroupRows:
         self.gave_up = True
         return Found(None)
 
-    def _joint(self, own: Sequence[int], keep: BoolArray) -> Problem | None:
-        """Return the problem of several rows; raise MemoryError where it would be very large."""
-        if len(own) * sum(self.parts[row].n_leaves for row in own) > MOST_WEIGHTS:
+    def _joint(self, rows: Sequence[int], keep: BoolArray) -> Problem | None:
+        """Return the problem of several rows; raise MemoryError if it would be very large."""
+        if len(rows) * sum(self.parts[row].n_leaves for row in rows) > MOST_WEIGHTS:
             raise MemoryError
-        return together([self.parts[row] for row in own], keep)
+        return together([self.parts[row] for row in rows], keep)
 
     def _priced(self, joint: Problem, rows: Sequence[int], keep: BoolArray) -> Smaller | None:
-        """Return a problem with the mean cost of some rows, compressed, and the way back."""
+        """Return the compressed problem with the mean cost of some rows, and the way back."""
         priced = replace(joint, cost=self._mean_cost(rows, keep), aggregate=self._aggregate)
         return compress(priced, keep, np.ones(joint.n_leaves, dtype=np.bool_))
 
     def _any_choice(
         self, problem: Problem, request: Request, deadline: float
     ) -> tuple[IntArray | None, bool]:
-        """A choice that need not be the cheapest; or None, and whether there is none for sure.
+        """Return a choice, not necessarily the cheapest, or None; and whether none exists (proved).
 
-        What it costs on average is at most the budget, which leaves much less to look at.
+        Its mean cost is limited by the budget, which prunes much of the search.
         """
-        known = find_incumbent(
+        incumbent = find_incumbent(
             problem,
             tabulate(problem),
             np.empty((0, problem.n_axes), dtype=np.int64),
             lambda: _over(request, deadline),
         )
-        if known is not None:
-            return known, False
+        if incumbent is not None:
+            return incumbent, False
         if _over(request, deadline):
             return None, False
         enough = EitherEvent(request.stop)
@@ -191,40 +191,40 @@ class GroupRows:
     def cheapest(
         self, rows: Sequence[int], served: Served, request: Request, deadline: float
     ) -> Served:
-        """Return an action that serves some rows at the least mean cost, as far as possible."""
-        own = list(rows)[:FEW_ROWS]
+        """Return an action that serves some rows at minimal mean cost, as far as possible."""
+        few = list(rows)[:FEW_ROWS]
         while not _over(request, deadline):
             try:
-                other = self._cheaper(own, rows, served, request, deadline)
+                other = self._cheaper(few, rows, served, request, deadline)
             except MemoryError:
                 break
             missed = [row for row in rows if not np.isfinite(other.distance[row])]
             if not missed:
                 return other
-            if set(missed) & set(own):  # the model refuses what the trees allow
+            if set(missed) & set(few):  # the model rejects what the trees allow
                 break
-            own = sorted([*own, *missed[: len(own)]])
+            few = sorted([*few, *missed[: len(few)]])
         return served
 
     def _cheaper(
         self,
-        own: Sequence[int],
+        few: Sequence[int],
         rows: Sequence[int],
         served: Served,
         request: Request,
         deadline: float,
     ) -> Served:
-        """Return an action that serves a few of some rows at the least mean cost of all of them."""
+        """Return an action for a few of some rows at minimal mean cost of all of them."""
         keep = np.logical_and.reduce([self.open[row] for row in rows])
-        joint = self._joint(own, keep)
+        joint = self._joint(few, keep)
         smaller = None if joint is None else self._priced(joint, rows, keep)
         if joint is None or smaller is None:
             return served
         cost = replace(joint, cost=self._mean_cost(rows, keep), aggregate=self._aggregate)
-        known = cost.distance(self.axes.levels_of(served.chosen))
+        cutoff = cost.distance(self.axes.levels_of(served.chosen))
         left_s = max(deadline - time.perf_counter(), 0.0)
         search = find_backend("search").load()
-        outcome = search(smaller[0], replace(request, time_limit_s=left_s, cutoff=known))
+        outcome = search(smaller[0], replace(request, time_limit_s=left_s, cutoff=cutoff))
         for choice in outcome.choices[:1]:
             return self.serve(self.axes.chosen(smaller[1].up(choice)))
         return served
@@ -234,14 +234,14 @@ class GroupRows:
         return self.queries[0].cost.aggregate
 
     def _mean_cost(self, rows: Sequence[int], keep: BoolArray) -> FloatArray:
-        """What each level costs the rows on average (their largest cost where that counts)."""
-        own = list(rows)
+        """Return the mean cost of each level over the rows (the largest for norm "inf")."""
+        places = list(rows)
         among = np.max if self._aggregate == "max" else np.mean
-        cost = [among(option.cost[own], axis=0) for option in self.axes.options]
+        cost = [among(option.cost[places], axis=0) for option in self.axes.options]
         return np.where(keep, self.axes.spread(cost, 0.0), 0.0)
 
     def serve(self, chosen: IntArray) -> Served:
-        """Whom an action serves."""
+        """Return which rows an action serves, cached."""
         key = chosen.tobytes()
         if key not in self._known:
             distance = self._costs(chosen)
@@ -251,23 +251,23 @@ class GroupRows:
         return self._known[key]
 
     def moved(self, chosen: IntArray) -> FloatArray:
-        """The rows after an action, float64 (n_rows, n_columns)."""
+        """Return the rows after an action, float64 (n_rows, n_columns)."""
         after = np.array([query.row for query in self.queries])
-        for feature, own, at in zip(
+        for feature, option, at in zip(
             self.model.space.features, self.axes.options, chosen, strict=True
         ):
-            value, moves = own.value[:, at], own.moves[:, at]
+            value, moves = option.value[:, at], option.moves[:, at]
             for category, column in enumerate(feature.columns):
-                told = value == category if feature.one_hot else value
-                after[moves, column] = told[moves]
+                cells = value == category if feature.one_hot else value
+                after[moves, column] = cells[moves]
         return after
 
     def _costs(self, chosen: IntArray) -> FloatArray:
-        """What the action costs each row, inf where it is not admissible or too dear."""
-        taken = list(zip(self.axes.options, chosen, strict=True))
-        cost = np.column_stack([own.cost[:, at] for own, at in taken])
-        fits = np.all([own.fits[:, at] for own, at in taken], axis=0)
-        moves = np.column_stack([own.moves[:, at] for own, at in taken])
+        """Return the cost for each row, inf if the action is inadmissible or over the budget."""
+        pairs = list(zip(self.axes.options, chosen, strict=True))
+        cost = np.column_stack([option.cost[:, at] for option, at in pairs])
+        fits = np.all([option.fits[:, at] for option, at in pairs], axis=0)
+        moves = np.column_stack([option.moves[:, at] for option, at in pairs])
         total = cost.max(axis=1) if self.queries[0].cost.aggregate == "max" else cost.sum(axis=1)
         fits &= total <= self.budget * (1 + ROOM)
         for row, query in enumerate(self.queries):
@@ -277,13 +277,13 @@ class GroupRows:
         return np.where(fits, total, np.inf)
 
     def reached(self, rows: IntArray, after: FloatArray) -> BoolArray:
-        """Whether rows reach their goals, as the model itself says, bool (n_places,)."""
+        """Return whether the model confirms that rows reach their goals, bool (n_places,)."""
         return reached(self.model, [self.queries[row] for row in rows.tolist()], after)
 
     def _cut(self, row: int, levels: IntArray) -> None:
-        """Cut off a choice that a row is not served by, with all that the model decides alike."""
+        """Exclude a choice that does not serve a row, with the cell that the model treats alike."""
         part, chosen = self.parts[row], self.axes.chosen(levels)
-        if not np.isfinite(self._costs(chosen)[row]):  # too dear by what costs were rounded
+        if not np.isfinite(self._costs(chosen)[row]):  # over budget by rounding
             alone = Box(np.arange(levels.size), levels, levels)
             self.parts[row] = replace(part, forbidden=(*part.forbidden, alone))
             return
@@ -299,34 +299,34 @@ def _over(request: Request, deadline: float) -> bool:
 
 
 def reached(model: ExplainedModel, queries: Sequence[Query], after: FloatArray) -> BoolArray:
-    """Whether rows reach their goals, as the model itself says, bool (n_rows,)."""
+    """Return whether the model confirms that rows reach their goals, bool (n_rows,)."""
     goals: dict[Goal, list[int]] = {}
     for at, query in enumerate(queries):
         goals.setdefault(query.goal, []).append(at)
     good = np.zeros(len(queries), dtype=np.bool_)
-    for goal, own in goals.items():
-        oracle, margin = model.oracle(goal.target), queries[own[0]].margin
-        good[own] = oracle.reached(after[own], goal)
+    for goal, places in goals.items():
+        oracle, margin = model.oracle(goal.target), queries[places[0]].margin
+        good[places] = oracle.reached(after[places], goal)
         if oracle.companions or margin > 0:
-            good[own] &= [oracle.accepts_with(after[at], goal, margin) for at in own]
+            good[places] &= [oracle.accepts_with(after[at], goal, margin) for at in places]
     return good
 
 
 def group_rows(
     model: ExplainedModel, queries: Sequence[Query], budget: float, over: Callable[[], bool]
 ) -> GroupRows:
-    """Pose every row over the options of an action."""
+    """Encode every row over the options of an action."""
     space = model.space
-    own = np.array([space.values(query.row) for query in queries])
+    values = np.array([space.values(query.row) for query in queries])
     views = {id(model.views[query.goal.target]) for query in queries}
     if len(views) > 1:
         raise InputError(
-            "rows with different isolation forests share no action; give one target for all, or "
-            "Plausibility one forest for all classes."
+            "explain_group() needs one isolation forest for all rows. Give one target for all "
+            "rows, or one forest for all classes to Plausibility."
         )
     view, most = model.views[queries[0].goal.target], budget * (1 + ROOM)
     options = tuple(
-        options_of(index, feature, view.ensemble, view.cells, queries, own[:, index])
+        options_of(index, feature, view.ensemble, view.cells, queries, values[:, index])
         for index, feature in enumerate(space.features)
     )
     axes = shared_axes(space, view.cells, options)

@@ -1,8 +1,8 @@
-"""From single rows to the most that a few actions can serve: conflicts, and the most rows without.
+"""Search for the most rows that a few actions can serve, by conflicts and their coverings.
 
-A conflict is a set of rows that no action serves together (proved). The most rows that can be put
-into ``k`` groups without a conflict bound what ``k`` actions can do. Where there is an action for
-each of the groups, the bound is reached; else a group has a conflict that was not known.
+A conflict is a set of rows that no action serves together (proved). The most rows that fit into
+``k`` groups without a conflict bound what ``k`` actions can do. If there is an action for each of
+the groups, the bound is reached; otherwise a group contains a new conflict.
 """
 
 import time
@@ -18,28 +18,28 @@ from portfolio.solving.ask import Asker
 
 Rows = frozenset[int]
 REFUTED = (
-    "The search claimed that no action serves some rows, and one that was found later does, so "
-    "nothing is proved."
+    "The search claimed that no action serves some rows, but an action found later does. Nothing "
+    "is proved."
 )
 
 
 @dataclass(eq=False)
 class GroupSearch:
-    """Looks for actions, and keeps what is known.
+    """Search for actions.
 
     Attributes
     ----------
-    rows : and the actions that they might share
-    n_actions : at most so many
-    asker : its workers find the most rows without a conflict
-    request : of the search
-    deadline : ``time.perf_counter()`` at which to stop
-    tell : told (most rows that there may be, rows served) whenever one changes
-    able : rows that some action serves, or that are not known to have none
-    conflicts : sets of rows that no action serves together, none of one row alone
-    known : actions that were found
-    best : the actions that serve most rows together
-    bound : no actions serve more rows
+    rows : GroupRows, rows and the actions that they may share
+    n_actions : int, largest number of actions
+    asker : Asker, whose workers find the most rows without a conflict
+    request : Request of the search
+    deadline : float, ``time.perf_counter()`` at which to stop
+    tell : callable (upper bound on the rows served, rows served), called when one changes
+    able : list of int, rows that some action serves, or that are undecided
+    conflicts : list of frozenset of int, rows that no action serves together, at least two each
+    known : list of Served, actions found
+    best : tuple of Served, actions that together serve most rows
+    bound : int, upper bound on the number of rows served
     """
 
     rows: GroupRows
@@ -65,7 +65,7 @@ class GroupSearch:
         return len(self.covered) >= self.bound
 
     def run(self) -> None:
-        """Search until it is proved that no actions serve more rows, or time is over."""
+        """Search until optimality is proved or the time is over."""
         self.able = list(range(len(self.rows.queries)))
         self.bound = len(self.able)
         for row in list(self.able):
@@ -74,90 +74,90 @@ class GroupSearch:
             if self.find(frozenset([row])).none:
                 self.able.remove(row)
                 self.bound -= 1
-                self._told()
+                self._report()
         self._grow()
         while not self.proved and not self._over():
             groups = self._most()
             if groups is None:
                 return
             self.bound = min(self.bound, sum(map(len, groups)))
-            self._told()
+            self._report()
             settled = [self._settle(group) for group in groups]
             self._join(groups)
             if self.proved or not all(settled):
                 return
 
     def find(self, rows: Rows) -> Found:
-        """What is known of the actions that serve all of some rows."""
+        """Return an action that serves all of some rows, or what is proved about them."""
         for served in self.known:
             if rows <= served.rows:
                 return Found(served)
         for conflict in self.conflicts:
             if conflict <= rows:
                 return Found(None, conflict)
-        found = self.rows.find(rows, self.request, self.deadline)
-        if found.served is not None:
-            self._take(found.served)
-        elif len(found.conflict) > 1:
-            self.conflicts.append(found.conflict)
-        return found
+        outcome = self.rows.find(rows, self.request, self.deadline)
+        if outcome.served is not None:
+            self._take(outcome.served)
+        elif len(outcome.conflict) > 1:
+            self.conflicts.append(outcome.conflict)
+        return outcome
 
     def _take(self, served: Served) -> None:
         self.known.append(served)
         able = frozenset(self.able)
         if not served.rows <= able or any(each <= served.rows for each in self.conflicts):
             self.rows.doubt = REFUTED
-        kept = list(self.best)
-        options = [(*kept, served)] if len(kept) < self.n_actions else []
-        options += [(*kept[:at], served, *kept[at + 1 :]) for at in range(len(kept))]
+        best = list(self.best)
+        options = [(*best, served)] if len(best) < self.n_actions else []
+        options += [(*best[:at], served, *best[at + 1 :]) for at in range(len(best))]
         before = len(self.covered)
         for option in options:
             if len(_union(option)) > len(self.covered):
                 self.best = option
         if len(self.covered) > before:
-            self._told()
+            self._report()
 
     def _grow(self) -> None:
-        """For each action take rows up one by one, as long as one action serves them all."""
-        taken: Rows = frozenset()
+        """Add rows greedily to each action, as long as one action serves them all."""
+        covered: Rows = frozenset()
         for _ in range(self.n_actions):
-            left = [row for row in self.able if row not in taken]
-            if not left or self.proved or self._over():
+            remaining = [row for row in self.able if row not in covered]
+            if not remaining or self.proved or self._over():
                 return
-            first = max(self.known, key=lambda served: len(served.rows - taken))
-            group = first.rows - taken
-            for row in left:
+            first = max(self.known, key=lambda served: len(served.rows - covered))
+            group = first.rows - covered
+            for row in remaining:
                 if row in group or self._over():
                     continue
-                found = self.find(group | {row})
-                if found.served is not None:
-                    group = found.served.rows - taken
-            taken |= group
+                outcome = self.find(group | {row})
+                if outcome.served is not None:
+                    group = outcome.served.rows - covered
+            covered |= group
 
     def _most(self) -> list[Rows] | None:
-        """Groups of the most rows that no known conflict rules out."""
+        """Return groups of the most rows that no known conflict excludes; None if unknown."""
         place = {row: at for at, row in enumerate(self.able)}
         conflicts = [frozenset(place[row] for row in each) for each in _least(self.conflicts)]
-        left = max(self.deadline - time.perf_counter(), 0.0)
-        found = most_rows(
+        left_s = max(self.deadline - time.perf_counter(), 0.0)
+        group_of = most_rows(
             len(self.able),
             self.n_actions,
             conflicts,
             self.asker,
-            replace(self.request, time_limit_s=left),
+            replace(self.request, time_limit_s=left_s),
         )
-        if found is None:
+        if group_of is None:
             return None
         every = np.array(self.able)
-        groups = [frozenset(every[found == at].tolist()) for at in range(1, self.n_actions + 1)]
+        groups = [frozenset(every[group_of == at].tolist()) for at in range(1, self.n_actions + 1)]
         return [group for group in groups if group]
 
     def _settle(self, group: Rows) -> bool:
-        """An action for a group, or conflicts in it that share no row; False if neither."""
+        """Find an action for a group or disjoint conflicts in it; return False if neither."""
         while group:
-            found = self.find(group)
-            if not found.none:
-                return found.served is not None
+            outcome = self.find(group)
+            if not outcome.none:
+                return outcome.served is not None
             conflict = self._shrunk(group)
             group -= conflict
             if self._over():
@@ -167,43 +167,43 @@ class GroupSearch:
     def _join(self, groups: Sequence[Rows]) -> None:
         """Take one known action for each group, if together they serve more rows than the best.
 
-        The best actions are replaced one at a time, so they may miss what several new ones serve.
+        The best actions are otherwise replaced one at a time, which misses some combinations.
         """
-        found = (
+        actions = (
             next((served for served in self.known if group <= served.rows), None)
             for group in groups
         )
-        option = tuple(served for served in found if served is not None)
+        option = tuple(served for served in actions if served is not None)
         if len(_union(option)) > len(self.covered):
             self.best = option
-            self._told()
+            self._report()
 
     def _shrunk(self, rows: Rows) -> Rows:
-        """A conflict among rows of which none can be left out, as far as time allows."""
+        """Return a minimal conflict among rows, as far as the time allows."""
         for conflict in self.conflicts:
             if conflict < rows:
                 return self._shrunk(conflict)
         needed: Rows = frozenset()
-        left = sorted(rows)
-        while left and not self._over():
-            # The fewest of what is left that are in conflict with what is needed, by halving.
+        remaining = sorted(rows)
+        while remaining and not self._over():
+            # Bisect for the shortest prefix that conflicts with the needed rows.
             if needed and self.find(needed).none:
                 break
-            low, high = 0, len(left)
+            low, high = 0, len(remaining)
             while high - low > 1:
                 middle = (low + high) // 2
-                if self.find(needed | frozenset(left[:middle])).none:
+                if self.find(needed | frozenset(remaining[:middle])).none:
                     high = middle
                 else:
                     low = middle
-            needed |= {left[high - 1]}
-            left = left[: high - 1]
+            needed |= {remaining[high - 1]}
+            remaining = remaining[: high - 1]
         return needed if self.find(needed).none else rows
 
     def _over(self) -> bool:
         return self.request.stop.is_set() or time.perf_counter() >= self.deadline
 
-    def _told(self) -> None:
+    def _report(self) -> None:
         self.tell(self.bound, len(self.covered))
 
 
@@ -212,9 +212,9 @@ def _union(actions: Sequence[Served]) -> Rows:
 
 
 def _least(conflicts: Sequence[Rows]) -> list[Rows]:
-    """Conflicts that hold no other one."""
-    kept: list[Rows] = []
+    """Return the conflicts that contain no other conflict."""
+    minimal: list[Rows] = []
     for conflict in sorted(conflicts, key=len):
-        if not any(other <= conflict for other in kept):
-            kept.append(conflict)
-    return kept
+        if not any(other <= conflict for other in minimal):
+            minimal.append(conflict)
+    return minimal

@@ -129,7 +129,8 @@ class Robustness(AsJson):
         if self.status == "infeasible":
             return "Robust: all rows of the feature space have the same prediction (proved)."
         if self.status == "unknown":
-            return f"Unknown: no row found that flips the prediction; none is below {self.lower_bound:.6g}."
+            at = f"{self.lower_bound:.6g}"
+            return f"Unknown: no row below distance {at} flips the prediction (proved)."
         if self.status == "optimal":
             at = f"{self.distance:.6g}"
             return f"Robust below distance {at}, where a row flips the prediction (proved)."

@@ -1,4 +1,4 @@
-"""What answers to one question have in common when there are several."""
+"""Base class of results that consist of several counterfactuals."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, overload
@@ -13,7 +13,21 @@ if TYPE_CHECKING:
 
 
 class AnswerList(Sequence[Result], AsJson):
-    """A sequence of :class:`portfolio.result.Result`."""
+    """Sequence of :class:`portfolio.result.Result`.
+
+    Attributes
+    ----------
+    status : str
+        Status of the whole list.
+    answers : tuple of Result
+        Answers, the cheapest first.
+
+    Examples
+    --------
+    >>> answers = explainer.several(row, k=2)
+    >>> len(answers), answers[0].status
+    (2, 'optimal')
+    """
 
     status: Status
     answers: tuple[Result, ...]
@@ -34,37 +48,46 @@ class AnswerList(Sequence[Result], AsJson):
         return iter(self.answers)
 
     def plot(self) -> "Figure":
-        """A column per answer, a line per feature that any of them changes, with the new values.
+        """Draw a column per answer and a line per changed feature, with the new values.
 
         Returns
         -------
         matplotlib.figure.Figure
+            The figure; save it with ``figure.savefig(path)``.
 
         Raises
         ------
         InputError
-            There are no answers.
+            If there are no answers.
         """
         from portfolio.plots.answers import Answer, draw
 
         if not self.answers:
-            raise InputError("there are no answers to draw.")
+            raise InputError(f"cannot draw answers: there are none (status {self.status!r}).")
         drawn = []
         for each in self.answers:
             pairs = zip(each.told, each.changed, strict=True)
-            cells = {told.feature: (told.reached, change.cost) for told, change in pairs}
+            cells = {printed.feature: (printed.reached, change.cost) for printed, change in pairs}
             drawn.append(Answer(each.distance, "optimal" in (self.status, each.status), cells))
         return draw(drawn)
 
     def nothing(self, status: str, stop_reason: str, message: str) -> str:
-        """That there are none, in a sentence.
+        """Return the sentence for a list without answers.
 
         Parameters
         ----------
-        status : "infeasible" or "unknown"
-        stop_reason : of the last question that was asked
-        message : why the status is weaker than a proof, "" if it is not
+        status : str
+            "infeasible" or "unknown".
+        stop_reason : str
+            Reason why the last search ended.
+        message : str
+            Reason why the status is weaker than a proof, or "".
+
+        Returns
+        -------
+        str
+            The sentence.
         """
         if status == "infeasible":
             return "Infeasible: there is no answer (proved)."
-        return f"Unknown: no answer found; stopped by: {stop_reason}. {message}".strip()
+        return f"Unknown: no answer found (stop reason: {stop_reason}). {message}".strip()

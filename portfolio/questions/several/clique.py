@@ -1,4 +1,4 @@
-"""Some nodes of a graph that are all joined to each other: a clique of a given size."""
+"""Search for a clique of a given size: nodes of a graph that are pairwise adjacent."""
 
 from collections.abc import Callable
 
@@ -8,10 +8,10 @@ from encoders.arrays import BoolArray, IntArray
 
 
 def find_clique(joined: BoolArray, size: int, over: Callable[[], bool]) -> IntArray | None:
-    """So many nodes that are joined to each other, int64 (size,); None if there are none.
+    """Return a clique of the given size, int64 (size,), in no order; None if there is none.
 
-    Branch and bound by colours: nodes of one colour are not joined, so a clique has at most as many
-    nodes as there are colours (Tomita and Seki, 2003).
+    Branch and bound by colours: nodes of one colour are not adjacent, so a clique has at most as
+    many nodes as there are colours (Tomita and Seki, 2003).
     """
     alive = np.arange(len(joined))
     while True:
@@ -22,12 +22,15 @@ def find_clique(joined: BoolArray, size: int, over: Callable[[], bool]) -> IntAr
     if alive.size < size:
         return None
     packed = np.packbits(joined[np.ix_(alive, alive)], axis=1, bitorder="little")
-    found = _grown([int.from_bytes(row.tobytes(), "little") for row in packed], size, over)
-    return None if found is None else alive[np.array(found)]
+    clique = _grown([int.from_bytes(row.tobytes(), "little") for row in packed], size, over)
+    return None if clique is None else alive[np.array(clique)]
 
 
 def _grown(neighbours: list[int], size: int, over: Callable[[], bool]) -> list[int] | None:
-    """Nodes are bits of whole numbers, and sets of them are whole numbers."""
+    """Return a clique as a list of nodes, or None.
+
+    Nodes are bits of integers, and sets of nodes are integers.
+    """
 
     def among(nodes: int, need: int) -> list[int] | None:
         if need == 0:
@@ -47,7 +50,7 @@ def _grown(neighbours: list[int], size: int, over: Callable[[], bool]) -> list[i
 
 
 def _coloured(neighbours: list[int], nodes: int) -> list[tuple[int, int]]:
-    """Nodes by colour, each with how many colours it and those before have."""
+    """Return the nodes by colour, each with the number of colours up to its own."""
     order, colour = [], 0
     while nodes:
         colour += 1

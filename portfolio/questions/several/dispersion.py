@@ -1,9 +1,9 @@
-"""The rows of a list that are farthest apart: the largest least distance that ``k`` of them have.
+"""Max-min dispersion: the ``k`` rows with the largest minimum pairwise distance.
 
-Rows are put into groups around one row each. Groups are as far apart as their rows are at most; as
-long as so many groups are farther apart than the best rows found, one of them is split. What is
-left once there are none is the proof. Where distances break the triangle inequality, each row is a
-group of its own.
+Rows are put into groups around one row each. The distance of two groups is bounded from above by
+that of their rows. As long as ``k`` groups may be farther apart than the best rows found, one of
+them is split; when there are none, optimality is proved. If distances violate the triangle
+inequality, each row is a group of its own.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,27 +16,28 @@ from portfolio.questions.several.clique import find_clique
 from portfolio.questions.several.row_groups import RowGroups
 from portfolio.questions.several.ruler import Ruler
 
-SAME = 1e-9  # relative; distances that differ by less are equal
-HALVINGS = 20  # of the gap between the bounds, once it is over
+SAME = 1e-9  # relative tolerance within which distances are equal
+HALVINGS = 20  # bisection steps of the gap between the bounds, after the search
 
-OnBounds = Callable[[float, float], None]  # told (upper, lower)
+OnBounds = Callable[[float, float], None]  # called with (upper, lower)
 
 
 @dataclass(eq=False)
 class Dispersion:
-    """Looks for the rows that are farthest apart.
+    """Search for the rows that are farthest apart.
 
     Attributes
     ----------
-    ruler : tells distances
+    ruler : Ruler, distance between rows
     values : float64 (n_rows, n_features), at least ``k`` rows, the cheapest first
-    k : how many, at least 2
-    over, late : whether to stop, and whether to stop making the bound better after that
-    tell : told whenever a bound changes
-    chosen : int64 (k,), the best rows found, ascending
-    apart : their least distance
-    upper : no ``k`` rows have a larger one
-    metric : whether distances keep the triangle inequality
+    k : int, number of rows, at least 2
+    over : callable () -> bool, whether to stop the search
+    late : callable () -> bool, whether to stop improving the bound afterwards
+    tell : callable (upper, lower), called whenever a bound changes
+    chosen : int64 (k,), best rows found, ascending
+    apart : float, their smallest distance
+    upper : float, upper bound on the smallest distance of any ``k`` rows
+    metric : bool, whether the triangle inequality holds
     """
 
     ruler: Ruler
@@ -66,7 +67,7 @@ class Dispersion:
         return self.upper <= self.apart * (1 + SAME)
 
     def run(self) -> None:
-        """Search until the best is proved, or it is over."""
+        """Search until the best rows are proved optimal or the time is over."""
         try:
             if not self.proved:
                 self._refine()
@@ -76,23 +77,23 @@ class Dispersion:
         self.tell(self.upper, self.apart)
 
     def _distances(self, rows: "list[int] | IntArray") -> FloatArray:
-        """Of all rows to some, float64 (n_rows, n_some)."""
+        """Return distances of all rows to some, float64 (n_rows, n_some)."""
         return self.ruler.between(self.values, self.values[rows])
 
     def _from(self, row: int) -> IntArray:
-        """Each next row the farthest from those before (Gonzalez, 1985), then exchanged."""
+        """Return rows chosen greedily, each the farthest (Gonzalez, 1985), then exchanged."""
         chosen, least = [row], self._distances([row])[:, 0]
         while len(chosen) < self.k:
             least[chosen] = -1.0
             chosen.append(int(least.argmax()))
             reach = float(least[chosen[-1]])
             least = np.minimum(least, self._distances(chosen[-1:])[:, 0])
-        if self.metric:  # of any k rows two are nearest to the same one of k - 1
+        if self.metric:  # two of any k rows are nearest to the same one of k - 1 rows
             self.upper = min(self.upper, 2 * reach)
         return self._exchanged(np.array(chosen))
 
     def _exchanged(self, chosen: IntArray) -> IntArray:
-        """Put the farthest row in the place of one, as long as that helps."""
+        """Replace single rows by the farthest one, as long as that helps."""
         gaps, idle, at = self._distances(chosen), 0, 0
         while idle < self.k:
             least = np.delete(gaps, at, axis=1).min(axis=1)
@@ -111,7 +112,7 @@ class Dispersion:
             self.tell(self.upper, self.apart)
 
     def _refine(self) -> None:
-        """Split groups until no so many of them may be farther apart than the best rows."""
+        """Split groups until no ``k`` of them may be farther apart than the best rows."""
         for group in self._too_wide():
             self._groups.split(group)
         while True:
@@ -128,7 +129,7 @@ class Dispersion:
                     self._groups.split(group)
 
     def _too_wide(self) -> Iterator[int]:
-        """Groups that may have two rows of a better set, as long as there are any."""
+        """Yield groups that may contain two rows of a better set."""
         group, groups = 0, self._groups
         while group < len(groups.centre):
             while groups.reach[group] > (self.apart / 2 if self.metric else 0.0):
@@ -141,7 +142,7 @@ class Dispersion:
             raise TimeoutError
 
     def _bound(self) -> None:
-        """Lower the upper bound as far as the groups that there are tell, by halving."""
+        """Lower the upper bound by bisection, as far as the current groups allow."""
         low, high = self.apart, self.upper
         for _ in range(HALVINGS):
             middle = (low + high) / 2
@@ -155,7 +156,7 @@ class Dispersion:
                 low = middle
 
     def cheapest(self) -> IntArray:
-        """Rows as far apart as the best, each the cheapest that the others leave; ascending."""
+        """Return rows as far apart as the best, each as cheap as possible; ascending."""
         chosen = self.chosen.copy()
         for at in range(self.k):
             others = np.delete(chosen, at)

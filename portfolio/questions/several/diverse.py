@@ -1,4 +1,4 @@
-"""Answers that cost little more than the cheapest, and are as far apart as such answers get."""
+"""Counterfactuals of almost minimal cost that are as different as possible."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,28 +13,44 @@ from portfolio.result import Result
 
 @dataclass(frozen=True)
 class Diverse(AnswerList):
-    """Answers that are far apart, by ascending cost.
+    """Counterfactuals that are far apart, by ascending cost.
 
-    A sequence of :class:`portfolio.result.Result`. Two answers are as far apart as one costs if the
-    other is the query.
+    A sequence of :class:`portfolio.result.Result`. The distance between two answers is the cost of
+    one of them if the other is the query.
 
     Attributes
     ----------
-    status : "optimal": no so many answers that cost at most :attr:`limit` are farther apart, or
-        there are no others (proved); "feasible": how far they may be apart is known by
-        :attr:`upper_bound` alone; "infeasible": there is no answer at all (proved); "unknown": none
-        was found
-    stop_reason : why the search ended
-    answers : the cheapest first
-    within : share by which answers may cost more than the cheapest
-    limit : what they may cost at most
-    apart : the least distance between two of them; inf for fewer than two
-    upper_bound : no so many answers have a larger least distance; inf if nothing is known
-    complete : there are no others so cheap (proved)
-    listed : how many answers cost at most the limit; None if that is not known
-    target : that was asked for
-    seconds : from the call to the last answer
-    message : why the status is weaker than a proof, "" if it is not
+    status : {"optimal", "feasible", "infeasible", "unknown"}
+        "optimal" if no set of this many answers within :attr:`limit` is farther apart, or there are
+        no other answers (proved). "feasible" if only :attr:`upper_bound` is proved. "infeasible" if
+        there is no answer (proved). "unknown" if none was found.
+    stop_reason : str
+        Reason why the search ended.
+    answers : tuple of Result
+        Answers, the cheapest first.
+    within : float
+        Largest additional cost, as a share of the minimal cost.
+    limit : float
+        Largest cost of an answer.
+    apart : float
+        Smallest distance between two of the answers; inf for fewer than two.
+    upper_bound : float
+        Proved upper bound on the smallest distance in any set of this many answers; inf if unknown.
+    complete : bool
+        Whether it is proved that no other answers are within the limit.
+    listed : int or None
+        Number of all answers within the limit; None if unknown.
+    target : label or goal
+        Requested target; None for any other class.
+    seconds : float
+        Time from the call to the last answer.
+    message : str
+        Reason why the status is weaker than a proof, or "".
+
+    Examples
+    --------
+    >>> diverse = explainer.diverse(row, k=2)
+    >>> print(diverse.table()[["status", "changes"]])
     """
 
     status: Status
@@ -51,12 +67,18 @@ class Diverse(AnswerList):
     message: str = ""
 
     def table(self) -> pd.DataFrame:
-        """One row per answer: status, distance, changes (names of features)."""
+        """Return one row per answer: status, distance and changes.
+
+        Returns
+        -------
+        DataFrame
+            The column ``changes`` has tuples of feature names.
+        """
         rows = [(a.status, a.distance, tuple(change.feature for change in a.changed)) for a in self]
         return pd.DataFrame(rows, columns=["status", "distance", "changes"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
+        """Return plain Python values for JSON; infinite and missing numbers become None."""
         names = (
             *("status", "stop_reason", "within", "limit", "apart", "upper_bound", "complete"),
             *("listed", "target", "seconds", "message"),
@@ -67,21 +89,24 @@ class Diverse(AnswerList):
     def __str__(self) -> str:
         if not self.answers:
             return self.nothing(self.status, self.stop_reason, self.message)
-        lines = [self._headline(), *([self.message] if self.message else [])]
+        lines = [*self._headline(), *([self.message] if self.message else [])]
         for at, answer in enumerate(self.answers, 1):
             lines.append(f"{at}. Distance {answer.distance:.6g}. {answer.scored}".rstrip())
             lines += [f"- {change}" for change in answer.told]
         return "\n".join(lines)
 
-    def _headline(self) -> str:
-        count = f"{len(self)} answer{'s' if len(self) > 1 else ''} at distance"
-        so_cheap = f"{count} {self.limit:.6g} or less"
+    def _headline(self) -> list[str]:
+        count = f"{len(self)} answer{'s' if len(self) > 1 else ''}"
+        within = f"{count} at distance {self.limit:.6g} or less"
         if self.complete:
-            return f"{so_cheap}: there are no others (proved)."
+            return [f"{within}: there are no others (proved)."]
         if len(self) < 2:
-            return f"{so_cheap}; whether there are others is not known."
-        apart = f"{so_cheap}, {self.apart:.6g} or more from each other"
+            return [f"{within}; there may be others."]
+        apart = f"They are at least {self.apart:.6g} apart"
         if self.status == "optimal":
-            return f"{apart} (proved: no {len(self)} such answers are farther apart)."
-        bound = f"at most {self.upper_bound:.6g} is possible"
-        return f"{apart} ({bound}; stopped by: {self.stop_reason})."
+            return [
+                f"{within}.",
+                f"{apart} (proved: no {len(self)} such answers are farther apart).",
+            ]
+        bound = f"at most {self.upper_bound:.6g} is possible; stop reason: {self.stop_reason}"
+        return [f"{within}.", f"{apart} ({bound})."]

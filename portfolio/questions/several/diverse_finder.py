@@ -1,4 +1,4 @@
-"""Lists the answers that cost little more than the cheapest, and looks for those far apart."""
+"""Search for diverse counterfactuals among those of almost minimal cost."""
 
 import math
 from collections.abc import Callable
@@ -33,16 +33,15 @@ from portfolio.solving.rounder import Rounder
 from portfolio.solving.verify import priced
 from portfolio.solving.warm_up import warm_up
 
-MOST = 20  # answers; the search for so many ends without a proof
-MOST_LISTED = 100_000  # answers that are compared; listing more takes longer than ten seconds
-LARGEST_SHARE = 1e6  # by which answers may cost more: beyond, sums leave what float64 can hold
-LISTING, SEARCHING = 0.3, 0.9  # shares of the time limit at which these end
-FEW = 1_000  # answers; as long as no more were found, listing takes all the time for searching
+MOST = 20  # answers; the search for this many ends without a proof
+MOST_LISTED = 100_000  # answers to compare; listing more takes more than ten seconds
+LARGEST_SHARE = 1e6  # of ``within``: larger sums lose their digits in float64
+LISTING, SEARCHING = 0.3, 0.9  # shares of the time limit at which these phases end
+FEW = 1_000  # answers; up to this many, listing may use the time of the search
 NONE_FARTHER = (
-    f"No answer in place of one of these is more than {CLOSE - 1:.0%} farther from the others "
-    "(proved)."
+    f"Replacing one of them by any other answer gains at most {CLOSE - 1:.0%} distance (proved)."
 )
-TOO_MANY = "There are more answers so cheap than the {:,} that were listed."
+TOO_MANY = "More than {:,} answers are within the limit; the others were not listed."
 
 
 @interruptible
@@ -55,7 +54,7 @@ def find_diverse(
     within: float,
     on_progress: OnProgress | None = None,
 ) -> Diverse:
-    """The answers that are farthest apart, of all that cost little more than the cheapest."""
+    """Find the answers that are farthest apart among those of almost minimal cost."""
     warm_up("lists")
     _check(k, within)
     check_progress(on_progress)
@@ -79,32 +78,32 @@ def find_diverse(
     def listed_enough(found: int) -> bool:
         return past(LISTING if found >= FEW and exchanges else SEARCHING)
 
-    asked = Asked(series, query, first, within)
+    search = DiverseSearch(series, query, first, within)
     if first.row is None:
-        return asked.nothing()
+        return search.nothing()
     limit = (1 + within) * first.distance
     near = NearRows(np.empty((0, query.row.size)), np.empty(0), False)
     if not past(1.0):
         near = near_rows(model, query, limit, MOST_LISTED, listed_enough)
-    if not near.cost.size and near.whole:  # it lacks the first answer
+    if not near.cost.size and near.whole:  # the list lacks the first answer
         near = replace(near, whole=False, doubt=near.doubt or MISREAD)
-    if near.whole:  # the first answer need not have been proved
+    if near.whole:  # the first answer may not be proved
         limit = (1 + within) * float(near.cost[0])
         near = near.up_to(limit)
     values = feature_values(model, near.row)
     if near.whole and near.cost.size < k:
         apart = ruler.least(values)
         tell(apart, apart)
-        return asked.told(limit, near, near.row, apart, apart)
+        return search.result(limit, near, near.row, apart, apart)
     if near.whole:
-        found = Dispersion(ruler, values, k, lambda: past(SEARCHING), lambda: past(1.0), tell)
-        found.run()
-        return asked.told(limit, near, near.row[found.cheapest()], found.apart, found.upper)
-    return _unlisted(asked, near, ruler, k, limit, past, tell)
+        best = Dispersion(ruler, values, k, lambda: past(SEARCHING), lambda: past(1.0), tell)
+        best.run()
+        return search.result(limit, near, near.row[best.cheapest()], best.apart, best.upper)
+    return _unlisted(search, near, ruler, k, limit, past, tell)
 
 
 def _unlisted(
-    asked: "Asked",
+    search: "DiverseSearch",
     near: NearRows,
     ruler: Ruler,
     k: int,
@@ -112,19 +111,19 @@ def _unlisted(
     past: Callable[[float], bool],
     tell: OnBounds,
 ) -> Diverse:
-    """The farthest of the answers that were listed, exchanged for farther ones that were not."""
-    series, query, model = asked.series, asked.query, asked.series.asker.model
-    first = asked.first.row
+    """Return the farthest of the listed answers, exchanged for farther ones not listed."""
+    series, query, model = search.series, search.query, search.series.asker.model
+    first = search.first.row
     assert first is not None
-    near = near.including(first.values, asked.first.distance)
+    near = near.including(first.values, search.first.distance)
     metric = ruler.keeps_triangles(_corners(model, query, ruler))
     upper = 2 * limit if metric else math.inf
     rows, settled = near.row[:k], False
     if len(rows) == k and not past(SEARCHING):
         values = feature_values(model, near.row)
-        found = Dispersion(ruler, values, k, lambda: True, lambda: True)
-        rows = near.row[found.cheapest()]
-        tell(upper, found.apart)
+        best = Dispersion(ruler, values, k, lambda: True, lambda: True)
+        rows = near.row[best.cheapest()]
+        tell(upper, best.apart)
         far = far_rows(model, query, ruler, limit) if metric else None
         if far is not None:
             left_s = SEARCHING * series.options.time_limit_s - series.seconds
@@ -134,11 +133,11 @@ def _unlisted(
             near = replace(near, doubt=near.doubt or far.doubt)
     apart = ruler.least(feature_values(model, rows))
     tell(upper, apart)
-    return asked.told(limit, near, rows, apart, upper, settled)
+    return search.result(limit, near, rows, apart, upper, settled)
 
 
 def _corners(model: ExplainedModel, query: Query, ruler: Ruler) -> FloatArray:
-    """The ends of each feature, the query, and having no value."""
+    """Return the bounds of each feature, the query, and the query with missing values, as rows."""
     ends = [(feature.lower, feature.upper) for feature in model.space.features]
     before = model.space.values(query.row)
     return np.vstack([np.array(ends).T, before, np.where(ruler.lacking, np.nan, before)])
@@ -149,9 +148,7 @@ def _check(k: int, within: float) -> None:
         raise InputError(f"k must be a whole number from 2 to {MOST}, got {k!r}.")
     number = isinstance(within, int | float | np.number) and not isinstance(within, bool)
     if not (number and 0 <= within <= LARGEST_SHARE):
-        raise InputError(
-            f"within must be a finite number, from 0 to {LARGEST_SHARE:g}, got {within!r}."
-        )
+        raise InputError(f"within must be a number from 0 to {LARGEST_SHARE:g}, got {within!r}.")
 
 
 def _goal(model: ExplainedModel, target: Any, values: FloatArray) -> Goal:
@@ -164,22 +161,22 @@ def _goal(model: ExplainedModel, target: Any, values: FloatArray) -> Goal:
     others = [index for index in range(len(model.native.classes)) if index != current]
     if len(others) > 1:
         raise InputError(
-            f"the model has {len(others) + 1} classes; say which one answers are to reach: "
-            "target=..."
+            f"diverse() needs a target because the model has {len(others) + 1} classes. Set target "
+            "to one of them."
         )
     return ClassGoal(others[0])
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """What was asked, and the cheapest answer; tells what was found.
+class DiverseSearch:
+    """Query and its cheapest answer; builds the final result.
 
     Attributes
     ----------
-    series : has the row, the question and its limits
-    query : the question about the row
-    first : the cheapest answer
-    within : as of :class:`Diverse`
+    series : Series with the row, the question and its limits
+    query : Query about the row
+    first : Result, the cheapest answer
+    within : float, as in :class:`Diverse`
     """
 
     series: Series
@@ -188,7 +185,7 @@ class Asked:
     within: float
 
     def nothing(self) -> Diverse:
-        """That there is no answer, or that none was found."""
+        """Return the result that there is no answer, or that none was found."""
         none = self.first.status == "infeasible"
         return Diverse(
             status=self.first.status,
@@ -205,7 +202,7 @@ class Asked:
             message=self.first.message,
         )
 
-    def told(
+    def result(
         self,
         limit: float,
         near: NearRows,
@@ -214,9 +211,9 @@ class Asked:
         upper: float,
         settled: bool = False,
     ) -> Diverse:
-        """Answers that were found."""
-        found = [answer for row in rows if (answer := self._answer(row)) is not None]
-        answers = tuple(sorted(found, key=lambda answer: answer.distance))
+        """Return the result for answers that were found."""
+        verified = [answer for row in rows if (answer := self._answer(row)) is not None]
+        answers = tuple(sorted(verified, key=lambda answer: answer.distance))
         doubt = near.doubt or ("" if len(answers) == len(rows) else MISREAD)
         complete = near.whole and not doubt and len(rows) == near.cost.size
         proved = complete or (near.whole and not doubt and upper <= apart * (1 + SAME))
@@ -240,8 +237,8 @@ class Asked:
         )
 
     def _answer(self, row: FloatArray) -> Result | None:
-        """A row as an answer, verified once more by itself; None if the model refuses it."""
-        asker, first, given = self.series.asker, self.first, self.series.row
+        """Return a row as a verified answer; None if the model rejects it."""
+        asker, first, query_row = self.series.asker, self.first, self.series.row
         model, goal = asker.model, self.query.goal
         oracle = replace(model.oracle(goal.target), margin=self.query.margin)
         verified = priced(row, self.query, model.space)
@@ -251,15 +248,15 @@ class Asked:
         onward = with_onward(verified.changed, row, self.query, model.space, ensemble)
         verified = replace(verified, changed=onward)
         changed = tuple(change.feature for change in verified.changed)
-        held, regional = given.holding(row), asker.regional
+        answer_row, regional = query_row.holding(row), asker.regional
         cheapest = verified.distance <= first.lower_bound * (1 + SAME)
         return replace(
             first,
             status="optimal" if cheapest else "feasible",
             distance=verified.distance,
             changed=verified.changed,
-            row=held,
+            row=answer_row,
             scoring=None if first.scoring is None else replace(first.scoring, after=row),
-            rounder=Rounder(self.query, model.space, oracle, verified, given),
-            regional=regional and regional(asker, held, goal, first.target, changed),
+            rounder=Rounder(self.query, model.space, oracle, verified, query_row),
+            regional=regional and regional(asker, answer_row, goal, first.target, changed),
         )

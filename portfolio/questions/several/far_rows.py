@@ -1,4 +1,4 @@
-"""Answers that are far from others, where there are too many to list: solved for one by one."""
+"""Search for counterfactuals far from others if there are too many to list."""
 
 import time
 from dataclasses import dataclass, replace
@@ -21,23 +21,23 @@ from portfolio.questions.several.ruler import Ruler
 from portfolio.solving.findings import MISREAD
 from portfolio.solving.verify import priced
 
-GAP_UNITS = 2.0**40  # whole units of a distance; what is missing to it is rounded down to them
-CLOSE = 1.05  # what is farther away by less than this factor is not looked for
-SHARE = 0.3  # of the time that is left, for a question
-MOST_REFUSED = 20  # choices that the model refuses before a question counts as not decided
+GAP_UNITS = 2.0**40  # integer units of a distance; gaps are rounded down to them
+CLOSE = 1.05  # smallest factor of a distance that is searched for
+SHARE = 0.3  # share of the remaining time for one query
+MOST_REFUSED = 20  # choices that the model rejects before a query counts as undecided
 
 
 @dataclass(eq=False)
 class FarRows:
-    """Answers up to a cost.
+    """Counterfactuals up to a cost.
 
     Attributes
     ----------
-    model, query, ruler : what is asked, and how far answers are apart; sums of features alone
-    limit : on the cost
-    posed : the question
-    problem : the same, without what the model refused
-    doubt : why nothing is proved, "" if bounds hold
+    model, query, ruler : model, query and distance; the distance is a sum over features
+    limit : float, limit on the cost
+    posed : Posed, encoded query
+    problem : Problem, the same without cells that the model rejected
+    doubt : str, reason why nothing is proved, "" if bounds hold
     """
 
     model: ExplainedModel
@@ -51,20 +51,21 @@ class FarRows:
     def exchanged(
         self, rows: FloatArray, upper: float, request: Request, tell: OnBounds
     ) -> tuple[FloatArray, float, bool]:
-        """Each row exchanged for one farther from the others, as long as there is any.
+        """Exchange each row for one farther from the others, as long as there is any.
 
-        Of any other ``k`` answers two are nearest to the same one of ``k - 1`` rows, so they are at
-        most twice as far apart as the farthest answer is from these (Gonzalez, 1985).
+        Return the rows, an upper bound on the smallest distance, and whether no exchange is left.
+        Two of any ``k`` answers are nearest to the same one of ``k - 1`` rows. They are therefore
+        at most twice as far apart as the farthest answer is from these rows (Gonzalez, 1985).
         """
         rows, idle, at = rows.copy(), 0, 0
         end = time.perf_counter() + request.time_limit_s
         while idle < len(rows) and not request.stop.is_set() and time.perf_counter() < end:
             others = np.delete(rows, at, axis=0)
             least = self._least(rows[at], others)
-            found, most, settled = self._farther(others, least, request, end)
+            farther, most, settled = self._farther(others, least, request, end)
             upper, idle = min(upper, 2 * most), idle + 1 if settled else 0
-            if found is not None and self._least(found, others) > least * (1 + SAME):
-                rows[at], idle = found, 0
+            if farther is not None and self._least(farther, others) > least * (1 + SAME):
+                rows[at], idle = farther, 0
             at = (at + 1) % len(rows)
             tell(upper, self.ruler.least(feature_values(self.model, rows)))
         return rows, upper, idle >= len(rows)
@@ -76,18 +77,18 @@ class FarRows:
     def _farther(
         self, others: FloatArray, least: float, request: Request, end: float
     ) -> tuple[FloatArray | None, float, bool]:
-        """Return the farthest answer from some rows but for a factor.
+        """Return the farthest answer from some rows, up to a factor.
 
-        Also what none is farther than, and whether that is no more than the factor allows.
+        Also return an upper bound on that distance, and whether it is within the factor.
         """
         gaps = [self._gaps(each) for each in feature_values(self.model, others)]
         best, most = None, 2 * self.limit
         while most > least * CLOSE:
             middle = (least + most) / 2
             left_s = (end - time.perf_counter()) * SHARE
-            found, none = self._beyond(gaps, middle, replace(request, time_limit_s=left_s))
-            if found is not None:
-                best, least = found, max(middle, self._least(found, others))
+            answer, none = self._beyond(gaps, middle, replace(request, time_limit_s=left_s))
+            if answer is not None:
+                best, least = answer, max(middle, self._least(answer, others))
             elif none:
                 most = middle
             else:
@@ -97,22 +98,22 @@ class FarRows:
     def _beyond(
         self, gaps: list[FloatArray], apart: float, request: Request
     ) -> tuple[FloatArray | None, bool]:
-        """An answer that is so far from some rows; or None, and whether there is none for sure."""
+        """Return an answer this far from some rows, or None, and whether none is proved."""
         rows = tuple(_level_row(self.problem, gap, apart) for gap in gaps)
         deadline = time.perf_counter() + request.time_limit_s
         for _ in range(MOST_REFUSED):
             problem = replace(self.problem, level_rows=(*self.problem.level_rows, *rows))
             upper = above(self.limit, problem.cost)
-            left = choices_within(problem, upper)
-            if left is None:
+            smaller = choices_within(problem, upper)
+            if smaller is None:
                 return None, True
             left_s = deadline - time.perf_counter()
             if left_s <= 0 or request.stop.is_set():
                 return None, False
-            outcome = _any_choice(left[0], replace(request, time_limit_s=left_s, cutoff=upper))
+            outcome = _any_choice(smaller[0], replace(request, time_limit_s=left_s, cutoff=upper))
             if not outcome.choices:
                 return None, outcome.status == "infeasible"
-            choice = left[1].up(outcome.choices[0])
+            choice = smaller[1].up(outcome.choices[0])
             row = self.posed.decode(choice)
             cut = self._refused(row, choice)
             if cut is None:
@@ -121,9 +122,9 @@ class FarRows:
         return None, False
 
     def _refused(self, row: FloatArray, choice: IntArray) -> Problem | None:
-        """What is left without a row that is no answer; None if it is one."""
-        found = priced(row, self.query, self.model.space)
-        if found is None or found.distance > self.limit * (1 + KEPT):
+        """Return the problem without a row that is not an answer; None if it is one."""
+        verified = priced(row, self.query, self.model.space)
+        if verified is None or verified.distance > self.limit * (1 + KEPT):
             alone = Box(np.arange(choice.size), choice, choice)
             return replace(self.problem, forbidden=(*self.problem.forbidden, alone))
         oracle = replace(self.model.oracle(self.query.goal.target), margin=self.query.margin)
@@ -134,7 +135,7 @@ class FarRows:
         return self.posed.without(self.problem, choice)
 
     def _gaps(self, values: FloatArray) -> FloatArray:
-        """What each level adds to the distance from a row, float64 (n_levels,)."""
+        """Return the contribution of each level to the distance from a row, float64 (n_levels,)."""
         posed, first = self.posed, self.posed.problem.level_start
         gap = np.zeros(self.problem.cost.size)
         of_column = {
@@ -143,29 +144,29 @@ class FarRows:
             for column in feature.columns
         }
         for axis, column in enumerate(posed.column.tolist()):
-            own = slice(int(first[axis]), int(first[axis + 1]))
+            levels = slice(int(first[axis]), int(first[axis + 1]))
             index, feature = of_column[column]
-            value = posed.value[own]
-            says = np.ones(value.size, dtype=np.bool_) if posed.says is None else posed.says[own]
+            value = posed.value[levels]
+            says = np.ones(value.size, dtype=np.bool_) if posed.says is None else posed.says[levels]
             if feature.one_hot:
                 category = feature.columns.index(column)
-                if axis and posed.column[axis - 1] == column:  # of a row of zeros
+                if axis and posed.column[axis - 1] == column:  # category of a row of zeros
                     category += 1
                 says, value = value == 1, np.full(value.size, float(category))
             part = self.ruler.part(index, values[index : index + 1], value)
-            gap[own] = np.where(says, part, 0.0)
+            gap[levels] = np.where(says, part, 0.0)
         return gap
 
 
 def _any_choice(problem: Problem, request: Request) -> Outcome:
-    """A choice that need not be the cheapest."""
+    """Return any choice, which need not be the cheapest."""
     enough = EitherEvent(request.stop)
-    asked = replace(request, stop=enough, on_choice=lambda levels: enough.set())
-    return find_backend("search").load()(problem, asked)
+    first = replace(request, stop=enough, on_choice=lambda levels: enough.set())
+    return find_backend("search").load()(problem, first)
 
 
 def _level_row(problem: Problem, gap: FloatArray, apart: float) -> LevelRow:
-    """That the levels chosen add up to a distance: what is missing to the widest is limited."""
+    """Return the row that requires a distance: the gap to the widest distance is limited."""
     owner = problem.axis_of
     widest = np.maximum.reduceat(gap, problem.level_start[:-1])
     unit = (float(widest.sum()) or 1.0) / GAP_UNITS
@@ -176,8 +177,8 @@ def _level_row(problem: Problem, gap: FloatArray, apart: float) -> LevelRow:
 def far_rows(model: ExplainedModel, query: Query, ruler: Ruler, limit: float) -> FarRows | None:
     """Return the search for answers up to a cost; None for huge columns or the norm "inf"."""
     view, space = model.views[query.goal.target], model.space
-    given = (view.ensemble, view.cells, space, query)
-    if ruler.largest or (query.related is None and wide_columns(*given) is not None):
+    args = (view.ensemble, view.cells, space, query)
+    if ruler.largest or (query.related is None and wide_columns(*args) is not None):
         return None
-    posed = pose(*given)
+    posed = pose(*args)
     return FarRows(model, query, ruler, limit, posed, posed.problem)

@@ -1,4 +1,4 @@
-"""The fewest changes that suffice, whatever they cost; much faster than a limit on changes."""
+"""Fewest changes that reach the target, whatever they cost; faster than limits on changes."""
 
 import math
 from dataclasses import dataclass, replace
@@ -11,19 +11,19 @@ from portfolio.questions.series import Series
 from portfolio.result import Result
 from portfolio.solving.verify import priced
 
-ROOM = 1e-6  # relative; a limit on the cost that the known answer keeps, however it is added up
+ROOM = 1e-6  # relative tolerance, so that rounding does not exclude the known answer
 
 
 @dataclass(frozen=True, eq=False)
 class Fewest:
-    """What a question about the number of changes alone has shown.
+    """Result of a query for the number of changes alone.
 
     Attributes
     ----------
-    count : fewer changes do not suffice (proved)
-    changes : of the answer that was found
-    cost : of that answer, by the norm of the series
-    result : of the question
+    count : int, proved minimum for the number of changes
+    changes : int, number of changes of the answer found
+    cost : float, cost of that answer in the norm of the series
+    result : Result of the query
     """
 
     count: int
@@ -33,7 +33,7 @@ class Fewest:
 
     @property
     def out_of_reach(self) -> Result:
-        """The proof that fewer changes do not suffice, as an answer to that question."""
+        """The result that fewer changes do not suffice (proved)."""
         return replace(
             self.result,
             status="infeasible",
@@ -48,30 +48,30 @@ class Fewest:
             rounder=None,
         )
 
-    def dearest(self, count: int) -> float:
-        """A limit that the cheapest answer with at most so many changes keeps."""
+    def cutoff(self, count: int) -> float:
+        """Return a limit on the cost of the cheapest answer with at most this many changes."""
         return self.cost * (1 + ROOM) if count >= self.changes else math.inf
 
 
 def find_fewest(series: Series) -> Fewest | None:
-    """The fewest changes; None where a norm of 0 does not count them, or they are not found.
+    """Return the fewest changes; None if the norm 0 does not count them or none is found.
 
-    What is missing has prices of its own, and so have pairs; costs of the user's may list values.
+    Missing values and pairs have separate costs, and costs of the user may list values.
     """
-    own = series.question
+    question = series.question
     model = series.asker.model
-    apart = any(isinstance(each, AllowMissing | JointCost) for each in own.constraints)
+    apart = any(isinstance(each, AllowMissing | JointCost) for each in question.constraints)
     if (
         apart
-        or own.measure == OWN
+        or question.measure == OWN
         or any(feature.missing or feature.codes for feature in model.space.features)
     ):
         return None
-    found = series.ask_plainly(replace(own, norm=0, weights=None))
-    if found.row is None:
+    answer = series.ask_plainly(replace(question, norm=0, weights=None))
+    if answer.row is None:
         return None
-    query = own.query(model, series.row, ClassGoal(0))
-    paid = priced(found.row.values, query, model.space)
-    count = math.ceil(found.lower_bound - ROOM)
+    query = question.query(model, series.row, ClassGoal(0))
+    paid = priced(answer.row.values, query, model.space)
+    count = math.ceil(answer.lower_bound - ROOM)
     cost = math.inf if paid is None else paid.distance
-    return Fewest(count, len(found.changed), cost, found)
+    return Fewest(count, len(answer.changed), cost, answer)

@@ -1,4 +1,4 @@
-"""What more is worth: the cheapest answer at each level of changes, probability, plausibility."""
+"""Trade-off curves: the cheapest counterfactual at each level of another quantity."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -32,20 +32,28 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 By = Literal["changes", "probability", "plausibility"]
-LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # probabilities asked about where none are given
-SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)  # of the forest's own least score, if none are given
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # default probabilities
+SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)  # default levels, as multiples of the forest's threshold
 MOST_LEVELS = 1000
 PROOFS = ("optimal", "infeasible")
 
 
 @dataclass(frozen=True)
 class FrontPoint:
-    """The cheapest answer at one level.
+    """Cheapest counterfactual at one level.
 
     Attributes
     ----------
-    level : most changes, or least probability or score of plausibility
-    result : "infeasible" where no answer reaches the level
+    level : float
+        Largest number of changes, smallest probability, or smallest score of plausibility.
+    result : Result
+        The counterfactual; "infeasible" if the level is out of reach.
+
+    Examples
+    --------
+    >>> point = explainer.front(row, by="probability", levels=[0.6]).points[0]
+    >>> point.level, round(point.result.distance, 4)
+    (0.6, 0.1608)
     """
 
     level: float
@@ -54,17 +62,30 @@ class FrontPoint:
 
 @dataclass(frozen=True)
 class Front(AsJson):
-    """The cheapest answer for each level, the cheapest level first.
+    """Cheapest counterfactual for each level, the cheapest level first.
 
     Attributes
     ----------
-    by : "changes", "probability" or "plausibility"
-    status : "optimal": every point is proved; "feasible": some are not, or some levels were not
-        come to; "infeasible": no level has an answer (proved); "unknown": no answer was found
-    stop_reason : of the last question that was asked
-    points : one per level that was come to
-    asked : how many questions were solved; levels that an earlier answer reaches need none
-    seconds : from the call to the last answer
+    by : {"changes", "probability", "plausibility"}
+        Quantity of the levels.
+    status : {"optimal", "feasible", "infeasible", "unknown"}
+        "optimal" if every point is proved, "feasible" if some are not or some levels were not
+        reached in time, "infeasible" if no level has an answer (proved), "unknown" if no answer was
+        found.
+    stop_reason : str
+        "proved", or the reason why the first unproved point is not proved.
+    points : tuple of FrontPoint
+        Points of the levels that were solved.
+    asked : int
+        Number of queries solved; levels that an earlier answer reaches need none.
+    seconds : float
+        Time from the call to the last answer.
+
+    Examples
+    --------
+    >>> front = explainer.front(row, by="probability", levels=[0.5, 0.6])
+    >>> [round(point.result.distance, 4) for point in front.points]
+    [0.1038, 0.1608]
     """
 
     by: By
@@ -75,7 +96,13 @@ class Front(AsJson):
     seconds: float
 
     def table(self) -> pd.DataFrame:
-        """One row per point: level, status, distance, lower_bound, changes, score."""
+        """Return one row per point: level, status, distance, lower_bound, changes and score.
+
+        Returns
+        -------
+        DataFrame
+            The first column is ``most_changes`` for fronts by changes, otherwise ``at_least``.
+        """
         rows = [
             (p.level, r.status, r.distance, r.lower_bound, len(r.changed), r.score)
             for p, r in ((point, point.result) for point in self.points)
@@ -88,11 +115,12 @@ class Front(AsJson):
         return "most_changes" if self.by == "changes" else "at_least"
 
     def plot(self) -> "Figure":
-        """Cost against level, a step for each; hollow points are not proved.
+        """Draw cost against level as a step function; hollow points are not proved.
 
         Returns
         -------
         matplotlib.figure.Figure
+            The figure; save it with ``figure.savefig(path)``.
         """
         from portfolio.questions.several.front_picture import draw
 
@@ -100,18 +128,18 @@ class Front(AsJson):
         return draw(self.by, places)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
-        own = {name: getattr(self, name) for name in ("by", "status", "stop_reason", "asked")}
+        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        values = {name: getattr(self, name) for name in ("by", "status", "stop_reason", "asked")}
         points = [p.result.to_dict() | {"level": p.level} for p in self.points]
-        plain: dict[str, Any] = as_plain(own | {"seconds": self.seconds})
+        plain: dict[str, Any] = as_plain(values | {"seconds": self.seconds})
         return plain | {"points": points}
 
     def __str__(self) -> str:
         if not self.points:
-            return f"Unknown: no level was come to; stopped by: {self.stop_reason}."
+            return f"Unknown: no level was solved (stop reason: {self.stop_reason})."
         lines = [_sentence(self.by, point) for point in self.points]
         if self.status == "feasible":
-            lines.append(f"Not everything is proved; stopped by: {self.stop_reason}.")
+            lines.append(f"Not all points are proved (stop reason: {self.stop_reason}).")
         return "\n".join(lines)
 
 
@@ -125,10 +153,10 @@ def find_front(
     levels: Sequence[float] | None,
     on_progress: OnProgress | None = None,
 ) -> Front:
-    """The cheapest answer for each level, each used for what it says about the next.
+    """Find the cheapest answer for each level, in the order of the levels.
 
-    An answer that reaches the next level is the cheapest there, too; where nothing reaches a
-    level, nothing reaches the next.
+    An answer that reaches the next level is the cheapest there, too. If a level is out of reach, so
+    are all later ones.
     """
     if by not in get_args(By):
         raise InputError(f"by must be 'changes', 'probability' or 'plausibility', got {by!r}.")
@@ -151,7 +179,7 @@ def find_front(
 
 
 def _by_probability(series: Series, levels: Sequence[float]) -> tuple[list[FrontPoint], bool]:
-    """A point for each level, and whether all were come to."""
+    """Return a point per level, and whether all levels were solved."""
     label, limits = _label(series), sorted(set(levels))
 
     def ask(series: Series, level: float) -> Result:
@@ -162,19 +190,19 @@ def _by_probability(series: Series, levels: Sequence[float]) -> tuple[list[Front
 
 
 def _probability(series: Series, label: Any, answer: Result) -> float:
-    """What every model at least gives an answer, of which only the first one's is its score."""
+    """Return the smallest probability that any model assigns; a score covers the first only."""
     if answer.row is None or answer.score is None:
         return -math.inf
     rows = answer.row.values[None, :]
-    others = (own.native for own in series.asker.model.also)
-    given = (own.values(rows, "probability", own.class_index(label))[0] for own in others)
-    return min([answer.score, *map(float, given)])
+    others = (oracle.native for oracle in series.asker.model.also)
+    scores = (each.values(rows, "probability", each.class_index(label))[0] for each in others)
+    return min([answer.score, *map(float, scores)])
 
 
 def _by_plausibility(
     series: Series, levels: Sequence[float] | None
 ) -> tuple[list[FrontPoint], bool]:
-    """A point for each level, and whether all were come to."""
+    """Return a point per level, and whether all levels were solved."""
     model = series.asker.model
     least = least_score(model)
     limits = sorted(set(levels or [share * least for share in SHARES]))
@@ -194,7 +222,7 @@ def _rising(
     ask: Callable[[Series, float], Result],
     reached: Callable[[Result], float],
 ) -> tuple[list[FrontPoint], bool]:
-    """A point for each level of a number, ascending, and whether all were come to."""
+    """Return a point per ascending level of a number, and whether all levels were solved."""
     warm_up("fronts")
     points: list[FrontPoint] = []
     ahead = Ahead(more, series.asker.model, limits, series.on_progress, series.began)
@@ -216,7 +244,7 @@ def _rising(
 
 
 def _no_cheaper(answer: Result, last: Result | None) -> Result:
-    """An answer at a level, with what is known of the level below: nothing costs less there."""
+    """Return an answer with the lower bound of the level below, which holds for it, too."""
     if last is None or answer.status not in ("feasible", "unknown"):
         return answer
     return replace(
@@ -225,29 +253,29 @@ def _no_cheaper(answer: Result, last: Result | None) -> Result:
 
 
 def _has(answer: Result, ahead: Ahead, reached: Callable[[Result], float]) -> float:
-    """How much the model says that an answer has; it is asked if it has not said so yet."""
-    said = None if answer.row is None else ahead.said(answer.row.values)
-    return reached(answer) if said is None else said
+    """Return the quantity of an answer, from earlier predictions if they are known."""
+    value = None if answer.row is None else ahead.said(answer.row.values)
+    return reached(answer) if value is None else value
 
 
 def _plausibility(model: ExplainedModel, answer: Result) -> float:
-    """What an answer scores in the isolation forests that have to accept it."""
+    """Return the smallest score of an answer in the isolation forests that have to accept it."""
     if answer.row is None:
         return -math.inf
     classes: Sequence[int] = range(len(model.views))
     if not isinstance(answer.target, Wanted) and not model.ensemble.regression:
         classes = [model.native.class_index(answer.target)]
-    return min(score_of(model, own, answer.row.values) for own in classes)
+    return min(score_of(model, index, answer.row.values) for index in classes)
 
 
 def _by_changes(series: Series, levels: Sequence[float] | None) -> tuple[list[FrontPoint], bool]:
-    """A point for each level, or for each number of changes at which the cost changes."""
+    """Return a point per level, or per number of changes at which the cost changes."""
     top = series.ask([] if levels is None else [MaxChanges(int(max(levels)))])
-    told = None if levels is None else sorted(set(levels), reverse=True)
-    first = len(series.asker.model.space.features) if told is None else told[0]
-    if told is None and top.verified:
+    limits = None if levels is None else sorted(set(levels), reverse=True)
+    first = len(series.asker.model.space.features) if limits is None else limits[0]
+    if limits is None and top.verified:
         first = len(top.changed)
-    points, level = [FrontPoint(first, top)], _next(told, first, top)
+    points, level = [FrontPoint(first, top)], _next(limits, first, top)
     fewest = None
     if top.verified and level is not None and level < len(top.changed):
         fewest = find_fewest(series)
@@ -260,38 +288,38 @@ def _by_changes(series: Series, levels: Sequence[float] | None) -> tuple[list[Fr
         elif series.over or not last.verified:
             return points, False
         else:
-            dearest = math.inf if fewest is None else fewest.dearest(int(level))
+            cutoff = math.inf if fewest is None else fewest.cutoff(int(level))
             limit = with_more(series.question, [MaxChanges(int(level))])
-            answer = series.ask_instead(limit, dearest)
-            if answer.status == "infeasible" and dearest < math.inf:
-                answer = series.ask_instead(limit)  # what is known may be too close to a tie
-        if told is None and answer.distance <= last.distance * (1 + RELATIVE_TOLERANCE):
+            answer = series.ask_instead(limit, cutoff)
+            if answer.status == "infeasible" and cutoff < math.inf:
+                answer = series.ask_instead(limit)  # the known answer may be too close to a tie
+        if limits is None and answer.distance <= last.distance * (1 + RELATIVE_TOLERANCE):
             points.pop()  # as cheap with fewer changes
-        if told is None and answer.verified:
+        if limits is None and answer.verified:
             level = len(answer.changed)
         points.append(FrontPoint(level, answer))
-        level = _next(told, level, answer)
+        level = _next(limits, level, answer)
     return points, True
 
 
 def _next(levels: Sequence[float] | None, level: float, answer: Result) -> float | None:
-    """The level below; of all numbers of changes the next that an answer does not reach."""
+    """Return the level below; without given levels, the next that an answer does not reach."""
     if levels is not None:
         return next((each for each in levels if each < level), None)
     return level - 1 if answer.verified and level > 1 else None
 
 
 def _label(series: Series) -> Any:
-    """The class whose probability is asked for."""
+    """Return the class whose probability is the quantity of the levels."""
     target, model = series.question.target, series.asker.model
     if isinstance(target, Wanted):
-        raise InputError(f"a front by probability needs a class for its target, not {target}.")
+        raise InputError(f"front(by='probability') needs a class as target, got {target}.")
     if target is not None or model.ensemble.regression:
         return target
     if len(model.native.classes) != 2:
         raise InputError(
-            f"the model has {len(model.native.classes)} classes; a front by probability needs a "
-            "target, the class whose probability is meant."
+            f"front(by='probability') needs a target because the model has "
+            f"{len(model.native.classes)} classes. Set target to one of them."
         )
     return model.native.classes[1 - predict_one(model.ensemble, model.native, series.row.values)]
 
@@ -299,15 +327,15 @@ def _label(series: Series) -> Any:
 def _checked(by: By, levels: Sequence[float]) -> tuple[float, ...]:
     if isinstance(levels, str) or not isinstance(levels, Iterable):
         raise InputError(f"levels must be a list of numbers, got {levels!r}.")
-    found = tuple(levels)
-    if not 1 <= len(found) <= MOST_LEVELS or not all(map(is_number, found)):
+    numbers = tuple(levels)
+    if not 1 <= len(numbers) <= MOST_LEVELS or not all(map(is_number, numbers)):
         raise InputError(f"levels must be 1 to {MOST_LEVELS} numbers, got {levels!r}.")
-    whole = all(float(level).is_integer() and level >= 0 for level in found)
+    whole = all(float(level).is_integer() and level >= 0 for level in numbers)
     if by == "changes" and not whole:
-        raise InputError(f"numbers of changes are whole and at least 0, got {levels!r}.")
-    if by == "plausibility" and not all(-1 < level < 0 for level in found):
-        raise InputError(f"scores of plausibility lie between -1 and 0, got {levels!r}.")
-    return tuple(int(level) for level in found) if by == "changes" else found
+        raise InputError(f"levels of changes must be whole numbers of at least 0, got {levels!r}.")
+    if by == "plausibility" and not all(-1 < level < 0 for level in numbers):
+        raise InputError(f"levels of plausibility must be between -1 and 0, got {levels!r}.")
+    return tuple(int(level) for level in numbers) if by == "changes" else numbers
 
 
 def _sentence(by: By, point: FrontPoint) -> str:
@@ -319,7 +347,7 @@ def _sentence(by: By, point: FrontPoint) -> str:
     if answer.status == "infeasible":
         return f"{words}: out of reach (proved)."
     if not answer.verified:
-        return f"{words}: no answer found; at least {answer.lower_bound:.6g} is needed."
+        return f"{words}: no answer found; the distance is at least {answer.lower_bound:.6g}."
     names = ", ".join(change.feature for change in answer.changed) or "nothing"
     sure = "proved" if answer.status == "optimal" else f"at least {answer.lower_bound:.6g}"
     return f"{words}: distance {answer.distance:.6g} ({sure}), changing {names}."

@@ -1,4 +1,4 @@
-"""A picture of a front."""
+"""Plot of a trade-off curve."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -21,7 +21,7 @@ Place = tuple[float, float, str]  # level, distance and status of a point
 
 
 def draw(by: Literal["changes", "probability", "plausibility"], places: Sequence[Place]) -> Figure:
-    """Cost against level: filled points are proved, and levels out of reach are crosses."""
+    """Draw cost against level: filled points are proved, crosses are out of reach."""
     figure = Picture(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     level, cost = (np.array([p[at] for p in sorted(places)], dtype=np.float64) for at in (0, 1))

@@ -1,4 +1,4 @@
-"""All answers up to a cost: one row for each choice, as the model itself confirms them."""
+"""Enumeration of all counterfactuals up to a cost, each verified by the model."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -18,20 +18,20 @@ from portfolio.model.explained_model import ExplainedModel
 from portfolio.solving.findings import BROKEN, INEXACT, MISREAD
 from portfolio.solving.verify import priced
 
-KEPT = 1e-9  # relative; a limit on the cost counts as kept up to this
+KEPT = 1e-9  # relative tolerance of limits on the cost
 
 
 @dataclass(frozen=True, eq=False)
 class NearRows:
-    """Answers that cost at most so much.
+    """Counterfactuals up to a cost.
 
     Attributes
     ----------
     row : float64 (n_rows, n_columns), the cheapest first
     cost : float64 (n_rows,)
-    whole : whether these are all
-    full : whether there were too many to list
-    doubt : why nothing is proved, "" if proofs hold
+    whole : bool, whether these are all
+    full : bool, whether there were too many to list
+    doubt : str, reason why nothing is proved, "" if proofs hold
     """
 
     row: FloatArray
@@ -41,7 +41,7 @@ class NearRows:
     doubt: str = ""
 
     def including(self, row: FloatArray, cost: float) -> "NearRows":
-        """The same, and an answer that is known besides."""
+        """Return the same with another known answer."""
         if any(same(each, row).all() for each in self.row):
             return self
         at = int(np.searchsorted(self.cost, cost))
@@ -50,7 +50,7 @@ class NearRows:
         )
 
     def up_to(self, limit: float) -> "NearRows":
-        """Those that cost at most so much."""
+        """Return the answers up to a cost."""
         kept = self.cost <= limit * (1 + KEPT)
         return replace(self, row=self.row[kept], cost=self.cost[kept])
 
@@ -58,19 +58,20 @@ class NearRows:
 def near_rows(
     model: ExplainedModel, query: Query, limit: float, most: int, over: Callable[[int], bool]
 ) -> NearRows:
-    """List answers, the cheapest of each part of the question first."""
+    """List answers, the cheapest of each part of the problem first."""
     rows: list[FloatArray] = []
     costs: list[FloatArray] = []
-    looked, whole, doubt = 0, True, ""
+    n_listed, whole, doubt = 0, True, ""
     for posed in _parts(model, query, limit):
         doubt = doubt or _doubt(posed)
         upper = above(limit, posed.problem.cost)
-        left = choices_within(posed.problem, upper)
-        if left is None:
+        smaller = choices_within(posed.problem, upper)
+        if smaller is None:
             continue
-        found, whole = every_choice(left[0], upper, most - looked, partial(_more, over, looked))
-        looked += len(found)
-        row, cost = _decoded(model, query, posed, [left[1].up(levels) for levels in found])
+        stop = partial(_more, over, n_listed)
+        choices, whole = every_choice(smaller[0], upper, most - n_listed, stop)
+        n_listed += len(choices)
+        row, cost = _decoded(model, query, posed, [smaller[1].up(levels) for levels in choices])
         rows.append(row)
         costs.append(cost)
         if not whole:
@@ -78,25 +79,25 @@ def near_rows(
     row = np.concatenate([np.empty((0, query.row.size)), *rows])
     cost = np.concatenate([np.empty(0), *costs])
     oracle = replace(model.oracle(query.goal.target), margin=query.margin)
-    taken = oracle.accepted(row, query.goal, query.margin)
-    if any(oracle.contradicts_the_trees(each, query.goal) for each in row[~taken]):
+    accepted = oracle.accepted(row, query.goal, query.margin)
+    if any(oracle.contradicts_the_trees(each, query.goal) for each in row[~accepted]):
         doubt = doubt or MISREAD
-    order = np.flatnonzero(taken)[np.argsort(cost[taken], kind="stable")]
-    full = not whole and not over(looked)
+    order = np.flatnonzero(accepted)[np.argsort(cost[accepted], kind="stable")]
+    full = not whole and not over(n_listed)
     return NearRows(row[order], cost[order], whole, full, doubt).up_to(limit)
 
 
-def _more(over: Callable[[int], bool], before: int, found: int) -> bool:
-    return over(before + found)
+def _more(over: Callable[[int], bool], before: int, count: int) -> bool:
+    return over(before + count)
 
 
 def _parts(model: ExplainedModel, query: Query, limit: float) -> Iterator[Posed]:
-    """The question as posed; where a column has very many classes, those that matter, in parts."""
+    """Yield the encoded problem; for high-cardinality columns split into parts that matter."""
     view, space = model.views[query.goal.target], model.space
-    given = (view.ensemble, view.cells, space, query)
-    wide = None if query.related is not None else wide_columns(*given)
+    args = (view.ensemble, view.cells, space, query)
+    wide = None if query.related is not None else wide_columns(*args)
     if wide is None:
-        yield pose(*given)
+        yield pose(*args)
         return
     waiting = [wide.everything]
     while waiting:
@@ -104,11 +105,11 @@ def _parts(model: ExplainedModel, query: Query, limit: float) -> Iterator[Posed]
         if region is not None:
             best, rest = wide.part(region)
             waiting += rest
-            yield pose(*given, best)
+            yield pose(*args, best)
 
 
 def above(limit: float, cost: FloatArray) -> float:
-    """What costs at most the limit, rounding included, costs less than this."""
+    """Return a cutoff such that everything up to the limit, rounding included, costs less."""
     if limit > 0:
         return limit * (1 + 2 * KEPT)
     return float(cost[cost > 0].min(initial=1.0))
@@ -127,7 +128,7 @@ def _doubt(posed: Posed) -> str:
 def _decoded(
     model: ExplainedModel, query: Query, posed: Posed, choices: list[IntArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """The rows of choices and their costs; those that break a relation are left out."""
+    """Return the rows of choices and their costs, without rows that break a relation."""
     row = np.array([posed.decode(levels) for levels in choices]).reshape(-1, query.row.size)
     if query.related is not None:
         row = np.unique(row[[priced(each, query, model.space) is not None for each in row]], axis=0)
@@ -143,5 +144,5 @@ def _decoded(
 
 
 def feature_values(model: ExplainedModel, rows: FloatArray) -> FloatArray:
-    """One value per feature, as of :meth:`FeatureSpace.values`, float64 (n_rows, n_features)."""
+    """Return one value per feature, float64 (n_rows, n_features)."""
     return model.space.values_of_rows(rows)

@@ -1,4 +1,4 @@
-"""What is nearer to the query than a value of one feature, as constraints."""
+"""Constraints on one feature for values nearer to the query than a given value."""
 
 import math
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from encoders.query.features import Feature
 
 @dataclass(frozen=True)
 class Nearer:
-    """The values of one feature in the order in which they are preferred.
+    """Order in which the values of one feature are preferred.
 
-    Numbers by their distance, the lower one first of two; categories in the order of the model's;
-    having none comes last. Where the query has no number, the training data's median stands in.
+    Numbers are ordered by distance, the lower one first of two; categories in the model's order;
+    missing comes last. If the query has no number, the median of the training data is used instead.
 
     Attributes
     ----------
-    feature : any
-    before : the query's value, NaN if it is missing; a category's index
+    feature : Feature
+    before : float, value of the query, NaN if missing; index of a category
     """
 
     feature: Feature
@@ -26,12 +26,12 @@ class Nearer:
 
     @property
     def near(self) -> float:
-        """What distances are taken from."""
+        """The number from which distances are measured."""
         number = self.feature.without_code(self.before)
         return self.feature.typical if number != number else number
 
     def than(self, value: float) -> FeatureConstraint | None:
-        """Only what comes before a value; None where nothing does."""
+        """Return the constraint to values preferred to this one; None if there are none."""
         name, labels = self.feature.name, self.feature.labels
         if self.feature.kind == "categorical":
             first = len(labels) if value != value else int(value)
@@ -48,7 +48,7 @@ class Nearer:
         return Range(name, low, high) if low <= high else None
 
     def only(self, value: float) -> FeatureConstraint:
-        """Just this value."""
+        """Return the constraint to exactly this value."""
         if value != value:
             return Allowed(self.feature.name, (None,))
         if self.feature.kind == "categorical":
@@ -57,7 +57,7 @@ class Nearer:
 
 
 def _at_least(number: Fraction) -> float:
-    """The smallest float64 that is not below an exact number."""
+    """Return the smallest float64 that is not below an exact number."""
     try:
         near = float(number)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Rows in groups around one row each, and how far groups are apart at most."""
+"""Groups of rows around one row each, and upper bounds on the distances between groups."""
 
 from dataclasses import dataclass, field
 
@@ -7,20 +7,20 @@ import numpy as np
 from encoders.arrays import BoolArray, FloatArray, IntArray
 from portfolio.questions.several.ruler import Ruler
 
-MOST_GROUPS = 4_000  # their distances take 128 MiB
+MOST_GROUPS = 4_000  # their distance matrix takes 128 MiB
 
 
 @dataclass(eq=False)
 class RowGroups:
-    """Groups of rows; at first there is one.
+    """Partition of rows into groups; it starts with a single group.
 
     Attributes
     ----------
-    ruler : tells distances
+    ruler : Ruler, distance between rows
     values : float64 (n_rows, n_features)
-    member : int64 (n_rows,), the group of each row
-    centre : the row that each group is around
-    reach : of each group, how far its rows are from its centre at most
+    member : int64 (n_rows,), group of each row
+    centre : list of int, central row of each group
+    reach : list of float, largest distance of a group's rows from its centre
     """
 
     ruler: Ruler
@@ -28,8 +28,8 @@ class RowGroups:
     member: IntArray = field(init=False)
     centre: list[int] = field(init=False)
     reach: list[float] = field(init=False)
-    _away: FloatArray = field(init=False)  # of each row, from its group's centre
-    _gap: FloatArray = field(init=False)  # between centres, with room for more
+    _away: FloatArray = field(init=False)  # distance of each row from the centre of its group
+    _gap: FloatArray = field(init=False)  # distances between centres, with spare capacity
 
     def __post_init__(self) -> None:
         self.member = np.zeros(len(self.values), dtype=np.int64)
@@ -39,7 +39,7 @@ class RowGroups:
 
     @property
     def full(self) -> bool:
-        """Whether there is no room for one more."""
+        """Whether the largest number of groups is reached."""
         return len(self.centre) >= MOST_GROUPS
 
     def farther(self, apart: float) -> BoolArray:
@@ -52,13 +52,13 @@ class RowGroups:
 
     def split(self, group: int) -> None:
         """Move the row farthest from the centre, and all rows nearer to it, to a new group."""
-        own = np.flatnonzero(self.member == group)
-        new, size = int(own[self._away[own].argmax()]), len(self.centre)
-        away = self._from(own, new)
-        nearer = away < self._away[own]
-        self.member[own[nearer]], self._away[own[nearer]] = size, away[nearer]
+        rows = np.flatnonzero(self.member == group)
+        new, size = int(rows[self._away[rows].argmax()]), len(self.centre)
+        away = self._from(rows, new)
+        nearer = away < self._away[rows]
+        self.member[rows[nearer]], self._away[rows[nearer]] = size, away[nearer]
         self.centre.append(new)
-        self.reach[group] = float(self._away[own[~nearer]].max())
+        self.reach[group] = float(self._away[rows[~nearer]].max())
         self.reach.append(float(away[nearer].max()))
         if size == len(self._gap):
             self._gap = np.pad(self._gap, (0, size))

@@ -1,4 +1,4 @@
-"""How far two answers are apart: what it would cost to go from one to the other."""
+"""Distance between two counterfactuals: the cost of changing one into the other."""
 
 from dataclasses import dataclass
 
@@ -17,16 +17,16 @@ POWERS = (0.0, 1.0, np.inf)  # costs that are distances
 
 @dataclass(frozen=True, eq=False)
 class Ruler:
-    """The question's norm, scale and weights, between any two rows.
+    """Distance between any two rows in the norm, scale and weights of a query.
 
     Attributes
     ----------
-    scale : float64 (n_features,), what a change of 1, or any change, costs
-    apart : bool (n_features,), whether any change costs the same
-    lacking : bool (n_features,), whether a row may have no value
-    absent : float64 (n_features,), between a value and none
-    codes : per feature, codes for a missing value, which are as far apart as it is
-    largest : whether the largest part counts, and not the sum
+    scale : float64 (n_features,), cost of a change of 1, or of any change
+    apart : bool (n_features,), whether all changes cost the same
+    lacking : bool (n_features,), whether a row may have a missing value
+    absent : float64 (n_features,), cost between a value and a missing one
+    codes : tuple of float per feature, missing-value codes, treated as missing
+    largest : bool, whether the distance is the largest part instead of the sum
     """
 
     scale: FloatArray
@@ -37,7 +37,7 @@ class Ruler:
     largest: bool
 
     def between(self, one: FloatArray, other: FloatArray) -> FloatArray:
-        """Distances, float64 (n_ones, n_others)."""
+        """Return distances, float64 (n_ones, n_others)."""
         total = np.zeros((len(one), len(other)))
         for index in np.flatnonzero(self.scale > 0).tolist():
             part = self.part(index, one[:, index, None], other[None, :, index])
@@ -45,7 +45,7 @@ class Ruler:
         return total
 
     def part(self, index: int, one: FloatArray, other: FloatArray) -> FloatArray:
-        """What one feature adds to distances, of the shape of both."""
+        """Return the contribution of one feature to distances, broadcast over both arrays."""
         one, other = self._without_codes(index, one), self._without_codes(index, other)
         gap: FloatArray = np.abs(one - other)
         if self.apart[index]:
@@ -57,60 +57,61 @@ class Ruler:
         return np.where(none[0] | none[1], self.absent[index] * (none[0] ^ none[1]), gap)
 
     def _without_codes(self, index: int, values: FloatArray) -> FloatArray:
-        """Return values of a feature with NaN for codes for a missing value."""
+        """Return values of a feature with NaN for missing-value codes."""
         codes = self.codes[index]
         return np.where(np.isin(values, codes), np.nan, values) if codes else values
 
     def only(self, features: BoolArray) -> "Ruler":
-        """The same for some of the features."""
+        """Return the same for some of the features."""
         return Ruler(
             self.scale[features],
             self.apart[features],
             self.lacking[features],
             self.absent[features],
-            tuple(own for own, kept in zip(self.codes, features, strict=True) if kept),
+            tuple(codes for codes, used in zip(self.codes, features, strict=True) if used),
             self.largest,
         )
 
     def least(self, values: FloatArray) -> float:
-        """The least distance between two of some rows; inf for fewer than two."""
+        """Return the smallest distance between two of some rows; inf for fewer than two."""
         pairs = np.triu_indices(len(values), 1)
         return float(self.between(values, values)[pairs].min(initial=np.inf))
 
     def keeps_triangles(self, values: FloatArray) -> bool:
-        """Whether no way over a third row is shorter; only having no value may be one."""
+        """Return whether the triangle inequality holds; only missing values may break it."""
         for index in np.flatnonzero(self.lacking & ~self.apart).tolist():
             every = self._without_codes(index, values[:, index])
-            own = every[~np.isnan(every)]
+            numbers = every[~np.isnan(every)]
             if (
-                0 < own.size < every.size
-                and np.ptp(own) * self.scale[index] > 2 * self.absent[index]
+                0 < numbers.size < every.size
+                and np.ptp(numbers) * self.scale[index] > 2 * self.absent[index]
             ):
                 return False
         return True
 
     def widest(self, values: FloatArray) -> float:
-        """No two rows of these values are farther apart."""
+        """Return an upper bound on the distance between rows of these values."""
         total = 0.0
         for index in range(values.shape[1]):
-            own = np.unique(self._without_codes(index, values[:, index]))
-            ends = own[[0, max(own.size - 2, 0), -1]]  # a missing value comes last
+            unique = np.unique(self._without_codes(index, values[:, index]))
+            ends = unique[[0, max(unique.size - 2, 0), -1]]  # a missing value comes last
             part = float(self.part(index, ends[:, None], ends[None, :]).max())
             total = max(total, part) if self.largest else total + part
         return total
 
 
 def ruler_of(question: Question, query: Query, space: FeatureSpace) -> Ruler:
-    """The distance of a question."""
+    """Return the distance of a query."""
     cost = query.cost
     if question.measure == OWN or cost.power not in POWERS:
         raise InputError(
-            "answers are as far apart as one costs from the other, which needs the norm 0, 1 or "
-            "'inf'; choose one of these."
+            f"diverse() needs a norm that is a distance between answers, got {question.measure}. "
+            "Use norm=0, 1 or 'inf'."
         )
     if any(isinstance(each, JointCost) for each in question.constraints):
         raise InputError(
-            "joint costs say nothing of how far two answers are apart; ask without JointCost."
+            "diverse() does not support JointCost, which defines no distance between two answers. "
+            "Leave it out."
         )
     weight, unit = np.array(cost.weight), np.array(cost.unit)
     counted = np.array([_counted(feature) or cost.power == 0 for feature in space.features])
@@ -129,7 +130,7 @@ def ruler_of(question: Question, query: Query, space: FeatureSpace) -> Ruler:
 
 
 def _price_of_none(admissible: Admissible) -> float | None:
-    """Return what it costs to have no value; None if there must be one."""
+    """Return the cost of a missing value; None if a value is required."""
     if admissible.missing is not None or not admissible.codes:
         return admissible.missing
     return 1.0 if admissible.code_cost is None else admissible.code_cost

@@ -1,4 +1,4 @@
-"""Several answers to one question, each the cheapest that differs from those before."""
+"""Several counterfactuals, each the cheapest that differs from the earlier ones."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -22,34 +22,49 @@ if TYPE_CHECKING:
     from portfolio.questions.region.region import Region
 
 Different = Literal["features", "region"]
-MOST = 1000  # answers; nobody reads more
+MOST = 1000  # answers; more would not be read
 NO_MORE = {
-    "features": "There are no other answers: each changes all that one of these changes.",
-    "region": "There are no other answers: each lies in the region of one of these.",
+    "features": "No more answers: any other one changes all features of one of these (proved).",
+    "region": "No more answers: any other one lies in the region of one of these (proved).",
 }
 
 
 @dataclass(frozen=True)
 class Several(AnswerList):
-    """Answers by ascending cost, of which each differs from all before.
+    """Counterfactuals by ascending cost, each different from all earlier ones.
 
     A sequence of :class:`portfolio.result.Result`.
 
     Attributes
     ----------
-    status : "optimal": each is proved to be the cheapest that differs from those before, and
-        there are as many as were asked for, or proved to be no more; "feasible": the last one, or
-        that there are no more, is not proved; "infeasible": there is no answer at all (proved);
-        "unknown": none was found
-    stop_reason : of the last question that was asked
-    answers : the cheapest first
-    complete : there are no more (proved)
-    target : that was asked for
-    seconds : from the call to the last answer
-    message : why the last answer is weaker than a proof, "" if it is not
-    different : "features": none changes all that an earlier one changes; "region": none lies in the
-        region of an earlier one
-    regions : of all answers that another one was asked for after; none where features differ
+    status : {"optimal", "feasible", "infeasible", "unknown"}
+        "optimal" if each answer is proved to be the cheapest that differs from the earlier ones,
+        and there are as many as requested or proved to be no more. "feasible" if the last answer,
+        or that there are no more, is not proved. "infeasible" if there is no answer (proved).
+        "unknown" if none was found.
+    stop_reason : str
+        Reason why the last search ended.
+    answers : tuple of Result
+        Answers, the cheapest first.
+    complete : bool
+        Whether it is proved that there are no more answers.
+    target : label or goal
+        Requested target; None for any other class.
+    seconds : float
+        Time from the call to the last answer.
+    message : str
+        Reason why the last answer is weaker than a proof, or "".
+    different : {"features", "region"}
+        Criterion by which answers differ: none changes all features that an earlier one changes, or
+        none lies in the region of an earlier one.
+    regions : tuple of Region
+        Regions of the earlier answers; empty if ``different`` is "features".
+
+    Examples
+    --------
+    >>> several = explainer.several(row, k=5)
+    >>> [answer.changed[0].feature for answer in several], several.complete
+    (['income', 'age', 'housing'], True)
     """
 
     status: Status
@@ -63,7 +78,13 @@ class Several(AnswerList):
     regions: "tuple[Region, ...]" = ()
 
     def table(self) -> pd.DataFrame:
-        """One row per answer: status, distance, lower_bound, changes (names of features)."""
+        """Return one row per answer: status, distance, lower_bound and changes.
+
+        Returns
+        -------
+        DataFrame
+            The column ``changes`` has tuples of feature names.
+        """
         rows = [
             (a.status, a.distance, a.lower_bound, tuple(c.feature for c in a.changed))
             for a in self.answers
@@ -71,7 +92,7 @@ class Several(AnswerList):
         return pd.DataFrame(rows, columns=["status", "distance", "lower_bound", "changes"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
+        """Return plain Python values for JSON; infinite and missing numbers become None."""
         plain: dict[str, Any] = as_plain(
             {
                 "status": self.status,
@@ -93,20 +114,21 @@ class Several(AnswerList):
         if self.complete:
             lines.append(NO_MORE[self.different])
         elif self.status == "feasible" and self.answers[-1].status == "optimal":
-            lines.append("Whether there are others is not known.")
+            lines.append("There may be more answers.")
         return "\n".join(lines)
 
 
 def _lines(at: int, answer: Result) -> list[str]:
-    """An answer in words; but for the first, what is proved is about those that are left."""
+    """Return the lines of an answer; from the second on, the proof covers the remaining answers."""
     if at == 1 or not answer.changed:
         first, *rest = str(answer).splitlines()
         return [f"{at}. {first}", *rest]
     sure = "proved: no other is cheaper"
     if answer.status != "optimal":
-        sure = f"any other costs at least {answer.lower_bound:.6g}"
-    headline = f"{at}. Distance {answer.distance:.6g} ({sure}). {answer.scored}".rstrip()
-    return [headline, *(f"- {change}" for change in answer.told)]
+        sure = f"any other one costs at least {answer.lower_bound:.6g}"
+    headline = f"{at}. Distance {answer.distance:.6g} ({sure})."
+    scored = [answer.scored] if answer.scored else []
+    return [headline, *scored, *(f"- {change}" for change in answer.told)]
 
 
 @interruptible
@@ -119,13 +141,12 @@ def find_several(
     different: Different = "features",
     on_progress: OnProgress | None = None,
 ) -> Several:
-    """The cheapest answers, each the cheapest of all rows that differ from the answers before.
+    """Find the cheapest answers, each the cheapest of all rows that differ from the earlier ones.
 
-    Where features are to differ, a limit on changes among an answer's features is added after it.
-    What is left out needs no thought: with an answer, every row that changes the same features and
-    more is left out too, and a row that changes a feature without crossing a threshold is never
-    cheaper than one that does not. Where regions are to differ, the box around an answer is
-    forbidden.
+    If features have to differ, a limit on the changes among an answer's features is added after it.
+    This also excludes rows that change the same features and more. No cheaper row is lost: changing
+    a feature without crossing a threshold never lowers the cost. If regions have to differ, the box
+    around an answer is forbidden.
     """
     if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST:
         raise InputError(f"k must be a whole number from 1 to {MOST}, got {k!r}.")
@@ -133,7 +154,7 @@ def find_several(
         raise InputError(f"different must be 'features' or 'region', got {different!r}.")
     check_progress(on_progress)
     series = Series(asker, asker.read(x), question, options, on_progress=on_progress)
-    found: list[Result] = []
+    answers: list[Result] = []
     others: list[Constraint] = []
     regions: list[Region] = []
     complete = False
@@ -141,9 +162,9 @@ def find_several(
         last = series.ask(others)
         complete = last.status == "infeasible"
         if last.verified:
-            found.append(last)
+            answers.append(last)
             complete = different == "features" and not last.changed
-        if complete or last.status != "optimal" or len(found) == k or series.over:
+        if complete or last.status != "optimal" or len(answers) == k or series.over:
             break
         if different == "region":
             regions.append(_region(series, last))
@@ -151,15 +172,15 @@ def find_several(
         else:
             names = tuple(change.feature for change in last.changed)
             others.append(MaxChanges(len(names) - 1, names))
-    proved = complete or (last.status == "optimal" and len(found) == k)
+    proved = complete or (last.status == "optimal" and len(answers) == k)
     status: Status = "optimal" if proved else "feasible"
-    if not found:
+    if not answers:
         status = last.status
     cut = not proved and last.status == "optimal"
     return Several(
         status=status,
         stop_reason=series.asker.why if cut else last.stop_reason,
-        answers=tuple(found),
+        answers=tuple(answers),
         complete=complete,
         target=question.target,
         seconds=series.seconds,
@@ -170,10 +191,10 @@ def find_several(
 
 
 def _region(series: Series, answer: Result) -> "Region":
-    """The region of an answer; any box around it will do where there is little time."""
+    """Return the region of an answer; if there is little time, any box around the answer."""
     options = series.options
-    left = max(options.time_limit_s - series.seconds, LEAST_S)
+    left_s = max(options.time_limit_s - series.seconds, LEAST_S)
     assert answer.regional is not None
-    stop = series.asker.stop  # or the step would not hear what ends the question
-    drawn: Region = answer.regional(None, left, options.threads, options.seed, None, stop=stop)
-    return drawn
+    stop = series.asker.stop  # without it, an interrupt would not end this step
+    region: Region = answer.regional(None, left_s, options.threads, options.seed, None, stop=stop)
+    return region

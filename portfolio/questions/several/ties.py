@@ -1,8 +1,8 @@
-"""Of several answers that cost the same, the first: the same one whoever solves.
+"""Tie-breaking: the first of several answers of the same cost, whichever solver is used.
 
-Fewest changes come first; then, of two sets of changed features, the one that has the earliest
-feature that the other has not; then the values nearest to the query, feature by feature. Every step
-is a question of its own with a limit on the cost, so the answer is proved to be the first.
+The fewest changes come first. Of two sets of changed features, the one that contains the earliest
+feature that the other lacks comes first. Then the values nearest to the query decide, feature by
+feature. Each step is a query with a limit on the cost, so the answer is proved to be the first.
 """
 
 from collections.abc import Callable
@@ -21,8 +21,8 @@ from portfolio.question import OWN, Question
 from portfolio.questions.several.nearer import Nearer
 from portfolio.result import Result
 
-SAME = 1e-9  # relative; costs that differ by less are equal
-ROOM = 1e-6  # relative; how much dearer answers are still looked at, so that rounding loses none
+SAME = 1e-9  # relative tolerance within which costs are equal
+ROOM = 1e-6  # relative tolerance of cutoffs, so that rounding loses no answers
 
 Ask = Callable[[Question, float], Result]  # answers a question, given a limit on the cost
 
@@ -30,7 +30,7 @@ Ask = Callable[[Question, float], Result]  # answers a question, given a limit o
 def first_of(
     ask: Ask, model: ExplainedModel, row: Row, question: Question, answer: Result
 ) -> Result:
-    """The first of all answers that cost the same as one that is proved to be the cheapest."""
+    """Return the first of all answers of the same cost as one that is proved to be the cheapest."""
     if answer.row is None:
         return answer
     if not answer.changed:
@@ -57,9 +57,9 @@ def first_of(
 def check_countable(
     model: ExplainedModel, row: Row, question: Question, who: str = "tie_break"
 ) -> None:
-    """Raise :class:`InputError` where answers of one cost can't be told apart.
+    """Raise InputError if answers of the same cost cannot be distinguished.
 
-    That is where a ``Linear`` moves numbers within cells.
+    This is the case if a ``Linear`` moves numbers within cells.
     """
     if not question.constraints:
         return
@@ -67,23 +67,23 @@ def check_countable(
     if related is not None and related.any_number:
         name = model.space.features[min(related.any_number)].name
         raise InputError(
-            f"{who} needs values that can be counted where a Linear adds them up; give {name} "
-            "a step or digits."
+            f"{who} needs discrete values of features in a Linear constraint. Give {name} a step "
+            "or digits."
         )
 
 
 @dataclass(eq=False)
 class _Search:
-    """Looks for answers that come before the best one so far.
+    """Search for answers that come before the best one so far.
 
     Attributes
     ----------
     ask, question : as in :func:`first_of`
-    space : the model's features
+    space : FeatureSpace of the model
     before : float64 (n_features,), the query
-    best : so far
-    settled : all questions were answered with a proof
-    cost : of the cheapest
+    best : Result, best so far
+    settled : bool, whether all queries were answered with a proof
+    cost : float, cost of the cheapest answer
     """
 
     ask: Ask
@@ -105,24 +105,24 @@ class _Search:
         self._take_nearest()
 
     def _other(self, *more: Constraint) -> Result | None:
-        """An answer of the same cost with more constraints; None also if nothing is proved."""
+        """Return an answer of the same cost with more constraints; None also if not proved."""
         if not self.settled:
             return None
         limited = replace(self.question, constraints=(*self.question.constraints, *more))
         try:
-            found = self.ask(limited, self.cost * (1 + ROOM) or ROOM)
-        except InputError:  # with the user's own constraints a feature has no value left
+            answer = self.ask(limited, self.cost * (1 + ROOM) or ROOM)
+        except InputError:  # together with the user's constraints a feature has no value
             return None
-        if found.verified and found.distance <= self.cost * (1 + SAME):
-            self.cost = min(self.cost, found.distance)
-            return found
-        proved = found.status in ("optimal", "infeasible") and found.margin == self.best.margin
+        if answer.verified and answer.distance <= self.cost * (1 + SAME):
+            self.cost = min(self.cost, answer.distance)
+            return answer
+        proved = answer.status in ("optimal", "infeasible") and answer.margin == self.best.margin
         self.settled = proved
         return None
 
     @property
     def _changed(self) -> list[int]:
-        """Features that the best answer changes, in the model's order."""
+        """Indices of the features that the best answer changes, in the model's order."""
         names = {change.feature for change in self.best.changed}
         return [at for at, feature in enumerate(self.space.features) if feature.name in names]
 
@@ -132,16 +132,17 @@ class _Search:
     # -- features
 
     def _has_rivals(self) -> bool:
-        """Whether other features in the same number, or fewer, would do as well."""
-        own = self._changed
-        most, besides = MaxChanges(len(own)), MaxChanges(len(own) - 1, tuple(self._names(own)))
-        rival = self._other(most, besides)
+        """Return whether as many or fewer other features would be enough."""
+        changed = self._changed
+        names = tuple(self._names(changed))
+        most, different = MaxChanges(len(changed)), MaxChanges(len(changed) - 1, names)
+        rival = self._other(most, different)
         if rival is None:
             return False
-        held = self.best
+        previous = self.best
         self.best = rival
-        if (len(own), own) < (len(self._changed), self._changed):
-            self.best = held
+        if (len(changed), changed) < (len(self._changed), self._changed):
+            self.best = previous
         return True
 
     def _take_fewest(self) -> None:
@@ -152,48 +153,47 @@ class _Search:
             self.best = fewer
 
     def _take_earliest(self) -> None:
-        """One place of the set after another: could an earlier feature be there?
+        """Find the earliest features, one place of the set after another.
 
-        With the fewest changes none is to spare, so a feature that has to change is one that has
-        something to do.
+        With the fewest changes all features are needed, so a feature that has to change matters.
         """
         settled: list[int] = []
         most = MaxChanges(len(self._changed))
         while len(settled) < most.count and self.settled:
-            own = self._changed[len(settled)]
+            current = self._changed[len(settled)]
             since = settled[-1] + 1 if settled else 0
-            earlier = self._names(list(range(since, own)))
+            earlier = self._names(list(range(since, current)))
             if earlier:
-                held = [Forbidden(Stays(name)) for name in self._names(settled)]
+                moving = [Forbidden(Stays(name)) for name in self._names(settled)]
                 still = [at for at in range(since) if at not in settled]
                 some = Forbidden(*(Stays(name) for name in earlier))
-                rival = self._other(most, *map(Fixed, self._names(still)), *held, some)
+                rival = self._other(most, *map(Fixed, self._names(still)), *moving, some)
                 if rival is not None:
                     self.best = rival
                     continue
-            settled.append(own)
+            settled.append(current)
 
     # -- values
 
     def _take_nearest(self) -> None:
-        own = self._changed
-        names = self._names([at for at in range(self.before.size) if at not in own])
+        changed = self._changed
+        names = self._names([at for at in range(self.before.size) if at not in changed])
         pinned: list[Constraint] = [Fixed(name) for name in names]
-        for index in own:
+        for index in changed:
             order = Nearer(self.space.features[index], float(self.before[index]))
             jumped = False
             while self.settled and (nearer := order.than(self._value(index))) is not None:
-                found = self._other(*pinned, nearer)
-                if found is None:
+                answer = self._other(*pinned, nearer)
+                if answer is None:
                     break
-                self.best = found
+                self.best = answer
                 if not jumped:
                     self._jump(order, index, pinned)
                     jumped = True
             pinned.append(order.only(self._value(index)))
 
     def _jump(self, order: Nearer, index: int, pinned: list[Constraint]) -> None:
-        """Try the nearest value of all that do at any cost: often it costs no more."""
+        """Try the nearest of the values that are possible at any cost; often it costs no more."""
         nearer = order.than(self._value(index))
         if self.question.measure == OWN or order.before != order.before or nearer is None:
             return
@@ -201,13 +201,13 @@ class _Search:
         weights = {name: only.get(name, 0.0) for name in (f.name for f in self.space.features)}
         limited = (*self.question.constraints, *pinned, nearer)
         free = replace(self.question, norm=1, scale="none", weights=weights, constraints=limited)
-        found = self.ask(free, float("inf"))
-        if found.row is None:
+        answer = self.ask(free, float("inf"))
+        if answer.row is None:
             return
-        value = float(self.space.values(found.row.values)[index])
+        value = float(self.space.values(answer.row.values)[index])
         settled = self.settled
         closest = self._other(*pinned, order.only(value))
-        self.settled = settled  # a value that costs more says nothing
+        self.settled = settled  # a value of higher cost proves nothing
         if closest is not None:
             self.best = closest
 

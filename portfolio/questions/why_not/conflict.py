@@ -1,4 +1,4 @@
-"""Members of a question that contradict each other: a set of which none can be left out."""
+"""Minimal conflicting sets of demands (MUS), found by deletion."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ Instead = tuple[int, Constraint | Limits]
 
 
 def any_answer(question: Question) -> Question:
-    """The question at no cost, so that the first answer ends it."""
+    """Return the question without costs, so that the first answer ends it."""
     tables = question.norm if isinstance(question.norm, Mapping) else 1
     rules = tuple(c for c in question.constraints if not isinstance(c, JointCost))
     return replace(question, norm=tables, constraints=rules, weights=None)
@@ -30,7 +30,7 @@ def any_answer(question: Question) -> Question:
 def ask_or_refute(
     asker: Asker, question: Question, options: Options, row: Row, way: Strategy
 ) -> Result:
-    """Return the answer; "infeasible" where constraints leave a feature no value."""
+    """Return the answer; "infeasible" if constraints leave a feature without any value."""
     began = time.perf_counter()
     try:
         return asker.ask(question, options, row, way)
@@ -51,13 +51,13 @@ def ask_or_refute(
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Asks the question without some of its members, all within one time limit.
+    """Solver of the query without some of its demands, all within one time limit.
 
     Attributes
     ----------
-    demands : the members
-    options : the time limit is for all questions together
-    began : ``time.perf_counter()`` at the call
+    demands : Demands of the query
+    options : Options, with one time limit for all solves together
+    began : float, ``time.perf_counter()`` at the call
     """
 
     demands: Demands
@@ -65,17 +65,17 @@ class Trials:
     began: float
 
     def nearest(self, dropped: frozenset[int], instead: Instead | None = None) -> Result | None:
-        """The cheapest answer; None if the question can't be posed so."""
+        """Return the cheapest answer; None if the query cannot be encoded."""
         return self._ask(*self.demands.without(dropped, instead))
 
     def nearest_in(self, name: str, instead: Instead) -> Result | None:
-        """Return an answer that moves one feature least; None if the query can't be encoded so."""
+        """Return an answer with the smallest change of one feature; None if not encodable."""
         asker, question = self.demands.without(frozenset(), instead)
         weights = dict.fromkeys((f.name for f in asker.model.space.features), 0.0) | {name: 1.0}
         return self._ask(asker, replace(any_answer(question), scale="none", weights=weights))
 
     def any(self, dropped: frozenset[int], instead: Instead | None = None) -> Result | None:
-        """Whether there is an answer at all, whatever it costs."""
+        """Return any answer, whatever its cost; None if the query cannot be encoded."""
         asker, question = self.demands.without(dropped, instead)
         question = any_answer(question)
         free = {feature.name: 0.0 for feature in asker.model.space.features}
@@ -87,30 +87,30 @@ class Trials:
         way = self.demands.asker.strategy(question, options)
         try:
             return ask_or_refute(asker, question, options, self.demands.row, way)
-        except InputError:  # relations may need bounds that were dropped
+        except InputError:  # relations may need bounds that are dropped
             return None
 
     @property
     def left(self) -> float:
-        """Seconds."""
+        """Seconds until the time limit."""
         return self.options.time_limit_s - (time.perf_counter() - self.began)
 
     @property
     def over(self) -> bool:
-        """Whether there is no time left, or somebody interrupted."""
+        """Whether the time is over or the user interrupted."""
         return self.left <= 0 or self.demands.asker.stopped
 
 
 @dataclass(eq=False)
 class Conflict:
-    """Members that contradict each other, as far as it was found out.
+    """Conflicting demands, as far as they have been determined.
 
     Attributes
     ----------
-    trials : ask
-    kept : places of members that are in it, all of them at first
-    needed : those of which it is proved that the others do not contradict each other
-    on_step : told after each decision
+    trials : Trials, solves queries without some demands
+    kept : set of int, places of the demands in the conflict; at first all
+    needed : set of int, places of the demands proved necessary for it
+    on_step : callable (Conflict), called after each decision
     """
 
     trials: Trials
@@ -122,7 +122,7 @@ class Conflict:
         self.kept = set(range(len(self.trials.demands.members)))
 
     def shrink(self) -> None:
-        """Leave out what the contradiction stands without, kind by kind and then one by one."""
+        """Leave out demands that the conflict does not need, first by kind and then one by one."""
         members = self.trials.demands.members
         blocks: dict[str, list[int]] = {}
         for at, member in enumerate(members):
@@ -133,14 +133,14 @@ class Conflict:
 
     @property
     def minimal(self) -> bool:
-        """Whether each of the members is proved to be needed."""
+        """Whether each demand is proved to be needed."""
         return self.needed == self.kept
 
     def _leave_out(self, block: Sequence[int]) -> None:
         if self.trials.over:
             return
-        tried = self.trials.any(frozenset(self._others | set(block)))
-        status = "unknown" if tried is None else tried.status
+        answer = self.trials.any(frozenset(self._others | set(block)))
+        status = "unknown" if answer is None else answer.status
         if status == "infeasible":
             self.kept -= set(block)
         elif len(block) == 1:

@@ -1,4 +1,4 @@
-"""How far one demand has to be loosened so that there is an answer, and what that answer costs."""
+"""Smallest relaxation of one demand that allows a counterfactual, and its cost."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,24 +19,35 @@ from portfolio.questions.why_not.members import Limits, Member
 from portfolio.result import Result
 
 Loosened = Callable[[float], Constraint | Limits]
-DIGITS = 4  # of what a limit is moved by, in sentences
+DIGITS = 4  # significant digits, in sentences, of the distance by which a limit is moved
 MOST_HALVINGS = 80  # of an interval of float64
 DECIMAL = Context(prec=400)
 
 
 @dataclass(frozen=True)
 class Relaxation:
-    """One demand loosened, all others as they were.
+    """One demand relaxed while all others stay as they are.
 
     Attributes
     ----------
-    member : the demand
-    limit : what is loosened, "upper" or "lower" limit or "count"; "all" if the demand is dropped
-    before, after : the limit as it was, and the least loosened one with which there is an answer;
-        None where the demand is dropped
-    least : whether it is proved that nothing between the two will do
-    result : the nearest answer with the loosened demand; its status says what is proved
-    dropped : the nearest answer without the demand
+    member : Member
+        Relaxed demand.
+    limit : {"upper", "lower", "count", "all"}
+        Limit that is relaxed; "all" if the demand is dropped.
+    before, after : float or None
+        Original limit, and the closest limit that allows a counterfactual; None for "all".
+    least : bool
+        Whether it is proved that no closer limit is enough.
+    result : Result
+        Nearest counterfactual with the relaxed demand; its status says what is proved.
+    dropped : Result
+        Nearest counterfactual without the demand.
+
+    Examples
+    --------
+    >>> from counterfolio import Fixed, Range
+    >>> rules = [Range("income", 0, 20), Fixed("age"), Fixed("housing")]
+    >>> print(explainer.why_not(row, constraints=rules).cheapest.words)
     """
 
     member: Member
@@ -49,32 +60,33 @@ class Relaxation:
 
     @property
     def distance(self) -> float:
-        """Of the nearest answer with the loosened demand."""
+        """Distance of the nearest counterfactual with the relaxed demand."""
         return self.result.distance
 
     def __str__(self) -> str:
         proved = " (proved)" if self.result.status == "optimal" else ""
         words = f"{self.words}, distance {self.distance:.6g}{proved}"
         if self.limit != "all" and self.dropped.distance < self.distance:
-            words += f"; without any limit {self.dropped.distance:.6g}"
+            words += f"; {self.dropped.distance:.6g} without any limit"
         reached = ", ".join(f"{c.feature} {c.reached}" for c in self.result.told)
         return f"{words}: {reached}."
 
     @property
     def words(self) -> str:
-        """What is loosened, and how far."""
+        """Description of what is relaxed, and how far."""
         if self.before is None or self.after is None:
             return f"without '{self.member.words}'"
         before = in_short(float(self.before))
         after = exactly(_onward(self.before, self.after))
-        least = "" if self.least else ", maybe less,"
+        least = "" if self.least else " (or less)"
         if self.limit == "count":
-            return f"{after} changes{least} instead of {before}"
+            plural = "" if after == "1" else "s"
+            return f"{after} change{plural}{least} instead of {before}"
         way = "up to" if self.limit == "upper" else "down to"
         return f"{self.member.feature} {way} {after}{least} instead of {before}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values."""
+        """Return plain Python values for JSON; infinite and missing numbers become None."""
         return {
             "member": self.member.words,
             "limit": self.limit,
@@ -90,7 +102,7 @@ class Relaxation:
 
 
 def _onward(before: float, after: float) -> float:
-    """Return a number at or a little beyond a limit, with few digits."""
+    """Return a number with few digits at or slightly beyond a limit."""
     moved = after - before
     if moved == 0 or not math.isfinite(moved):
         return float(after)
@@ -100,7 +112,7 @@ def _onward(before: float, after: float) -> float:
 
 
 def relax(trials: Trials, at: int) -> Relaxation | None:
-    """Return how far a demand has to be loosened; None if that alone is not known to help."""
+    """Return the smallest relaxation of a demand; None if relaxing it is not known to help."""
     dropped = trials.nearest(frozenset({at}))
     if dropped is None or dropped.row is None:
         return None
@@ -110,22 +122,23 @@ def relax(trials: Trials, at: int) -> Relaxation | None:
         return Relaxation(member, "all", None, None, True, dropped, dropped)
     after, least = _least(trials, at, ladder)
     result = trials.nearest(frozenset(), (at, ladder.loosened(after)))
-    if result is None or result.row is None:  # no time left: keep a limit that is known to do
+    if result is None or result.row is None:  # time is over: keep a limit that is enough
         after, least, result = ladder.rungs[-1], False, ladder.result
     return Relaxation(member, ladder.limit, ladder.before, after, least, result, dropped)
 
 
 @dataclass(frozen=True, eq=False)
 class _Ladder:
-    """Values to which a limit may be loosened, each next one further; the last suffices.
+    """Values to which a limit may be relaxed, in order; the last one is enough.
 
     Attributes
     ----------
-    limit : "upper", "lower" or "count"
-    before : float, the limit as it was
-    rungs : the least limit that suffices is one of them, or if ``dense`` at most one step earlier
-    loosened : the demand with another limit
-    reached : the least limit that an answer satisfies
+    limit : str, "upper", "lower" or "count"
+    before : float, original limit
+    rungs : sequence of float; one of them is the smallest relaxation, or if ``dense`` a number
+        between it and the previous one
+    loosened : callable (limit) -> constraint or bounds, the demand with another limit
+    reached : callable (Result) -> float, the closest limit that an answer satisfies
     result : Result that the last rung admits
     dense : bool, whether numbers between two rungs may differ
     """
@@ -162,11 +175,11 @@ def _ladder(trials: Trials, at: int, dropped: Result) -> _Ladder | None:
     if feature is None or not (isinstance(rule, Range) or member.kind == "bounds"):
         return None
     index = space.features.index(feature)
-    own = feature.without_code(float(space.values(trials.demands.row.values)[index]))
+    value_before = feature.without_code(float(space.values(trials.demands.row.values)[index]))
     if isinstance(rule, Range):
         lower, upper = float(rule.lower), float(rule.upper)
     else:  # a query beyond its bounds widens them
-        lower, upper = np.fmin(feature.lower, own), np.fmax(feature.upper, own)
+        lower, upper = np.fmin(feature.lower, value_before), np.fmax(feature.upper, value_before)
 
     def value(result: Result) -> float:
         assert result.row is not None
@@ -176,7 +189,7 @@ def _ladder(trials: Trials, at: int, dropped: Result) -> _Ladder | None:
         return Range(feature.name, low, high) if isinstance(rule, Range) else (low, high)
 
     nearest = dropped
-    if isinstance(rule, Range) and np.isnan(value(dropped)):  # a looser Range asks for a number
+    if isinstance(rule, Range) and np.isnan(value(dropped)):  # a relaxed Range needs a number
         nearest = trials.nearest(frozenset(), (at, Range(feature.name))) or dropped
     far = np.nan if nearest.row is None else value(nearest)
     if not (far < lower or far > upper):
@@ -189,7 +202,7 @@ def _ladder(trials: Trials, at: int, dropped: Result) -> _Ladder | None:
 
 
 def _counted(rule: MaxChanges, result: Result) -> int:
-    """How many changes of an answer a limit is about."""
+    """Return the number of changes of an answer that a limit counts."""
     names = [change.feature for change in result.changed]
     return sum(rule.among is None or name in rule.among for name in names)
 
@@ -197,9 +210,9 @@ def _counted(rule: MaxChanges, result: Result) -> int:
 def _rungs(
     trials: Trials, at: int, index: int, before: float, far: float
 ) -> tuple[list[float], bool]:
-    """Return limits in the order in which they are reached, and whether they are dense.
+    """Return limits in the order of relaxation, and whether numbers between them may differ.
 
-    Of numbers that nothing but ``Linear`` distinguishes, the first is enough.
+    Numbers that only a ``Linear`` distinguishes are represented by the first one.
     """
     asker, question = trials.demands.without(frozenset({at}))
     model, row = asker.model, trials.demands.row
@@ -216,26 +229,26 @@ def _rungs(
         upper=min(whole.upper, ends[1]),
         stay=whole.stay and ends[0] <= start <= ends[1],
     )
-    found = [np.array([far])]
+    ends_of_cells = [np.array([far])]
     for view in dict.fromkeys(model.views):
         boundary, dtype = view.cells.boundary[feature.column], view.ensemble.dtype
         unsure = (view.ensemble.unsure or {}).get(feature.column)
         part = distinct_ends(boundary, dtype, index, feature, start, beyond, query.cost, unsure)
-        found.append(part[0] if rises else part[1])
-    values = np.unique(np.concatenate(found))
+        ends_of_cells.append(part[0] if rises else part[1])
+    values = np.unique(np.concatenate(ends_of_cells))
     dense = query.related is not None and index in query.related.any_number
     return [float(v) for v in (values if rises else values[::-1])], dense
 
 
 def _least(trials: Trials, at: int, ladder: _Ladder) -> tuple[float, bool]:
-    """Return the least limit known to suffice, and whether smaller ones are proved not to."""
+    """Return the closest limit known to be enough, and whether closer ones are proved not to be."""
     low, high = -1, len(ladder.rungs) - 1
     while low + 1 < high:
         middle = (low + high) // 2
-        found = trials.any(frozenset(), (at, ladder.loosened(ladder.rungs[middle])))
-        if found is not None and found.row is not None:
-            high = _reached(ladder, ladder.reached(found), middle)
-        elif found is not None and found.status == "infeasible":
+        answer = trials.any(frozenset(), (at, ladder.loosened(ladder.rungs[middle])))
+        if answer is not None and answer.row is not None:
+            high = _reached(ladder, ladder.reached(answer), middle)
+        elif answer is not None and answer.status == "infeasible":
             low = middle
         else:
             return ladder.rungs[high], False
@@ -247,7 +260,7 @@ def _least(trials: Trials, at: int, ladder: _Ladder) -> tuple[float, bool]:
 
 
 def _reached(ladder: _Ladder, value: float, middle: int) -> int:
-    """Return the first rung that an answer keeps; it may keep an earlier one than was asked for."""
+    """Return the first rung that an answer satisfies; it may be closer than the requested one."""
     for at, rung in enumerate(ladder.rungs[: middle + 1]):
         if ladder.sign * rung >= ladder.sign * value:
             return at
@@ -257,19 +270,19 @@ def _reached(ladder: _Ladder, value: float, middle: int) -> int:
 def _between(
     trials: Trials, at: int, ladder: _Ladder, low: float, high: float
 ) -> tuple[float, bool]:
-    """Halve an interval of limits, of which the first is too tight, down to neighbouring floats."""
+    """Bisect an interval of limits, the first of which is too tight, to adjacent floats."""
     name = trials.demands.members[at].feature
-    found = trials.nearest_in(name, (at, ladder.loosened(high)))
-    if found is not None and found.row is not None:
-        high = ladder.reached(found)
-    middle = np.nextafter(high, low)  # most likely nothing is nearer than that answer
+    answer = trials.nearest_in(name, (at, ladder.loosened(high)))
+    if answer is not None and answer.row is not None:
+        high = ladder.reached(answer)
+    middle = np.nextafter(high, low)  # usually no closer limit is enough
     for _ in range(MOST_HALVINGS):
         if middle in (low, high):
             return high, True
-        found = trials.any(frozenset(), (at, ladder.loosened(float(middle))))
-        if found is not None and found.row is not None:
-            high = ladder.reached(found)
-        elif found is not None and found.status == "infeasible":
+        answer = trials.any(frozenset(), (at, ladder.loosened(float(middle))))
+        if answer is not None and answer.row is not None:
+            high = ladder.reached(answer)
+        elif answer is not None and answer.status == "infeasible":
             low = float(middle)
         else:
             break

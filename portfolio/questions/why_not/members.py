@@ -1,4 +1,4 @@
-"""What keeps a question from being answered, part by part, and the question without some parts."""
+"""Demands of a query on its counterfactuals, and the query without some of them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -33,15 +33,26 @@ ACTIONS: dict[str, Callable[[str], Constraint]] = {
 
 @dataclass(frozen=True)
 class Member:
-    """One of the things that a question demands of an answer besides its target.
+    """One demand of a query on its counterfactuals, in addition to the target.
 
     Attributes
     ----------
-    kind : "constraint", "margin" or "plausibility" of the question; "also", further models;
-        "action", a feature's default action; "bounds", those of a feature
-    words : what is demanded
-    constraint : the user's, or None
-    feature : whose action or bounds it is, or that the constraint is about; "" for none or several
+    kind : {"constraint", "margin", "plausibility", "also", "action", "bounds"}
+        Origin: a constraint, the margin or plausibility of the query, further models (also=), or
+        the default action or the bounds of a feature.
+    words : str
+        Description of the demand.
+    constraint : Constraint or None
+        Constraint of the user, for the kind "constraint".
+    feature : str
+        Name of the feature concerned, or "" for none or several.
+
+    Examples
+    --------
+    >>> from counterfolio import Fixed, Range
+    >>> rules = [Range("income", 0, 20), Fixed("age"), Fixed("housing")]
+    >>> explainer.why_not(row, constraints=rules).conflict[0].kind
+    'constraint'
     """
 
     kind: Kind
@@ -55,30 +66,30 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class PricedBy(Question):
-    """A question whose costs are measured by features other than those that are posed.
+    """Query whose costs are measured with the original bounds of features.
 
     Attributes
     ----------
-    ruler : gives the ranges
+    ruler : FeatureSpace that gives the ranges, or None
     """
 
     ruler: FeatureSpace | None = None
 
     def cost(self, space: FeatureSpace) -> Cost:
-        """As without the change of bounds."""
+        """Return the cost with the original bounds."""
         return super().cost(self.ruler or space)
 
 
 @dataclass(frozen=True, eq=False)
 class Demands:
-    """All members of a question about one row, and the question without some of them.
+    """All demands of a query about one row, and the query without some of them.
 
     Attributes
     ----------
-    asker : of the user's explainer
-    question : as it was asked
-    row : that it is about
-    members : the features' own first, then the question's
+    asker : Asker, solver of the user's explainer
+    question : Question as the user gave it
+    row : Row, the query
+    members : tuple of Member, those of features first, then those of the question
     """
 
     asker: Asker
@@ -90,43 +101,43 @@ class Demands:
     def without(
         self, dropped: frozenset[int], instead: tuple[int, Constraint | Limits] | None = None
     ) -> tuple[Asker, Question]:
-        """The question with some members dropped, and maybe one that was loosened."""
+        """Return the query without some demands, with at most one of them relaxed."""
         at, other = instead or (-1, None)
         gone = dropped | {at}
-        given = {id(self.members[i].constraint): i for i in range(len(self.members))}
-        kept = [c for c in self.question.constraints if given.get(id(c), -2) not in gone]
+        place = {id(self.members[i].constraint): i for i in range(len(self.members))}
+        rules = [c for c in self.question.constraints if place.get(id(c), -2) not in gone]
         limits: dict[str, Limits] = {}
         if isinstance(other, tuple):
             limits[self.members[at].feature] = other
         elif other is not None:
-            kept.append(other)
+            rules.append(other)
         margin = None if self._drops("margin", gone) else self.question.margin
-        asked = PricedBy(
+        question = PricedBy(
             self.question.target,
             self.question.norm,
             self.question.scale,
             self.question.weights,
-            tuple(kept),
+            tuple(rules),
             margin,
             ruler=self.asker.model.space,
         )
-        return replace(self.asker, model=self._model(gone, limits)), asked
+        return replace(self.asker, model=self._model(gone, limits)), question
 
     def _drops(self, kind: Kind, gone: frozenset[int]) -> bool:
         return any(i in gone for i, member in enumerate(self.members) if member.kind == kind)
 
     def _model(self, gone: frozenset[int], limits: Mapping[str, Limits]) -> ExplainedModel:
-        """The model with other features; the same one for the same features."""
-        own = frozenset(i for i in gone if i >= 0 and self.members[i].kind not in _ASKED)
-        key = (own, *limits.items())
+        """Return the model with other features, cached."""
+        changed = frozenset(i for i in gone if i >= 0 and self.members[i].kind not in _OF_QUESTION)
+        key = (changed, *limits.items())
         if key not in self._models:
             model = self.asker.model
-            if self._drops("plausibility", own):
+            if self._drops("plausibility", changed):
                 model = model.without_plausibility()
-            if self._drops("also", own):
+            if self._drops("also", changed):
                 model = model.without_also()
-            free = {self.members[i].feature for i in own if self.members[i].kind == "action"}
-            wide = {self.members[i].feature for i in own if self.members[i].kind == "bounds"}
+            free = {self.members[i].feature for i in changed if self.members[i].kind == "action"}
+            wide = {self.members[i].feature for i in changed if self.members[i].kind == "bounds"}
             most = float(np.finfo(model.input_type).max)
             features = []
             for feature in model.space.features:
@@ -140,11 +151,11 @@ class Demands:
         return self._models[key]
 
 
-_ASKED = ("constraint", "margin")  # of the question alone: the model stays as it is
+_OF_QUESTION = ("constraint", "margin")  # kinds that leave the model as it is
 
 
 def demands_of(asker: Asker, question: Question, row: Row) -> Demands:
-    """Everything that could keep a row from an answer."""
+    """Return all demands that may rule out counterfactuals of a row."""
     members = (*_of_features(asker.model, row), *_of_question(asker.model, question, row))
     return Demands(asker, question, row, members)
 
@@ -155,9 +166,9 @@ def _of_features(model: ExplainedModel, row: Row) -> Iterator[Member]:
             words = f"{feature.name} must lie within its bounds, {feature.describe_values()}"
             yield Member("bounds", words, feature=feature.name)
     if model.also:
-        yield Member("also", "the answer must hold under the models of also")
+        yield Member("also", "the answer must hold under the further models (also=)")
     if model.plausible:
-        yield Member("plausibility", "the answer must be plausible for its isolation forest")
+        yield Member("plausibility", "the answer must be plausible for the isolation forest")
     for feature in model.space.features:
         if feature.action != "free":
             rule = ACTIONS[feature.action](feature.name)
@@ -166,7 +177,7 @@ def _of_features(model: ExplainedModel, row: Row) -> Iterator[Member]:
 
 
 def has_bounds(feature: Feature) -> bool:
-    """Whether the values of a feature are limited by its bounds, and by no list."""
+    """Return whether the values of a feature are limited by its bounds and not by a list."""
     return feature.kind in ("numeric", "ordinal") and not feature.values
 
 
@@ -175,6 +186,6 @@ def _of_question(model: ExplainedModel, question: Question, row: Row) -> Iterato
         yield Member("margin", f"it must lead by {question.margin:g} over every other class")
     for constraint in question.constraints:
         if isinstance(constraint, AllowMissing | JointCost):
-            continue  # they forbid nothing
+            continue  # they do not rule out any row
         words = rule_words(constraint, model.space, row.values)
         yield Member("constraint", words, constraint, getattr(constraint, "feature", ""))

@@ -1,4 +1,4 @@
-"""Why there is no answer: demands that contradict each other, and how far to loosen one."""
+"""Explanations of infeasible queries: conflicting demands, and how far to relax each."""
 
 import time
 from collections.abc import Callable
@@ -25,21 +25,35 @@ OnStep = Callable[[float, int, int], None]
 
 @dataclass(frozen=True)
 class WhyNot(AsJson):
-    """Why a question has no answer.
+    """Reason why a query has no counterfactual.
 
     Attributes
     ----------
-    status : "minimal": it is proved that the demands of :attr:`conflict` contradict each other and
-        that they do not once any one of them is dropped; "conflict": the former is proved, and not
-        all of the latter; "feasible": nothing contradicts, there is an answer; "unknown": time
-        ran out before either was proved
-    stop_reason : "proved", "time_limit", "interrupted" or "error"; why the work ended
-    conflict : the demands, none where the target can't be reached whatever is dropped
-    relaxations : for each of them that helps by itself, how far it has to be loosened while all
-        others stay; the cheapest first
-    result : what :meth:`Explainer.explain` gives for the question itself
-    seconds : from the call to the result
-    message : why it is weaker than a proof, "" if it is not
+    status : {"minimal", "conflict", "feasible", "unknown"}
+        "minimal" if it is proved that the demands of :attr:`conflict` rule out every counterfactual
+        and that none of them can be left out (a minimal unsatisfiable subset); "conflict" if not
+        all of the latter is proved; "feasible" if there is a counterfactual; "unknown" if the time
+        ran out.
+    stop_reason : str
+        "proved", "time_limit", "interrupted" or "error".
+    conflict : tuple of Member
+        Conflicting demands; empty if the target is unreachable without any of them.
+    relaxations : tuple of Relaxation
+        Smallest relaxation of each demand that helps by itself, the cheapest counterfactual first.
+    result : Result
+        Answer of :meth:`Explainer.explain` to the query itself.
+    seconds : float
+        Time from the call to the result.
+    message : str
+        Reason why the result is weaker than a proof, or "".
+
+    Examples
+    --------
+    >>> from counterfolio import Fixed, Range
+    >>> rules = [Range("income", 0, 20), Fixed("age"), Fixed("housing")]
+    >>> why_not = explainer.why_not(row, constraints=rules)
+    >>> why_not.status, len(why_not.conflict)
+    ('minimal', 3)
     """
 
     status: Literal["minimal", "conflict", "feasible", "unknown"]
@@ -52,36 +66,37 @@ class WhyNot(AsJson):
 
     @property
     def cheapest(self) -> Relaxation | None:
-        """Which one demand to loosen for the nearest answer; None if none is known to help."""
+        """The relaxation with the nearest counterfactual; None if none is known to help."""
         return self.relaxations[0] if self.relaxations else None
 
     def plot(self) -> "Figure":
-        """What the nearest answer costs once one of the demands is loosened.
+        """Draw the distance of the nearest counterfactual after relaxing each demand.
 
         Returns
         -------
         matplotlib.figure.Figure
+            The figure; save it with ``figure.savefig(path)``.
 
         Raises
         ------
         InputError
-            No demands are known to contradict each other.
+            If no demands are known to conflict.
         """
         from portfolio.plots.bars import Bar, draw
 
         if not self.conflict:
-            raise InputError("there is no conflict of demands that could be drawn.")
+            raise InputError(f"cannot draw a conflict: there is none (status {self.status!r}).")
         bars = [Bar(r.words, r.distance, r.result.status == "optimal") for r in self.relaxations]
-        loosened = [relaxation.member for relaxation in self.relaxations]
+        relaxed = [relaxation.member for relaxation in self.relaxations]
         none = "not enough alone" if self.stop_reason == "proved" else "not known to be enough"
-        left = [member for member in self.conflict if member not in loosened]
-        bars += [Bar(f"without '{m.words}'", 0.0, instead=none) for m in left]
+        others = [member for member in self.conflict if member not in relaxed]
+        bars += [Bar(f"without '{m.words}'", 0.0, instead=none) for m in others]
         proved = all(bar.full for bar in bars)
-        return draw(bars, "distance" if proved else "distance (hatched: maybe less)")
+        return draw(bars, "distance" if proved else "distance (hatched: upper bound)")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
-        told: dict[str, Any] = as_plain(
+        """Return plain Python values for JSON; infinite and missing numbers become None."""
+        plain: dict[str, Any] = as_plain(
             {
                 "status": self.status,
                 "stop_reason": self.stop_reason,
@@ -94,46 +109,46 @@ class WhyNot(AsJson):
                 "message": self.message,
             }
         )
-        return told
+        return plain
 
     def __str__(self) -> str:
         lines = [self._headline()]
         lines += [f"- {member}" for member in self.conflict]
         if self.relaxations:
-            lines += ["Loosening one of them is enough:", *(f"- {r}" for r in self._told())]
+            lines += ["It is enough to relax one of them:", *(f"- {r}" for r in self._relaxed())]
         elif self.conflict and self.stop_reason == "proved":
-            lines.append("Loosening one of them alone is not enough.")
+            lines.append("Relaxing one of them alone is not enough.")
         return "\n".join(lines)
 
-    def _told(self) -> list[str]:
+    def _relaxed(self) -> list[str]:
         return [f"{words[0].upper()}{words[1:]}" for words in map(str, self.relaxations)]
 
     def _headline(self) -> str:
-        why = f" {self.message}" if self.message else ""
+        message = f" {self.message}" if self.message else ""
         if self.status == "feasible":
-            return f"There is an answer; explain finds the nearest one.{why}"
+            return f"There is an answer; explain() finds the nearest one.{message}"
         if self.status == "unknown":
-            return f"Unknown: whether there is an answer was not settled.{why}"
+            return f"Unknown: it is not decided whether there is an answer.{message}"
         if not self.conflict:
-            return f"No row of the feature space reaches the target (proved).{why}"
+            return f"No row of the feature space reaches the target (proved).{message}"
         if len(self.conflict) == 1:
-            return f"This demand alone rules every answer out (proved).{why}"
-        sure = ", and none of them alone is to spare" if self.status == "minimal" else ""
-        return f"These {len(self.conflict)} demands rule every answer out (proved{sure}).{why}"
+            return f"This demand alone rules out every answer (proved).{message}"
+        sure = "; none can be left out" if self.status == "minimal" else ""
+        return f"These {len(self.conflict)} demands rule out every answer (proved{sure}).{message}"
 
 
 @interruptible
 def find_why_not(
     asker: Asker, x: Any, question: Question, options: Options, on_progress: OnStep | None = None
 ) -> WhyNot:
-    """A minimal set of demands that contradict each other, and the cheapest ways to loosen one."""
+    """Find a minimal set of conflicting demands and the cheapest relaxation of each."""
     warm_up()
     check_progress(on_progress)
     began = time.perf_counter()
     row = asker.read(x)
     whole = ask_or_refute(asker, question, options, row, asker.strategy(question, options))
 
-    def told(
+    def finished(
         status: Literal["minimal", "conflict", "feasible", "unknown"],
         conflict: tuple[Member, ...] = (),
         relaxations: tuple[Relaxation, ...] = (),
@@ -144,7 +159,7 @@ def find_why_not(
         return WhyNot(status, reason, conflict, relaxations, whole, seconds, whole.message)
 
     if whole.status != "infeasible":
-        return told("unknown" if whole.row is None else "feasible")
+        return finished("unknown" if whole.row is None else "feasible")
     trials = Trials(demands_of(asker, question, row), options, began)
 
     def step(conflict: Conflict) -> None:
@@ -155,18 +170,18 @@ def find_why_not(
     conflict = Conflict(trials, step)
     conflict.shrink()
     places = sorted(conflict.kept, reverse=True)
-    found: list[Relaxation] = []
+    relaxations: list[Relaxation] = []
     for at in places:
         relaxation = None if trials.over else relax(trials, at)
-        found += [] if relaxation is None else [relaxation]
+        relaxations += [] if relaxation is None else [relaxation]
     stop: StopReason = "proved"
     if trials.over:
         stop = asker.why
     elif not conflict.minimal:
         stop = "error"
-    return told(
+    return finished(
         "minimal" if conflict.minimal else "conflict",
         tuple(trials.demands.members[at] for at in places),
-        tuple(sorted(found, key=lambda each: each.distance)),
+        tuple(sorted(relaxations, key=lambda each: each.distance)),
         stop,
     )

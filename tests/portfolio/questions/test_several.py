@@ -106,7 +106,7 @@ def test_it_says_when_there_are_no_more(explainer, refused):
     constraints = [Fixed(name) for name in names if name not in free]
     several = explainer.several(refused, 9, target="granted", constraints=constraints)
     assert 1 <= len(several) < 9 and several.complete and several.status == "optimal"
-    assert "There are no other answers" in str(several)
+    assert "No more answers: any other one changes all features of one of these (proved)." in str(several)
     nothing = explainer.several(refused, target="granted", constraints=[MaxChanges(0)])
     assert nothing.status == "infeasible" and not nothing and "no answer (proved)" in str(nothing)
 
@@ -147,8 +147,8 @@ def test_limits_among_some_features(explainer, refused):
     )
     assert set(names) - {change.feature for change in other.changed}
     for among, words in (
-        ("income", "takes a list of features"),
-        (["rooms"], "there is no feature"),
+        ("income", "needs a list of feature names"),
+        (["rooms"], "unknown feature 'rooms'"),
     ):
         with pytest.raises(InputError, match=words):
             explainer.explain(refused, constraints=[MaxChanges(1, among)])

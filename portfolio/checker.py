@@ -1,4 +1,4 @@
-"""Check records of counterfolio: see docs/proofs.md. Needs numpy and the model's own library."""
+"""Check records of counterfolio: see docs/proofs.md. Needs numpy and the model's library."""
 
 import argparse
 import base64
@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-ONE, DEAREST = 2**40, 2**46  # whole units of cost in "below"; no level costs more than so many
-# Of a distance what is left open; of scores added up; of a lead what is enough; of any cost.
+ONE, DEAREST = 2**40, 2**46  # units of cost in "below"; maximum cost of a level, in units
+# Relative tolerance of a distance; error of sums; sufficient share of a lead; smallest cost.
 GAP, SUMMED, SHARE, LEAST = 4e-9, 1e-9, 0.9, Fraction(1, 2**1000)
-# Of a record; numbers held at once; values of a record; work, in numbers looked at.
+# Maximum bytes of a record, numbers in memory, values of a record, and work (numbers read).
 MOST_BYTES, MOST_HELD, MOST_VALUES, MOST_WORK = 2**28, 10**8, 10**6, 10**11
 FULL, MOST_POWER, FURTHEST = 2**59, 8, 2.0**128 - 2.0**103 - 2.0**75  # of scores, norms, float32
-# The form of what counts in a record; (form, other) is also null, which means the other.
+# Types of the checked members of a record; (type, default) allows null, which means default.
 BOUND = (float, math.inf)
 COLUMN: Any = dict.fromkeys(("step", "unit", "weight"), Fraction)
 COLUMN |= {"lower": float, "upper": float, "values": [float], "prices": [Fraction], "stay": bool}
@@ -38,22 +38,22 @@ RECORD |= {"proof": {"below": BOUND, "covers": [COVER]}}
 
 FORMATS = "give .json or .ubj of XGBoost, .skops, .txt of LightGBM, .cbm of CatBoost, or a pickle"
 NATIVE, PICKLES = (".json", ".ubj", ".skops"), (".pkl", ".pickle", ".joblib")
-UNREAD = {".txt": "LightGBM's", ".cbm": "CatBoost's"}  # records of theirs have no proof
-PLAIN = ("sklearn.", "numpy.", "scipy.", "collections.")  # run no code when they are loaded
+UNREAD = {".txt": "LightGBM", ".cbm": "CatBoost"}  # their records have no proof
+PLAIN = ("sklearn.", "numpy.", "scipy.", "collections.")  # loading these types runs no code
 
 
 class RejectedError(Exception):
-    """The record does not prove what it claims; the message says where."""
+    """A record that does not prove what it claims; the message says where."""
 
 
 def demand(holds: object, otherwise: str) -> None:
-    """RejectedError unless something holds."""
+    """Raise RejectedError with this message unless a condition holds."""
     if not holds:
         raise RejectedError(otherwise)
 
 
 def formed(told: Any, form: Any, where: str) -> Any:
-    """A part of a record in its form; RejectedError if it has another."""
+    """Return a part of a record, converted to its type; raise RejectedError for another type."""
     if isinstance(form, tuple):
         return form[1] if told is None else formed(told, form[0], where)
     kind = form if isinstance(form, type) else type(form)
@@ -61,9 +61,9 @@ def formed(told: Any, form: Any, where: str) -> Any:
     if number and type(told) in (float, int):
         known = abs(told) <= sys.float_info.max
     known = known and (kind is not int or 0 <= told < FULL)
-    demand(known, f"{where} is no {kind.__name__}, or too large, or below 0")
+    demand(known, f"{where} is not of type {kind.__name__}, or too large, or below 0")
     if kind is dict:
-        demand(told.keys() >= form.keys(), f"{where} lacks {[*form]}")
+        demand(told.keys() >= form.keys(), f"{where} must have the members {[*form]}")
         return {name: formed(told[name], own, f"{where}.{name}") for name, own in form.items()}
     if kind is list:
         return [formed(each, form[0], f"{where}[{number}]") for number, each in enumerate(told)]
@@ -71,20 +71,20 @@ def formed(told: Any, form: Any, where: str) -> Any:
 
 
 class Model:
-    """The leaves of trees as boxes, above ``low`` and up to ``high``, and the library's model."""
+    """Leaves of trees as boxes (above ``low``, up to ``high``), and the model of the library."""
 
     def __init__(self, trees: Any, labels: Any, unit: float, shift: float, native: Any) -> None:
         self.labels, self.native, sizes = labels, native, [len(tree[0]) for tree in trees]
         root = np.cumsum([0, *sizes[:-1]])
         last, column, left, right, score = map(np.concatenate, zip(*trees, strict=True))
-        demand(not np.isnan(last[left >= 0]).any(), "a threshold is no number")
-        # What goes left: the largest float64 that float32 rounds to at most the threshold.
+        demand(not np.isnan(last[left >= 0]).any(), "a threshold of the model is NaN")
+        # Largest value that goes left: the largest float64 that float32 rounds to <= threshold.
         value = last.astype(np.float32)
         value = np.where(value > last, np.nextafter(value, np.float32(-np.inf)), value)
         middle = (value + np.nextafter(value, np.float32(np.inf)).astype(float)) / 2
         last = np.where(middle.astype(np.float32) <= value, middle, np.nextafter(middle, -np.inf))
         at, first = root, np.repeat(root, sizes)
-        low = np.full((last.size, native.n_features_in_), np.inf)  # what no split leads to is empty
+        low = np.full((last.size, native.n_features_in_), np.inf)  # unreachable nodes are empty
         high = -low
         low[root], high[root] = -np.inf, np.inf
         while (at := at[left[at] >= 0]).size:
@@ -99,32 +99,32 @@ class Model:
         most = np.maximum.reduceat(np.abs(self.score), np.searchsorted(node, root)).sum(axis=0)
         grid = 1 / max(each.as_integer_ratio()[1] for each in self.score.ravel().tolist())
         self.scale = 2.0 ** (57 - math.ceil(math.log2(float(most.sum()) + 1)))
-        exact = most.max() < grid / unit / 8 and shift < grid / 4  # the grid divides all scores
+        exact = most.max() < grid / unit / 8 and shift < grid / 4  # all scores are multiples of it
         band = 1.01 * unit * (len(trees) + 8) * float(np.sort(most)[-2:].sum()) + shift
-        # The lead below which a class can't win: of sums that are exact the first wins ties.
+        # Lead below which a class cannot win; with exact sums the first class wins ties.
         self.needed = grid * np.tri(most.size, k=-1) if exact else np.full(2 * most.shape, -band)
         read = self.tree, self.low, self.high, self.score
         self.digest = hashlib.sha256(b"".join(a.astype("<f8").tobytes() for a in read)).hexdigest()
 
     def leaves(self, row: Any) -> Array:
-        """The leaf of each tree that a row is in."""
+        """Return the indices of the leaves that contain a row, one per tree."""
         return np.flatnonzero(((self.low < row) & (row <= self.high)).all(axis=1))
 
     def decide(self, told: Any, lead: float = 0.0) -> list[int]:
-        """The classes that the library predicts, which have to be those of the trees read here."""
-        demand({len(row) for row in told} == {self.native.n_features_in_}, "a row has wrong length")
+        """Return the predicted class indices of rows; raise RejectedError if the trees disagree."""
+        demand({len(row) for row in told} == {self.native.n_features_in_}, "a row has a bad length")
         rows = np.array(told, float)
-        demand((np.abs(rows) <= FURTHEST).all(), "a row holds what is no float32")
+        demand((np.abs(rows) <= FURTHEST).all(), "a row has a value outside float32")
         decided = [self.labels.index(label) for label in self.native.predict(rows).tolist()]
         for row, own in zip(rows, decided, strict=True):
             total = self.score[self.leaves(row)].sum(axis=0)
             ahead = total[own] - total >= (SHARE * lead or self.needed[own] - SUMMED)
-            demand(np.delete(ahead, own).all(), "a row's trees decide otherwise, or less")
+            demand(np.delete(ahead, own).all(), "the trees do not confirm predict for a row")
         return decided
 
 
 def read_xgboost(model: Any) -> Model:
-    """XGBoost adds float32 and compares probabilities; a split sends what is below it left."""
+    """Read XGBoost, which adds float32, compares probabilities, and sends x < threshold left."""
     best = getattr(model, "best_iteration", None)
     booster = model.get_booster() if best is None else model.get_booster()[: best + 1]
     learner, trees = json.loads(bytes(booster.save_raw("json")))["learner"], list[Any]()
@@ -134,53 +134,53 @@ def read_xgboost(model: Any) -> Model:
     known = made != [] and grown["name"] == "gbtree" and math.isnan(model.missing)
     known &= objective == ("multi:softprob" if n_classes > 2 else "binary:logistic")
     plain = (t["tree_param"]["size_leaf_vector"] in "01" and not any(t["split_type"]) for t in made)
-    demand(known and all(plain), f"xgboost models such as this one of {objective} are not read")
+    demand(known and all(plain), f"this kind of XGBoost model ({objective}) is not supported")
     for own, info in zip(made, grown["model"]["tree_info"], strict=True):
         value = np.array(own["split_conditions"], np.float32)
         score, last = np.zeros((value.size, n_classes)), np.nextafter(value.astype(float), -np.inf)
         score[:, info if n_classes > 2 else 1] = value
         nodes = (np.array(own[k]) for k in ("split_indices", "left_children", "right_children"))
         trees.append((last, *nodes, score))
-    # The raw score of a row is the bias where each leaf is 0.
+    # With all leaves set to 0, the raw score of a row is the bias.
     first = json.loads(bytes(booster[:1].save_raw("json")))
     for own in first["learner"]["gradient_booster"]["model"]["trees"]:
         own["split_conditions"] = [0.0] * len(own["split_conditions"])
     empty = type(booster)(model_file=bytearray(json.dumps(first).encode()))
     raw = empty.inplace_predict(np.zeros((1, model.n_features_in_)), predict_type="margin")
     bias = np.append(np.zeros(n_classes - raw.size), raw).astype(float)
-    trees.append((np.zeros(1), *[np.array([-1])] * 3, bias[None, :]))  # a tree of one leaf
+    trees.append((np.zeros(1), *[np.array([-1])] * 3, bias[None, :]))  # the bias, as one leaf
     return Model(trees, list(range(n_classes)), 2.0**-24, 2.0**-20, model)
 
 
 def read(model: Any) -> Model:
-    """The trees of a fitted model; RejectedError where this file does not know its type."""
+    """Return the trees of a fitted model; raise RejectedError if its type is not supported."""
     kind = f"{type(model).__module__.partition('.')[0]}.{type(model).__name__}"
     if kind in ("xgboost.XGBClassifier", "xgboost.XGBRFClassifier"):
         return read_xgboost(model)
     kind = model if isinstance(model, str) else kind
     known = re.fullmatch("sklearn.(DecisionTree|ExtraTrees?|RandomForest)Classifier", kind)
-    demand(known, f"models of type {kind} are not read by this checker")
-    # These trees read float32, and send what is at most the threshold left.
+    demand(known, f"models of type {kind} are not supported by this checker")
+    # These trees convert to float32, and send x <= threshold left.
     names, trees = ("threshold", "feature", "children_left", "children_right"), list[Any]()
     for own in (tree.tree_ for tree in getattr(model, "estimators_", [model])):
         trees.append((*(getattr(own, name) for name in names), own.value[:, 0]))
     alone = copy.copy(model)
-    alone.n_jobs = 1  # several threads add in any order
-    vars(alone).pop("feature_names_in_", None)  # arrays have none
+    alone.n_jobs = 1  # several threads would add in any order
+    vars(alone).pop("feature_names_in_", None)  # arrays have no names
     return Model(trees, model.classes_.tolist(), 2.0**-53, 0.0, alone)
 
 
 def costs_of(column: Any, start: float, power: int, edges: list[float], per_cost: Any) -> Any:
-    """What a column may become, of each cell at least the nearest; its cost, whole and in float."""
+    """Return {value: (cost in units, cost as float)}, with the cheapest value of each cell."""
     lower, upper, values, prices = (column[k] for k in ("lower", "upper", "values", "prices"))
     weight, unit, step, near = column["weight"], column["unit"], column["step"], set(values)
     sound = min(weight, step, *prices, 0) == 0 < unit and len(prices) in (0, len(near))
     sound &= max(map(abs, (lower, upper, *values))) <= FURTHEST and len(near) == len(values)
-    demand(sound, "a cost is below 0, values are too large or told twice, or prices are amiss")
-    if not values:  # what is nearest is cheapest: of a cell an end of it, or what stays
+    demand(sound, "a cost is below 0, a value is too large or repeated, or prices are invalid")
+    if not values:  # the nearest value of a cell is cheapest: one of its ends, or start
         sides = {side for edge in edges for side in (edge, math.nextafter(edge, math.inf))}
         near = {min(max(value, lower), upper) for value in sides | {start}}
-        if step > 0:  # multiples on both sides
+        if step > 0:  # the multiples of step on both sides
             below = {math.floor(Fraction(value) / step) for value in near}
             near = {float((k + more) * step) for k in below for more in (0, 1)}
     near = {value for value in near if lower <= value <= upper}
@@ -194,11 +194,11 @@ def costs_of(column: Any, start: float, power: int, edges: list[float], per_cost
 
 
 class Cover:
-    """Levels of columns, leaves as boxes of them, and the tree of boxes with all cheap rows."""
+    """Levels of columns, leaves as boxes of levels, and the search tree over all cheap rows."""
 
     def __init__(self, model: Model, asked: Any, query: Any, below: float, answer: Any) -> None:
         self.model, limits, power = model, asked["limits"], asked["power"]
-        # The largest change is below the bound if each is: it costs all or nothing.
+        # With power inf each change must be below the bound: it costs all units or none.
         per_cost = ONE / Fraction(below) if 0 < below < math.inf else 0
         grain, exponent = (ONE, 1) if power == math.inf else (1, power)
         apart, flat, paid = {k for limit in limits for k in limit["same"]}, list[Any](), [0.0]
@@ -208,11 +208,12 @@ class Cover:
             edges = np.unique([model.low[:, k], model.high[:, k]])[1:-1]
             costs = costs_of(column, start, exponent, edges.tolist() + end, per_cost)
             listed = costs and (column["values"] or k not in apart)
-            demand(listed and {*end} <= costs.keys(), f"column {k} has none of its values")
+            known = f"column {k} has no admissible value, or the answer's is not admissible"
+            demand(listed and {*end} <= costs.keys(), known)
             paid += [costs[value][1] for value in end]
             cells = [*costs] if k in apart else np.searchsorted(edges, [*costs]).tolist()
             for cell, (value, (due, _)) in zip(cells, costs.items(), strict=True):
-                # Of a cell the cheapest counts, which changes least, but where that is no gain.
+                # Keep the cheapest value of a cell; of equal ones prefer an unchanged value.
                 told = due // grain * grain, value != start, k, value
                 levels[cell] = min(levels.get(cell, told), told)
             flat += [levels[cell] for cell in sorted(levels)]
@@ -220,7 +221,7 @@ class Cover:
             self.lo[:, k] = np.searchsorted(values, model.low[:, k], side="right")
             self.hi[:, k] = np.searchsorted(values, model.high[:, k], side="right") - 1
         self.paid = max(paid) if power == math.inf else math.fsum(paid)
-        # After all levels come those of the answer, one of each column.
+        # The levels of the answer, one per column, follow all others.
         last, ends = len(flat), zip(answer or query, query, strict=True)
         flat += [(0, end != start, k, end) for k, (end, start) in enumerate(ends)]
         cost, changed, owner, _ = (np.array(each) for each in zip(*flat, strict=True))
@@ -228,37 +229,37 @@ class Cover:
         self.start = np.cumsum(self.size) - self.size
         held = sum(1 + len(limit["changed"]) + len(limit["same"]) for limit in limits)
         demand(held * (owner.size + len(self.lo)) <= MOST_HELD, "there are too many limits")
-        # What rows keep: some columns, weights of their levels, and what they add up to at most.
+        # Constraints on rows: columns, weights of their levels, and the maximum of their sum.
         needs = [(np.arange(self.size.size), cost, ONE - 1)]
         for limit in limits:
             moves, stays = (np.isin(owner, limit[name]) for name in ("changed", "same"))
             load = np.where(changed, moves, stays).astype(np.int8)
-            demand(load[last:].sum() <= limit["most"], "the answer breaks a limit")
+            demand(load[last:].sum() <= limit["most"], "the answer violates a limit")
             columns = np.unique(limit["changed"] + limit["same"]).astype(int)
             needs.append((columns, load, limit["most"]))
         self.needs = [(a, b, self.least(a, b, self.lo, self.hi), most) for a, b, most in needs]
 
     def least(self, columns: Array, levels: Array, lo: Array, hi: Array) -> Any:
-        """What the lightest level of each of some columns in boxes weighs."""
+        """Return the smallest weight of each of some columns in boxes."""
         ends = np.array([lo[..., columns], hi[..., columns] + 1]) + self.start[columns]
         lightest = np.minimum.reduceat(levels, ends.reshape(2, -1).T.ravel())[::2]
         return lightest.reshape(ends.shape[1:])
 
     def ask(self, target: int, lead: float, prices: list[list[int]], worth: list[int]) -> None:
-        """What rows keep that are decided as a class: leads, and prices on all that is known."""
+        """Set up the constraints that rows predicted as a class satisfy: leads and priced sums."""
         score, leads = self.model.score * self.model.scale, list[Any]()
         columns, cost, _, most = self.needs[0]
         for rival in (k for k in range(score.shape[1]) if k != target):
-            # Weights are rounded down and what is needed, too, so that nothing that wins is lost;
-            # no weights add up to so much that a larger need would be another one.
+            # Round weights and the required lead down, so that no winning row is lost. No sum of
+            # weights exceeds FULL, so that a larger lead need not be represented.
             weight = np.floor(score[:, rival]).astype(int) - np.ceil(score[:, target]).astype(int)
             needed = (lead or self.model.needed[target, rival]) * self.model.scale
-            leads.append((columns[:0], cost, weight, -math.floor(min(needed, FULL))))  # no levels
+            leads.append((columns[:0], cost, weight, -math.floor(min(needed, FULL))))
         demand(sum(price for *_, price in prices) + sum(worth) < FULL, "prices are too large")
-        # What is true of rows that are wanted is added to what they cost, times its price.
+        # Add the constraints, times their prices, to the cost of rows.
         levels, leaves = cost.copy(), 0 * self.model.tree
         for tree, column, first, last, price in prices:
-            demand(column < self.size.size and last < self.size[column], "a price is on no level")
+            demand(column < self.size.size and last < self.size[column], "a price has no level")
             levels[self.start[column] + first : self.start[column] + last + 1] -= price
             inside = (self.lo[:, column] >= first) & (self.hi[:, column] <= last)
             leaves += price * (inside & (self.model.tree == tree))
@@ -268,11 +269,11 @@ class Cover:
         self.asked = [*self.needs, (columns, levels, leaves, most), *leads]
 
     def look(self, lo: Array, hi: Array, live: Array) -> Array:
-        """The leaves that count in a box, of some that meet it."""
+        """Return the leaves of ``live`` that a cheap row of the target in a box may be in."""
         for columns, levels, leaves, most in self.asked:
             own = self.least(columns, levels, lo, hi)
             room = most - own.sum()
-            if leaves.ndim == 2:  # what their own levels weigh more
+            if leaves.ndim == 2:  # additional weight of their levels
                 live = live[np.maximum(leaves[live] - own, 0).sum(axis=1) <= room]
             else:  # with the best leaves of other trees
                 count = np.bincount(self.model.tree[live], minlength=self.model.n_trees)
@@ -284,50 +285,50 @@ class Cover:
         return live
 
     def walk(self, refused: Any, steps: str, work: float) -> float:
-        """Walk through the tree of boxes, which has to be closed; the work that is left."""
+        """Check that the steps close all boxes of the search tree; return the remaining work."""
         rows = {self.model.leaves(row).tobytes() for row in refused}
         file = gzip.GzipFile(fileobj=io.BytesIO(base64.b64decode(steps, validate=True)))
-        live = np.flatnonzero((self.lo <= self.hi).all(axis=1))  # that an admissible row can get to
+        live = np.flatnonzero((self.lo <= self.hi).all(axis=1))  # reachable by admissible rows
         waiting = [(0 * self.size, self.size - 1, live)]
         for number, line in enumerate(iter(lambda: file.readline(100), b""), 1):
             where = f"step {number} {line!r}"
             demand(waiting, f"{where} comes after the last box")
-            demand(re.fullmatch(rb"(close|split \d+ \d+ [01])\n?", line), f"{where} is no step")
+            demand(re.fullmatch(rb"(close|split \d+ \d+ [01])\n?", line), f"{where} is not a step")
             lo, hi, live = waiting.pop()
             work -= sum(10_000 + 10 * lo.size + live.size * (1 + a[0].size) for a in self.asked)
-            demand(work >= 0, "the steps are more work than is allowed; --work allows more")
+            demand(work >= 0, "the steps take more work than allowed; raise --work")
             live = self.look(lo, hi, live)
             if line.startswith(b"split"):
                 column, at, low = map(int, line.split()[1:])
-                demand(column < lo.size and lo[column] <= at < hi[column], f"{where} cuts nothing")
+                demand(column < lo.size and lo[column] <= at < hi[column], f"{where} is invalid")
                 own = np.arange(lo.size) == column
                 left = lo, np.where(own, at, hi), live[self.lo[live, column] <= at]
                 right = np.where(own, at + 1, lo), hi, live[self.hi[live, column] > at]
                 waiting += [left, right] if low else [right, left]
-            elif live.size:  # all that count have to be those of a row that is decided otherwise
+            elif live.size:  # they must be the leaves of a refused row
                 demand(live.tobytes() in rows, f"{where} does not hold")
             demand(len(waiting) * (100 + 2 * lo.size + len(self.lo)) <= MOST_HELD, "too many boxes")
-        demand(not waiting, "a box is left open at the end")
+        demand(not waiting, "the steps leave a box open")
         return work
 
 
 def check(record: Any, model: Any, work: float = MOST_WORK) -> str:
-    """What a record proves of a fitted model, as a sentence; RejectedError if it proves nothing."""
-    record = record.get("record", record) if isinstance(record, dict) else {}  # one of a batch
-    demand(isinstance(record, dict) and record.get("version") == 5, "this is no version 5 record")
+    """Return what a record proves about a model, as a sentence; raise RejectedError if nothing."""
+    record = record.get("record", record) if isinstance(record, dict) else {}  # a line of a batch
+    demand(isinstance(record, dict) and record.get("version") == 5, "the record is not version 5")
     demand(record.get("proof"), f"the record has no proof: {record.get('why_no_proof')!s:.200}")
     record = formed(record, RECORD, "record")
     question, answer, query = (record[k] for k in ("question", "answer", "query"))
     own, covers, below = read(model), record["proof"]["covers"], record["proof"]["below"]
     goal, limits, lead, power = (question[k] for k in ("target", "limits", "lead", "power"))
-    demand(own.digest == record["model"]["trees"], "the record is about another model's trees")
+    demand(own.digest == record["model"]["trees"], "the record is about the trees of another model")
     now, names = own.decide([query])[0], getattr(model, "feature_names_in_", record["columns"])
-    demand(record["query_class"] == own.labels[now], "the query is decided otherwise")
+    demand(record["query_class"] == own.labels[now], "the model predicts another query_class")
     named = {k for limit in limits for k in limit["changed"] + limit["same"]}
     same = [*names] == record["columns"] and len(query) == len(names) == len(question["columns"])
-    demand(same and named <= {*range(len(query))}, "the columns are not the model's")
+    demand(same and named <= {*range(len(query))}, "the columns differ from the model's")
     sound = lead >= 0 and (power <= MOST_POWER or power == math.inf) and len(query) < 2**16
-    demand(sound, "a lead below 0, a power above 8, or too many columns")
+    demand(sound, "the lead is below 0, the power above 8, or there are too many columns")
     wanted = [k for k, x in enumerate(own.labels) if (k != now if goal is None else x == goal)]
     cost, lower, status = (record[k] for k in ("distance", "lower_bound", "status"))
     decided = own.decide([answer["row"]], lead)[0] if answer else -1
@@ -335,32 +336,32 @@ def check(record: Any, model: Any, work: float = MOST_WORK) -> str:
     if answer:
         demand(abs(cover.paid - cost) <= cover.paid * GAP, f"the answer does not cost {cost!r}")
         same = decided in wanted and answer["class"] == own.labels[decided]
-        demand(same, "the model does not decide the answer as wanted, or as told")
+        demand(same, "the model does not predict the answer as its class, or as a target")
     # Without an answer the distance is infinite.
     told = {"optimal": (True, cost * (1 - GAP)), "infeasible": (False, math.inf)}
     answered, least = (told | {"feasible": (True, 0), "unknown": (False, 0)}).get(status, (None, 0))
     holds = answered == (answer is not None) == (cost < math.inf) and least <= below <= cost
-    demand(holds and lower * (1 - GAP) <= below, f"with such bounds nothing is {status}")
-    demand(wanted and len(covers) == len(wanted) * (below > 0), "not every class has a cover")
+    demand(holds and lower * (1 - GAP) <= below, f"the bounds contradict the status {status}")
+    demand(wanted and len(covers) == len(wanted) * (below > 0), "the number of covers is wrong")
     try:
         for k, told in zip(wanted, covers, strict=False):
             much = len(told["refused"] + told["prices"]) * own.low.size > work
-            demand(not much, "too many refused rows or prices; --work allows more")
-            demand(k not in own.decide([query, *told["refused"]])[1:], "a refused row is wanted")
+            demand(not much, "too many refused rows or prices; raise --work")
+            demand(k not in own.decide([query, *told["refused"]])[1:], "a refused row is valid")
             cover.ask(k, lead, told["prices"], told["worth"])
             work = cover.walk(told["refused"], told["steps"], work)
     except (ValueError, EOFError, OSError, zlib.error) as error:
-        raise RejectedError(f"a cover can't be read: {error}") from error
+        raise RejectedError(f"a cover is invalid: {error}") from error
     cheaper = "" if below == math.inf else f" cheaper than {below!r}"
     names = " or ".join(repr(own.labels[k]) for k in wanted)
     leading = f" by a lead of {lead!r}" if lead else ""
-    return f"verified: no admissible row{cheaper} is decided as {names}{leading} by this model"
+    return f"verified: no admissible row{cheaper} is predicted as {names}{leading} by this model"
 
 
 def load(path: str, trusted: bool) -> Any:
-    """The model of a file, or the name of its kind where this checker reads none of that kind."""
+    """Return the model of a file, or the name of its library if that is not supported."""
     ending = path.lower()[path.rfind(".") :]
-    known = f"files of format {ending!r} are not read; {FORMATS}"
+    known = f"files of format {ending!r} are not supported; {FORMATS}"
     demand("." in ending and (ending in PICKLES or ending in NATIVE or ending in UNREAD), known)
     with open(path, "rb") as file:  # it exists
         demand(file.read(1), f"{path} is empty")
@@ -370,27 +371,27 @@ def load(path: str, trusted: bool) -> Any:
         skops = __import__("skops.io").io
         types = skops.get_untrusted_types(file=path)
         strange = [] if trusted else [name for name in types if not name.startswith(PLAIN)]
-        held = f"the file holds an object of type {[*strange, ''][0]}, which can run code"
-        demand(not strange, f"{held}; say --trust-pickle to load it")
+        held = f"the file contains an object of type {[*strange, ''][0]}, which can run code"
+        demand(not strange, f"{held}; add --trust-pickle to load it")
         return skops.load(path, trusted=types)
     if ending in NATIVE:
         model = __import__("xgboost").XGBClassifier()
         try:
             model.load_model(path)
-        except Exception as error:  # such as CatBoost's .json
-            raise RejectedError(f"{path} is no classifier of XGBoost; {FORMATS}") from error
+        except Exception as error:  # such as a .json file of CatBoost
+            raise RejectedError(f"{path} is not an XGBoost classifier; {FORMATS}") from error
         return model
-    demand(trusted, "pickles can run any code; say --trust-pickle to load one")
+    demand(trusted, "pickles can run any code; add --trust-pickle to load one")
     return __import__("joblib").load(path)
 
 
 def main() -> int:
-    """Check the records of a file, one a line or one in all; 0 if all of them hold."""
+    """Check the records of a file; return the exit code, 0 if all are verified."""
     parser = argparse.ArgumentParser("counterfolio-check", description=__doc__)
-    parser.add_argument("records", help=".json of one, .jsonl with one a line, or these with .gz")
-    parser.add_argument("--model", required=True, help=f"of the record; {FORMATS}")
+    parser.add_argument("records", help=".json (one), .jsonl (one per line), or these with .gz")
+    parser.add_argument("--model", required=True, help=f"model file; {FORMATS}")
     parser.add_argument("--trust-pickle", action="store_true", help="load files that can run code")
-    parser.add_argument("--work", type=float, default=MOST_WORK, help="most of a record's, 1e11")
+    parser.add_argument("--work", type=float, default=MOST_WORK, help="limit per record (1e11)")
     given, said, wrong, why = parser.parse_args(), "", 0, ""
     try:
         model = load(given.model, given.trust_pickle)
@@ -405,12 +406,12 @@ def main() -> int:
                     demand(text.count(b",") < MOST_VALUES, "the record has too many values")
                     said = check(json.loads(text), model, given.work)
                 except Exception as error:  # whatever went wrong, nothing is verified
-                    kind = "" if isinstance(error, RejectedError) else "it can't be read: "
+                    kind = "" if isinstance(error, RejectedError) else "invalid record: "
                     said, wrong = f"not verified: {(kind + str(error))[:300]!r}", 1
                 sys.stdout.write(f"{number}: {said}\n")
-        demand(said, f"there is no record in {given.records}")
+        demand(said, f"{given.records} contains no record")
     except KeyboardInterrupt:
-        why, wrong = "interrupted, the rest was not checked", 130
+        why, wrong = "interrupted; the remaining records were not checked", 130
     except Exception as error:  # a pickle may raise anything
         why, wrong = [*str(error).splitlines(), repr(error)][0], 2
     sys.stderr.write(f"counterfolio-check: {why}\n" if why else "")

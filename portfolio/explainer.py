@@ -172,17 +172,14 @@ class Explainer(Questions, BatchQuestions, Variants):
         weights: Mapping[str, float] | Sequence[float] | None = None,
         constraints: Sequence[Constraint] = (),
         margin: float | None = None,
-        backend: str = "auto",
         time_limit_s: float = 60.0,
         threads: int | None = None,
         seed: int = 0,
         on_progress: OnProgress | None = None,
-        reduce: bool = True,
-        race: Sequence[str] = (),
         executor: Literal["local", "ray"] | Runner = "local",
         log: Log | None = None,
         metric: Metric = "total",
-        strategy: str | Sequence[str] | None = None,
+        strategy: str | Sequence[str] = "auto",
         tie_break: bool = False,
         second: str | None = None,
         explore: float | Exploration = 0.0,
@@ -206,9 +203,6 @@ class Explainer(Questions, BatchQuestions, Variants):
         margin : lead over every other class, in the model's score (probability of a forest, raw
             score of boosting, votes in hard voting). None or 0: what the model's own predict
             decides, ties and rounding included, is the measure, and proofs are about just that
-        backend, reduce, race : what 0.1 had instead of ``strategy``, which is the one to use:
-            ``backend="cp"``, ``backend="cp", reduce=False`` for "plain-cp", ``race=["search",
-            "milp"]`` or ``backend="race"``
         time_limit_s : seconds from this call, posing and verification included; what has to be
             compiled on the first use on a machine is compiled before
         threads : solver threads, default all cores this process may use
@@ -249,7 +243,7 @@ class Explainer(Questions, BatchQuestions, Variants):
         from portfolio.exploration import explore_rows, read_exploration
 
         question = Question(target, norm, scale, weights, constraints, margin)
-        name = strategy_name(strategy, backend, reduce, race)
+        name = strategy_name(strategy)
         options = Options(name, time_limit_s, threads, seed, metric, tie_break=tie_break)
         check_progress(on_progress)
         exploration = read_exploration(explore, log)
@@ -276,7 +270,6 @@ class Explainer(Questions, BatchQuestions, Variants):
     def session(
         self,
         target: Any = None,
-        backend: str | None = None,
         norm: Norm = 1,
         scale: str = "range",
         weights: Mapping[str, float] | Sequence[float] | None = None,
@@ -284,7 +277,7 @@ class Explainer(Questions, BatchQuestions, Variants):
         margin: float | None = None,
         threads: int | None = None,
         seed: int = 0,
-        strategy: str | None = None,
+        strategy: str = "auto",
         online: OnlineCosts | None = None,
     ) -> Session:
         """Keep one backend's model for many queries: structure once, costs per query.
@@ -295,7 +288,6 @@ class Explainer(Questions, BatchQuestions, Variants):
         Parameters
         ----------
         target, norm, scale, weights, constraints, margin, threads, seed : as for :meth:`explain`
-        backend : what 0.1 had instead
         strategy : a backend, with an engine or a formulation or without, or "auto" (the default),
             which picks by the seconds that solving takes; "search" keeps nothing and reduces each
             query; or "map", which makes a map of the model and asks that, see
@@ -314,30 +306,28 @@ class Explainer(Questions, BatchQuestions, Variants):
         from selector import OnlineCosts, check_name, takes_sessions
         from selector.candidates import AUTO
 
-        if strategy is not None and backend is not None:
-            raise InputError("give either strategy or backend, not both.")
-        backend = next((name for name in (strategy, backend) if name is not None), AUTO)
-        if not isinstance(backend, str) or backend == RACE:
+        if not isinstance(strategy, str) or strategy == RACE:
             raise InputError(
-                f"a session keeps one backend's model: name a backend, or 'auto', not {backend!r}."
+                "a session keeps the model of a single backend. Set strategy to one backend or to "
+                f"'auto', not {strategy!r}."
             )
         if online is not None:
             if not isinstance(online, OnlineCosts):
                 raise InputError(f"online must be OnlineCosts, got {type(online).__name__}.")
-            if backend != AUTO:
-                raise InputError(f"online costs pick for strategy 'auto', not for {backend!r}.")
+            if strategy != AUTO:
+                raise InputError(f"online needs strategy='auto', got {strategy!r}.")
             online.check(self.diagram)
         question = Question(target, norm, scale, weights, constraints, margin)
-        if backend == MAP:
+        if strategy == MAP:
             options = Options(threads=threads, seed=seed)
             return Session(with_maps(self._asker, question), question, options, MAP)
-        check_name(backend)
-        if not takes_sessions(backend):
+        check_name(strategy)
+        if not takes_sessions(strategy):
             able = [own.name for own in all_backends() if own.capability.sessions]
             known = f"{', '.join(able[:-1])} or {able[-1]}"
-            raise InputError(f"backend {backend} takes no sessions; use {known}.")
-        options = Options(backend, threads=threads, seed=seed, metric="solver")
-        return Session(self._asker, question, options, backend, online)
+            raise InputError(f"backend {strategy} does not support sessions. Use {known}.")
+        options = Options(strategy, threads=threads, seed=seed, metric="solver")
+        return Session(self._asker, question, options, strategy, online)
 
     def _runner(self, executor: str | Runner) -> RunBackend | None:
         """What runs backends elsewhere; None for the workers of this machine."""

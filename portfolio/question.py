@@ -182,50 +182,26 @@ def check_from_0(name: str, number: object) -> None:
         raise InputError(f"{name} must be a number from 0 on, got {number!r}.")
 
 
-def strategy_name(
-    strategy: str | Sequence[str] | None,
-    backend: str = "auto",
-    reduce: bool = True,
-    race: Sequence[str] = (),
-) -> StrategyName:
-    """One strategy, from ``strategy`` or from the three arguments that 0.1 had instead."""
-    if MAP in (strategy, backend):
-        raise InputError(
-            "a map is made for many rows: name it for a session or for explain_batch, or ask "
-            "explainer.with_map()."
-        )
-    if strategy is not None:
-        if backend != "auto" or not reduce or race:
-            raise InputError("give strategy alone, or backend, reduce and race without it.")
-        return _checked(strategy)
-    if race or backend == RACE:
-        _check_race(backend, reduce, race)
-        return tuple(race) or RACE
-    check_name(backend)
-    return backend if reduce else PLAIN + backend
-
-
-def _checked(strategy: str | Sequence[str]) -> StrategyName:
+def strategy_name(strategy: str | Sequence[str] | None) -> StrategyName:
+    """Return a checked name of a strategy, or the names of backends that race."""
+    if strategy is None:
+        return "auto"
     if isinstance(strategy, str):
+        if strategy == MAP:
+            raise InputError(
+                "strategy='map' is for many rows. Use it with session() or explain_batch(), or "
+                "call explainer.with_map() first."
+            )
         if strategy != RACE:
             check_name(strategy.removeprefix(PLAIN))
         return strategy
     if not isinstance(strategy, Sequence) or not strategy:
         raise InputError(
-            f"strategy must be a name such as 'auto', or those that race, got {strategy!r}."
+            f"strategy must be a name such as 'auto', or a list of backends to race, got "
+            f"{strategy!r}."
         )
-    _check_race(RACE, True, strategy)
-    return tuple(strategy)
-
-
-def _check_race(backend: str, reduce: bool, race: Sequence[str]) -> None:
-    if isinstance(race, str):
-        raise InputError(f"race must be a list of names such as ['search', 'milp'], not {race!r}.")
-    if backend not in (RACE, "auto"):
-        raise InputError(f"give either backend={backend!r} or race, not both.")
-    if not reduce:
-        raise InputError("a race is run on the reduced problem; leave reduce=True.")
-    for name in race:
+    for name in strategy:
         if name == "auto":
-            raise InputError("'auto' can't take part in a race; name backends.")
+            raise InputError("'auto' cannot take part in a race. Name backends.")
         check_name(name)
+    return tuple(strategy)

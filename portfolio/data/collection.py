@@ -1,4 +1,4 @@
-"""Collections of data sets, and which rows of them are asked about."""
+"""Collections of data sets, and queries drawn from them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ GROUP = 8  # rows that are asked about together
 
 
 class Classifier(Protocol):
-    """What predicts; an :class:`portfolio.explainer.Explainer` does."""
+    """Protocol of models that predict labels, such as :class:`portfolio.explainer.Explainer`."""
 
     @property
     def classes(self) -> tuple[Any, ...]: ...
@@ -29,13 +29,15 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DrawnQuery:
-    """A row that was drawn, and the class that it is to reach.
+    """Randomly drawn row with its target class.
 
     Attributes
     ----------
-    number : place in the draw, from 0
-    row : place in the data set, from 0
-    group : the row, and those that follow it in the data set, eight together at most
+    number : position in the draw, from 0
+    row : position in the data set, from 0
+    x : the drawn row
+    target : label to reach, different from the predicted one
+    group : frame of the row and the rows that follow it in the data set, at most 8
     """
 
     number: int
@@ -46,7 +48,7 @@ class DrawnQuery:
 
 
 def names(folder: Path | None, only: Sequence[str] = ()) -> list[str]:
-    """The data sets of a folder, or those bundled with scikit-learn where it is None."""
+    """Return the names of the data sets in a folder, or of the bundled ones if ``folder`` is None."""
     if folder is None:
         known = list(BUNDLED)
     else:
@@ -64,13 +66,13 @@ def names(folder: Path | None, only: Sequence[str] = ()) -> list[str]:
 
 
 def datasets(folder: Path | None, only: Sequence[str] = ()) -> Iterator[Dataset]:
-    """Read the data sets of :func:`names` one after the other."""
+    """Read the data sets of :func:`names` one after another."""
     for name in names(folder, only):
         yield one_dataset(folder, name)
 
 
 def one_dataset(folder: Path | None, name: str) -> Dataset:
-    """A data set of a folder, or one that needs no file."""
+    """Return a data set of a folder, or one that needs no file."""
     files = [] if folder is None else sorted(folder.glob(f"{name}.csv*"))
     if name in WIDE and not files:
         return wide_table(name)
@@ -80,14 +82,14 @@ def one_dataset(folder: Path | None, name: str) -> Dataset:
 
 
 def freed(space: FeatureSpace) -> FeatureSpace:
-    """The same features, all free to change either way, as in the paper's protocol."""
+    """Return the same features, all free to change in both directions, as in the paper's protocol."""
     return FeatureSpace(tuple(replace(f, action="free") for f in space.features), space.columns)
 
 
 def draw_queries(
     dataset: Dataset, model: Classifier, count: int, seed: int
 ) -> Iterator[DrawnQuery]:
-    """Rows, and for each a class other than its own, the same for a model and a seed."""
+    """Yield rows, each with a random class other than the predicted one; fixed for model and seed."""
     rng = np.random.default_rng(seed)
     rows = rng.choice(len(dataset.X), min(count, len(dataset.X)), replace=False)
     for number, row in enumerate(rows.tolist()):

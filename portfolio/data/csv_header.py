@@ -1,4 +1,4 @@
-"""The first line of a CSV, looked at before pandas reads the file."""
+"""Checks of the first line of a CSV before pandas reads the file."""
 
 import csv
 import gzip
@@ -11,9 +11,9 @@ MOST_COLUMNS, LONGEST_LINE = 10_000, 10_000_000
 
 
 def check_header(path: Path) -> None:
-    """Raise an error where a table has too many columns, or two of one name.
+    """Raise InputError if a table has too many columns, or two columns of the same name.
 
-    Pandas is busy for minutes with the former, and renames the latter.
+    Pandas takes minutes to read the former, and renames the latter.
     """
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
         line = file.readline(LONGEST_LINE)

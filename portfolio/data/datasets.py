@@ -35,15 +35,15 @@ ACTIONS: dict[str, Action] = {
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A table encoded for a tree model.
+    """Table encoded for a tree model.
 
     Attributes
     ----------
     name : file name without endings
     X : float64 frame; categorical columns are one-hot as ``name_category``, binary text is 0/1
-    y : int64 (n_rows,)
-    space : kinds, bounds, labels and actionability as the file states them
-    categories : raw column -> its sorted categories or two binary values, for encoding rows
+    y : int64 (n_rows,), class indices
+    space : features with the kinds, bounds, labels and actionability that the file states
+    categories : sorted categories, or the two binary values, of each such raw column
     """
 
     name: str
@@ -53,19 +53,19 @@ class Dataset:
     categories: dict[str, list[Any]]
 
     def encode(self, raw: pd.DataFrame, where: str, lenient: bool = False) -> pd.DataFrame:
-        """Rows in the file's own columns (label not needed) -> rows in the model's columns."""
+        """Return rows of the file's own columns, which need no label, in the model's columns."""
         return _encode(raw, self.space, self.categories, where, lenient)
 
     def rows(self, path: Path) -> pd.DataFrame:
-        """Rows of a file, encoded; values that can't be stay, for a batch to tell of their row."""
+        """Return the encoded rows of a file; values that can't be encoded stay, for errors per row."""
         return read_rows(path, self, lenient=True)
 
     def one(self, path: Path) -> pd.DataFrame:
-        """The one row of a file, encoded."""
+        """Return the single row of a file, encoded."""
         return read_query(path, self)
 
     def overridden(self, path: str | Path) -> FeatureSpace:
-        """The file's own description, with the features named in a JSON file replaced."""
+        """Return the file's feature descriptions, with those named in a JSON file replaced."""
         given = load_overrides(path)
         stated = {f.name: _entry(f, self.space.columns) for f in self.space.features}
         for name, entry in given.items():
@@ -158,7 +158,7 @@ def _check_unique(frame: pd.DataFrame, path: Path) -> None:
 
 
 def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
-    """pandas.read_csv with its many errors in one sentence."""
+    """Read a CSV by pandas.read_csv; raise InputError in one sentence for its many errors."""
     if not path.is_file():
         raise InputError(f"file {path} does not exist. Check the path.")
     if path.stat().st_size > LARGEST_FILE:
@@ -178,7 +178,7 @@ def _open_csv(path: Path, **options: Any) -> pd.DataFrame:
 
 
 def read_query(path: str | Path, dataset: Dataset) -> pd.DataFrame:
-    """One encoded row from a CSV with the data set's column names; header lines 2-3 optional."""
+    """Return one encoded row of a CSV with the data set's column names; header lines 2-3 optional."""
     rows = read_rows(path, dataset)
     if len(rows) != 1:
         raise InputError(
@@ -188,7 +188,7 @@ def read_query(path: str | Path, dataset: Dataset) -> pd.DataFrame:
 
 
 def read_rows(path: str | Path, dataset: Dataset, lenient: bool = False) -> pd.DataFrame:
-    """Encoded rows from a CSV (header lines 2-3 optional) or Parquet file with its column names."""
+    """Return encoded rows of a Parquet file, or of a CSV whose header lines 2-3 are optional."""
     path = Path(path)
     if path.suffix == ".parquet":
         return dataset.encode(_open_parquet(path), str(path), lenient)
@@ -201,7 +201,7 @@ def read_rows(path: str | Path, dataset: Dataset, lenient: bool = False) -> pd.D
 def open_table(
     path: Path, text: Sequence[str] = (), categories: Mapping[str, Collection[str]] = NO_CATEGORIES
 ) -> pd.DataFrame:
-    """A table as it is, with one header line."""
+    """Read a Parquet file, or a CSV with one header line, without encoding it."""
     if path.suffix == ".parquet":
         return _open_parquet(path)
     options: dict[str, Any] = {"dtype": dict.fromkeys(text, str)}
@@ -235,7 +235,7 @@ def _space(
     actions: dict[str, str],
     path: Path,
 ) -> FeatureSpace:
-    """The inference's own description, told what the header lines say."""
+    """Return the inferred feature descriptions, overridden by the header lines."""
     overrides: dict[str, Any] = {}
     for name, kind in kinds.items():
         entry: dict[str, Any] = {"kind": kind, "action": ACTIONS[actions[name]]}
@@ -261,7 +261,7 @@ def _space(
 
 
 def _entry(feature: Feature, columns: tuple[str, ...]) -> dict[str, Any]:
-    """A feature as an override that describes it."""
+    """Return an override that describes a feature."""
     entry: dict[str, Any] = {"kind": feature.kind, "action": feature.action}
     if feature.kind == "categorical":
         entry["columns"] = [columns[c] for c in feature.columns]
@@ -310,13 +310,13 @@ def _encode(
 
 
 def _with_unknown(encoded: FloatArray, code: list[int], raw: "pd.Series[Any]") -> Any:
-    """Values of no known category as they were given."""
+    """Return encoded values, with the original ones where the category is unknown."""
     unknown = np.equal(code, -1)
     return np.where(unknown, raw.astype(object), encoded) if unknown.any() else encoded
 
 
 def _text(value: Any) -> str:
-    """1.0 and 1 are the same category, however pandas read the column."""
+    """Return the text of a category; 1.0 and 1 are the same one, however pandas reads the column."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

@@ -1,4 +1,4 @@
-"""A forest on scikit-learn's bundled breast cancer data: no download, real rows."""
+"""Demo model, a forest on scikit-learn's bundled breast cancer data."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,14 +9,14 @@ import pandas as pd
 
 @dataclass(frozen=True, eq=False)
 class Demo:
-    """A trained model, its data, and rows that it decides against.
+    """Trained model, its data, and rows predicted as malignant.
 
     Attributes
     ----------
     model : fitted RandomForestClassifier
-    X : float64 frame (n_rows, n_columns) that it was trained on
-    rows : some of them, predicted otherwise than the target
-    target : the label to reach
+    X : float64 frame (n_rows, n_columns), the training data
+    rows : frame of some training rows that are predicted differently from the target
+    target : label to reach
     """
 
     model: Any
@@ -26,7 +26,7 @@ class Demo:
 
 
 def make_demo(n_rows: int, seed: int) -> Demo:
-    """Train on real tumour measurements; pick rows predicted malignant."""
+    """Train a forest on tumour measurements, and pick rows that are predicted malignant."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.ensemble import RandomForestClassifier
 

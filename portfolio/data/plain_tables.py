@@ -1,4 +1,4 @@
-"""Ordinary files: a CSV or Parquet table with a label among its columns, and rows like it."""
+"""Ordinary CSV or Parquet tables with a label column, and files of rows for them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from portfolio.data.datasets import open_table
 
 @dataclass(frozen=True, eq=False)
 class PlainTable:
-    """The table that a model was trained on, as its file has it.
+    """Training table as it is in its file.
 
     Attributes
     ----------
     name : file name without endings
-    X : every column but the label
-    y : the label's column, None without one
+    X : frame of all columns except the label
+    y : label column, or None
     """
 
     name: str
@@ -28,7 +28,7 @@ class PlainTable:
     y: "pd.Series[Any] | None"
 
     def one(self, path: Path) -> pd.DataFrame:
-        """The one row of a file."""
+        """Return the single row of a file as a frame."""
         found = self.rows(path)
         if len(found) != 1:
             raise InputError(
@@ -37,7 +37,7 @@ class PlainTable:
         return found
 
     def rows(self, path: Path) -> pd.DataFrame:
-        """Rows of another file, in this table's columns and dtypes."""
+        """Return the rows of another file, in this table's columns and dtypes."""
         text = [n for n in self.X.columns if not pd.api.types.is_numeric_dtype(self.X[n].dtype)]
         categories = {str(name): set(self.X[name].dropna().map(str)) - {""} for name in text}
         found = named_as(open_table(path, text, categories), list(self.X.columns))
@@ -51,7 +51,7 @@ class PlainTable:
 
 
 def read_plain(path: str | Path, label: str | None) -> PlainTable:
-    """Read a table as it is: kinds are taken from what its columns hold."""
+    """Read a table without encoding it; feature kinds are later inferred from the values."""
     path = Path(path)
     whole = open_table(path)
     if label is not None and label not in whole.columns:
@@ -72,7 +72,7 @@ def read_plain(path: str | Path, label: str | None) -> PlainTable:
 
 
 def named_as(frame: pd.DataFrame, known: Sequence[Any]) -> pd.DataFrame:
-    """Return a frame with a known name for each column that differs from it in blanks alone."""
+    """Return a frame whose column names are the known ones, matched without blanks around them."""
     by_text = {str(name).strip(): name for name in known if name is not None}
     other = [name for name in frame.columns if name not in known]
     names = {name: by_text.get(str(name).strip(), name) for name in other}

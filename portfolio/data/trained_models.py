@@ -1,4 +1,4 @@
-"""The models the command line can train itself."""
+"""Models that the command line can train."""
 
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ Trainable = Literal["forest", "hard-forest", "xgboost"]
 
 
 def train(dataset: Dataset | PlainTable, kind: Trainable, trees: int, depth: int, seed: int) -> Any:
-    """A fitted model; deterministic for a seed."""
+    """Return a fitted model, deterministic for a seed."""
     if isinstance(dataset, PlainTable):
         return _train_pipeline(dataset, kind, trees, depth, seed)
     _check(dataset)

@@ -1,7 +1,7 @@
-"""Data sets of many columns that need no file: scikit-learn's digits, and some that are drawn.
+"""Data sets of many columns that need no file: scikit-learn's digits, and generated ones.
 
-They are for protocols that ask what is hard after reduction: all columns matter, and classes lie
-far apart, so that a row has to change in many places. The same tables on every machine.
+Benchmarks use them for problems that are hard after reduction. All columns matter, and classes are
+far apart, so that many values of a row have to change. The tables are the same on every machine.
 """
 
 from collections.abc import Callable
@@ -20,14 +20,14 @@ DECIMALS = 2  # of what is drawn: columns of measurements repeat values, too
 
 
 def wide_table(name: str) -> Dataset:
-    """One of :data:`WIDE`."""
+    """Return a data set of :data:`WIDE`."""
     values, labels = WIDE[name]()
     frame = pd.DataFrame(values, columns=[f"x{place}" for place in range(values.shape[1])])
     return Dataset(name, frame, labels, infer_features(frame), {})
 
 
 def _digits(*shown: int) -> Drawn:
-    """Images of 8 x 8 points in 17 shades, of some of the ten digits."""
+    """Return 8 x 8 images in 17 shades of some of the ten digits, and their class indices."""
     from sklearn.datasets import load_digits
 
     data = load_digits()
@@ -37,7 +37,7 @@ def _digits(*shown: int) -> Drawn:
 
 
 def _frequencies(columns: int, rows: int, seed: int) -> Drawn:
-    """How frequent words are in messages of two kinds: most are 0, others have a heavy tail."""
+    """Return word frequencies in messages of two kinds: most are 0, others have a heavy tail."""
     rng = np.random.default_rng(seed)
     labels = rng.random(rows) < 0.4
     usual = rng.beta(1, 4, columns)
@@ -49,7 +49,7 @@ def _frequencies(columns: int, rows: int, seed: int) -> Drawn:
 
 
 def _spectra(columns: int, rows: int, seed: int) -> Drawn:
-    """Twelve substances, one of which tells the classes apart, each seen at every wavelength."""
+    """Return spectra of twelve substances, one of which differs by class, and class indices."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 2, rows)
     lines = rng.normal(size=(12, columns))
@@ -61,7 +61,7 @@ def _spectra(columns: int, rows: int, seed: int) -> Drawn:
 
 
 def _clusters(columns: int, rows: int, seed: int) -> Drawn:
-    """Two clusters in general position, far apart."""
+    """Return two clusters in general position, far apart, and their class indices."""
     from sklearn.datasets import make_classification
 
     values, labels = make_classification(

@@ -1,6 +1,7 @@
-"""Which of the hashes in CatBoost's splits each category of a frame has: CatBoost itself is asked.
+"""Hashes of the categories of a frame in CatBoost models, found by calling CatBoost.
 
-It keeps hashes only. So a model of one tree per hash is made of the export, and its leaves tell.
+CatBoost stores hashes only. So a model with one tree per hash is derived from the export, and its
+leaves show which categories have this hash.
 """
 
 import json
@@ -20,7 +21,7 @@ Labels = dict[int, list[Any]]
 
 
 def catboost_codes(model: Any, frame: pd.DataFrame) -> dict[int, dict[Any, float]]:
-    """The code of each category that a split asks for, by place of its column."""
+    """Return the code of each category that a split tests, by position of its column."""
     if not model.get_cat_feature_indices():
         return {}
     content = exported(model)
@@ -49,7 +50,7 @@ def _labels(column: "pd.Series[Any]") -> list[Any]:
 
 
 def _rows(frame: pd.DataFrame, labels: Labels) -> pd.DataFrame:
-    """As many rows as there are labels in one column, each label in one of them."""
+    """Return a frame with as many rows as one column has labels, each label in one of them."""
     most = max(map(len, labels.values()))
     held = {
         at: pd.Series([labels[at][row % len(labels[at])] for row in range(most)], dtype=object)
@@ -61,7 +62,7 @@ def _rows(frame: pd.DataFrame, labels: Labels) -> pd.DataFrame:
 
 
 def _asked(content: dict[str, Any], hashes: list[list[int]], rows: pd.DataFrame) -> Any:
-    """Whether each row has the category of each hash, 0 or 1, (n_rows, n_hashes)."""
+    """Return whether each row has the category of each hash, 0 or 1, (n_rows, n_hashes)."""
     import catboost
 
     asked = [(own, value) for own, values in enumerate(hashes) for value in values]

@@ -1,4 +1,4 @@
-"""Which columns a model takes categories in, and which code its library has for each."""
+"""Columns that a model reads as categories, and the code of its library for each category."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -23,9 +23,9 @@ Codes = Mapping[Any, float]  # label -> the library's code
 
 
 def library_codes(model: Any, layout: Layout, frame: pd.DataFrame) -> dict[int, Codes]:
-    """Return the codes of each column that the model takes categories in, by its place.
+    """Return the codes of each column that the model reads as categories, by position.
 
-    Members of a model may have codes of their own; then these are codes for all of them.
+    Members of a model may have codes of their own. Then these are joint codes for all of them.
     """
     if not is_owner(predictor(model)):
         return _codes_of(predictor(model), frame)
@@ -42,7 +42,7 @@ def library_codes(model: Any, layout: Layout, frame: pd.DataFrame) -> dict[int, 
 def in_codes_of_all(
     model: Any, ensemble: Ensemble, codes: Mapping[int, Codes], frame: pd.DataFrame
 ) -> Ensemble:
-    """Return the trees of a model that has members, where these share codes."""
+    """Return the trees of a model, in joint codes if it has members that share them."""
     if not (codes and is_owner(predictor(model))):
         return ensemble
 
@@ -60,9 +60,9 @@ def in_codes_of_all(
 
 
 def typed_as_trained(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with categories where the model knows a column's, as a CSV can't say so itself.
+    """Return the frame with category dtypes where the model stores a column's categories.
 
-    Columns whose values the model does not all know stay as they are.
+    A CSV has no dtypes. Columns with a value that the model does not know stay as they are.
     """
     typed = frame.copy(deep=False)
     for name, labels in _labels(unwrapped(model), frame).items():
@@ -73,7 +73,7 @@ def typed_as_trained(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _labels(model: Any, frame: pd.DataFrame) -> dict[Any, list[Any]]:
-    """By column, the categories that a model of one library keeps."""
+    """Return the categories that a model of one library stores, by column."""
     package = kind_of(model).library
     if package == "xgboost":
         booster = model.get_booster() if hasattr(model, "get_booster") else model
@@ -87,7 +87,7 @@ def _labels(model: Any, frame: pd.DataFrame) -> dict[Any, list[Any]]:
 
 
 def _lightgbm_labels(booster: Any, frame: pd.DataFrame) -> dict[Any, list[Any]]:
-    """It keeps the categories of its frame's category columns in their order, without names."""
+    """Return the categories of LightGBM, which stores them in column order without names."""
     kept = booster.pandas_categorical or []
     known = {str(name).replace(" ", "_"): name for name in frame.columns}
     columns = [known.get(name) for name in booster.feature_name()]
@@ -103,7 +103,7 @@ def _lightgbm_labels(booster: Any, frame: pd.DataFrame) -> dict[Any, list[Any]]:
 
 
 def _code(label: Any, codes: Codes | None) -> float:
-    """A member's own code of a label; of one that takes the column for numbers the number."""
+    """Return a member's code of a label, or the label as a number if it reads the column as numbers."""
     if codes is not None:
         return codes.get(label, np.nan)
     try:
@@ -116,7 +116,7 @@ def _code(label: Any, codes: Codes | None) -> float:
 
 
 def _codes_of(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
-    """Those of a model without members."""
+    """Return the codes of a model without members, by position of the column."""
     package = kind_of(model).library
     if package == "xgboost":
         return _xgboost(model, frame)
@@ -133,9 +133,9 @@ def _codes_of(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
 
 
 def own_codes(codes: Mapping[int, Codes], table: Table | None) -> dict[int, FloatArray]:
-    """Return by place of a category column the library's code of each of the table's labels.
+    """Return the library's codes of the table's labels by position of the column, float64 (n + 1,).
 
-    It is NaN where the library has none, as for the last: categories that training rows lack.
+    They are NaN where the library has none, as for the last: categories that training rows lack.
     """
     return {
         at: np.array([*(codes.get(at, {}).get(label, np.nan) for label in column.labels), np.nan])
@@ -145,7 +145,7 @@ def own_codes(codes: Mapping[int, Codes], table: Table | None) -> dict[int, Floa
 
 
 def _xgboost(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
-    """Names are kept with the model since XGBoost 3.1; before, codes are those of the frame."""
+    """Return XGBoost's codes: of stored names since XGBoost 3.1, else those of the frame."""
     booster = model.get_booster() if hasattr(model, "get_booster") else model
     types, names = booster.feature_types or [], booster.feature_names or []
     own_columns = {name: frame.iloc[:, at] for at, name in enumerate(names)}
@@ -164,7 +164,7 @@ def _xgboost(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
 
 
 def _kept_codes(booster: Any, columns: "Mapping[Any, pd.Series[Any]]") -> dict[str, Codes]:
-    """Return by column the codes of the categories that a booster keeps, in their order."""
+    """Return by column the codes of the categories that a booster stores, in their order."""
     if not hasattr(booster, "get_categories"):
         return {}
     found = booster.get_categories(export_to_arrow=True).to_arrow() or []
@@ -176,7 +176,7 @@ def _kept_codes(booster: Any, columns: "Mapping[Any, pd.Series[Any]]") -> dict[s
 
 
 def _codes_by_name(values: Any, labels: list[Any]) -> Codes:
-    """Return the code of each category as predict finds it: the first of names cut alike."""
+    """Return the code of each category as predict finds it: the first of equally truncated names."""
     if str(values.type) != "string":
         return _counted(labels)
     content, pairs = _cut(values)
@@ -186,17 +186,17 @@ def _codes_by_name(values: Any, labels: list[Any]) -> Codes:
 
 
 def _cut(values: Any) -> tuple[bytes, list[tuple[int, int]]]:
-    """Return the text of all names that XGBoost keeps, and where each begins and ends."""
+    """Return the text of all names that XGBoost stores, and where each begins and ends."""
     ends = np.frombuffer(values.buffers()[1], dtype=np.int32)[: len(values) + 1].tolist()
     content = bytes((values.buffers()[2] or b"")[: ends[-1]]) if len(values) else b""
     return content, list(pairwise(ends))
 
 
 def _whole_names(values: Any, name: str, column: "pd.Series[Any]") -> list[Any]:
-    """Return the kept names of a column's categories.
+    """Return the stored names of a column's categories.
 
-    XGBoost keeps text as UTF-8, cut where its characters would end if each were a byte. So names
-    beyond ASCII are read by characters, and the last ones are completed by those of the frame.
+    XGBoost stores text as UTF-8, truncated where its characters would end if each were a byte. So
+    names beyond ASCII are read by characters, and the last ones are completed from the frame.
     """
     if str(values.type) != "string":
         return list(values.to_pylist())
@@ -231,7 +231,7 @@ def _whole_names(values: Any, name: str, column: "pd.Series[Any]") -> list[Any]:
 
 
 def _lightgbm(model: Any, frame: pd.DataFrame) -> dict[int, Codes]:
-    """Of category columns it keeps the names; in others the whole numbers are the codes."""
+    """Return LightGBM's codes: positions of stored names, else the whole numbers themselves."""
     booster = model.booster_ if hasattr(model, "booster_") else model
     dtypes = [frame.iloc[:, at].dtype for at in range(frame.shape[1])]
     named = [at for at, dtype in enumerate(dtypes) if isinstance(dtype, pd.CategoricalDtype)]
@@ -254,6 +254,6 @@ def _counted(labels: list[Any]) -> Codes:
 
 
 def _themselves(column: "pd.Series[Any]") -> Codes:
-    """The codes of a column of numbers are its values."""
+    """Return the values of a numeric column as their own codes."""
     values = [value for value in pd.unique(column).tolist() if not is_missing(value)]
     return {value: float(value) for value in sorted(values)}

@@ -1,4 +1,4 @@
-"""Numbers and dates from the values of single cells."""
+"""Conversion of single cells to numbers and dates."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from encoders.errors import InputError
 
 
 def as_number(value: Any, name: Any, where: str) -> float:
-    """Return the finite float64 that a cell holds."""
+    """Return the finite float64 of a cell; raise InputError if it has none."""
     try:
         if isinstance(value, complex | np.complexfloating | str | bytes):
             raise TypeError
@@ -26,7 +26,7 @@ def as_number(value: Any, name: Any, where: str) -> float:
 
 
 def as_date(value: Any) -> Any:
-    """Return a cell's date or point of time, which may be text; None where it holds none."""
+    """Return the timestamp of a cell, which may be text, or None if it is not a date."""
     try:
         return pd.Timestamp(value)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What else has to say yes to an answer: isolation forests, and further models."""
+"""Companions of a model, which must accept an answer too: isolation forests, further models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,13 @@ INLIER = 1  # class index of an isolation forest
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """One model, and what it has to say.
+    """Companion model with the classes that it must predict.
 
     Attributes
     ----------
-    alone : the model, over what it reads itself
-    classes, always : as of :class:`encoders.trees.ensemble.Companion`
+    alone : model with its trees over its own input columns
+    classes : class indices that it must predict, see :class:`encoders.trees.ensemble.Companion`
+    always : class index that it must predict for every target; None for further models
     """
 
     alone: Reading
@@ -28,18 +29,18 @@ class Wanted:
     always: int | None = None
 
     def of(self, ensemble: Ensemble) -> Companion:
-        """The companion, once its trees are known over the user's columns."""
+        """Return the companion for trees over the user's columns."""
         return Companion(ensemble, 0, self.classes, self.always)
 
 
 @dataclass(frozen=True, eq=False)
 class Companions:
-    """All that accompany a model.
+    """All companions of a model.
 
     Attributes
     ----------
-    every : each once
-    of_class : for each class of the model's (one entry for a regressor), places among ``every``
+    every : tuple of distinct companions
+    of_class : positions in ``every`` for each class of the model (one entry for a regressor)
     """
 
     every: tuple[Wanted, ...]
@@ -49,7 +50,7 @@ class Companions:
 def companions_of(
     main: Reading, plausibility: Plausibility | None, also: Sequence[Any]
 ) -> Companions:
-    """What accompanies a model."""
+    """Return the companions of a model: isolation forests per class, and further models."""
     labels = main.native.classes or (None,)
     forests = [] if plausibility is None else [plausibility.forest_of(label) for label in labels]
     distinct = {id(forest): forest for forest in forests if not _pleased(forest)}
@@ -73,7 +74,7 @@ def _read(model: Any, name: str) -> Reading:
 
 
 def _pleased(forest: Any) -> bool:
-    """Whether every row is plausible to a forest; one that no row pleases is refused."""
+    """Return whether a forest accepts every row; raise InputError if it rejects every row."""
     if not is_forest(forest):
         raise UnsupportedModelError(
             "plausibility needs a fitted IsolationForest or a fitted Pipeline that ends with one, "
@@ -90,7 +91,7 @@ def _pleased(forest: Any) -> bool:
 
 
 def _further(model: Any, at: int, main: Reading) -> Wanted:
-    """A model under which answers have to hold, too."""
+    """Return a further model under which answers must hold."""
     name = f"also[{at}] ({type(model).__name__})"
     reading = _read(model, name)
     if reading.ensemble.regression != main.ensemble.regression:

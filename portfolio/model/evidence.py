@@ -1,4 +1,4 @@
-"""Our reading of a model, held against what the model itself does with many rows."""
+"""Checks of the parsed trees against the model's own leaves, scores and predictions."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ def hold_against(
     training: FloatArray,
     space: FeatureSpace,
 ) -> None:
-    """Hold our reading against the model; what the model itself refuses is told in a sentence."""
+    """Check the parsed trees against the model; raise InputError for rows that it rejects."""
     rows = _with_gaps(training, space, native)
     try:
         check_reading(ensemble, cells, native, rows)
@@ -52,7 +52,7 @@ def hold_against(
 
 
 def _with_gaps(values: FloatArray, space: FeatureSpace, native: NativeModel) -> FloatArray:
-    """The training rows, and one for each feature that may be missing though it never is there."""
+    """Return the training rows, and one more per feature that may be missing but never is in them."""
     rows = [values]
     for feature in space.features:
         columns = list(feature.columns)
@@ -73,15 +73,15 @@ def _with_gaps(values: FloatArray, space: FeatureSpace, native: NativeModel) -> 
 def check_reading(
     ensemble: Ensemble, cells: Cells, native: NativeModel, training: FloatArray
 ) -> None:
-    """Make sure that the model's own leaves, scores and predictions are those we read.
+    """Raise UnsupportedModelError if the model's leaves, scores or predictions differ from ours.
 
-    Looked at are the training rows, and rows that fall on, just below and just above thresholds.
+    The rows are training rows, and rows with values on, just below and just above thresholds.
     """
     check_sums(ensemble, native, _alike_together(ensemble, _rows(ensemble, cells, training)))
 
 
 def check_sums(ensemble: Ensemble, native: NativeModel, rows: FloatArray) -> None:
-    """Check leaves, scores and predictions of some rows against the native model."""
+    """Raise UnsupportedModelError if leaves, scores or predictions differ for some rows."""
     leaves = ensemble.leaves(rows)
     own = native.leaves(rows)
     if own is not None:
@@ -113,7 +113,7 @@ def check_sums(ensemble: Ensemble, native: NativeModel, rows: FloatArray) -> Non
 
 
 def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
-    """Make sure that the boxes of each tree's leaves part the space as its splits do."""
+    """Raise UnsupportedModelError unless the leaf boxes of each tree partition the space as its splits."""
     size = np.array([boundary.size + 1 for boundary in cells.boundary])
     shares = covered(
         *(cells.tree_start, cells.leaf_start, cells.column, cells.lo, cells.hi, size),
@@ -139,7 +139,7 @@ def check_boxes(ensemble: Ensemble, cells: Cells, training: FloatArray) -> None:
 
 
 def _inside(cells: Cells, code: IntArray) -> BoolArray:
-    """Whether rows lie in the boxes of leaves, bool (n_leaves, n_rows)."""
+    """Return whether rows lie in the boxes of leaves, bool (n_leaves, n_rows)."""
     inside = np.ones((cells.node.size, code.shape[1]), dtype=np.bool_)
     for mine, items, start in blocks(cells.leaf_start):
         column = cells.column[items]
@@ -157,7 +157,7 @@ def _inside(cells: Cells, code: IntArray) -> BoolArray:
 
 
 def _group_shares(cells: Cells) -> FloatArray:
-    """Share of all classes that each leaf takes, float64 (n_leaves,)."""
+    """Return the share of all classes of grouped columns that each leaf takes, float64 (n_leaves,)."""
     share = np.ones(cells.node.size)
     for group in cells.groups:
         share[group.leaf] *= group.allowed.mean(axis=1)
@@ -175,10 +175,10 @@ def _rows(ensemble: Ensemble, cells: Cells, training: FloatArray) -> FloatArray:
 
 
 def _alike_together(ensemble: Ensemble, rows: FloatArray) -> FloatArray:
-    """The rows in the order of the first tree's leaves.
+    """Return the rows sorted by the leaves of the first tree.
 
-    Those that end in one leaf of it go much the same way in the others: what they pass is still in
-    the fast memory, ours and the library's, which halves the time of large forests.
+    Rows in the same leaf take similar paths through the other trees. Nodes stay in the cache, ours and
+    the library's, which halves the time for large forests.
     """
     alike = replace(ensemble, root=ensemble.root[:1]).leaves(rows)[:, 0]
     return rows[np.argsort(alike, kind="stable")]
@@ -189,7 +189,7 @@ def _thinned(rows: FloatArray, most: int) -> FloatArray:
 
 
 def _probes(ensemble: Ensemble, cells: Cells, training: FloatArray, count: int) -> FloatArray:
-    """Training rows with some values moved onto a threshold, or one float64 to either side."""
+    """Return training rows with some values moved onto a threshold, or one float64 beside it."""
     random = np.random.default_rng(0)
     rows = training[random.integers(0, len(training), count)]
     limit = float(np.finfo(ensemble.dtype).max)
@@ -218,7 +218,7 @@ def _probes(ensemble: Ensemble, cells: Cells, training: FloatArray, count: int) 
 
 
 def _check_leaves(ours: IntArray, own: IntArray) -> None:
-    """Each of the library's leaves is one of ours, and each of ours one of its, by any numbers."""
+    """Raise UnsupportedModelError unless leaves correspond one to one, whatever their numbering."""
     same = ours.shape == own.shape and own.min(initial=0) >= 0
     if same:
         step = max(1, FEW // max(1, len(ours)))
@@ -231,7 +231,7 @@ def _check_leaves(ours: IntArray, own: IntArray) -> None:
 
 
 def _are_alike(ours: IntArray, own: IntArray) -> bool:
-    """Whether leaves of some trees are the same, by whatever numbers each of the two has."""
+    """Return whether two numberings of the leaves of some trees describe the same leaves."""
     width = int(own.max(initial=0)) + 1
     named = own + np.arange(own.shape[1]) * width  # numbers of one tree may recur in another
     ours = ours - (ours.min() if ours.size else 0)
@@ -239,14 +239,14 @@ def _are_alike(ours: IntArray, own: IntArray) -> bool:
 
 
 def _is_function(given: IntArray, taken: IntArray) -> bool:
-    """Whether equal numbers in ``given`` stand beside equal numbers in ``taken``."""
+    """Return whether equal numbers in ``first`` always come with equal numbers in ``second``."""
     image = np.zeros(int(given.max(initial=0)) + 1, dtype=np.int64)
     image[given] = taken
     return bool((image[given] == taken).all())
 
 
 def _check_outputs(ensemble: Ensemble, sums: FloatArray, own: FloatArray, output: int) -> None:
-    """What the library puts out is what its link makes of the sums, within its rounding."""
+    """Raise UnsupportedModelError if outputs differ from the link of the sums by more than rounding."""
     band = ensemble.rounding.sums + SUMMED * float(np.abs(sums).max(initial=1.0))
     low, high = ensemble.link.of_output(sums.shape[1], output).limits(sums, output, band)
     if not ((low <= own) & (own <= high)).all():
@@ -256,7 +256,7 @@ def _check_outputs(ensemble: Ensemble, sums: FloatArray, own: FloatArray, output
 
 
 def _check_scores(ensemble: Ensemble, ours: FloatArray, own: FloatArray) -> None:
-    """The library's sums are exact ones within the band of its rounding."""
+    """Raise UnsupportedModelError if the library's sums differ from ours by more than rounding."""
     slack = ensemble.rounding.band + SUMMED * np.abs(ours).max(axis=1, initial=1.0)
     off = own.shape != ours.shape or (np.abs(ours - own).max(axis=1) > slack).any()
     if off:

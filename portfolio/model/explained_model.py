@@ -1,4 +1,4 @@
-"""Everything about a model that is the same for all queries, read once."""
+"""The parsed model, and everything else that is the same for all queries."""
 
 import math
 import time
@@ -36,14 +36,14 @@ NEAREST = 50  # training rows to start from where none reaches the goal
 
 @dataclass(frozen=True, eq=False)
 class ClassView:
-    """The trees that decide about one target class, cut into cells.
+    """Trees that decide about one target class, cut into cells.
 
     Attributes
     ----------
-    ensemble : the model's trees, and those of its companions
-    cells : the same, cut into intervals of each column
-    reference : training rows by class, to start looking from
-    companions : those of the ensemble, asked as their owners would
+    ensemble : the model's trees, with those of its companions
+    cells : the same trees, as intervals of each column
+    reference : training rows by class, as starting points of searches
+    companions : oracles of the ensemble's companions, in the same order
     """
 
     ensemble: Ensemble
@@ -53,12 +53,12 @@ class ClassView:
 
     @property
     def forests(self) -> tuple[Oracle, ...]:
-        """The isolation forest that answers have to please; none where that is not asked for."""
+        """Isolation forests that answers must satisfy, if plausibility is required."""
         pairs = zip(self.ensemble.companions, self.companions, strict=True)
         return tuple(oracle for own, oracle in pairs if own.always is not None)
 
     def keeping(self, kept: Callable[[Companion], bool]) -> "ClassView":
-        """The same with some of its companions."""
+        """Return the same view with some of its companions."""
         every = self.ensemble.companions
         pairs = zip(every, self.companions, strict=True)
         return replace(
@@ -68,7 +68,7 @@ class ClassView:
         )
 
     def near(self, goal: Goal) -> IntArray:
-        """Training rows from which to look for answers, as the cells of :class:`Reference`."""
+        """Return training rows as starting points, int64 (n, n_columns) as in :class:`Reference`."""
         if isinstance(goal, ClassGoal):
             return self.reference.rows[goal.target]
         rows, sums = self._all_rows
@@ -84,18 +84,18 @@ class ClassView:
 
 @dataclass(frozen=True, eq=False)
 class ExplainedModel:
-    """A model as trees, features, and the user's own object to verify with.
+    """Model as trees, with its features and the user's own object for verification.
 
     Attributes
     ----------
     ensemble : the model's trees alone
-    space : what the columns mean
-    native : the user's own object, which has the last word
-    views : one per target class, or one of a regressor; they differ only where plausibility is
-        asked for
-    seconds : what reading took
-    file_digest : SHA-256 of the file that the model came from, in hex; None if nobody named one
-    state : fitted state of the model and of its companions; None where it is not watched
+    space : features of the columns
+    native : the user's own object, which verifies every answer
+    views : one :class:`ClassView` per target class, or one for a regressor; they differ only with
+        plausibility
+    seconds : time for reading the model
+    file_digest : SHA-256 of the model file in hex, or None
+    state : fitted state of the model and its companions, or None if it is not watched
     """
 
     ensemble: Ensemble
@@ -107,14 +107,14 @@ class ExplainedModel:
     state: FittedState | None = None
 
     def check_unchanged(self) -> None:
-        """Raise an error if the model, or a companion, has changed since it was read."""
+        """Raise ModelChangedError if the model, or a companion, has changed since it was read."""
         if self.state is not None:
             self.state.check()
 
     def check_decisions(self, rows: FloatArray) -> None:
-        """Raise an error if the model itself decides otherwise for rows than its trees.
+        """Raise ModelChangedError if the model predicts rows differently from its parsed trees.
 
-        So a change is noticed that replaced no object, as of an array that was edited.
+        This detects changes that replaced no object, such as an edited array.
         """
         number = ValueGoal(0, "prediction", 0, -math.inf, math.inf)
         goal = number if self.ensemble.regression else ClassGoal(0)
@@ -122,38 +122,38 @@ class ExplainedModel:
 
     @cached_property
     def identity(self) -> str:
-        """A digest of all that a decision depends on, besides the question."""
+        """Digest of everything that a decision depends on, except the query."""
         joined = [view.ensemble for view in self.views if view.companions]
         own = [] if self.ensemble.blend is None else [self.ensemble.blend]
         return fingerprint(self.ensemble, self.space, self.native.classes, joined, *own)
 
     def identity_for(self, numbers: bool) -> Any:
-        """A digest of all that answers depend on."""
+        """Return a digest of everything that answers depend on."""
         links = [self.ensemble.link, *(own.ensemble.link for own in self.also)]
         return fingerprint(self.identity, *links) if numbers else self.identity
 
     @cached_property
     def described(self) -> tuple[EnsembleDescriptors, float]:
-        """Descriptors of the model, and the seconds they took."""
+        """Descriptors of the model, and the seconds for computing them."""
         began = time.perf_counter()
         descriptors = describe_ensemble(self.ensemble, self.space)
         return descriptors, time.perf_counter() - began
 
     @cached_property
     def for_checkers(self) -> Any:
-        """A :class:`TreesRead`: what the checker of records makes of the model."""
+        """:class:`TreesRead`, the model as the checker of records reads it."""
         from portfolio.proofs.trees_read import TreesRead
 
         return TreesRead.of(self.native.model)
 
     def oracle(self, target: int) -> Oracle:
-        """Who decides whether a row is an answer."""
+        """Return the oracle that decides whether a row reaches a target class."""
         view = self.views[target]
         return Oracle(view.ensemble, self.native, view.companions)
 
     @cached_property
     def input_type(self) -> np.dtype[Any]:
-        """The narrowest type that the model or a companion reads; it has to hold all values."""
+        """Narrowest input type of the model and its companions, which must represent all values."""
         every = [self.ensemble, *(own.ensemble for view in self.views for own in view.companions)]
         return min((own.dtype for own in every), key=lambda dtype: dtype.itemsize)
 
@@ -169,11 +169,11 @@ class ExplainedModel:
         return tuple(own for own in first.companions if own not in first.forests)
 
     def without_plausibility(self) -> "ExplainedModel":
-        """The same model, whose answers need not be plausible."""
+        """Return the same model without its isolation forests."""
         return self._keeping(lambda own: own.always is None)
 
     def without_also(self) -> "ExplainedModel":
-        """The same model, whose answers need not hold under further ones."""
+        """Return the same model without the further ones."""
         return self._keeping(lambda own: own.always is not None)
 
     def _keeping(self, kept: Callable[[Companion], bool]) -> "ExplainedModel":
@@ -194,7 +194,7 @@ def read(
     said: Mapping[str, Said] | None = None,
     also: Sequence[Any] = (),
 ) -> ExplainedModel:
-    """Read a model and describe its features; checks that its own predict agrees."""
+    """Read a model, describe its features, and check the parsed trees against its own predict."""
     began = time.perf_counter()
     main = read_alone(_with_voting(model, voting))
     asked = companions_of(main, plausibility, also)

@@ -1,4 +1,4 @@
-"""Model files -> fitted models; nothing from a stranger is unpickled without being told to."""
+"""Loading of model files; pickles are loaded only if the user trusts them."""
 
 import hashlib
 from collections.abc import Iterable
@@ -18,10 +18,11 @@ KNOWN = (
 def load_model(
     path: str | Path, trust_pickle: bool = False, remedy: str = "add --trust-pickle"
 ) -> Any:
-    """Load a model by its file ending, in a process of its own first.
+    """Load a model by its file ending, in a child process first.
 
-    A damaged file can crash, hang or fill the process that reads it: only what was loaded, read
-    and asked to predict in a child with limits on memory and time is loaded here.
+    A damaged file can crash or hang the process that reads it, or fill its memory. So the child loads
+    and reads it and calls predict, with limits on memory and time. Only if that succeeds it is loaded
+    here.
     """
     path = Path(path)
     if not path.is_file():
@@ -56,7 +57,7 @@ def to_probe(paths: Iterable[Path], trust_pickle: bool) -> list[Path]:
 
 
 def digest_of(path: str | Path) -> str:
-    """SHA-256 of a file, in hex."""
+    """Return the SHA-256 of a file, in hex."""
     if not isinstance(path, str | Path):
         raise InputError(f"model_file must be a path, got {path!r}.")
     try:

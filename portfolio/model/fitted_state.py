@@ -1,4 +1,4 @@
-"""The fitted state of a model, by which a later fit in place is noticed."""
+"""Fitted state of a model, by which a later fit in place is detected."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ CHANGED = (
 
 
 class FittedState:
-    """References to all that the predictions of some models depend on.
+    """References to all objects that the predictions of some models depend on.
 
     A fit replaces the objects that hold what was learned. So these are compared by identity,
     which takes microseconds. Boosters are changed in place, and are compared by their sizes.
@@ -37,20 +37,20 @@ class FittedState:
             self._add(type(model).__name__, model)
 
     def __reduce__(self) -> Any:
-        """Return how a copy is made: of the copied models."""
+        """Return how a copy is made: from the copied models."""
         return FittedState, (tuple(map(unwrapped, self._models)), self._volatile)
 
     def settled(self) -> "FittedState":
-        """Return the state without what predictions replaced since this one was made.
+        """Return the state without objects that predictions have replaced since it was created.
 
-        Some of scikit-learn's transformers, PowerTransformer for one, keep notes while they
-        transform. Call it once the models have predicted.
+        Some transformers of scikit-learn, such as PowerTransformer, set attributes while they transform.
+        Call this after the models have predicted.
         """
         changed = {str(key) for _, owner, key, value in self._places if _differs(owner, key, value)}
         return FittedState(self._models, self._volatile | changed)
 
     def check(self) -> None:
-        """Raise an error if a model has changed."""
+        """Raise ModelChangedError if a model has changed."""
         for name, owner, key, value in self._places:
             if _differs(owner, key, value):
                 raise ModelChangedError(CHANGED.format(name=name))
@@ -107,7 +107,7 @@ def _holds_objects(part: Any) -> bool:
 
 
 def _counts_of(part: Any) -> Iterator[Callable[[], Any]]:
-    """Yield what changes where a library changes a model without replacing an object."""
+    """Yield functions whose values change if a library changes a model in place."""
     library, kind = kind_of(part).library, kind_of(part).name
     if library == "xgboost" and kind == "Booster":
         yield part.num_boosted_rounds
@@ -121,13 +121,13 @@ def _counts_of(part: Any) -> Iterator[Callable[[], Any]]:
 
 
 def _differs(owner: Any, key: Any, then: Any) -> bool:
-    """Return whether an attribute or an item is another one than it was."""
+    """Return whether an attribute or an item has changed since it was recorded."""
     now = owner.get(key, MISSING) if isinstance(owner, dict) else owner[key]
     return now is not then and not _same(now, then)
 
 
 def _same(now: Any, then: Any) -> bool:
-    """Return whether two values that are not one object are equal arrays or plain values.
+    """Return whether two distinct objects are equal arrays or equal plain values.
 
     scikit-learn's ColumnTransformer replaces its array of names by an equal one when it transforms.
     """

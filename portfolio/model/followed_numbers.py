@@ -1,4 +1,4 @@
-"""Numbers of each column that the steps of a pipeline are followed to."""
+"""Range of each column in which the steps of a pipeline can be analysed."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -30,7 +30,7 @@ class Steps(Protocol):
 def numbers_followed(
     steps: Steps, rows: FloatArray, template: FloatArray, dtype: Any
 ) -> tuple[FloatArray, FloatArray]:
-    """Return numbers between which every transformer of a column gives what the model can read."""
+    """Return limits within which each column's transformers give readable numbers, (n_columns,) each."""
     known = np.where(np.isnan(rows).all(axis=0), 0.0, rows)  # columns without any value, too
     lowest, highest = np.nanmin(known, axis=0), np.nanmax(known, axis=0)
     size = np.maximum(np.maximum(np.abs(lowest), np.abs(highest)), 1.0)
@@ -58,14 +58,14 @@ def numbers_followed(
 def numbers_taken(seen: FloatArray, low: float, high: float) -> tuple[float, float]:
     """Return the smallest and the largest number that a query may hold, inf and -inf for none.
 
-    None is taken where no training row has a value and the steps make no number of one.
+    None is accepted where no training row has a value and the steps can't transform one.
     """
     closed = low == high and np.isnan(seen).all()
     return (np.inf, -np.inf) if closed else (float(low), float(high))
 
 
 def _refuse_no_numbers(table: Table, row: FloatArray, wrong: BoolArray) -> None:
-    """Raise :class:`InputError` where steps make no number of what is in the training data."""
+    """Raise InputError if the steps turn training values into NaN or infinity."""
     for at in np.flatnonzero(wrong & ~np.isnan(row)).tolist():
         raise InputError(
             f"X_train: a step of the pipeline turns {row[at]:g} in column "
@@ -75,7 +75,7 @@ def _refuse_no_numbers(table: Table, row: FloatArray, wrong: BoolArray) -> None:
 
 
 def _readable(steps: Steps, row: FloatArray, source: Any, dtype: Any) -> BoolArray:
-    """Columns of which every input is a number that the model takes, bool (n_columns,)."""
+    """Return the columns whose inputs are all numbers that the model takes, bool (n_columns,)."""
     fine: BoolArray = np.ones(row.size, dtype=np.bool_)
     values = steps.inputs(row[None, :], True)[0]
     limit = float(np.finfo(dtype).max)

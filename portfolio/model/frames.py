@@ -1,4 +1,4 @@
-"""Frames of other libraries: pandas inside, the user's own kind outside."""
+"""Conversion between pandas, which is used internally, and the user's frame library."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,7 +13,7 @@ FrameKind = Literal["pandas", "polars", "pyarrow"]
 
 
 def as_pandas(table: Any) -> tuple[Any, FrameKind]:
-    """A frame of polars, pyarrow or another library as one of pandas; all else as it is."""
+    """Return a frame of polars, pyarrow or another library in pandas, and the kind of its library."""
     if isinstance(table, pd.DataFrame | pd.Series):
         return table, "pandas"
     if not hasattr(type(table), "columns"):  # no frame of any library
@@ -40,7 +40,7 @@ def as_pandas(table: Any) -> tuple[Any, FrameKind]:
 
 @dataclass(frozen=True, eq=False)
 class FrameForm:
-    """The library and the column types of the frames that a model was fitted on.
+    """Library and column types of the frames that a model was fitted on.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ def form_of(table: Any) -> FrameForm:
 
 
 def whole_table(table: Any) -> Any:
-    """Return a batch of pyarrow as a table; as an array it would lose the names of its columns."""
+    """Return a pyarrow batch as a table, which keeps its column names; any other object as it is."""
     import narwhals as nw
 
     pyarrow = nw.dependencies.get_pyarrow()
@@ -85,7 +85,7 @@ def whole_table(table: Any) -> Any:
 
 
 def _with_none(frame: pd.DataFrame) -> pd.DataFrame:
-    """Text that is missing as None, which encoders of such frames were fitted with."""
+    """Return a frame with None for missing text, as encoders of such frames were fitted."""
     text = [n for n in frame.columns if pd.api.types.is_string_dtype(frame[n].dtype)]
     for name in text:
         if frame[name].isna().any():
@@ -106,7 +106,7 @@ def exact_pandas(table: Any) -> Any:
 
 
 def as_kind(frame: pd.DataFrame, kind: FrameKind, like: Any = None) -> Any:
-    """The same frame of another library."""
+    """Return the same frame in another library."""
     if kind == "pandas":
         return frame
     import narwhals as nw
@@ -125,7 +125,7 @@ def as_kind(frame: pd.DataFrame, kind: FrameKind, like: Any = None) -> Any:
 
 
 def in_type(numbers: FloatArray, dtype: Any) -> Any:
-    """Numbers in another type of numbers if it holds them, else as they are."""
+    """Return numbers in another numeric type if it holds them exactly, else as they are."""
     if not pd.api.types.is_numeric_dtype(dtype) or dtype.kind == "c":
         return numbers
     try:
@@ -142,7 +142,7 @@ def in_type(numbers: FloatArray, dtype: Any) -> Any:
 
 
 def _of_type(column: Any, dtype: Any) -> Any:
-    """A column in another type, or as it is if that one does not hold its values."""
+    """Return a column in another type, or as it is if that type does not hold its values."""
     try:
         cast = column.cast(dtype)
         same = cast.cast(column.dtype)

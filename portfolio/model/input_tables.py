@@ -1,4 +1,4 @@
-"""What the members of a model are given for rows of the user's: the tables of its layout."""
+"""Input tables that a model's layout derives for its members from the user's rows."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from portfolio.model.frames import as_pandas
 
 
 def inputs_of(pipeline: Any, rows: Any) -> Any:
-    """Return what the last step of a pipeline is given."""
+    """Return the input of a pipeline's last step."""
     for _, step in steps_before(pipeline):
         rows = step.transform(rows)
     return rows
@@ -38,13 +38,13 @@ def tables_of(layout: Layout, frame: Any) -> list[Any]:
 
 
 def side_by_side(tables: list[Any]) -> pd.DataFrame:
-    """Return the joint table."""
+    """Return the joint table of some tables."""
     frames = [pd.DataFrame(as_pandas(table)[0]).reset_index(drop=True) for table in tables]
     return frames[0] if len(frames) == 1 else pd.concat(frames, axis=1)
 
 
 def dense(matrix: Any, nothing: float) -> Any:
-    """Return a sparse matrix as an array, and any other table as it is."""
+    """Return a sparse matrix as an array with ``nothing`` for absent entries; other tables as they are."""
     if not hasattr(matrix, "tocoo"):
         return matrix
     entries = matrix.tocoo()

@@ -1,4 +1,4 @@
-"""What the trees say for their model, until it is asked about many rows at once."""
+"""Deferred native predictions: parsed trees predict first, the model verifies many rows at once."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, fields, replace
@@ -16,12 +16,14 @@ KNOWN = ("identity", "described", "input_type")  # cached properties of a model
 
 @dataclass(eq=False)
 class Loans:
-    """What trees have said for models that were not asked yet, and of what that was said.
+    """Predictions of the parsed trees that the models have not verified yet.
 
     Attributes
     ----------
-    of : what is worked on at this moment
-    rows, classes, debtors : by model, float64 (n_columns,), a class index and ``of``, each
+    of : key of the current task
+    rows : rows by model, each float64 (n_columns,)
+    classes : predicted class indices by model
+    debtors : keys of the tasks that depend on each prediction, by model
     """
 
     of: Hashable = None
@@ -30,13 +32,13 @@ class Loans:
     debtors: dict[NativeModel, list[Hashable]] = field(default_factory=dict)
 
     def note(self, native: NativeModel, row: FloatArray, label: int) -> None:
-        """Remember what was said for a model."""
+        """Record a prediction of the trees for later verification."""
         self.rows.setdefault(native, []).append(row)
         self.classes.setdefault(native, []).append(label)
         self.debtors.setdefault(native, []).append(self.of)
 
     def settle(self) -> set[Hashable]:
-        """Ask each model once; of what it contradicts the trees. Nothing is owed afterwards."""
+        """Verify all predictions, one call per model; return the tasks with a wrong one, and clear."""
         wrong: set[Hashable] = set()
         for native, rows in self.rows.items():
             off = native.predict(np.array(rows)) != np.array(self.classes[native])
@@ -45,26 +47,26 @@ class Loans:
         return wrong
 
     def split(self) -> "Loans":
-        """All that was said by now, apart; nothing is owed here afterwards."""
+        """Move all predictions into a new object and clear this one."""
         apart = Loans(self.of, dict(self.rows), dict(self.classes), dict(self.debtors))
         self.clear()
         return apart
 
     def clear(self) -> None:
-        """Forget all of it."""
+        """Remove all predictions."""
         for each in (self.rows, self.classes, self.debtors):
             each.clear()
 
 
 @dataclass(frozen=True, eq=False)
 class LentModel(NativeModel):
-    """Predicts one row by the trees where they are clear; the model is to be asked later.
+    """Model whose parsed trees predict single rows if they are clear; native calls are deferred.
 
     Attributes
     ----------
-    own : the model
-    ensemble : its trees
-    loans : what the model is still to be asked
+    own : the model itself
+    ensemble : its parsed trees
+    loans : predictions that it has not verified yet
     """
 
     own: NativeModel = field(kw_only=True)
@@ -73,7 +75,7 @@ class LentModel(NativeModel):
 
     @property
     def likeliest(self) -> bool:
-        """Nothing is asked together with what the trees say."""
+        """False, as probabilities are not requested together with deferred predictions."""
         return False
 
     def predict(self, rows: FloatArray) -> IntArray:
@@ -89,9 +91,9 @@ class LentModel(NativeModel):
 
 
 def lending(model: ExplainedModel, loans: Loans) -> ExplainedModel:
-    """The same model, for which its trees speak where they are clear, and its companions' too.
+    """Return the model, and its companions, with deferred native predictions.
 
-    What comes of it holds once the loans are settled, and none of them was wrong.
+    Results are valid only after :meth:`Loans.settle` has found no wrong prediction.
     """
 
     def lent(native: NativeModel, ensemble: Ensemble) -> LentModel:

@@ -1,4 +1,4 @@
-"""Rows made up from descriptions of the columns, where there are no training rows."""
+"""Rows generated from column descriptions, for models without training rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ def has_no_rows(X_train: Any) -> bool:
 def made_up_rows(
     X_train: Any, features: Any, names: Sequence[str] | None, width: int, in_pipeline: bool
 ) -> tuple[pd.DataFrame, Any]:
-    """Return a frame of made-up rows, and features without what is only of use for that."""
+    """Return a frame of generated rows, and the features without entries used only for them."""
     empty = as_pandas(X_train)[0]
     frame = empty if isinstance(empty, pd.DataFrame) else None  # arrays have no names
     rng = np.random.default_rng(0)
@@ -61,7 +61,7 @@ def made_up_rows(
 
 
 def without_spread(space: FeatureSpace) -> FeatureSpace:
-    """Return the features without what made-up rows do not tell: how values are spread."""
+    """Return the features without statistics of spread, which generated rows do not have."""
     middle = [(f.lower + f.upper) / 2 if f.missing and not f.coded else 0.0 for f in space.features]
     pairs = zip(space.features, middle, strict=True)
     known = tuple(replace(f, typical=m, std=np.nan, mad=np.nan) for f, m in pairs)
@@ -145,13 +145,13 @@ def _between(
 
 
 def _mixed(values: np.ndarray[Any, Any], rng: np.random.Generator) -> np.ndarray[Any, Any]:
-    """Return every value once, and then any of them."""
+    """Return every value once, then random ones of them."""
     more = max(ROWS - len(values), 0)
     return np.concatenate([values, values[rng.integers(0, len(values), more)]])[:ROWS]
 
 
 def _of_type(dtype: Any) -> np.ndarray[Any, Any] | None:
-    """Return what the type of a column says of its values, None for nothing."""
+    """Return values that a column's dtype implies, or None."""
     if isinstance(dtype, pd.CategoricalDtype) and len(dtype.categories):
         return np.array(dtype.categories.tolist(), dtype=object)
     if dtype is not None and pd.api.types.is_bool_dtype(dtype):

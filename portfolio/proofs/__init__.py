@@ -1,1 +1,1 @@
-"""The record that a third party checks, and the checker."""
+"""Records of answers with proofs that third parties can check."""

@@ -1,4 +1,4 @@
-"""What a query admits and what it costs, column by column: what the checker of records reads."""
+"""Admissible values, costs and limits of a query by column, as the record checker reads them."""
 
 from typing import Any
 
@@ -8,11 +8,13 @@ from encoders.query.cost import table_values
 from encoders.query.features import Feature, FeatureSpace
 from encoders.query.query import Query
 
-FURTHEST = float(np.nextafter(2.0**128 - 2.0**103, 0))  # that float32 rounds to its largest number
+FURTHEST = float(
+    np.nextafter(2.0**128 - 2.0**103, 0)
+)  # largest value that float32 rounds to a finite number
 
 
 def columns_of(space: FeatureSpace, query: Query) -> list[dict[str, Any]]:
-    """What each column may become, and what that costs; ``docs/proofs.md`` has the rules."""
+    """Return admissible values and costs per column, a list of dicts; see ``docs/proofs.md``."""
     told: dict[int, dict[str, Any]] = {}
     for index, feature in enumerate(space.features):
         own = _group(index, feature, query) if feature.one_hot else _single(index, feature, query)
@@ -21,8 +23,8 @@ def columns_of(space: FeatureSpace, query: Query) -> list[dict[str, Any]]:
 
 
 def limits_of(space: FeatureSpace, query: Query) -> list[dict[str, Any]]:
-    """Limits of changes, and for each one-hot group that exactly one of its columns is a yes."""
-    moving = []  # columns of which exactly one changes if the feature does
+    """Return limits on changes as dicts; one-hot groups get limits that keep one column at 1."""
+    moving = []  # per feature: columns of which exactly one changes if the feature changes
     told = []
     for feature in space.features:
         if feature.one_hot:
@@ -48,13 +50,13 @@ def _limit(most: int, changed: list[int], same: list[int]) -> dict[str, Any]:
 
 
 def _place(feature: Feature, query: Query) -> int:
-    """Return which column of a one-hot group is 1; their number if none is."""
+    """Return the position of the 1 in a one-hot group; the number of columns if there is none."""
     own = query.row[list(feature.columns)]
     return int(np.argmax(own)) if own.any() else own.size
 
 
 def _listed(index: int, feature: Feature, query: Query, start: float) -> list[float] | None:
-    """The admissible values where they are a list, else None."""
+    """Return the sorted admissible values if they are listed, else None."""
     admissible, table = query.admissible[index], query.cost.table(index)
     lists = [set(feature.values)] if feature.values else []
     if admissible.values is not None:
@@ -73,7 +75,7 @@ def _listed(index: int, feature: Feature, query: Query, start: float) -> list[fl
 
 
 def _prices(index: int, feature: Feature, query: Query, values: list[float]) -> list[float]:
-    """What listed values cost before the weight; none where that follows from the distance."""
+    """Return the costs of listed values before weighting; empty if the distance defines them."""
     table = query.cost.table(index)
     if table is None:
         flat = feature.one_hot or feature.kind == "binary"
@@ -101,10 +103,11 @@ def _single(index: int, feature: Feature, query: Query) -> dict[int, dict[str, A
 
 
 def _group(index: int, feature: Feature, query: Query) -> dict[int, dict[str, Any]]:
-    """The columns of a one-hot group, with prices that make up what the categories cost.
+    """Return the columns of a one-hot group, with prices that add up to the category costs.
 
-    With sums as costs, to leave the query's category costs as much as the cheapest other one, and
-    to take up another one what it costs more. The largest change is that of any column.
+    For summed costs, leaving the query's category costs as much as the cheapest other category,
+    and entering another category costs the difference. For the maximum norm, leaving costs as
+    much, and entering a category costs its whole price.
     """
     own = _place(feature, query)
     allowed = _listed(index, feature, query, float(own)) or []
@@ -126,7 +129,7 @@ def _group(index: int, feature: Feature, query: Query) -> dict[int, dict[str, An
 def _column(
     index: int, query: Query, values: list[float] | None, prices: list[float]
 ) -> dict[str, Any]:
-    """A column of listed values; an empty list of them stands for none, not for all."""
+    """Return a column with listed values; an empty list means no value, not any value."""
     lower, upper = (-FURTHEST, FURTHEST) if values is None or values else (1.0, 0.0)
     return {
         "lower": lower, "upper": upper, "step": 0.0, "stay": False, "values": values or [],

@@ -1,4 +1,4 @@
-"""A proof that others can check: the search walks once more, with the bound known."""
+"""Proofs that others can check: a second search that records its steps, given the bound."""
 
 import base64
 import time
@@ -25,20 +25,23 @@ from portfolio.checker import DEAREST, ONE
 from portfolio.model.explained_model import ExplainedModel
 from portfolio.proofs.columns import columns_of
 
-GRAIN = 10_000  # of the checker's units of cost: prices on rows are multiples, short to tell
+GRAIN = (
+    10_000  # in the checker's units of cost; prices are multiples of it, which keeps records short
+)
 
 
 @dataclass(frozen=True)
 class Cover:
-    """The proof for one class.
+    """A proof for one class.
 
     Attributes
     ----------
-    refused : rows that the model itself refused, though its sums are too near a tie to tell
-    prices : (tree, column, first level, last level, price) each, in whole units of cost
-    worth : the price of each lead, in units of cost for 2^58 units of scores; none without prices
-    steps : of the tree of boxes, compressed
-    n_steps : how many
+    refused : tuple of rows, rows near a tie that the model itself does not predict as the class
+    prices : tuple of (tree, column, first level, last level, price in units of cost)
+    worth : tuple of int, price of each lead, in units of cost per 2^58 units of score; empty
+        without prices
+    steps : bytes, compressed steps of the search tree
+    n_steps : int, number of steps
     """
 
     refused: tuple[tuple[float, ...], ...]
@@ -48,7 +51,7 @@ class Cover:
     n_steps: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as in a record."""
+        """Return plain values, as in a record."""
         return {
             "refused": [list(row) for row in self.refused],
             "prices": [list(each) for each in self.prices],
@@ -59,13 +62,13 @@ class Cover:
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """What ends the writing of a proof.
+    """Limits on the size of a proof and the time to write it.
 
     Attributes
     ----------
-    n_bytes : of the steps, compressed
-    deadline : ``time.perf_counter()``
-    over : whether somebody interrupted
+    n_bytes : float, maximum size of the compressed steps
+    deadline : float, latest ``time.perf_counter()``
+    over : callable, returns True once the user has interrupted
     """
 
     n_bytes: float
@@ -73,37 +76,37 @@ class Limits:
     over: Callable[[], bool]
 
     def ended(self) -> str:
-        """Why there is no time left, as a reason for there being no proof; "" if there is some."""
+        """Return the reason why no time is left, or "" if there is some."""
         if self.over():
-            return "the work was interrupted"
-        return "the time was up" if time.perf_counter() >= self.deadline else ""
+            return "it was interrupted"
+        return "the time limit was reached" if time.perf_counter() >= self.deadline else ""
 
     def full(self, n_bytes: int) -> str:
-        """The same, of steps that may be too many."""
-        return "its steps take more bytes than were allowed" if n_bytes > self.n_bytes else ""
+        """Return the reason if the compressed steps are too large, else ""."""
+        return "its steps exceed the size limit" if n_bytes > self.n_bytes else ""
 
 
 class _Writer:
-    """Steps as text, compressed as they come."""
+    """A writer that compresses steps as they arrive."""
 
     def __init__(self, limits: Limits) -> None:
-        self.packer = zlib.compressobj(9, wbits=zlib.MAX_WBITS | 16)  # as of gzip
+        self.packer = zlib.compressobj(9, wbits=zlib.MAX_WBITS | 16)  # gzip format
         self.limits, self.parts, self.count, self.size = limits, [b""], 0, 0
 
     def write(self, steps: IntArray) -> bool:
-        """Take steps as of :func:`encoders.backends.search.cover.cover`; whether to go on."""
+        """Add steps of :func:`encoders.backends.search.cover.cover`; return False to stop."""
         self.parts.append(self.packer.compress(_text(steps.tolist()).encode("ascii")))
         self.size += len(self.parts[-1])
         self.count += len(steps)
         return not (self.limits.ended() or self.limits.full(self.size))
 
     def packed(self) -> bytes:
-        """All of them."""
+        """Return all steps, compressed."""
         return b"".join([*self.parts, self.packer.flush()])
 
 
 def _text(steps: list[list[int]]) -> str:
-    """Steps as lines. A part that is cut off is split off, and closed at once."""
+    """Return steps as lines; a cut becomes a split whose cut part is closed at once."""
     told = []
     for what, axis, level, side in steps:
         if what == SPLIT:
@@ -116,9 +119,9 @@ def _text(steps: list[list[int]]) -> str:
 
 
 def _as_checked(problem: Problem, space: FeatureSpace, query: Query) -> Problem:
-    """The problem as the checker has it, where the search knows more: in groups with prices.
+    """Return the problem as the checker sees it, without one-hot groups of priced categories.
 
-    What is left of a group costs the cheapest category in it. The checker knows of columns alone.
+    The search bounds a group by its cheapest remaining category. The checker knows columns only.
     """
     cost, groups, rows = problem.cost.copy(), list(problem.one_hot), list(problem.level_rows)
     priced = [f for k, f in enumerate(space.features) if f.one_hot and query.cost.table(k)]
@@ -139,7 +142,7 @@ def _as_checked(problem: Problem, space: FeatureSpace, query: Query) -> Problem:
 
 
 def _units_of_score(posed: Posed, cells: Cells, target: int) -> FloatArray:
-    """How many units of each leaf row a unit of score is."""
+    """Return, for each leaf row, its units per unit of score (float array)."""
     score, begin = cells.score(posed.source), posed.problem.tree_start
     lead = score[:, [target]] - np.delete(score, target, axis=1)
     least = np.repeat(np.minimum.reduceat(lead, begin[:-1]), np.diff(begin), axis=0)
@@ -157,7 +160,7 @@ def prove(
     below: float | None,
     limits: Limits,
 ) -> Cover | str:
-    """The cover of one class, or why there is none."""
+    """Return the proof for one class, or the reason why there is none."""
     if why := limits.ended():
         return why
     asked, view = replace(query, goal=goal), model.views[goal.target]

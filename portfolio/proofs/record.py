@@ -1,4 +1,4 @@
-"""What was asked, answered and proved, as one document that others can check."""
+"""Records of answers: query, answer and proof in one document that others can check."""
 
 import gzip
 import json
@@ -28,66 +28,71 @@ from portfolio.rule_words import rule_words
 from portfolio.solving.findings import TOO_SMALL
 
 FORMAT, VERSION = "counterfolio-record", 5
-# Of a bound: by how much less is claimed than what the search proves, for roundings of both.
+# Factors of a bound: what the search proves, and the smaller value that the record claims.
+# The difference allows for rounding.
 PROVED, CLAIMED = 1 - 5e-10, 1 - 2e-9
+
+PLAIN_ONLY = "pipelines, native categories, missing values and additional models are not supported"
 
 
 @dataclass(frozen=True)
 class Record(AsJson):
-    """A versioned record of one answer, with its proof where there is one.
+    """A versioned record of one answer, with a proof if there is one.
 
     Attributes
     ----------
-    content : plain values; ``docs/proofs.md`` names all of them
+    content : dict of plain values; ``docs/proofs.md`` describes the members
     """
 
     content: dict[str, Any]
 
     @property
     def proved(self) -> bool:
-        """Whether it carries a proof; :attr:`why_not` says why it does not."""
+        """True if the record contains a proof; else :attr:`why_not` is the reason."""
         return self.content["proof"] is not None
 
     @property
     def why_not(self) -> str:
-        """Why there is no proof, "" if there is one."""
+        """Reason why there is no proof, "" if there is one."""
         return str(self.content["why_no_proof"])
 
     def __str__(self) -> str:
         if self.proved:
             steps = sum(len(cover["steps"]) for cover in self.content["proof"]["covers"])
-            return f"a record of {self.content['status']}, with a proof of {steps} bytes."
-        return f"a record of {self.content['status']}, without a proof: {self.why_not}."
+            return f"record of status {self.content['status']}, with a proof of {steps} bytes."
+        return f"record of status {self.content['status']}, without a proof: {self.why_not}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
+        """Return plain Python values, ready for JSON."""
         return self.content
 
     def check(self, model: Any, work: float = MOST_WORK) -> str:
-        """What the independent checker says of it, as one sentence."""
+        """Return the verdict of the independent checker, as one sentence."""
         check_from_0("work", work)
         return check(json.loads(self.to_json()), model, work)
 
     def write(self, path: str | Path) -> None:
-        """Write it as JSON, compressed where the name ends in ``.gz``; whole or not at all."""
+        """Write the record as JSON, compressed if the name ends in ``.gz``; whole or not at all."""
         text = self.to_json().encode() + b"\n"
         content = gzip.compress(text, mtime=0) if str(path).endswith(".gz") else text
         try:
             replace_whole(Path(path), lambda partial: partial.write_bytes(content))
         except OSError as error:
-            raise InputError(f"the record can't be written to {path}: {error.strerror}.") from error
+            raise InputError(
+                f"cannot write the record to {path} ({error.strerror}). Choose another file."
+            ) from error
 
 
 @dataclass(frozen=True, eq=False)
 class Recorder:
-    """Makes the record of a result, where the model and the question still are.
+    """A factory of records, which keeps the model and the query of a result.
 
     Attributes
     ----------
-    model : that was explained
-    question : as asked
-    query : as resolved for the row
-    goals : what was asked for, one class each or limits of a number
+    model : ExplainedModel, the explained model
+    question : Question, settings as given by the user
+    query : Query, resolved for the row
+    goals : tuple of Goal, the target: a class each, or limits on a number
     """
 
     model: ExplainedModel
@@ -101,7 +106,7 @@ class Recorder:
         limits: Limits,
         reasons: Sequence[str] = (),
     ) -> Record:
-        """The record."""
+        """Return the record of a result."""
         proof = self._without_proof(result) or self._proof(result, limits)
         why = proof if isinstance(proof, str) else ""
         space, row = self.model.space, None if result.row is None else result.row.values.tolist()
@@ -147,7 +152,7 @@ class Recorder:
         return Record(told | {"proof": None if why else proof})
 
     def _class_now(self) -> Any:
-        """The label that the model itself gives the query; None of a regressor."""
+        """Return the model's own prediction for the query; None for a regressor."""
         native = self.model.native
         if not native.classes:
             return None
@@ -183,33 +188,33 @@ class Recorder:
         }
 
     def _without_proof(self, result: Result) -> str:
-        """Why nobody could check a proof of this, "" if they could."""
+        """Return the reason why no proof could be checked, or "" if it could."""
         model, query = self.model, self.query
         if result.status == "unknown" and result.lower_bound <= 0:
-            return "nothing is known"
+            return "no bound is known"
         if TOO_SMALL in result.message:
-            return "what the change costs is too small to be told"
+            return "the cost of the change is too small for float64"
         if any(not isinstance(goal, ClassGoal) for goal in self.goals):
-            return "goals besides a class can't be checked yet"
+            return "only classes are supported as targets"
         if query.related is not None:
-            return "relations between features can't be checked yet"
+            return "relations between features are not supported"
         if any(callable(own) for own in query.cost.own):
-            return "costs by a function can't be computed by others"
+            return "cost functions are not supported"
         power = query.cost.power
         if np.isfinite(power) and not (power.is_integer() and power <= MOST_POWER):
-            return f"powers besides 0 to {MOST_POWER} can't be computed exactly"
+            return f"norms other than 0, 1, ..., {MOST_POWER} and inf are not supported"
         ensemble = model.ensemble
         if ensemble.companions or ensemble.sets is not None or model.native.table is not None:
-            return "pipelines, categories, gaps and further models can't be checked yet"
+            return PLAIN_ONLY
         for feature in model.space.features:
             if feature.one_hot and (feature.has_base or not query.row[list(feature.columns)].any()):
-                return "categories without a column of their own can't be checked yet"
+                return "one-hot groups with a base category are not supported"
         if any(f.missing or f.coded or f.codes for f in model.space.features) or ensemble.unsure:
-            return "pipelines, categories, gaps and further models can't be checked yet"
+            return PLAIN_ONLY
         return str(self.model.for_checkers.refusal)
 
     def _proof(self, result: Result, limits: Limits) -> dict[str, Any] | str:
-        # Who said "optimal" may have left a gap of its own; the walk leaves none.
+        # A backend's "optimal" may leave a small gap; the recorded search leaves none.
         bound = result.distance if result.status == "optimal" else result.lower_bound
         if bound == 0:
             return {"below": 0.0, "covers": []}
@@ -229,7 +234,7 @@ class Recorder:
 
 
 def _in_words(feature: Feature) -> dict[str, Any]:
-    """What people read of a feature, and nobody checks."""
+    """Return the description of a feature for readers; the checker ignores it."""
     return {
         "name": feature.name,
         "kind": feature.kind,
@@ -240,17 +245,17 @@ def _in_words(feature: Feature) -> dict[str, Any]:
 
 
 def _finite(number: float) -> float | None:
-    """A number; None for an infinite one."""
+    """Return a number, or None if it is infinite."""
     return float(number) if np.isfinite(number) else None
 
 
 def _power(power: float) -> float | int | None:
-    """The power of a norm, which the checker takes as a whole number; None for an infinite one."""
+    """Return the power of a norm, an int if integral; None if it is infinite."""
     return int(power) if power.is_integer() else _finite(power)
 
 
 def _label(value: Any) -> Any:
-    """A class as plain JSON has it, and another goal in words."""
+    """Return a class label as a JSON value, or a goal in words."""
     if isinstance(value, Wanted):
         return value.words()
     return value.item() if isinstance(value, np.generic) else value

@@ -1,4 +1,4 @@
-"""A record as a page that people read: one HTML file, without scripts and without network."""
+"""The HTML report of a record: one file, without scripts and without network access."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,29 +10,31 @@ from portfolio.change import Change, in_short
 from portfolio.proofs.columns import FURTHEST
 from portfolio.proofs.report_style import STYLE
 
-# How sure it is, and what that means.
+# Head and explanation of each status.
 PROVED = {
-    "optimal": ("Proved.", "No smaller change that is allowed is enough."),
-    "infeasible": ("Proved.", "No change that is allowed would have been enough."),
-    "feasible": ("Not proved.", "A smaller change may be enough, too."),
+    "optimal": ("Proved.", "No smaller allowed change is enough."),
+    "infeasible": ("Proved.", "No allowed change would have been enough."),
+    "feasible": ("Not proved.", "A smaller change may also be enough."),
     "unknown": (
-        "Not known.",
-        "No such change was found in the time that there was, and none is ruled out.",
+        "Unknown.",
+        "No such change was found within the time limit, and none is ruled out.",
     ),
 }
 PROOFS = ("optimal", "infeasible")
-FIRST = ("Feature", "Was")  # of the columns of tables
+FIRST = ("Feature", "Actual value")  # first columns of tables
 NUMBERED = re.compile(r"\d+\. ")
 
 
 def report(record: Any) -> str:
-    """The page."""
+    """Return the report as HTML; raise InputError if the record is invalid."""
     try:
         if (record["format"], record["version"]) != ("counterfolio-record", 5):
-            raise InputError("this is no record of version 5.")
+            raise InputError("the record is not of version 5. Create it again.")
         return _page(record)
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise InputError(f"this is no whole record: {type(error).__name__} {error}.") from error
+        raise InputError(
+            f"the record is incomplete ({type(error).__name__}: {error}). Create it again."
+        ) from error
 
 
 def _page(record: Any) -> str:
@@ -43,8 +45,8 @@ def _page(record: Any) -> str:
         _facts(record, wanted),
         _section("What would have been enough", _enough(record)),
         *([_section("Reasons", _reasons(reasons))] if reasons else []),
-        _section("What was allowed", _features(record)),
-        _section("How this was made", _made(record)),
+        _section("Allowed changes", _features(record)),
+        _section("How this report was made", _made(record)),
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -57,7 +59,7 @@ def _page(record: Any) -> str:
 
 
 def _wanted(record: Any) -> str:
-    """Describe what was asked for."""
+    """Return the requested outcome in words."""
     target, now = record["question"]["target"], record["query_class"]
     if target is not None:
         return str(target)
@@ -65,7 +67,7 @@ def _wanted(record: Any) -> str:
 
 
 def _reached(record: Any, wanted: str) -> str:
-    """Name the class that the answer reaches; what was asked for where there is no answer."""
+    """Return the class that the answer reaches, or the requested outcome without an answer."""
     answer = record["answer"]
     if record["question"]["target"] is not None or answer is None:
         return wanted
@@ -101,13 +103,13 @@ def _told(facts: Mapping[str, str], kind: str) -> str:
 
 
 def _facts(record: Any, wanted: str) -> str:
-    """What was decided and asked: none of it is about a class where a number is predicted."""
+    """Return the prediction, the requested outcome and the date; a regressor has no decision."""
     now = record["query_class"]
     decided = {} if now is None else {"The model's decision": str(now)}
-    facts = _told({**decided, "Asked for": wanted, "Made on": record["created"]}, "facts")
+    facts = _told({**decided, "Requested outcome": wanted, "Date": record["created"]}, "facts")
     told = (
-        "This page tells the smallest change with which the model would have given what was asked "
-        "for, and how sure that is."
+        "This report shows the smallest change with which the model would have reached the "
+        "requested outcome, and whether that is proved."
     )
     return facts + _paragraph(told)
 
@@ -130,16 +132,16 @@ def _answered(record: Any) -> str:
     if not changes:
         return _paragraph("Nothing needs to change.")
     rows = [(each.feature, in_short(each.before), each.reached) for each in changes]
-    together = "All of these together" if len(rows) > 1 else "This alone"
-    then = f"The model then decides: {answer['class']}."
+    together = "All of these changes together" if len(rows) > 1 else "This change alone"
+    then = f"The model then predicts: {answer['class']}."
     if answer["class"] not in record["model"]["classes"]:
         numbers = f"{in_short(answer['score'])} instead of {in_short(answer['score_before'])}"
-        then = f"The model then gives {answer['class']}: {numbers}."
+        then = f"The model then reaches {answer['class']}: {numbers}."
     return _table(together, (*FIRST, "Would have been enough"), rows, "changes") + _paragraph(then)
 
 
 def _changes(record: Any, answer: Any) -> list[Change]:
-    """What differs between the query and the answer, in words; they follow from both rows."""
+    """Return the differences between query and answer, computed from both rows."""
     told = []
     for feature in record["features"]:
         before, after = (_value(feature, row) for row in (record["query"], answer["row"]))
@@ -151,7 +153,7 @@ def _changes(record: Any, answer: Any) -> list[Change]:
 
 
 def _reasons(lines: Sequence[str]) -> str:
-    """Numbered lines as a list, others as they are."""
+    """Return reasons as HTML: numbered lines as a list, others as paragraphs."""
     numbered = [NUMBERED.sub("", line, count=1) for line in lines if NUMBERED.match(line)]
     others = [line for line in lines if not NUMBERED.match(line)]
     return "".join(map(_paragraph, others)) + (_listed(numbered, "ol") if numbered else "")
@@ -166,11 +168,11 @@ def _features(record: Any) -> str:
         rows.append((feature["name"], str(told), _allowed(feature, record, start)))
     rules = record["question"]["constraints"]
     table = _table(
-        "The row as the model reads it, and what was allowed to change",
-        (*FIRST, "What it might become"),
+        "The row as the model reads it, and the values that each feature was allowed to take",
+        (*FIRST, "Allowed values"),
         rows,
     )
-    return table + (_paragraph("Rules that were asked for:") + _listed(rules) if rules else "")
+    return table + (_paragraph("Requested constraints:") + _listed(rules) if rules else "")
 
 
 def _category(feature: Any) -> bool:
@@ -178,13 +180,13 @@ def _category(feature: Any) -> bool:
 
 
 def _value(feature: Any, row: Sequence[Any]) -> Any:
-    """The feature's value in a row; of a one-hot group the place of its category."""
+    """Return the feature's value in a row; for a one-hot group, the index of its category."""
     own = [row[column] for column in feature["columns"]]
     return own.index(1) if len(own) == len(feature["labels"]) and 1 in own else own[0]
 
 
 def _shown(feature: Any, value: Any) -> object:
-    """A value as people read it: the label of a category, or of one of two values."""
+    """Return a value for readers: the label of a category or of a binary value."""
     labels = feature["labels"]
     if not labels or value is None:
         return value
@@ -214,7 +216,7 @@ def _allowed(feature: Any, record: Any, start: Any) -> str:
 
 
 def _within(values: Iterable[float], lower: float, upper: float) -> list[float]:
-    """Those that the checker takes for admissible, too."""
+    """Return the values within the bounds, which the checker also admits."""
     return [value for value in values if lower <= value <= upper]
 
 
@@ -227,20 +229,20 @@ def _between(lower: float, upper: float) -> str:
 def _made(record: Any) -> str:
     proof, model = record["proof"], record["model"]
     checked = (
-        "It carries a proof that anybody can check with the model's file: counterfolio-check."
+        "The record contains a proof. Check it with counterfolio-check and the model file."
         if proof is not None
-        else f"It carries no proof for others: {record['why_no_proof']}."
+        else f"The record contains no proof: {record['why_no_proof']}."
     )
     told = {
-        "Model": f"{model['type']} of {model['library']}",
-        "SHA-256 of its trees": model["trees"] or "not taken",
-        "SHA-256 of its file, as told": model.get("file") or "not told",
+        "Model": f"{model['type']} ({model['library']})",
+        "SHA-256 of the trees": model["trees"] or "not computed",
+        "SHA-256 of the model file": model.get("file") or "unknown",
         "Status": record["status"],
         "Size of the change": _bound(record["distance"], "none"),
-        "Nothing is smaller than": _bound(record["lower_bound"], "there is none at all"),
+        "Proved lower bound": _bound(record["lower_bound"], "no change is enough"),
         "Found by": record["claimed_by"]["backend"],
         "Proof": checked,
-        "Made by": f"counterfolio {record['counterfolio']}, on {record['created']}",
+        "Created with": f"counterfolio {record['counterfolio']}, on {record['created']}",
         **({"Remark": record["message"]} if record["message"] else {}),
     }
     return _told(told, "small")

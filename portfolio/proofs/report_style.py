@@ -1,4 +1,4 @@
-"""How the page for people looks: in light and dark, on telephones, and on paper."""
+"""Style sheet of the report: light and dark, small screens, paper."""
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --soft: #57606a; --ground: #fff;

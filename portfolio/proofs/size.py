@@ -1,3 +1,3 @@
-"""How large proofs may get where nobody says so."""
+"""Default size limit of proofs."""
 
 PROOF_MB = 64.0  # megabytes of the steps of a proof, compressed

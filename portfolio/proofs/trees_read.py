@@ -1,4 +1,4 @@
-"""What the checker makes of a model: read once for all records of it."""
+"""The checker's view of a model, read once for all of its records."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,13 +8,13 @@ from portfolio.checker import RejectedError, read
 
 @dataclass(frozen=True)
 class TreesRead:
-    """What the checker makes of a model.
+    """The checker's view of a model.
 
     Attributes
     ----------
-    digest : of the trees as the checker reads them; None where it does not
-    scale : by which the checker makes whole numbers of scores
-    refusal : why it does not, else ""
+    digest : str or None, SHA-256 of the trees as the checker reads them; None if unsupported
+    scale : float, factor by which the checker scales scores before it rounds them to integers
+    refusal : str, reason why the model is not supported, else ""
     """
 
     digest: str | None
@@ -23,7 +23,7 @@ class TreesRead:
 
     @staticmethod
     def of(model: Any) -> "TreesRead":
-        """Read a model as the checker does."""
+        """Return the checker's view of a model."""
         try:
             trees = read(model)
         except RejectedError as error:

@@ -42,7 +42,6 @@ class BatchQuestions:
         weights: Mapping[str, float] | Sequence[float] | None = None,
         constraints: Sequence[Constraint] = (),
         margin: float | None = None,
-        backend: str = "auto",
         time_limit_s: float = 60.0,
         deadline_s: float | None = None,
         threads: int = 1,
@@ -52,7 +51,7 @@ class BatchQuestions:
         resume: bool = False,
         on_answer: OnAnswer = lambda answered, rows: None,
         log: Log | None = None,
-        strategy: str | Sequence[str] | None = None,
+        strategy: str | Sequence[str] = "auto",
         tie_break: bool = False,
         records: bool = False,
         proof_mb: float = PROOF_MB,
@@ -71,7 +70,7 @@ class BatchQuestions:
         Parameters
         ----------
         X : DataFrame or array (n_rows, n_columns); the index of pandas gives the ids
-        target, norm, scale, weights, constraints, margin, backend, seed, log, strategy : as for
+        target, norm, scale, weights, constraints, margin, seed, log, strategy : as for
             :meth:`Explainer.explain`; the strategy "map" makes a map of the model first and then
             asks that, see :meth:`Explainer.with_map`
         time_limit_s : seconds for each row
@@ -124,8 +123,8 @@ class BatchQuestions:
         limits = (time_limit_s, deadline_s, threads)
         settings = BatchSettings(*limits, executor, out, resume, on_answer)
         question = Question(target, norm, scale, weights, constraints, margin)
-        mapped = MAP in (strategy, backend)
-        name = "auto" if mapped else strategy_name(strategy, backend)
+        mapped = strategy == MAP
+        name = "auto" if mapped else strategy_name(strategy)
         options = Options(name, time_limit_s, threads, seed, tie_break=tie_break)
         exploration = read_exploration(explore, log)
         check_from_0("proof_mb", proof_mb)
@@ -225,7 +224,7 @@ class BatchQuestions:
         executor: Literal["local", "ray"] | Answers = "local",
         out: str | Path | None = None,
         resume: bool = False,
-        strategy: str | Sequence[str] | None = None,
+        strategy: str | Sequence[str] = "auto",
     ) -> Any:
         """Find the smallest perturbation of every row of a table.
 

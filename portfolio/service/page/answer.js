@@ -1,33 +1,33 @@
-// A result as a before-and-after table, scores, and who did what.
+// A result as a table of changes, scores, and the runs of backends.
 
 import { el, short, svg } from "./dom.js";
 
 const HEADLINES = {
   optimal: ["proved", "Proved: no smaller change is enough."],
-  infeasible: ["proved", "Proved: no change that is allowed is enough."],
-  feasible: ["open", "An answer. Whether a smaller change is enough is not proved."],
-  unknown: ["open", "Neither an answer was found nor a proof that there is none."],
+  infeasible: ["proved", "Proved: no allowed change is enough."],
+  feasible: ["open", "Change found. A smaller one may exist: this is not proved to be the smallest."],
+  unknown: ["open", "No change was found, and it is not proved that none exists."],
 };
 
-// [look, sentence] for the line of status.
+// Returns [class, sentence] for the status line.
 export function headline(result) {
   const [look, words] = HEADLINES[result.status];
   const already = result.counterfactual && result.changes.length === 0;
   const cost = result.distance === null || already ? "" : ` Cost ${short(result.distance)}` +
     (result.status === "feasible" ? `, none below ${short(result.lower_bound)}.` : ".");
-  const first = already ? "The row is decided so already: nothing needs to change." : words;
+  const first = already ? "The row already has this prediction: nothing needs to change." : words;
   return [look, [first + cost, result.message].filter(Boolean).join(" ")];
 }
 
-// diagram(decision, words): the picture of the decision diagram with the way taken
+// diagram(decision, alt): returns the image of the decision diagram with the path taken
 export function answerParts(result, attempts, diagram) {
   return [
     changesTable(result), scores(result), rounded(result), howItCame(result, attempts, diagram),
   ].filter((part) => part !== null);
 }
 
-// The changes of a result, dearest first as wide bars.
-export function changesTable(result, caption = "What changes, and what each change costs") {
+// Returns the table of changes, with a bar for the cost of each.
+export function changesTable(result, caption = "Changes and their costs") {
   if (!result.counterfactual || result.changes.length === 0) return null;
   const most = Math.max(...result.changes.map((change) => change.cost), 1e-12);
   const rows = result.changes.map((change) => el("tr", {},
@@ -58,40 +58,40 @@ function scores(result) {
   const line = (words, score) => el("tr", {}, el("th", { scope: "row" }, words),
     el("td", {}, probability ? bar(score) : null),
     el("td", { class: "number", title: String(score) }, short(score)));
-  return el("table", {}, el("caption", {}, `What the model gives for ${result.target}`),
+  return el("table", {}, el("caption", {}, `Score of the model for ${result.target}`),
     el("tbody", {}, line("before", result.score_before), line("after", result.score)));
 }
 
 function rounded(result) {
   if (!result.rounded) return null;
-  const part = changesTable({ ...result.rounded, counterfactual: true }, "The same with fewer digits");
+  const part = changesTable({ ...result.rounded, counterfactual: true }, "Rounded values");
   return el("details", {}, el("summary", {},
     result.rounded.dearer
-      ? `With fewer digits, for ${short(100 * result.rounded.dearer)} % more`
-      : "With fewer digits, at the same distance"), part);
+      ? `Rounded values, cost higher by ${short(100 * result.rounded.dearer)} %`
+      : "Rounded values, at the same cost"), part);
 }
 
 function howItCame(result, attempts, diagram) {
   const told = [
     ["Proved by", result.backend],
     ["Time", `${short(1000 * result.timings.total)} ms`],
-    ["Options and leaves left after reduction", result.left.join(" and ")],
+    ["Options and leaves that remain after presolve", result.left.join(" and ")],
   ];
   const decision = result.decision || (attempts.length
-    ? "This question did not ask the decision diagram."
-    : "Reduction alone proved it; the decision diagram was not asked.");
+    ? "The decision diagram was not used for this request."
+    : "Presolve alone proved it; the decision diagram was not used.");
   return el("details", { open: attempts.length > 0 },
-    el("summary", {}, "How the answer came about"),
+    el("summary", {}, "How the answer was found"),
     el("table", {}, el("tbody", {}, told.map(([name, value]) =>
       el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, value))))),
     attempts.length ? race(attempts) : null,
     el("h3", {}, "Decision diagram"), el("p", {}, decision),
-    diagram(result.decision, `Decision diagram. Way taken: ${decision}`));
+    diagram(result.decision, `Decision diagram. Path taken: ${decision}`));
 }
 
 function race(attempts) {
-  const heads = ["Backend", "From s", "To s", "Better answer", "Bound", "Ended by"];
-  const caption = "Each backend's part, after the cheapest answer that reduction knew";
+  const heads = ["Backend", "Start (s)", "End (s)", "Better answer", "Lower bound", "Stop reason"];
+  const caption = "Runs of backends, which started from the best answer of presolve";
   return el("table", {}, el("caption", {}, caption),
     el("thead", {}, el("tr", {}, heads.map((word) => el("th", { scope: "col" }, word)))),
     el("tbody", {}, attempts.map((a) => el("tr", {}, el("th", { scope: "row" }, a.backend),

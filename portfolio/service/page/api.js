@@ -1,4 +1,4 @@
-// The HTTP interface: JSON, errors as one sentence, and server-sent events.
+// Client of the HTTP interface: JSON, problem documents, and server-sent events.
 
 export class Api {
   key = "";
@@ -19,7 +19,7 @@ export class Api {
     for (;;) {
       const { value, done } = await reader.read().catch((error) => {
         if (error.name === "AbortError") throw error;
-        throw new Error("The server went before its answer was there.");
+        throw new Error("The server closed the connection before it answered. Try again.");
       });
       if (done) return;
       const blocks = (waiting + value.replaceAll("\r\n", "\n")).split("\n\n");
@@ -42,7 +42,7 @@ export class Api {
       answer = await fetch(path, { method, headers, body: sent, signal });
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new Error("The server can't be reached.");
+      throw new Error("The server cannot be reached. Check that it is running.");
     }
     if (!answer.ok) throw await refusal(answer);
     return answer;
@@ -51,7 +51,7 @@ export class Api {
 
 async function refusal(answer) {
   const told = await answer.json().catch(() => ({}));
-  const error = new Error(told.detail || told.title || `The server answered ${answer.status}.`);
+  const error = new Error(told.detail || told.title || `The server responded with status ${answer.status}. See its log.`);
   error.status = answer.status;
   return error;
 }

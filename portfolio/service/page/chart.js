@@ -1,15 +1,15 @@
-// Bounds over time: the best answer comes down, the proof comes up, until they meet.
+// Chart of the bounds over time: upper bound falls, lower bound rises, until they meet.
 
 import { el, replace, short, svg } from "./dom.js";
 
 const HEIGHT = 220, LEFT = 58, RIGHT = 8, TOP = 10, BOTTOM = 34;
 
-// points: [[seconds, upper or null, lower], ...]; seconds: how far the time axis goes at least.
+// points: [[seconds, upper or null, lower], ...]; seconds: minimum end of the time axis.
 export function drawBounds(figure, points, seconds) {
   const known = points.flatMap(([, upper, lower]) => [upper, lower]).filter(Number.isFinite);
   figure.hidden = known.length === 0;
   if (figure.hidden) return;
-  const width = Math.max(280, figure.parentElement.clientWidth); // letters keep their size
+  const width = Math.max(280, figure.parentElement.clientWidth); // so that text keeps its size
   const end = Math.max(seconds, ...points.map(([t]) => t), 1e-3);
   const top = Math.max(...known) * 1.08 || 1;
   const x = (t) => LEFT + (t / end) * (width - LEFT - RIGHT);
@@ -21,8 +21,8 @@ export function drawBounds(figure, points, seconds) {
   const under = lower.map(([t, v]) => [Math.max(t, from), v]).reverse();
   const now = points[points.length - 1];
   const words = Number.isFinite(now[1])
-    ? `After ${short(now[0])} s: best answer ${short(now[1])}, nothing below ${short(now[2])}.`
-    : `After ${short(now[0])} s: no answer yet, nothing below ${short(now[2])}.`;
+    ? `After ${short(now[0])} s: best answer ${short(now[1])}, lower bound ${short(now[2])}.`
+    : `After ${short(now[0])} s: no answer yet, lower bound ${short(now[2])}.`;
   replace(figure,
     svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": words },
       svg("path", { class: "axis", d: `M${LEFT} ${TOP}V${HEIGHT - BOTTOM}H${width - RIGHT}` }),
@@ -32,7 +32,7 @@ export function drawBounds(figure, points, seconds) {
       upper.length ? svg("path", { class: "between", d: path([...upper, ...under]) + "Z" }) : null,
       upper.length ? svg("path", { class: "upper", d: path(upper) }) : null,
       lower.length ? svg("path", { class: "lower", d: path(lower) }) : null),
-    el("figcaption", {}, words, " Solid: cost of the best answer. Dashed: no answer costs less."));
+    el("figcaption", {}, words, " Solid: cost of the best answer. Dashed: proved lower bound."));
 }
 
 function stairs(points, end) {

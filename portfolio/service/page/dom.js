@@ -1,4 +1,4 @@
-// Elements made without HTML text, so that names from strangers stay text.
+// Elements made without HTML text, so that untrusted names remain text.
 
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 const SHOWN = ["title", "aria-label", "placeholder"];
@@ -30,12 +30,12 @@ function filled(element, attributes, children) {
   return element;
 }
 
-// Names from anybody, without characters that turn the order of words around or are not seen.
+// Escapes invisible and direction-changing characters of untrusted names.
 export function visible(text) {
   return text.replace(HIDDEN, (own) => `\\u${own.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-// At most six digits, as sentences have them; all of them are in the title.
+// Returns a number with at most six digits; the title attribute has all of them.
 export function short(value) {
   if (value === null || value === undefined) return "missing";
   if (typeof value !== "number") return String(value);

@@ -1,12 +1,12 @@
-// The row and what each feature may become, as a form made from the feature space.
+// Form for the row and the allowed changes, made from the feature space.
 
 import { byId, el, replace } from "./dom.js";
 
-const WAYS = [["free", "may change"], ["fixed", "stays"], ["increase", "only up"],
-  ["decrease", "only down"], ["range", "within …"]];
+const WAYS = [["free", "may change"], ["fixed", "must not change"], ["increase", "may only increase"],
+  ["decrease", "may only decrease"], ["range", "within …"]];
 
 export class RowForm {
-  // features: of the model, as /v1/models/{name} tells them; example: a row by column
+  // features: of the model, as in /v1/models/{name}; example: values by column
   constructor(features, example) {
     this.features = features;
     this.fields = features.map((feature, k) => ({
@@ -18,9 +18,9 @@ export class RowForm {
     if (example) this.take(example);
   }
 
-  // The row by column, as the service reads it.
+  // Returns the row by column, as the service expects it.
   row() {
-    const row = Object.create(null); // a column may be called as what every object has
+    const row = Object.create(null); // a column name may equal a member of every object
     for (const { feature, value } of this.fields) {
       const chosen = readValue(feature, value);
       if (feature.columns.length === 1) row[feature.columns[0]] = chosen;
@@ -33,7 +33,7 @@ export class RowForm {
     return this.fields.flatMap(({ limits }) => limits.constraints());
   }
 
-  // Put a row by column into the form; columns that it lacks keep their values.
+  // Fills in a row by column; columns that are missing keep their values.
   take(row) {
     for (const { feature, value } of this.fields) {
       const own = (name) => (Object.hasOwn(row, name) ? row[name] : undefined);
@@ -44,34 +44,34 @@ export class RowForm {
       else {
         const at = given.findIndex((each) => Number(each) === 1);
         if (at < 0 && !given.every((each) => each === null)) {
-          throw new Error(`no column of ${feature.name} is 1.`);
+          throw new Error(`no column of ${feature.name} is 1; set one of them to 1.`);
         }
         show(feature, value, at < 0 ? null : feature.labels[at]);
       }
     }
   }
 
-  // JSON of a row, or values by feature in the order of the form; an Error says what is wrong.
+  // Fills in JSON, or values in the order of the form; throws an Error if that is impossible.
   paste(text) {
     if (text.trim().startsWith("{")) return this.take(JSON.parse(text));
     const parts = text.trim().split(text.includes("\t") ? "\t" : ",").map((part) => part.trim());
     const columns = this.features.flatMap((feature) => feature.columns);
     const names = parts.length === columns.length ? columns : this.features.map((f) => f.name);
     if (parts.length !== names.length) {
-      throw new Error(`${parts.length} values, where the model has ${names.length} features.`);
+      throw new Error(`got ${parts.length} values; the model has ${names.length} features.`);
     }
     return this.take(Object.fromEntries(names.map((name, k) => [name, parts[k]])));
   }
 }
 
-// What one feature may become: a choice, and where it asks for more, two ends or a list.
+// Allowed changes of one feature: a choice, and for some choices two bounds or a list.
 class Limits {
   constructor(feature, place) {
     this.feature = feature;
     this.place = place;
     const ordered = feature.kind === "numeric" || feature.kind === "ordinal";
     const ways = ordered ? WAYS : [WAYS[0], WAYS[1], ["allowed", "one of …"]];
-    this.way = el("select", { "aria-label": `${feature.name} in the answer`,
+    this.way = el("select", { "aria-label": `allowed changes of ${feature.name}`,
       onchange: () => this.open() }, ways.map(([value, words]) => el("option", { value }, words)));
     this.way.value = feature.action === "fixed" || ordered ? feature.action : "free";
     const end = (word) => el("input", { type: "number", step: "any", placeholder: word,
@@ -122,7 +122,7 @@ function valueInput(feature, place) {
     placeholder: feature.missing ? "missing" : null, value: feature.typical ?? feature.lower });
 }
 
-// As the row has it: a number, a category's own name, or null where it is missing.
+// Returns the value for the row: a number, the name of a category, or null if missing.
 function readValue(feature, input) {
   if (isMissing(input)) return null;
   if (feature.columns.length > 1) return input.value;
@@ -136,7 +136,7 @@ function valueOf(feature, text) {
   return Number(text);
 }
 
-// Text may be a category that is empty; a select tells by its option whether it has a value.
+// Empty text may be a category; a select marks the missing value by an option.
 function isMissing(input) {
   if (!input.selectedOptions) return input.value === "";
   return input.selectedIndex < 0 || input.selectedOptions[0].hasAttribute("data-missing");
@@ -150,7 +150,7 @@ function show(feature, input, value) {
   }
   input.value = written(feature, value);
   const took = input.options ? input.selectedIndex >= 0 : input.value !== "";
-  if (!took && String(value).trim() !== "") throw new Error(`${value} is no value of ${feature.name}.`);
+  if (!took && String(value).trim() !== "") throw new Error(`${value} is not a value of ${feature.name}.`);
 }
 
 function written(feature, value) {

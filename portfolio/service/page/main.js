@@ -1,4 +1,4 @@
-// The page: choose a model, fill in a row, ask, watch the bounds meet.
+// The page: choose a model, fill in a row, request an explanation, watch the bounds.
 
 import { answerParts, headline } from "./answer.js";
 import { Api } from "./api.js";
@@ -26,7 +26,7 @@ async function listModels() {
 }
 
 async function chooseModel() {
-  running?.abort(); // what is asked of another model has no place here
+  running?.abort(); // a running request is about another model
   try {
     const told = await api.get(`v1/models/${model()}`);
     form = new RowForm(told.features, told.example);
@@ -36,7 +36,7 @@ async function chooseModel() {
     replace(byId("found"));
     replace(byId("more"));
     byId("bounds").hidden = true;
-    tell("", "Nothing has been asked yet.");
+    tell("", "No explanation yet.");
   } catch (error) {
     tell("failed", error.message);
   }
@@ -55,7 +55,7 @@ function question() {
 async function askQuestion(event) {
   event.preventDefault();
   if (running) return;
-  if (!form) return tell("failed", byId("status").textContent || "There is no model to ask.");
+  if (!form) return tell("failed", byId("status").textContent || "No model is loaded.");
   const asked = question(), name = model(), points = [];
   running = new AbortController();
   byId("ask").disabled = true;
@@ -74,7 +74,7 @@ async function askQuestion(event) {
       else if (event === "problem") throw new Error(data.detail);
       else if (event === "answer") told = data;
     });
-    if (told === null) throw new Error("The server ended before it had an answer.");
+    if (told === null) throw new Error("The server closed the connection before it answered. Try again.");
     showResult(name, asked, told);
   } catch (error) {
     tell("failed", error.name === "AbortError" ? "Stopped." : error.message);
@@ -99,10 +99,10 @@ function showResult(of, asked, { answer: result, attempts, limits }) {
   ]);
   const [look, words] = headline(result);
   tell(look, limits.clipped.includes("time_limit_s")
-    ? `${words} The server allows ${limits.time_limit_s} seconds.` : words);
+    ? `${words} The server limits the time to ${limits.time_limit_s} seconds.` : words);
 }
 
-// Fetched as the rest is, for a key may be needed.
+// Fetched by script, as an API key may be needed.
 function diagram(of, decision, alt) {
   const picture = el("img", { class: "diagram", alt });
   const path = `v1/models/${of}/diagram.svg?decision=${encodeURIComponent(decision)}`;
@@ -131,9 +131,9 @@ byId("take").addEventListener("click", () => {
   try {
     form.paste(byId("pasted").value);
     byId("pasting").open = false;
-    tell("", "The values were taken.");
+    tell("", "The values were filled in.");
   } catch (error) {
-    tell("failed", `The pasted row can't be read: ${error.message}`);
+    tell("failed", `The pasted row cannot be used: ${error.message}`);
   }
 });
 listModels();

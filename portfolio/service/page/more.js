@@ -1,11 +1,11 @@
-// Further questions about the same row: other answers, the front, why not, reasons.
+// Further questions about the same row: other answers, trade-off, why not, reasons.
 
 import { changesTable } from "./answer.js";
 import { el, replace, short, svg } from "./dom.js";
 import { regionTable } from "./region.js";
 
-// ask(question, members): the answer to a question with these members.
-// asked: the members of the question that was answered by result.
+// ask(question, members): requests the answer to a question.
+// asked: members of the request that result answers.
 export function furtherQuestions(part, asked, result, ask, downloads) {
   const out = el("div", { "aria-live": "polite" });
   const { x, target, time_limit_s } = asked;
@@ -14,7 +14,7 @@ export function furtherQuestions(part, asked, result, ask, downloads) {
   const offer = (words, question, members, show) => el("button", { type: "button",
     onclick: async (event) => {
       event.target.disabled = true;
-      replace(out, el("p", {}, "Asking …"));
+      replace(out, el("p", {}, "Searching …"));
       try {
         replace(out, show(await ask(question, members)));
       } catch (error) {
@@ -26,16 +26,16 @@ export function furtherQuestions(part, asked, result, ask, downloads) {
     ? [offer("Why not?", "why-not", asked, sentences)]
     : [
       offer("Other answers", "several", { ...asked, k: 3 }, otherAnswers),
-      offer("Cost for each number of changes", "front", { ...asked, by: "changes" },
+      offer("Cost by number of changes", "front", { ...asked, by: "changes" },
         (told) => front(told, Math.max(280, part.clientWidth))),
       ...(result.counterfactual
-        ? [offer("How far may it vary?", "region", { ...row, x: result.counterfactual },
+        ? [offer("Which values also work?", "region", { ...row, x: result.counterfactual },
           (told) => regionTable(told, x))]
         : []),
     ];
   const decisive = offer("Which features decide?", "reasons", row, sentences);
-  replace(part, el("h3", {}, "Go on asking"), el("p", { class: "buttons" }, offers, decisive),
-    out, el("h3", {}, "Keep it"), el("p", { class: "buttons" }, downloads));
+  replace(part, el("h3", {}, "More questions"), el("p", { class: "buttons" }, offers, decisive),
+    out, el("h3", {}, "Download"), el("p", { class: "buttons" }, downloads));
 }
 
 export function download(words, name, make) {
@@ -61,12 +61,12 @@ function sentences({ text }) {
 function otherAnswers({ answer: { answers, status } }) {
   const parts = answers.map((answer, k) => changesTable(answer,
     `Answer ${k + 1}: cost ${short(answer.distance)}, ${answer.status === "optimal" ? "proved" : "not proved"}`));
-  return [el("p", {}, `${answers.length} answers, ${status === "optimal" ? "each proved." : "not all proved."}`), ...parts];
+  return [el("p", {}, `${answers.length} answers, ${status === "optimal" ? "all proved." : "not all proved."}`), ...parts];
 }
 
 function front({ answer: { points } }, width) {
   const known = points.filter((point) => point.distance !== null);
-  if (known.length === 0) return [el("p", {}, "No number of changes has an answer.")];
+  if (known.length === 0) return [el("p", {}, "There is no answer for any number of changes.")];
   const most = Math.max(...known.map((point) => point.distance), 1e-12);
   const height = 180, left = 58, bottom = 34;
   const step = (width - left) / known.length;
@@ -80,5 +80,5 @@ function front({ answer: { points } }, width) {
   const words = known.map((point) => `at most ${point.level}: ${short(point.distance)}`).join("; ");
   return [el("figure", {}, svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Cost by number of changes. ${words}` },
     svg("path", { class: "axis", d: `M${left} 10V${height - bottom}H${width}` }), bars),
-  el("figcaption", {}, "Least cost with at most so many changes. Hollow bars are not proved."))];
+  el("figcaption", {}, "Smallest cost with at most this number of changes. Hollow bars are not proved."))];
 }

@@ -1,17 +1,17 @@
-// A region as intervals: of each feature the part of its range in which the decision holds.
+// A region as intervals: for each feature, the part of its range that keeps the prediction.
 
 import { el, svg } from "./dom.js";
 
 const WIDTH = 200, HEIGHT = 14;
 
-// before: the row that was asked about, by column
+// before: the original row, by column
 export function regionTable({ answer, text }, before) {
   const rows = answer.spans.map((span) => el("tr", {}, el("th", { scope: "row" }, span.feature),
     el("td", {}, span.whole ? "any" : span.words), el("td", {}, interval(span, before))));
   return [el("p", {}, text.split("\n")[0]),
     el("table", { class: "intervals" },
-      el("caption", {}, "Bar: where the decision holds. Dot: the answer. Ring: the row before."),
-      el("thead", {}, el("tr", {}, ["Feature", "Holds for", "Within its range"].map((word) =>
+      el("caption", {}, "Bar: values that keep the prediction. Dot: the answer. Ring: the original row."),
+      el("thead", {}, el("tr", {}, ["Feature", "Allowed values", "Within the range of the feature"].map((word) =>
         el("th", { scope: "col" }, word)))),
       el("tbody", {}, rows))];
 }

@@ -44,8 +44,8 @@ def first_rows(loans, count):
         (("group", "--rows", "a"), "from:to such as 0:20"),
         (("group", "--budget", -1), "budget must be"),
         (("group", "--strategy", "cp"), "group does not support --strategy"),
-        (("audit", "--by", "nothing"), "is no feature"),
-        (("audit", "--by", "Sex", "--reference", "7"), "is no group"),
+        (("audit", "--by", "nothing"), "is not a feature"),
+        (("audit", "--by", "Sex", "--reference", "7"), "is not a group"),
         (("audit", "--by", "Sex", "--log", "logs"), "--log is supported by explain and batch only"),
     ],
 )

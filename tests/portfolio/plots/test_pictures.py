@@ -181,7 +181,7 @@ def test_answers_that_are_not_proved_are_told(several):
     cut = replace(several, status="feasible", answers=(*several[:-1], last))
     heads = [label.get_text() for label in cut.plot().axes[0].get_xticklabels()]
     assert ["not proved" in head for head in heads] == [False] * (len(several) - 1) + [True]
-    with pytest.raises(InputError, match="no answers to draw"):
+    with pytest.raises(InputError, match="cannot draw answers: there are none"):
         replace(several, answers=()).plot()
 
 
@@ -235,22 +235,22 @@ def test_features_that_decide_are_marked(explainer, refused, credit):
     why = explainer.reasons(refused)
     marks = marked(why.plot())
     assert marks == {
-        "together enough for 'refused'": set(why.features),
-        "may be anything": {"others"},
+        "together sufficient for 'refused'": set(why.features),
+        "any value": {"others"},
     }
     needed = explainer.necessary(refused, target="granted", constraints=[Fixed("home")])
     told = replace(needed, features=("age",), undecided=("home",))
     marks = marked(told.plot())
-    assert marks["every answer changes it"] == {"age"} and marks["not known"] == {"home"}
+    assert marks["changed by every answer"] == {"age"} and marks["undecided"] == {"home"}
     rest = {change.feature for change in needed.best.changed} - {"age", "home"}
-    assert marks.get("only some do", set()) == rest
+    assert marks.get("not by every answer", set()) == rest
     granted = credit[1][credit[0].predict(credit[1]) == "granted"].iloc[0]
     apart = explainer.contrast(refused, granted)
     marks = marked(apart.plot())
     assert marks["enough for 'granted'"] == set(apart.features)
     assert set().union(*marks.values()) == set(apart.differences)
     none = replace(needed, best=replace(needed.best, distance=math.inf))
-    with pytest.raises(InputError, match="no answer"):
+    with pytest.raises(InputError, match="no counterfactual was found"):
         none.plot()
 
 
@@ -262,7 +262,7 @@ def test_demands_are_drawn_with_what_loosening_them_costs(explainer, refused):
     told = replace(why, relaxations=())
     axes = drawn(told.plot()).axes[0]
     assert {text.get_text().strip() for text in axes.texts} == {"not enough alone"}
-    with pytest.raises(InputError, match="no conflict"):
+    with pytest.raises(InputError, match="cannot draw a conflict: there is none"):
         replace(why, conflict=()).plot()
 
 
@@ -289,7 +289,7 @@ def test_actions_are_drawn_with_the_rows_that_they_serve(explainer, credit):
     more = [found.covered] if len(served) > 1 else []
     assert [bar.get_width() for bar in axes.patches] == served + more
     assert [set(line.get_xdata()) for line in axes.lines] == [{found.bound}]
-    with pytest.raises(InputError, match="no action"):
+    with pytest.raises(InputError, match="cannot draw actions: there are none"):
         replace(found, actions=()).plot()
 
 

@@ -44,7 +44,7 @@ def test_costs_that_are_none_are_rejected(name, value):
 def test_columns_are_whole_numbers_and_limits_no_nan():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 2)
     odd = [{"most": 0, "changed": [False], "same": []}]
-    with pytest.raises(RejectedError, match=r"limits\[0\].changed\[0\] is no int"):
+    with pytest.raises(RejectedError, match=r"limits\[0\].changed\[0\] is not of type int"):
         check(claimed(model, [0.0, 1.0], [column(), column()], limits=odd), model)
     with pytest.raises(RejectedError, match=r"columns\[0\].lower is no float, or too large"):
         check(claimed(model, [0, 0], [column(lower=float("nan")), column()]), model)
@@ -65,7 +65,7 @@ def test_work_is_limited():
     model = xgboost_of([(k, 0.5, -1.0, 1.0) for k in range(6)], 6)
     record = claimed(model, [0] * 6, [column()] * 6, below=0.1, steps=boxes(6))
     assert accepted(record, model)
-    with pytest.raises(RejectedError, match="--work allows more"):
+    with pytest.raises(RejectedError, match="raise --work"):
         check(record, model, work=1e6)
 
 
@@ -78,7 +78,7 @@ def test_all_classes_share_the_work():
     record["question"]["target"] = None
     record["proof"]["covers"] *= 2
     assert check(record, model, work=450_000)
-    with pytest.raises(RejectedError, match="--work allows more"):
+    with pytest.raises(RejectedError, match="raise --work"):
         check(record, model, work=300_000)
 
 
@@ -105,7 +105,7 @@ def test_each_limit_of_changes_is_work():
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
     limits = [{"most": 1, "changed": [0], "same": []}] * 1000
     record = claimed(model, [0], [column()], below=0.1, steps=boxes(1), limits=limits)
-    with pytest.raises(RejectedError, match="--work allows more"):
+    with pytest.raises(RejectedError, match="raise --work"):
         check(record, model, work=2e7)
     assert accepted(record, model)
 
@@ -118,7 +118,7 @@ def test_each_leaf_is_work_for_each_need():
     record = claimed(model, X[0].tolist(), [column(), column()], steps=steps)
     record["question"]["target"] = 1 - min(1, record["query_class"])
     leaves = sum(tree.tree_.n_leaves for tree in model.estimators_)
-    with pytest.raises(RejectedError, match="--work allows more"):
+    with pytest.raises(RejectedError, match="raise --work"):
         check(record, model, work=15 * 30 * (10_000 + leaves))
     with pytest.raises(RejectedError, match="left open"):
         check(record, model)
@@ -149,7 +149,7 @@ def test_a_step_without_an_end_is_not_read_whole(steps):
     model = xgboost_of([(0, 0.5, -1.0, 1.0)], 1)
     record = claimed(model, [0], [column()], below=0.1, steps=steps)
     tracemalloc.start()
-    with pytest.raises(RejectedError, match="is no step") as error:
+    with pytest.raises(RejectedError, match="is not a step") as error:
         check(record, model)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -190,7 +190,7 @@ def test_numbers_that_float32_can_not_hold_are_no_values():
     for model, row, limits in ((low, -1e300, {"lower": -1e300}), (high, 1e300, {"upper": 1e300})):
         assert model.predict([[row]])[0] == 1
         for told in (limits, {"values": [0.0, row], "prices": [0, 1], **limits}):
-            with pytest.raises(RejectedError, match="values are too large"):
+            with pytest.raises(RejectedError, match="a value is too large"):
                 check(claimed(model, [0.0], [column(**told)]), model)
         assert accepted(claimed(model, [0.0], [column()]), model)
 
@@ -218,7 +218,7 @@ def test_refused_rows_are_work():
 
 @pytest.mark.parametrize("record", [None, [], 5, {"record": None}, {"record": []}])
 def test_what_is_no_record_is_rejected(record):
-    with pytest.raises(RejectedError, match="no version 5 record"):
+    with pytest.raises(RejectedError, match="not version 5"):
         check(record, xgboost_of([(0, 0.5, -1.0, 1.0)], 1))
 
 

@@ -50,7 +50,7 @@ def test_a_class_of_the_same_name_is_another_model():
     class RandomForestClassifier(DecisionTreeClassifier):
         pass
 
-    with pytest.raises(RejectedError, match="are not read"):
+    with pytest.raises(RejectedError, match="are not supported by this checker"):
         read(RandomForestClassifier().fit([[0.0], [1.0]], [1, 0]))
 
 
@@ -59,7 +59,7 @@ def test_trees_with_several_scores_in_a_leaf_are_not_read():
     X = rng.normal(size=(200, 3)).round(1)
     y = np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])
     model = XGBClassifier(n_estimators=3, multi_strategy="multi_output_tree").fit(X, y)
-    with pytest.raises(RejectedError, match="are not read"):
+    with pytest.raises(RejectedError, match=r"this kind of XGBoost model .* is not supported"):
         read(model)
 
 
@@ -71,7 +71,7 @@ def test_a_lead_that_no_row_can_have_is_out_of_reach(margin):
     result = Explainer(model, X).explain(X[0], margin=margin)
     assert result.status == "infeasible"
     record = result.record().to_dict()
-    assert check(record, model).startswith("verified: no admissible row is decided")
+    assert check(record, model).startswith("verified: no admissible row is predicted")
     with pytest.raises(RejectedError):  # the same claim of a lead that rows do have
         check(record | {"question": record["question"] | {"lead": 0.0}}, model)
 
@@ -80,7 +80,7 @@ def test_a_lead_that_no_row_can_have_is_out_of_reach(margin):
 def test_other_boosters_are_refused_in_a_sentence(booster):
     X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
     model = XGBClassifier(n_estimators=2, booster=booster).fit(X, y)
-    with pytest.raises(RejectedError, match="are not read"):
+    with pytest.raises(RejectedError, match=r"this kind of XGBoost model .* is not supported"):
         read(model)
 
 

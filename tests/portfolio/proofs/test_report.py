@@ -46,8 +46,8 @@ def test_a_probability_is_asked_for_in_words(credit, refused):
     assert record["question"]["target"] == "a probability of 'granted' of at least 0.7"
     page = report(record)
     assert "<dd>refused</dd>" in page
-    assert "The model then decides" not in page
-    assert "The model then gives a probability of &#x27;granted&#x27; of at least 0.7: 0." in page
+    assert "The model then predicts" not in page
+    assert "The model then reaches a probability of &#x27;granted&#x27; of at least 0.7: 0." in page
 
 
 @pytest.mark.parametrize(

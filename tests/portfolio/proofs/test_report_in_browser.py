@@ -97,15 +97,15 @@ def test_a_screen_reader_finds_its_way(browser, pages):
         'heading "A decision, and what would have changed it" [level=1]',
         'heading "What would have been enough" [level=2]',
         'heading "Reasons" [level=2]',
-        'heading "What was allowed" [level=2]',
-        'heading "How this was made" [level=2]',
+        'heading "Allowed changes" [level=2]',
+        'heading "How this report was made" [level=2]',
     ]
     tables = [line for line in outline if line.startswith("table")]
     assert tables == [
-        'table "All of these together"',
-        'table "The row as the model reads it, and what was allowed to change"',
+        'table "All of these changes together"',
+        'table "The row as the model reads it, and the values that each feature was allowed to take"',
     ]
-    for line in ('columnheader "Was"', 'rowheader "income"', "term: The model's decision"):
+    for line in ('columnheader "Actual value"', 'rowheader "income"', "term: The model's decision"):
         assert outline.count(line), (line, tree)
     assert "definition: refused" in outline and "strong: Proved." in outline
 

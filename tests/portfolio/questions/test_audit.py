@@ -187,12 +187,12 @@ def test_costs_that_are_equal_but_for_rounding_are_equal():
 @pytest.mark.parametrize(
     ("by", "target", "more", "words"),
     [
-        ("nothing", 1, {}, "is no feature"),
-        ("sex", None, {}, "good decision"),
+        ("nothing", 1, {}, "is not a feature"),
+        ("sex", None, {}, "favourable outcome"),
         ("sex", 7, {}, "7"),
         ("income", 1, {}, "bands first"),
-        ([1, 2], 1, {}, "2 values for 60 rows"),
-        ("sex", 1, {"reference": 3}, "is no group"),
+        ([1, 2], 1, {}, "2 values, but there are 60 rows"),
+        ("sex", 1, {"reference": 3}, "is not a group"),
         ("sex", 1, {"confidence": 2.0}, "confidence"),
         ("sex", 1, {"resamples": 3}, "resamples"),
     ],

@@ -123,7 +123,7 @@ def test_a_goal_is_a_decision_too(explainer, credit, refused):
     assert not out.holds and all(ages.predict(row) <= now - 1 for row in out.flips.values())
     with pytest.raises(InputError, match="regressor"):
         ages.reasons(refused)
-    with pytest.raises(InputError, match="contrast is for classifiers"):
+    with pytest.raises(InputError, match="supports classifiers only"):
         ages.contrast(refused, X.iloc[0])
 
 
@@ -151,7 +151,7 @@ def test_actions_do_not_count_for_reasons_but_for_recourse(credit, refused):
 def test_what_is_wrong_is_a_sentence(explainer, refused):
     wrong = [
         (lambda: explainer.reasons(refused, order=["height"]), "height"),
-        (lambda: explainer.reasons(refused, order="age"), "list of features"),
+        (lambda: explainer.reasons(refused, order="age"), "list of feature names"),
         (lambda: explainer.reasons(refused, target="maybe"), "unknown target"),
         (lambda: explainer.verify(refused, 0.0), "radius"),
         (lambda: explainer.robustness(refused, bounds=None, scale="range"), "bounds"),

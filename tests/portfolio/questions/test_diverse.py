@@ -235,5 +235,5 @@ def test_a_list_that_ends_early_is_exchanged_until_no_answer_is_much_farther(
     monkeypatch.setattr(diverse_finder, "FEW", 5)
     found = explainer.diverse(refused, 3, 2.0, target="granted")
     assert (found.status, found.stop_reason) == ("feasible", "gap") and found.seconds < 60
-    assert "5% farther from the others (proved)" in found.message
+    assert "gains at most 5% distance (proved)" in found.message
     assert found.apart <= whole.apart <= found.upper_bound

@@ -212,7 +212,7 @@ def test_the_other_of_two_classes_is_meant(explainer, refused):
         ({"by": "cost"}, "by must be"),
         ({"levels": []}, "levels must be"),
         ({"levels": "12"}, "levels must be"),
-        ({"levels": [1.5]}, "numbers of changes are whole"),
+        ({"levels": [1.5]}, "levels of changes must be whole"),
         ({"levels": [math.nan]}, "levels must be"),
         ({"by": "probability", "levels": [1.5]}, "a probability is from 0 to 1"),
         (

@@ -103,7 +103,7 @@ def test_what_is_wrong_with_a_row_is_told_beside_it(explainer, rows):
     assert set(table["stop_reason"]) == {"error"} and "nothing" in table["message"][0]
     label = explainer.predict(rows.iloc[0])
     table = explainer.ask_batch("reason_codes", rows.head(1), target=label, executor=here)
-    assert "decided as wanted already" in table["text"][0]
+    assert "already reaches the target" in table["text"][0]
 
 
 def test_the_command_asks_other_questions(loans, tmp_path):

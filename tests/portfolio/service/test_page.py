@@ -60,7 +60,7 @@ def test_a_row_is_asked_about_and_the_answer_is_that_of_the_interface(browser, c
         titles = [line.locator("td").nth(1).get_attribute("title") for line in shown.all()]
         assert titles == [str(change["to"]).removesuffix(".0") for change in told["changes"]]
         words = page.locator("#bounds svg").get_attribute("aria-label")
-        assert "best answer" in words and "nothing below" in words
+        assert "best answer" in words and "lower bound" in words
         assert page.locator("img.diagram").evaluate("picture => picture.decode()") is None
 
 
@@ -69,10 +69,10 @@ def test_constraints_are_clicked(browser, client, row):
         page.wait_for_selector("#features tbody tr")
         fill(page, row)
         for name in ("age", "employed", "home"):
-            page.select_option(f"[aria-label='{name} in the answer']", "fixed")
-        page.select_option("[aria-label='income in the answer']", "range")
+            page.select_option(f"[aria-label='allowed changes of {name}']", "fixed")
+        page.select_option("[aria-label='allowed changes of income']", "range")
         page.fill("[aria-label='income: at most']", str(row["income"]))
-        assert ask(page).startswith("Proved: no change that is allowed is enough.")
+        assert ask(page).startswith("Proved: no allowed change is enough.")
         page.get_by_role("button", name="Why not?").click()
         page.wait_for_selector("#more ul li")
         assert "employed" in page.inner_text("#more")
@@ -86,8 +86,8 @@ def test_further_questions_and_documents(browser, client, row):
         ask(page)
         for button, seen in (
             ("Other answers", "#more table.changes"),
-            ("Cost for each number of changes", "#more figure svg"),
-            ("How far may it vary?", "#more table.intervals svg"),
+            ("Cost by number of changes", "#more figure svg"),
+            ("Which values also work?", "#more table.intervals svg"),
             ("Which features decide?", "#more [aria-live] p"),
         ):
             page.get_by_role("button", name=button).click()
@@ -194,7 +194,7 @@ def test_odd_values_are_sent_as_they_are(browser, odd):
             page.click("#pasting summary")
             page.fill("#pasted", text)
             page.click("#take")
-            assert "is no value of" in page.inner_text("#status")
+            assert "is not a value of" in page.inner_text("#status")
             page.click("#pasting summary")
 
 

@@ -104,8 +104,10 @@ class AnswerQuestions:
 
         Examples
         --------
-        >>> from counterfolio import Range
-        >>> print(explainer.why_not(row, constraints=[Range("income", 0, 20), Fixed("age")]))
+        >>> from counterfolio import Fixed, Range
+        >>> rules = [Range("income", 0, 20), Fixed("age"), Fixed("housing")]
+        >>> explainer.why_not(row, constraints=rules).cheapest.words
+        'income up to 26.212 instead of 20'
         """
         from portfolio.questions.why_not.why_not import find_why_not
 
@@ -235,7 +237,9 @@ class AnswerQuestions:
         Examples
         --------
         >>> from counterfolio import Around
-        >>> print(explainer.explain_robust(row, Around({"income": 0.5})))
+        >>> robust = explainer.explain_robust(row, Around({"income": 0.5}))
+        >>> robust.status, round(robust.distance, 4)
+        ('optimal', 0.1112)
         """
         from portfolio.questions.robust.robust import find_robust
 

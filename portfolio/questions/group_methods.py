@@ -189,6 +189,7 @@ class GroupQuestions:
         --------
         >>> audit = explainer.audit(X_train[:40], by="sex", target="granted")
         >>> [(group.name, group.rows, group.adverse) for group in audit.groups]
+        [(0, 21, 17), (1, 19, 18)]
         """
         from portfolio.questions.groups.audit_finder import find_audit
         from portfolio.questions.groups.audit_statistics import Sampling

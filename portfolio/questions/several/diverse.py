@@ -50,7 +50,8 @@ class Diverse(AnswerList):
     Examples
     --------
     >>> diverse = explainer.diverse(row, k=2)
-    >>> print(diverse.table()[["status", "changes"]])
+    >>> len(diverse), diverse.complete
+    (2, True)
     """
 
     status: Status

@@ -47,7 +47,8 @@ class Relaxation:
     --------
     >>> from counterfolio import Fixed, Range
     >>> rules = [Range("income", 0, 20), Fixed("age"), Fixed("housing")]
-    >>> print(explainer.why_not(row, constraints=rules).cheapest.words)
+    >>> explainer.why_not(row, constraints=rules).cheapest.words
+    'income up to 26.212 instead of 20'
     """
 
     member: Member

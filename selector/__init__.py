@@ -1,4 +1,7 @@
-"""Selection of the backend that solves a query; depends on ``encoders`` only."""
+"""The selector of counterfolio: picks the backend that solves a query.
+
+Depends on ``encoders`` only.
+"""
 
 from selector.candidates import BackendTurn, check_name, line_up, named, takes_sessions
 from selector.case import Case, Metric
